@@ -1,0 +1,1 @@
+"""Secure noise: the door to entropy, exact discrete samplers, heavy tails, and the public grid."""

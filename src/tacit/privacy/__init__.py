@@ -1,0 +1,1 @@
+"""Chapter 1, what is promised: values only, no data, no randomness."""

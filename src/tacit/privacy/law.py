@@ -1,0 +1,83 @@
+"""The law of a mechanism's output, listed outcome by outcome, and the loss between two such laws.
+
+Probabilities are `Decimal`s of 50 digits, computed by the mechanism from its definition, not from draws. An infinite law lists
+a window of outcomes and bounds what is `missing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from decimal import Context, Decimal
+from types import MappingProxyType
+
+from tacit.errors import InvalidInput
+
+ARITHMETIC = Context(prec=50)
+SLACK = Decimal("1e-35")  # what 50-digit arithmetic may be off, summed over any window used here
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """The probability of each listed outcome; `missing` bounds the rest from above.
+
+    >>> coin = Law({0: Decimal("0.25"), 1: Decimal("0.75")})
+    >>> coin.map(lambda bit: "any").probabilities["any"]
+    Decimal('1.00')
+    """
+
+    probabilities: Mapping[Hashable, Decimal]
+    missing: Decimal = field(default=Decimal(0))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "probabilities", MappingProxyType(dict(self.probabilities)))
+        total = sum(self.probabilities.values(), start=Decimal(0))
+        if not (1 - self.missing - SLACK <= total <= 1 + SLACK):
+            raise InvalidInput(f"the probabilities of a law sum to 1 less what is missing, not to {total:.12f}")
+
+    def map(self, function: Callable[[Hashable], Hashable]) -> Law:
+        """The law of `function` of the outcome (post-processing)."""
+        mapped: dict[Hashable, Decimal] = {}
+        for outcome, weight in self.probabilities.items():
+            image = function(outcome)
+            mapped[image] = mapped.get(image, Decimal(0)) + weight
+        return Law(mapped, self.missing)
+
+    def and_then(self, following: Callable[[Hashable], Law]) -> Law:
+        """The law of the pair (outcome, outcome of the law chosen by it): adaptive composition."""
+        pairs: dict[Hashable, Decimal] = {}
+        missing = self.missing
+        for first, weight in self.probabilities.items():
+            second_law = following(first)
+            missing += ARITHMETIC.multiply(weight, second_law.missing)
+            for second, second_weight in second_law.probabilities.items():
+                pairs[first, second] = ARITHMETIC.multiply(weight, second_weight)
+        return Law(pairs, missing)
+
+
+def worst_log_ratio(one: Law, other: Law) -> Decimal:
+    """The largest ln(P/Q) over the outcomes listed in `one`: infinite where `other` cannot produce one of them.
+
+    An outcome that `other` may have among what it misses is passed over.
+    """
+    worst = Decimal("-Infinity")
+    for outcome, weight in one.probabilities.items():
+        if weight == 0:
+            continue
+        against = other.probabilities.get(outcome)
+        if against is None and other.missing > 0:
+            continue
+        if not against:
+            return Decimal("Infinity")
+        worst = max(worst, ARITHMETIC.divide(weight, against))
+    return ARITHMETIC.ln(worst) if worst > 0 else worst
+
+
+def hockey_stick(one: Law, other: Law, epsilon: Decimal) -> Decimal:
+    """The least delta for `epsilon`, from above: the sum of P - e^epsilon Q where positive, plus what is missing of P."""
+    ratio = ARITHMETIC.exp(epsilon)
+    excess = (
+        weight - ARITHMETIC.multiply(ratio, other.probabilities.get(outcome, Decimal(0)))
+        for outcome, weight in one.probabilities.items()
+    )
+    return sum((part for part in excess if part > 0), start=one.missing)

@@ -1,0 +1,114 @@
+"""Exact numbers, and roundings whose names say their direction.
+
+Budgets and scales are `Fraction`s. Where mathematics leaves the rationals (exp, log, square root), the result is a rational
+on the stated side of the true value, with a relative error below 10^-57: Python's `decimal` rounds exp, ln and sqrt
+correctly, and one step of its last place moves the result past the true value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
+from fractions import Fraction
+from typing import SupportsFloat
+
+from tacit.errors import InvalidInput
+
+Number = int | float | str | Decimal | Fraction
+
+DIGITS = 60
+
+
+def exact(number: Number, name: str = "number", error: type[InvalidInput] = InvalidInput) -> Fraction:
+    """The rational that was written: floats are read by their shortest decimal form, so 0.1 is one tenth.
+
+    >>> exact(0.1), exact("1/3"), exact(2)
+    (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
+    """
+    if isinstance(number, bool) or not isinstance(number, int | float | str | Decimal | Fraction | SupportsFloat):
+        raise error(f"{name} must be a number, not {type(number).__name__}; give for example {name}=0.5")
+    try:
+        if isinstance(number, Fraction | int | str | Decimal):
+            return Fraction(number)
+        return Fraction(repr(float(number)))
+    except (ValueError, OverflowError, InvalidOperation, ZeroDivisionError):
+        raise error(f"{name} must be a finite number, not {str(number)[:40]!r}; give for example {name}=0.5") from None
+
+
+def as_text(number: Fraction) -> str:
+    """A rational the way people write it: a short exact decimal where there is one, else six significant digits.
+
+    >>> as_text(Fraction(1, 2)), as_text(Fraction(1, 3)), as_text(Fraction(1, 10**7)), as_text(Fraction(12))
+    ('0.5', '0.333333', '1e-07', '12')
+    """
+    if number.denominator == 1 and abs(number) < 10**15:
+        return str(number.numerator)
+    return f"{float(number):.6g}" if Fraction(repr(float(number))) != number else f"{float(number):.12g}"
+
+
+def exp_up(x: Fraction) -> Fraction:
+    """A rational at or above e^x."""
+    return _outward(Decimal.exp, x, ROUND_CEILING)
+
+
+def exp_down(x: Fraction) -> Fraction:
+    """A rational at or below e^x, and positive."""
+    return _outward(Decimal.exp, x, ROUND_FLOOR)
+
+
+def log_up(x: Fraction) -> Fraction:
+    """A rational at or above ln x, for x > 0."""
+    return _outward(Decimal.ln, _positive(x), ROUND_CEILING)
+
+
+def log_down(x: Fraction) -> Fraction:
+    """A rational at or below ln x, for x > 0."""
+    return _outward(Decimal.ln, _positive(x), ROUND_FLOOR)
+
+
+def sqrt_up(x: Fraction) -> Fraction:
+    """A rational at or above the square root of x, for x >= 0; exact where the root is rational.
+
+    >>> sqrt_up(Fraction(9, 4)), sqrt_up(Fraction(2)) ** 2 > 2
+    (Fraction(3, 2), True)
+    """
+    return _rational_root(x) or _outward(Decimal.sqrt, x, ROUND_CEILING)
+
+
+def sqrt_down(x: Fraction) -> Fraction:
+    """A rational at or below the square root of x, for x >= 0; exact where the root is rational."""
+    return _rational_root(x) or _outward(Decimal.sqrt, x, ROUND_FLOOR)
+
+
+def float_up(x: Fraction) -> float:
+    """The least float at or above x."""
+    nearest = float(x)
+    return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)
+
+
+def float_down(x: Fraction) -> float:
+    """The largest float at or below x."""
+    nearest = float(x)
+    return nearest if Fraction(nearest) <= x else math.nextafter(nearest, -math.inf)
+
+
+def _positive(x: Fraction) -> Fraction:
+    if x <= 0:
+        raise InvalidInput(f"a logarithm needs a positive number, not {as_text(x)}")
+    return x
+
+
+def _rational_root(x: Fraction) -> Fraction | None:
+    if x < 0:
+        raise InvalidInput(f"a square root needs a number that is not negative, not {as_text(x)}")
+    root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
+    return root if root * root == x else None
+
+
+def _outward(function: Callable[[Decimal, Context], Decimal], x: Fraction, direction: str) -> Fraction:
+    """`function(x)` moved to the side of `direction`; `function` must be increasing and correctly rounded."""
+    context = Context(prec=DIGITS, rounding=direction, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    at = context.divide(Decimal(x.numerator), Decimal(x.denominator))
+    result = function(at, context)
+    return Fraction(context.next_plus(result) if direction == ROUND_CEILING else context.next_minus(result))
