@@ -1,0 +1,55 @@
+# One entrance: `make` lists the recipes.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+SHELL  := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check types verify bench docs clean
+
+help:  ## list the recipes
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMPS)/base  ## make an environment in .venv with tacit and what it needs to run
+
+demo: $(STAMPS)/base  ## the main job on generated data, in under a minute
+	@$(BIN)/tacit demo
+
+test: $(STAMPS)/all check  ## everything that must hold, in its quick form
+	$(BIN)/python -m pytest --doctest-modules src tests -m "not slow" -n auto --dist loadfile -q
+
+check: $(STAMPS)/all  ## formatting, lint and types
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/mypy
+
+verify: $(STAMPS)/all  ## the full statistical and scale tests, and the measured epsilon of every mechanism
+	$(BIN)/python -m pytest tests -m slow -q
+	$(BIN)/tacit verify
+
+bench: $(STAMPS)/all  ## measure, and write the tables of benchmarks/README.md (FULL=1 for all sizes)
+	$(BIN)/python -m benchmarks
+
+docs: $(STAMPS)/all  ## build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+clean:  ## remove the environment and what was built
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "tacit needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMPS)/base: $(VENV)/bin/python pyproject.toml
+	@echo "installing tacit into $(VENV) (once; a minute or two)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/all: $(STAMPS)/base
+	@echo "installing what the tests, benchmarks and docs need into $(VENV) (once)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,docs,bench]"
+	@mkdir -p $(STAMPS) && touch $@

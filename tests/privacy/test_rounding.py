@@ -1,0 +1,62 @@
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import mpmath
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.errors import InvalidInput
+from tacit.privacy import rounding
+
+POSITIVE = st.fractions(min_value=Fraction(1, 10**12), max_value=10**12)
+FUNCTIONS = [
+    (rounding.exp_down, rounding.exp_up, mpmath.exp, st.fractions(min_value=-500, max_value=500)),
+    (rounding.log_down, rounding.log_up, mpmath.log, POSITIVE),
+    (rounding.sqrt_down, rounding.sqrt_up, mpmath.sqrt, POSITIVE),
+]
+
+
+@pytest.mark.parametrize(("down", "up", "true", "numbers"), FUNCTIONS, ids=["exp", "log", "sqrt"])
+def test_the_two_directions_enclose_the_true_value_tightly(down, up, true, numbers):
+    @given(numbers)
+    def law(x):
+        with mpmath.workdps(120):
+            value = true(mpmath.mpf(x.numerator) / x.denominator)
+            low, high = down(x), up(x)
+            blur = abs(value) * mpmath.mpf(10) ** -110  # of the 120-digit arithmetic that judges, fifty digits below ours
+            assert mpmath.mpf(low.numerator) / low.denominator <= value + blur
+            assert mpmath.mpf(high.numerator) / high.denominator >= value - blur
+            assert high - low <= abs(high) * Fraction(1, 10**55) + Fraction(1, 10**55)
+
+    law()
+
+
+@given(st.fractions())
+def test_floats_are_rounded_in_their_direction(x):
+    assert Fraction(rounding.float_down(x)) <= x <= Fraction(rounding.float_up(x))
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_float_is_read_as_it_is_written(x):
+    assert rounding.exact(x) == Fraction(repr(x))
+
+
+@pytest.mark.parametrize(
+    "bad", [math.nan, math.inf, -math.inf, "x", "", None, True, 1j, [1], Decimal("NaN"), Decimal("Infinity"), "1/0"]
+)
+def test_what_is_no_number_is_refused_with_its_name(bad):
+    with pytest.raises(InvalidInput, match="epsilon must be a"):
+        rounding.exact(bad, "epsilon")
+
+
+@pytest.mark.parametrize("function", [rounding.log_up, rounding.log_down])
+def test_no_logarithm_of_zero(function):
+    with pytest.raises(InvalidInput, match="positive"):
+        function(Fraction(0))
+
+
+def test_no_root_of_a_negative_number():
+    with pytest.raises(InvalidInput, match="not negative"):
+        rounding.sqrt_up(Fraction(-1))
