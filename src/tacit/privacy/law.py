@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
+from functools import reduce
 from types import MappingProxyType
 
 from tacit.errors import InvalidInput
@@ -31,8 +32,8 @@ class Law:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "probabilities", MappingProxyType(dict(self.probabilities)))
-        total = sum(self.probabilities.values(), start=Decimal(0))
-        if not (1 - self.missing - SLACK <= total <= 1 + SLACK):
+        total = reduce(ARITHMETIC.add, self.probabilities.values(), Decimal(0))
+        if not (-SLACK <= ARITHMETIC.subtract(1, total) <= ARITHMETIC.add(self.missing, SLACK)):
             raise InvalidInput(f"the probabilities of a law sum to 1 less what is missing, not to {total:.12f}")
 
     def map(self, function: Callable[[Hashable], Hashable]) -> Law:
@@ -40,7 +41,7 @@ class Law:
         mapped: dict[Hashable, Decimal] = {}
         for outcome, weight in self.probabilities.items():
             image = function(outcome)
-            mapped[image] = mapped.get(image, Decimal(0)) + weight
+            mapped[image] = ARITHMETIC.add(mapped.get(image, Decimal(0)), weight)
         return Law(mapped, self.missing)
 
     def and_then(self, following: Callable[[Hashable], Law]) -> Law:
@@ -49,7 +50,7 @@ class Law:
         missing = self.missing
         for first, weight in self.probabilities.items():
             second_law = following(first)
-            missing += ARITHMETIC.multiply(weight, second_law.missing)
+            missing = ARITHMETIC.fma(weight, second_law.missing, missing)
             for second, second_weight in second_law.probabilities.items():
                 pairs[first, second] = ARITHMETIC.multiply(weight, second_weight)
         return Law(pairs, missing)
@@ -77,7 +78,7 @@ def hockey_stick(one: Law, other: Law, epsilon: Decimal) -> Decimal:
     """The least delta for `epsilon`, from above: the sum of P - e^epsilon Q where positive, plus what is missing of P."""
     ratio = ARITHMETIC.exp(epsilon)
     excess = (
-        weight - ARITHMETIC.multiply(ratio, other.probabilities.get(outcome, Decimal(0)))
+        ARITHMETIC.subtract(weight, ARITHMETIC.multiply(ratio, other.probabilities.get(outcome, Decimal(0))))
         for outcome, weight in one.probabilities.items()
     )
-    return sum((part for part in excess if part > 0), start=one.missing)
+    return reduce(ARITHMETIC.add, (part for part in excess if part > 0), one.missing)
