@@ -1,0 +1,154 @@
+"""What a curator declares: tables, columns, bounds, units and budgets. All of it is public; none of it is taken from the data.
+
+`toml.py` reads it from tacit.toml. Here are the values, and what follows from them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+from tacit.privacy.neighbours import Change, Neighbours
+
+Kind = Literal["number", "category", "date", "text", "key", "presence"]
+Value = str | int | bool
+EPOCH = date(1970, 1, 1)
+LARGEST = 2**53  # every prepared number is an offset below this, so that it is exact in a double too
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The cap over everything ever released, or an analyst's cap inside it."""
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Analyst:
+    """Policy for one analyst, inside the data set's budget; None means no cap of its own."""
+
+    name: str
+    budget: Budget | None = None
+    epsilon_per_query: Fraction | None = None
+    delta_per_query: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a table's rows come from when it is prepared."""
+
+    kind: Literal["parquet", "csv", "duckdb", "postgres"]
+    location: str
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One declared column.
+
+    number      bounds and step; prepared as an offset 0..points-1 from the lower bound
+    category    public values; prepared as a code 0..points-1 in the declared order ("other" last, where declared)
+    date        bounds as day numbers since 1970-01-01, step 1
+    text        values are private: usable as a key through a threshold, and in filters
+    key         identifies a unit
+    presence    declared without bounds or values: only NULL or not can be asked
+    """
+
+    name: str
+    kind: Kind
+    bounds: tuple[Fraction, Fraction] | None = None
+    step: Fraction | None = None
+    values: tuple[Value, ...] = ()
+    outside: Literal["clamp", "drop", "null"] = "clamp"
+    unknown: Literal["null", "drop", "other"] = "null"
+    nulls: Literal["keep", "drop"] | Fraction | Value = "keep"
+    line: int | None = None
+
+    @property
+    def nullable(self) -> bool:
+        """Whether a prepared value may be NULL, by declaration."""
+        if self.kind == "key":
+            return False
+        made_null = (self.kind in ("number", "date") and self.outside == "null") or (
+            self.kind == "category" and self.unknown == "null"
+        )
+        return self.nulls == "keep" or made_null
+
+    @property
+    def points(self) -> int:
+        """How many different values a prepared value can have, NULL apart."""
+        if self.kind == "category":
+            return len(self.domain)
+        if self.bounds is None or self.step is None:
+            return 1
+        return int((self.bounds[1] - self.bounds[0]) / self.step) + 1
+
+    @property
+    def domain(self) -> tuple[Value, ...]:
+        """The public values of a category, with "other" last where unknown values become it."""
+        return (*self.values, "other") if self.unknown == "other" else self.values
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose a row is: the value of `column`, which is the value of another table's column."""
+
+    column: str
+    references: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One declared table; `unit` is None where every row is one person, and for public tables."""
+
+    name: str
+    source: Source
+    columns: Mapping[str, Column]
+    public: bool = False
+    unit: Owner | None = None
+    max_rows: int = 1
+    max_rows_per_group: int | None = None
+    no_unit: Literal["drop", "own"] = "drop"
+    min_people: int = 0
+    line: int | None = None
+
+    @property
+    def rows_per_group(self) -> int:
+        return self.max_rows if self.max_rows_per_group is None else min(self.max_rows, self.max_rows_per_group)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The whole configuration of a data set."""
+
+    budget: Budget
+    tables: Mapping[str, Table]
+    analysts: Mapping[str, Analyst] = field(default_factory=dict)
+    change: Change = "add-remove"
+    path: Path | None = None
+    ledger_url: str | None = None
+    store_path: str | None = None
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The one relation that every event is priced for."""
+        return Neighbours(self.change, "unit")
+
+
+def day_number(day: date) -> int:
+    """Days since 1970-01-01.
+
+    >>> day_number(date(2020, 1, 1))
+    18262
+    """
+    return (day - EPOCH).days
+
+
+def day_of(number: int) -> date:
+    """The date of a day number."""
+    return EPOCH + timedelta(days=number)
