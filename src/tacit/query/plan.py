@@ -1,0 +1,417 @@
+"""The plan: what a question is once it is understood. Frozen nodes; no SQL text, no engine, no data.
+
+A row expression is an integer with a range known beforehand: every value lives on a public grid, value = k step, and the plan
+computes with k. A condition is true, false or unknown, as in SQL. Every node is total: no row can make it fail (`terms.py` builds
+them and refuses what could).
+
+    relations   Scan → Bound → [Join] → [Where] → Group
+    rows        Column  Literal  Add  Multiply  Quotient  Ratio  Choose  Lookup
+    conditions  Compare  Among  IsNull  All  Either  Negation  Truth  TextIs  TextLike
+    results     KeyValue  Result  Number  Arithmetic  Rounded  Test      (on released numbers: free)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal as Choice
+
+from tacit.privacy.catalog import Table, Value
+
+# --- rows: integers, with their ranges ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A prepared column: its stored offset plus `low`. `source` is 0 for the private table, i for the i-th joined one."""
+
+    source: int
+    name: str
+    low: int
+    high: int
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant integer, or NULL."""
+
+    value: int | None
+
+    @property
+    def low(self) -> int:
+        return self.value or 0
+
+    @property
+    def high(self) -> int:
+        return self.value or 0
+
+    @property
+    def nullable(self) -> bool:
+        return self.value is None
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """left + right."""
+
+    left: Row
+    right: Row
+    low: int
+    high: int
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Multiply:
+    """left times right."""
+
+    left: Row
+    right: Row
+    low: int
+    high: int
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """floor(child / divisor), for a divisor that is a positive constant; exact on every engine (see compile.py)."""
+
+    child: Row
+    divisor: int
+    low: int
+    high: int
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """floor(above times / below) in doubles, kept within its range; NULL where below is 0."""
+
+    above: Row
+    below: Row
+    times: int
+    low: int
+    high: int
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """The value of the first true condition, else `otherwise` (CASE)."""
+
+    branches: tuple[tuple[Condition, Row], ...]
+    otherwise: Row
+    low: int
+    high: int
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """table[child], for a child in 0..len(table)-1; a None in the table is NULL."""
+
+    child: Row
+    table: tuple[int | None, ...]
+    low: int
+    high: int
+    nullable: bool
+
+
+Row = Column | Literal | Add | Multiply | Quotient | Ratio | Choose | Lookup
+
+# --- conditions: true, false or unknown --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """A column of private text: it can be filtered on and, through a threshold, grouped by."""
+
+    source: int
+    name: str
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison of two integers; unknown where one is NULL."""
+
+    operator: Choice["<", "<=", "="]
+    left: Row
+    right: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """child is one of `values`; unknown where child is NULL."""
+
+    child: Row
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """True or false, never unknown."""
+
+    child: Row | TextColumn
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """AND."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """OR."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """NOT."""
+
+    part: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A constant condition; None is unknown."""
+
+    value: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class TextIs:
+    """child is one of `texts`; unknown where child is NULL."""
+
+    child: TextColumn
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextLike:
+    """child matches a constant LIKE pattern: % is any run, _ any one character, nothing else is special."""
+
+    child: TextColumn
+    pattern: str
+
+
+Condition = Compare | Among | IsNull | All | Either | Negation | Truth | TextIs | TextLike
+
+# --- types: what an integer means --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NumberType:
+    """k stands for k times step."""
+
+    step: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryType:
+    """k stands for values[k]."""
+
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DateType:
+    """k stands for the k-th day after 1970-01-01."""
+
+
+@dataclass(frozen=True, slots=True)
+class BooleanType:
+    """k is 0 for false and 1 for true."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextType:
+    """Private text."""
+
+
+Type = NumberType | CategoryType | DateType | BooleanType | TextType
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A row expression with its meaning. `points` lists its possible values where they are fewer than its range."""
+
+    node: Row | TextColumn
+    type: Type
+    points: tuple[int, ...] | None = None
+
+    @property
+    def nullable(self) -> bool:
+        return self.node.nullable
+
+
+# --- relations ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A prepared private table."""
+
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The first `max_rows` rows of each unit, by rank: before any filter, so sound under every filter."""
+
+    child: Scan
+    max_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Each row with the rows of a public table whose `right` column (a stored offset) equals `left`; at most `fan_out` of them.
+
+    `left` is an integer expression already translated to the stored offsets of `right`, or private text joined to public text.
+    """
+
+    child: Bound | Join
+    table: Table
+    left: Row | TextColumn
+    right: str
+    kind: Choice["inner", "left"]
+    fan_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The rows for which the condition is true."""
+
+    child: Bound | Join
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One exact integer per group, over the rows of the group where `value` is not NULL.
+
+    rows      how many rows (where `value` is given: rows in which it is not NULL)
+    units     how many different units
+    sum       the sum of value
+    centred   the sum of y = 2 value - (low + high)
+    squares   the sum of 2 y^2 - (high - low)^2
+    list      every (value, how many rows), for quantiles
+    """
+
+    kind: Choice["rows", "units", "sum", "centred", "squares", "list"]
+    value: Row | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A column of GROUP BY."""
+
+    name: str
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One row per combination of keys, with its moments. `per_group` limits a unit's rows in one group, where declared."""
+
+    child: Bound | Join | Where
+    keys: tuple[Key, ...]
+    moments: tuple[Moment, ...]
+    per_group: int | None = None
+
+
+Relation = Scan | Bound | Join | Where | Group
+
+# --- results: arithmetic on released numbers ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An aggregate as it was asked: its name in AGGREGATES, what it is over, and the share of a quantile."""
+
+    name: str
+    over: Term | None = None
+    share: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValue:
+    """The value of the i-th key."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The released value of the i-th call."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A constant."""
+
+    value: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Division by zero gives NULL."""
+
+    operator: Choice["+", "-", "*", "/"]
+    left: Out
+    right: Out
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """Rounded half up to a number of decimals."""
+
+    child: Out
+    decimals: int
+
+
+Out = KeyValue | Result | Number | Arithmetic | Rounded
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A condition on released values (HAVING)."""
+
+    operator: Choice["<", "<=", "=", "<>", ">=", ">", "and", "or", "not"]
+    parts: tuple[Out | Test | Value | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of the answer."""
+
+    name: str
+    value: Out
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A column of ORDER BY."""
+
+    by: Out
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Everything that was asked. What comes after `group` works on released values and costs nothing."""
+
+    group: Group
+    calls: tuple[Call, ...]
+    outputs: tuple[Output, ...]
+    having: Test | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
