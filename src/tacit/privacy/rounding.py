@@ -47,14 +47,14 @@ def as_text(number: Fraction) -> str:
     return f"{float(number):.6g}" if Fraction(repr(float(number))) != number else f"{float(number):.12g}"
 
 
-def exp_up(x: Fraction) -> Fraction:
-    """A rational at or above e^x."""
-    return _outward(Decimal.exp, x, ROUND_CEILING)
+def exp_up(x: Fraction, digits: int = DIGITS) -> Fraction:
+    """A rational at or above e^x; more `digits` bring it closer."""
+    return _outward(Decimal.exp, x, ROUND_CEILING, digits)
 
 
-def exp_down(x: Fraction) -> Fraction:
-    """A rational at or below e^x, and positive."""
-    return _outward(Decimal.exp, x, ROUND_FLOOR)
+def exp_down(x: Fraction, digits: int = DIGITS) -> Fraction:
+    """A rational at or below e^x, and positive; more `digits` bring it closer."""
+    return _outward(Decimal.exp, x, ROUND_FLOOR, digits)
 
 
 def log_up(x: Fraction) -> Fraction:
@@ -106,9 +106,9 @@ def _rational_root(x: Fraction) -> Fraction | None:
     return root if root * root == x else None
 
 
-def _outward(function: Callable[[Decimal, Context], Decimal], x: Fraction, direction: str) -> Fraction:
+def _outward(function: Callable[[Decimal, Context], Decimal], x: Fraction, direction: str, digits: int = DIGITS) -> Fraction:
     """`function(x)` moved to the side of `direction`; `function` must be increasing and correctly rounded."""
-    context = Context(prec=DIGITS, rounding=direction, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    context = Context(prec=digits, rounding=direction, Emax=MAX_EMAX, Emin=MIN_EMIN)
     at = context.divide(Decimal(x.numerator), Decimal(x.denominator))
     result = function(at, context)
     return Fraction(context.next_plus(result) if direction == ROUND_CEILING else context.next_minus(result))
