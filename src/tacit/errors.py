@@ -8,6 +8,7 @@
     ├── WrongRelation                      losses or events of different neighbour relations were put together
     ├── UnknownEvent                       an event that the accountant has no theorem for
     ├── Broken                             a law of privacy that a measurement showed to be broken
+    ├── CatalogUnusable                    tacit.toml is missing, or has problems; carries each with its key, line and remedy
     └── Refused                            a question that will not be answered; carries a code of a closed list
         └── BudgetExceeded                 the ledger's filter does not admit the spend
 
@@ -15,6 +16,8 @@ A message quotes parameters and declared facts, never a private value: a message
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 
 class TacitError(Exception):
@@ -51,6 +54,34 @@ class Broken(TacitError):
     def __init__(self, law: str, message: str) -> None:
         super().__init__(f"{law}: {message}")
         self.law = law
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong in a catalog: at which key, on which line where that is known, and what to do about it.
+
+    >>> print(Problem("budget.epsilon", "is missing", "add for example epsilon = 8", line=3))
+    line 3: budget.epsilon is missing; add for example epsilon = 8
+    """
+
+    key: str
+    what: str
+    remedy: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = "" if self.line is None else f"line {self.line}: "
+        return f"{place}{self.key} {self.what}" + (f"; {self.remedy}" if self.remedy else "")
+
+
+class CatalogUnusable(TacitError):
+    """The catalog cannot be used as it stands; all that was found wrong is in `problems`."""
+
+    code = "catalog"
+
+    def __init__(self, message: str, problems: tuple[Problem, ...] = ()) -> None:
+        super().__init__("\n".join([message, *(f"  {problem}" for problem in problems)]))
+        self.problems = problems
 
 
 class Refused(TacitError):
