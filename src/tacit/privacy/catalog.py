@@ -1,17 +1,22 @@
 """What a curator declares: tables, columns, bounds, units and budgets. All of it is public; none of it is taken from the data.
 
-`toml.py` reads it from tacit.toml. Here are the values, and what follows from them alone.
+`catalog_file.py` reads it from tacit.toml. Here are the values, and what follows from them alone. Names of tables and columns
+match without case, so they are kept in lower case, in the mappings as in the values.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
+from string import Template
 from typing import Literal
 
+from tacit.errors import CatalogUnusable
 from tacit.privacy.neighbours import Change, Neighbours
 
 Kind = Literal["number", "category", "date", "text", "key", "presence"]
@@ -40,11 +45,19 @@ class Analyst:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a table's rows come from when it is prepared."""
+    """Where a table's rows come from when it is prepared.
+
+    `location` is a path, taken from the catalog's folder, or a PostgreSQL URL as declared: `url` puts in its variables.
+    """
 
     kind: Literal["parquet", "csv", "duckdb", "postgres"]
     location: str
     table: str | None = None
+    declared: str = ""
+
+    def url(self, environment: Mapping[str, str]) -> str:
+        """The URL to connect to, with `$NAME` replaced from the environment: a password need not stand in the catalog."""
+        return expanded(self.location, environment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +109,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose a row is: the value of `column`, which is the value of another table's column."""
+    """Whose a row is: the value of `column` is the unit, or leads to it as the value of another table's (table, column)."""
 
     column: str
     references: tuple[str, str] | None = None
@@ -116,6 +129,11 @@ class Table:
     no_unit: Literal["drop", "own"] = "drop"
     min_people: int = 0
     line: int | None = None
+
+    @property
+    def key(self) -> str | None:
+        """The column declared `key = true`; a table has one at most."""
+        return next((name for name, column in self.columns.items() if column.kind == "key"), None)
 
     @property
     def rows_per_group(self) -> int:
@@ -138,6 +156,71 @@ class Catalog:
     def neighbours(self) -> Neighbours:
         """The one relation that every event is priced for."""
         return Neighbours(self.change, "unit")
+
+    @property
+    def folder(self) -> Path:
+        """What relative paths in the catalog are relative to."""
+        return Path.cwd() if self.path is None else self.path.absolute().parent
+
+    @property
+    def kept(self) -> Path:
+        """The folder of what tacit keeps for this catalog: the store and the ledger where not declared, and the ranking key."""
+        return self.folder / ".tacit"
+
+    @property
+    def store_file(self) -> Path:
+        """The prepared store."""
+        return (self.kept / "store" if self.store_path is None else self.folder / self.store_path) / "store.duckdb"
+
+    def ledger_address(self, environment: Mapping[str, str]) -> str:
+        """The ledger's URL: as declared, with variables put in and a relative SQLite file taken from the catalog's folder."""
+        if self.ledger_url is None:
+            return f"sqlite:///{self.kept / 'ledger.sqlite'}"
+        url = expanded(self.ledger_url, environment)
+        file = url.removeprefix("sqlite:///")
+        return url if file == url or file.startswith(":") else f"sqlite:///{self.folder / file}"
+
+
+def fingerprint(catalog: Catalog) -> str:
+    """A hash of what preparation depends on: the declared tables, columns and units, and nothing that is in the data.
+
+    A store that was prepared under another fingerprint is stale. Budgets, analysts and the relation may change without it;
+    so may max_rows_per_group and min_people, which questions alone read.
+    """
+    declared = {name: _prepared_from(table) for name, table in sorted(catalog.tables.items())}
+    return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def _prepared_from(table: Table) -> dict[str, object]:
+    source, unit = table.source, table.unit
+    return {
+        "source": [source.kind, source.declared or source.location, source.table],
+        "public": table.public,
+        "unit": None if unit is None else [unit.column, unit.references],
+        "max_rows": table.max_rows,
+        "no_unit": table.no_unit,
+        "columns": {name: _meaning(column) for name, column in table.columns.items()},
+    }
+
+
+def _meaning(column: Column) -> list[object]:
+    """Everything declared about a column but its line; a text 1, a number 1 and a truth differ."""
+    values = [[type(value).__name__, str(value)] for value in (*column.values, column.nulls)]
+    return [column.kind, [str(bound) for bound in column.bounds or ()], str(column.step), column.outside, column.unknown, values]
+
+
+def expanded(text: str, environment: Mapping[str, str]) -> str:
+    """The text with `$NAME` and `${NAME}` replaced from the environment, and `$$` by a dollar sign.
+
+    >>> expanded("postgresql://reader:$SECRET@db/hospital", {"SECRET": "x"})
+    'postgresql://reader:x@db/hospital'
+    """
+    try:
+        return Template(text).substitute(environment)
+    except KeyError as missing:
+        raise CatalogUnusable(f"the catalog names ${missing.args[0]}, which is not in the environment; set it") from None
+    except ValueError:
+        raise CatalogUnusable("a dollar sign in a URL begins a variable, as in $NAME; write $$ for the sign itself") from None
 
 
 def day_number(day: date) -> int:
