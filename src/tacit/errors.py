@@ -10,7 +10,17 @@
     ├── Broken                             a law of privacy that a measurement showed to be broken
     ├── CatalogUnusable                    tacit.toml is missing, or has problems; carries each with its key, line and remedy
     └── Refused                            a question that will not be answered; carries a code of a closed list
-        └── BudgetExceeded                 the ledger's filter does not admit the spend
+        ├── NotUnderstood                  the text is no SQL that is understood here
+        ├── NotAllowed                     SQL that is not on the list of what may be asked
+        ├── UnknownName                    a table or column that the catalog does not declare
+        ├── WrongType                      an operation on something that it is not for
+        ├── NoBounds                       a column without the bounds or values that the question needs
+        ├── TooWide                        an expression that leaves the integers held exactly
+        ├── TooManyGroups                  more groups than an answer may have
+        ├── NoBudget                       no budget, or one that does not fit the question
+        ├── ErrorNotPublic                 an error was asked for that depends on private data
+        ├── BudgetExceeded                 the ledger's filter does not admit the spend
+        └── TimedOut                       the engine did not finish in time; the spend stays
 
 A message quotes parameters and declared facts, never a private value: a message that depends on the data is a release.
 """
@@ -85,12 +95,80 @@ class CatalogUnusable(TacitError):
 
 
 class Refused(TacitError):
-    """A question that will not be answered. The refusal is a function of public things only."""
+    """A question that will not be answered. The refusal is a function of public things only.
+
+    `code` is one of a closed list, `remedy` what to do instead, `at` the line and column of the question (both from 1).
+    """
 
     code = "refused"
+
+    def __init__(self, message: str, *, remedy: str = "", at: tuple[int, int] | None = None) -> None:
+        self.message, self.remedy, self.at = message, remedy, at
+        where = f"line {at[0]}, column {at[1]}: " if at else ""
+        super().__init__(f"{where}{message}" + (f"; {remedy}" if remedy else ""))
+
+
+class NotUnderstood(Refused):
+    """The text is no SQL that is understood here."""
+
+    code = "not_understood"
+
+
+class NotAllowed(Refused):
+    """SQL that is understood, and that is not on the list of what may be asked."""
+
+    code = "not_allowed"
+
+
+class UnknownName(Refused):
+    """A table or column that the catalog does not declare."""
+
+    code = "unknown_name"
+
+
+class WrongType(Refused):
+    """An operation on something that it is not for, such as the sum of a category."""
+
+    code = "wrong_type"
+
+
+class NoBounds(Refused):
+    """A column without bounds or values, where they are needed for a finite sensitivity."""
+
+    code = "no_bounds"
+
+
+class TooWide(Refused):
+    """An expression whose range leaves the integers that every engine holds exactly."""
+
+    code = "too_wide"
+
+
+class TooManyGroups(Refused):
+    """More groups than an answer may have."""
+
+    code = "too_many_groups"
+
+
+class NoBudget(Refused):
+    """A question without a budget, or with one that does not fit it."""
+
+    code = "no_budget"
+
+
+class ErrorNotPublic(Refused):
+    """An error was asked for that depends on private data."""
+
+    code = "error_not_public"
 
 
 class BudgetExceeded(Refused):
     """The ledger's filter does not admit the spend."""
 
     code = "budget_exceeded"
+
+
+class TimedOut(Refused):
+    """The engine did not finish in time; the spend stays."""
+
+    code = "timed_out"
