@@ -1,0 +1,97 @@
+"""What was written, before anything is known about it: names, constants, functions. SQL and the Python builder both end here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from typing import Literal
+
+At = tuple[int, int] | None  # line and column, from 1
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A column, possibly with its table: the last part is the column."""
+
+    parts: tuple[str, ...]
+    at: At = None
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A constant of the question."""
+
+    value: Fraction | str | bool | date | None
+    at: At = None
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """The star of COUNT(*)."""
+
+    at: At = None
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A function, operator or other construct by its plain name: "+", "case", "in", "count_distinct"."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    at: At = None
+
+
+Expression = Name | Constant | Star | Apply
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """A table under the name by which columns call it."""
+
+    table: str
+    alias: str
+    at: At = None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A join with one equality, or with a column that both sides have (`using`)."""
+
+    table: From
+    kind: Literal["inner", "left"]
+    left: Expression | None
+    right: Expression | None
+    using: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An expression of SELECT with its name."""
+
+    expression: Expression
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """An expression of ORDER BY."""
+
+    expression: Expression
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A whole question as written; `options` is the budget written in it."""
+
+    items: tuple[Item, ...]
+    table: From
+    joins: tuple[Joined, ...] = ()
+    where: Expression | None = None
+    group_by: tuple[Expression, ...] = ()
+    having: Expression | None = None
+    order_by: tuple[Ordering, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    options: tuple[tuple[str, Fraction], ...] = ()
