@@ -1,0 +1,189 @@
+"""The laws that every mechanism obeys, checked on ours or on yours.
+
+    loss             no pair of neighbours can be told apart better than the mechanism claims
+    draws            `release` draws from the law that `law` lists
+    post-processing  no function of the output tells more than the output may
+    composition      asking twice, the second time as the first answer suggests, costs no more than the sum
+    coverage         an interval holds the exact value as often as it says
+    grid             every output lies on the public grid, and either neighbour can give it (but for the claim's delta)
+    purity           a pure claim has a finite ratio at every output
+
+Where a mechanism lists its law the checks are exact and cover every pair; what no listing shows (types, digits, noise used
+twice) is looked for in draws, and there a sound mechanism is accused with probability at most `Effort.false_alarm` a check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import Broken
+from tacit.evidence.verify.claims import TOLERANCE, aligned, as_decimal, measured_both_ways, only_one_can, parameter, within
+from tacit.evidence.verify.composing import composed, surviving, together
+from tacit.evidence.verify.coverage import coverage_of_law, coverage_of_outputs, interval_for
+from tacit.evidence.verify.epsilon import EpsilonBound, epsilon_of_draws
+from tacit.evidence.verify.functions import FUNCTIONS, telling_sets
+from tacit.evidence.verify.listing import disagreement
+from tacit.evidence.verify.score import read
+from tacit.evidence.verify.trial import Effort, Pair, Trial
+from tacit.mechanisms.mechanism import Mechanism, WithError
+from tacit.privacy.loss import Loss, Pure, weakened
+from tacit.privacy.rounding import as_text
+
+CONFIDENCES = (0.5, 0.9, 0.99)
+CONVERTED_AT = 0.01  # the delta at which draws are held against a concentrated claim
+EFFORT = Effort()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One law looked at once: what was found, and whether it is within the law."""
+
+    law: str
+    holds: bool
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Every check of a contract. `require()` raises the first breach; `broken` holds them all."""
+
+    mechanism: str
+    checks: tuple[Check, ...]
+
+    @property
+    def broken(self) -> tuple[Broken, ...]:
+        return tuple(Broken(check.law, f"{self.mechanism}: {check.found}") for check in self.checks if not check.holds)
+
+    @property
+    def holds(self) -> bool:
+        return not self.broken
+
+    def require(self) -> None:
+        """Raise `Broken` with the name of the first law that does not hold; nothing otherwise."""
+        for breach in self.broken:
+            raise breach
+
+
+def contract(mechanism: Mechanism, neighbours: Iterable[Pair], effort: Effort = EFFORT) -> Report:
+    """Check every law on pairs of neighbouring values, and collect what was found.
+
+    In a test: `contract(MyMechanism(epsilon=1), [(0, 1), (5, 4)]).require()`.
+    """
+    trial = Trial(mechanism, tuple(neighbours), effort)
+    return Report(type(mechanism).__name__, tuple(check for law in LAWS.values() for check in law(trial)))
+
+
+def loss(trial: Trial) -> Iterator[Check]:
+    """Exactly on every pair, or from draws on every pair."""
+    claim = trial.mechanism.loss
+    for measure in trial.measures:
+        yield _exactly("loss", claim, measure)
+    if not trial.laws:
+        for draws in trial.draws.values():
+            yield _from_draws("loss", claim, epsilon_of_draws(read(draws.one), read(draws.other), *_terms(trial, claim)))
+
+
+def draws(trial: Trial) -> Iterator[Check]:
+    """The outputs for both values of the worst pair against their laws."""
+    if trial.laws:
+        drawn = trial.draws[trial.worst]
+        for outputs, law in zip((drawn.one, drawn.other), trial.laws[trial.worst], strict=True):
+            found = disagreement(outputs, law, trial.effort.false_alarm)
+            yield Check("draws", found is None, found or "draws agree with the listed law")
+
+
+def post_processing(trial: Trial) -> Iterator[Check]:
+    """Every function of the family, on the listed laws of the worst pair and on the outputs as they come."""
+    claim = surviving(trial.mechanism.loss)
+    if trial.laws:
+        law, against = aligned(*trial.laws[trial.worst])
+        for name, function in {**FUNCTIONS, **telling_sets(law, against)}.items():
+            yield _exactly("post-processing", claim, measured_both_ways(claim, law.map(function), against.map(function)), name)
+    drawn = trial.draws[trial.worst]
+    for name, function in FUNCTIONS.items():
+        one, other = (read([str(function(output)) for output in outputs]) for outputs in (drawn.one, drawn.other))
+        yield _from_draws("post-processing", claim, epsilon_of_draws(one, other, *_terms(trial, claim)), name)
+
+
+def composition(trial: Trial) -> Iterator[Check]:
+    """Twice in a row: on the listed laws with an adaptive second question, and on outputs for (a, b) against (b, a)."""
+    claim = together(trial.mechanism.loss, trial.mechanism.loss)
+    if trial.laws:
+        pair = trial.laws[trial.worst]
+        yield _exactly("composition", claim, measured_both_ways(claim, *composed(pair, pair)), "asked twice")
+    drawn = trial.draws[trial.worst]
+    bound = epsilon_of_draws(read(drawn.forth), read(drawn.back), *_terms(trial, claim))
+    yield _from_draws("composition", claim, bound, "asked twice")
+
+
+def coverage(trial: Trial) -> Iterator[Check]:
+    """Intervals around the outputs for the first value of the worst pair, where the mechanism has intervals."""
+    mechanism, value = trial.mechanism, trial.pairs[trial.worst][0]
+    if isinstance(mechanism, WithError):
+        for confidence in CONFIDENCES:
+            interval = interval_for(mechanism, value, confidence)
+            if trial.laws:
+                found = coverage_of_law(trial.laws[trial.worst][0], value, interval, confidence)
+            else:
+                outputs = trial.draws[trial.worst].one
+                found = coverage_of_outputs(outputs, value, interval, confidence, trial.effort.confidence)
+            yield Check("coverage", found.holds, str(found))
+
+
+def grid(trial: Trial) -> Iterator[Check]:
+    """Outputs, drawn and listed, as multiples of the mechanism's step; and outcomes that one neighbour alone can give."""
+    step = getattr(trial.mechanism, "step", None)
+    if step is not None:
+        drawn = trial.draws[trial.worst]
+        listed = (law.probabilities for pair in trial.laws for law in pair)
+        off = sum(not _on_grid(output, Fraction(step)) for outputs in (drawn.one, drawn.other, *listed) for output in outputs)
+        yield Check("grid", off == 0, f"{off} outputs lie off the grid of step {as_text(Fraction(step))}")
+    for pair in trial.laws:
+        alone = max(only_one_can(*pair), only_one_can(*reversed(pair)))
+        allowed = as_decimal(trial.mechanism.loss.delta) + TOLERANCE
+        yield Check("grid", alone <= allowed, f"outputs of probability {alone:.3g} come from one neighbour alone")
+
+
+def purity(trial: Trial) -> Iterator[Check]:
+    """A pure claim and an outcome of infinite ratio do not go together."""
+    if isinstance(trial.mechanism.loss, Pure):
+        for measure in trial.measures:
+            yield Check("purity", measure.is_finite(), "every ratio is finite" if measure.is_finite() else "a ratio is infinite")
+
+
+LAWS: dict[str, Callable[[Trial], Iterator[Check]]] = {
+    "loss": loss,
+    "draws": draws,
+    "post-processing": post_processing,
+    "composition": composition,
+    "coverage": coverage,
+    "grid": grid,
+    "purity": purity,
+}
+
+
+def _exactly(law: str, claim: Loss, measure: Decimal, of: str = "") -> Check:
+    found = f"{of + ': ' if of else ''}{float(measure):.4g} where {parameter(claim)} is claimed"
+    return Check(law, within(claim, measure), found)
+
+
+def _from_draws(law: str, claim: Loss, bound: EpsilonBound, of: str = "") -> Check:
+    allowed = weakened(claim, CONVERTED_AT).epsilon
+    found = f"{of + ': ' if of else ''}at least {bound.bound:.4g} ({bound.event}) where {parameter(claim)} is claimed"
+    return Check(law, not bound.refutes(allowed), found)
+
+
+def _terms(trial: Trial, claim: Loss) -> tuple[float, Fraction]:
+    """The confidence and the delta with which draws are held against a claim."""
+    return trial.effort.confidence, weakened(claim, CONVERTED_AT).delta
+
+
+def _on_grid(output: Any, step: Fraction) -> bool:
+    entries = np.atleast_1d(np.asarray(output, dtype=object))
+    return all((Fraction(entry) / step).denominator == 1 for entry in entries)
