@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from string import Template
 from typing import Literal
+from unicodedata import normalize
 
 from tacit.errors import CatalogUnusable
 from tacit.privacy.neighbours import Change, Neighbours
@@ -22,6 +23,7 @@ from tacit.privacy.neighbours import Change, Neighbours
 Kind = Literal["number", "category", "date", "text", "key", "presence"]
 Value = str | int | bool
 EPOCH = date(1970, 1, 1)
+BLANKS = " \t\n\r\v\f"  # what is trimmed from texts: a list, since engines and languages differ on what a blank is
 LARGEST = 2**53  # every prepared number is an offset below this, so that it is exact in a double too
 
 
@@ -221,6 +223,15 @@ def expanded(text: str, environment: Mapping[str, str]) -> str:
         raise CatalogUnusable(f"the catalog names ${missing.args[0]}, which is not in the environment; set it") from None
     except ValueError:
         raise CatalogUnusable("a dollar sign in a URL begins a variable, as in $NAME; write $$ for the sign itself") from None
+
+
+def canonical(value: Value) -> Value:
+    """The one way to write a value: a text is composed (NFC) and has no ASCII blanks around it; others stay as they are.
+
+    >>> canonical(" e\u0301 ") == "\u00e9", canonical(3)
+    (True, 3)
+    """
+    return normalize("NFC", value).strip(BLANKS) if isinstance(value, str) else value
 
 
 def day_number(day: date) -> int:
