@@ -60,3 +60,17 @@ def test_no_logarithm_of_zero(function):
 def test_no_root_of_a_negative_number():
     with pytest.raises(InvalidInput, match="not negative"):
         rounding.sqrt_up(Fraction(-1))
+
+
+def test_a_result_of_zero_is_exact():
+    one, almost = Fraction(1), 1 - Fraction(1, 10**70)
+    assert [rounding.log_up(one), rounding.log_down(one), rounding.sqrt_up(Fraction(0)), rounding.sqrt_down(Fraction(0))] == [
+        0
+    ] * 4
+    assert rounding.log_up(almost) == 0 > rounding.log_down(almost)
+
+
+@given(st.fractions(min_value=-50, max_value=50))
+def test_more_digits_bring_both_directions_closer(x):
+    few, many = [(rounding.exp_down(x, digits), rounding.exp_up(x, digits)) for digits in (20, 200)]
+    assert few[0] < many[0] < many[1] < few[1]

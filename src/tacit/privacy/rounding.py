@@ -111,4 +111,6 @@ def _outward(function: Callable[[Decimal, Context], Decimal], x: Fraction, direc
     context = Context(prec=digits, rounding=direction, Emax=MAX_EMAX, Emin=MIN_EMIN)
     at = context.divide(Decimal(x.numerator), Decimal(x.denominator))
     result = function(at, context)
+    if not result and at >= 0:  # ln 1 and the root of 0 are exact; a step from 0 would have a denominator of 10^18 digits
+        return Fraction(0)
     return Fraction(context.next_plus(result) if direction == ROUND_CEILING else context.next_minus(result))
