@@ -1,0 +1,283 @@
+"""Exact choices: every step is checked against its definition, by listing all draws where that is possible."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.errors import Broken, InvalidInput
+from tacit.mechanisms.noise import bits, choice
+from tacit.mechanisms.noise.choice import Envelope, bernoulli, choose, uniform_integer, uniform_integers
+from tacit.privacy.rounding import exp_down, exp_up, log_down, log_up
+
+ONE_IN_A_MILLION = 5.3  # a normal deviation beyond this, either side, has a chance of about 1e-7; eight cells stay below 1e-6
+
+
+def inject(monkeypatch, *words):
+    """Let `bits.random_words` give these words, in order."""
+    queue = [np.uint64(word) for word in words]
+    monkeypatch.setattr(bits, "random_words", lambda count: np.array([queue.pop(0) for _ in range(count)], dtype=np.uint64))
+    return queue
+
+
+# ---- coins ----
+
+
+@pytest.mark.parametrize("probability", [Fraction(1, 3), Fraction(1, 2), Fraction(2, 7), Fraction(1, 2**70)])
+def test_a_coin_compares_with_the_binary_digits(monkeypatch, probability):
+    digits = math.floor(probability * 2**64)
+    words = [0, max(digits - 1, 0), digits + 1, 2**64 - 1]
+    inject(monkeypatch, *words, 2**64 - 1, 2**64 - 1)  # the last two answer a tie with 0 at small probabilities
+    assert bernoulli(probability, size=4).tolist() == [word < digits for word in words]
+
+
+def test_a_tie_goes_on(monkeypatch):
+    third = (2**64 - 1) // 3  # 1/3 = 0.010101..., so what follows the first word is 1/3 again
+    queue = inject(monkeypatch, third, third, third - 1)
+    assert bernoulli(Fraction(1, 3), size=1).tolist() == [True]
+    assert not queue
+    inject(monkeypatch, third, third + 1)
+    assert bernoulli(Fraction(1, 3), size=1).tolist() == [False]
+
+
+def test_coins_of_bias_0_and_1_are_certain():
+    assert bernoulli(Fraction(1), 1000).all()
+    assert not bernoulli(Fraction(0), 1000).any()
+
+
+def test_coins_fall_as_often_as_they_should():
+    size, bias = 400_000, Fraction(1, 5)  # false alarm 1e-7
+    heads = int(bernoulli(bias, size).sum())
+    assert abs(heads - size * bias) < ONE_IN_A_MILLION * math.sqrt(size * bias * (1 - bias))
+
+
+@pytest.mark.parametrize("probability", [Fraction(-1, 2), Fraction(3, 2)])
+def test_a_coin_needs_a_probability(probability):
+    with pytest.raises(InvalidInput, match="from 0 to 1"):
+        bernoulli(probability, 1)
+
+
+# ---- uniform integers ----
+
+
+@pytest.mark.parametrize("below", [1, 2, 3, 5, 7, 10, 64, 100, 200, 255, 256])
+def test_folding_is_uniform(below):
+    folded = [choice._folded(drawn, below, 256) for drawn in range(256)]
+    counts = [folded.count(value) for value in range(below)]
+    assert counts == [256 // below] * below
+    assert folded.count(None) == 256 % below
+
+
+def test_the_textbook_remainder_is_not_uniform():
+    counts = np.bincount([drawn % 100 for drawn in range(256)])
+    assert set(counts) == {2, 3}  # what `test_folding_is_uniform` would have seen
+
+
+@pytest.mark.parametrize("below", [2, 3, 5, 12, 16])
+def test_words_are_uniform(monkeypatch, below):
+    width = (below - 1).bit_length()
+    every = [top << (64 - width) for top in range(2**width)]
+    monkeypatch.setattr(bits, "random_words", lambda count: np.resize(np.array(every, dtype=np.uint64), 4096 * len(every)))
+    drawn = uniform_integers(below, size=2048 * below)
+    assert np.bincount(drawn).tolist() == [2048] * below
+
+
+@given(below=st.integers(1, 2**200), size=st.integers(0, 5))
+def test_uniform_integers_are_in_range(below, size):
+    drawn = uniform_integers(below, size)
+    assert drawn.shape == (size,)
+    assert drawn.dtype == (np.int64 if below <= 2**63 else object)
+    assert all(0 <= value < below for value in drawn)
+    assert 0 <= uniform_integer(below) < below
+
+
+def test_the_end_of_a_large_range_is_reached():
+    largest = max(uniform_integers(2**63, size=64).tolist())  # false alarm 2^-64
+    assert largest >= 2**62
+    assert max(uniform_integers(2**80, size=64)) >= 2**79
+
+
+@pytest.mark.parametrize("below", [0, -3])
+def test_nothing_to_choose_from(below):
+    with pytest.raises(InvalidInput, match="at least one value"):
+        uniform_integers(below, 1)
+
+
+# ---- the envelope ----
+
+lengths_and_costs = st.integers(1, 30).flatmap(
+    lambda n: st.tuples(
+        st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**62)), min_size=n, max_size=n).filter(any),
+        st.one_of(
+            st.lists(st.integers(-(2**63), 2**63 - 1), min_size=n, max_size=n),
+            st.lists(st.integers(0, 3000), min_size=n, max_size=n),
+            st.lists(st.floats(-1e300, 1e300), min_size=n, max_size=n),
+            st.lists(st.fractions(), min_size=n, max_size=n),
+        ),
+    )
+)
+extreme_factors = st.sampled_from([Fraction(1, 10**300), Fraction(1, 10**18), Fraction(10**300)])
+factors = st.one_of(st.fractions(min_value=0, max_value=10), extreme_factors)
+
+
+def true_weight_bounds(envelope, index):
+    """2^shift * length * e^-exponent from below and from above; far exponents are cut at 4096, which only raises them."""
+    exponent = min(envelope.exponent(index), choice.FAR)
+    scaled = int(envelope.lengths[index]) * Fraction(2) ** envelope.shift
+    return scaled * exp_down(-exponent), scaled * exp_up(-exponent)
+
+
+@given(lengths_and_costs, factors)
+@settings(max_examples=150, deadline=None)
+def test_the_envelope_is_above_every_weight(given_pair, factor):
+    lengths, costs = given_pair
+    envelope = Envelope.above(choice._read_lengths(lengths), choice._read_costs(costs), factor)
+    for index, length in enumerate(lengths):
+        if length == 0:
+            assert envelope.weights[index] == 0
+            continue
+        low, high = true_weight_bounds(envelope, index)
+        assert high <= int(envelope.weights[index]) <= low * (1 + Fraction(1, 2**29)) + 1
+    assert 2**50 < max(envelope.weights.tolist()) < 2**53
+    assert envelope.ends[-1] == sum(envelope.weights.tolist())
+
+
+def test_lengths_larger_than_words_are_exact():
+    lengths = [2**900, 2**999, 1]
+    envelope = Envelope.above(choice._read_lengths(lengths), choice._read_costs([0, 100, 0]), Fraction(1))
+    assert all(true_weight_bounds(envelope, i)[1] <= int(envelope.weights[i]) for i in range(3))
+    # 2^999 e^-100 is 2^45 times smaller than 2^900: false alarm 2e-13
+    assert choose(lengths, [0, 100, 0], Fraction(1), size=5).tolist() == [0] * 5
+
+
+def test_proposals_follow_the_weights():
+    weights = np.array([3, 0, 2, 5, 0, 1], dtype=np.int64)
+    one = Envelope(weights, weights, Fraction(1), 0, weights, 0, [11])
+    assert [one._proposed(target) for target in range(11)] == [0] * 3 + [2] * 2 + [3] * 5 + [5]
+
+
+def test_proposals_cross_groups():
+    weights = np.ones(3 * choice.GROUP + 5, dtype=np.int64)
+    envelope = Envelope.above(weights, np.zeros(weights.size, dtype=np.int64), Fraction(1))
+    each = int(envelope.weights[0])
+    for index in (0, 1, choice.GROUP - 1, choice.GROUP, 2 * choice.GROUP + 7, weights.size - 1):
+        assert envelope._proposed(index * each) == envelope._proposed((index + 1) * each - 1) == index
+
+
+def test_the_assumption_on_floats():
+    points = np.concatenate([np.linspace(-744, 40, 1500), np.linspace(-1, 1, 301), [-1e-300, 1e-9, -700.5]])
+    for point, value in zip(points.tolist(), np.exp(points).tolist(), strict=True):
+        if value > 1e-300:
+            error = max(abs(Fraction(value) / exp_down(Fraction(point)) - 1), abs(Fraction(value) / exp_up(Fraction(point)) - 1))
+            assert error < Fraction(1, 2**45)
+    numbers = np.concatenate([np.arange(1, 800), 2.0 ** np.arange(10, 999, 7), 3.0 ** np.arange(5, 600, 11)])
+    for number, value in zip(numbers.tolist(), np.log(numbers).tolist(), strict=True):
+        low, high = log_down(Fraction(number)), log_up(Fraction(number))
+        assert max(abs(Fraction(value) - low), abs(Fraction(value) - high)) <= high * Fraction(1, 2**45) + Fraction(1, 10**50)
+
+
+# ---- keeping ----
+
+
+def test_keeping_refines_until_it_is_sure(monkeypatch):
+    half = exp_down(Fraction(-1), 400)  # the first words agree with e^-1, the last one decides
+    first, second = divmod(math.floor(half * 2**128), 2**64)
+    queue = inject(monkeypatch, first, second - 1)
+    assert choice._happens(Fraction(1), Fraction(1))
+    assert not queue
+    inject(monkeypatch, first, second + 1)
+    assert not choice._happens(Fraction(1), Fraction(1))
+
+
+def test_far_exponents_are_products(monkeypatch):
+    asked = []
+    monkeypatch.setattr(choice, "_happens", lambda ratio, exponent: asked.append((ratio, exponent)) or True)
+    envelope = Envelope.above(np.array([1, 1]), np.array([0, 10_000]), Fraction(1))
+    assert envelope._keeps(1)
+    assert sum(exponent for _, exponent in asked) == 10_000
+    assert max(exponent for _, exponent in asked) == choice.FAR
+    assert math.prod(ratio for ratio, _ in asked) == Fraction(2) ** envelope.shift / int(envelope.weights[1])
+
+
+def test_an_enormous_exponent_costs_nothing():
+    envelope = Envelope.above(np.array([1, 1]), np.array([0, 2**62]), Fraction(1))
+    assert not envelope._keeps(1)  # happens with probability e^-4096 * ...: false alarm far below 1e-1000
+
+
+def test_a_low_envelope_stops():
+    good = Envelope.above(np.array([1, 1]), np.array([0, 1]), Fraction(1))
+    low = Envelope(good.lengths, good.costs, good.factor, good.least, good.weights // 2, good.shift, good.ends)
+    with pytest.raises(Broken, match="envelope"):
+        low._keeps(0)
+
+
+# ---- the whole ----
+
+LENGTHS, COSTS = np.array([5, 1, 0, 20, 7, 3, 100, 4]), np.array([0, 1, 0, 4, 2, 9, 12, 3])
+
+
+def far_off(counts, probabilities, size):
+    """Whether some cell is further from its mean than luck allows (1e-6 over all cells, by Bernstein's inequality)."""
+    limit = math.log(2 * len(counts) * 1e6)
+    spread = np.sqrt(2 * limit * size * probabilities * (1 - probabilities)) + limit / 3
+    return bool((np.abs(counts - size * probabilities) > spread).any())
+
+
+def law(lengths, costs, factor):
+    weights = lengths * np.exp(-factor * costs)
+    return weights / weights.sum()
+
+
+def test_choose_follows_its_law():
+    size = 20_000
+    counts = np.bincount(choose(LENGTHS, COSTS, Fraction(1, 2), size), minlength=8)
+    assert counts[2] == 0
+    assert not far_off(counts, law(LENGTHS, COSTS, 0.5), size)
+
+
+def test_rounded_weights_would_be_seen():
+    """Planted: the factor is a tenth too large. The same number of draws sees it."""
+    size = 20_000
+    counts = np.bincount(choose(LENGTHS, COSTS, Fraction(6, 10), size), minlength=8)
+    assert far_off(counts, law(LENGTHS, COSTS, 0.5), size)  # missed with probability below 1e-9: cell 0 is 20 deviations off
+
+
+def test_costs_of_every_kind_give_one_law():
+    kinds = [COSTS, COSTS.astype(np.uint8), COSTS.astype(float), COSTS - 2.0, COSTS - 2**62]
+    kinds += [[Fraction(int(cost)) for cost in COSTS], [int(cost) + 2**70 for cost in COSTS]]
+    envelopes = [Envelope.above(LENGTHS, choice._read_costs(kind), Fraction(1, 2)) for kind in kinds]
+    for envelope in envelopes:
+        assert [envelope.exponent(i) for i in range(8)] == [Fraction(int(c), 2) for c in COSTS]
+        assert envelope.weights.tolist() == envelopes[0].weights.tolist()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "costs"),
+    [
+        ([], []),
+        ([0, 0], [1, 2]),
+        ([1, 2], [1]),
+        ([1.5], [0]),
+        ([-1, 2], [0, 0]),
+        ([1], [float("nan")]),
+        ([1], ["x"]),
+        ([2**1000], [0]),
+    ],
+)
+def test_bad_choices_are_refused(lengths, costs):
+    with pytest.raises(InvalidInput):
+        choose(lengths, costs)
+
+
+@pytest.mark.slow
+def test_ten_million_candidates():
+    import time
+
+    lengths, costs = np.ones(10**7, dtype=np.int64), np.arange(10**7) % 1000
+    start = time.perf_counter()
+    index = int(choose(lengths, costs, Fraction(1, 10))[0])
+    assert time.perf_counter() - start < 2
+    assert 0 <= index < 10**7
