@@ -1,0 +1,106 @@
+"""tacit.toml: from text to a `Catalog`, or everything that is wrong with it, each with its key, its line and the remedy."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import CatalogUnusable, Problem
+from tacit.privacy.catalog import Analyst, Budget, Catalog
+from tacit.privacy.catalog_file.reading import Reading
+from tacit.privacy.catalog_file.shape import BROKEN, shaped
+from tacit.privacy.catalog_file.tables import read_tables
+from tacit.privacy.catalog_file.text import key_lines
+from tacit.privacy.rounding import exact
+
+NAME = "tacit.toml"
+
+
+def read_catalog(path: Path) -> Catalog:
+    """The catalog in a file."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except FileNotFoundError:
+        raise CatalogUnusable(f"there is no {path}; `tacit init FILE...` drafts one from the names of columns") from None
+    except OSError as error:
+        raise CatalogUnusable(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CatalogUnusable(f"{path} is not UTF-8 text; save it as UTF-8") from None
+    return parse_catalog(text, path)
+
+
+def parse_catalog(text: str, path: Path | None = None) -> Catalog:
+    r"""The catalog that a text declares; raises `CatalogUnusable` with all problems, and nothing else.
+
+    >>> people = '[budget]\nepsilon = 8\n[tables.people]\nsource = "people.csv"\nunit = "row"'
+    >>> parse_catalog(people).tables["people"].max_rows
+    1
+    """
+    name = NAME if path is None else path.name
+    reading = Reading(key_lines(text))
+    try:
+        declared = shaped(_document(text), reading.report)
+    except (ValueError, RecursionError) as error:
+        raise _not_toml(name, error) from None
+    analysts = declared.get("analysts", {})
+    reading.check_names(("analysts",), {} if analysts is BROKEN else analysts)
+    folder = None if path is None else path.absolute().parent
+    tables = read_tables({} if declared["tables"] is BROKEN else declared["tables"], folder, reading)
+    if reading.problems:
+        raise reading.unusable(name)
+    budget = _budget(declared["budget"])
+    return Catalog(
+        budget=budget,
+        tables=tables,
+        analysts={name: _analyst(name, analyst, budget) for name, analyst in analysts.items()},
+        change=declared.get("neighbours", "add-remove"),
+        path=path,
+        ledger_url=declared.get("ledger", {}).get("url"),
+        store_path=declared.get("store", {}).get("path"),
+    )
+
+
+def _document(text: str) -> Any:
+    return _plain(tomllib.loads(text, parse_float=_decimal))
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal("inf")  # an exponent beyond all bounds: refused with the other infinities
+
+
+def _plain(value: Any) -> Any:
+    """The value with dates as texts, so that it does not matter which way they are written."""
+    if isinstance(value, dict):
+        return {name: _plain(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_plain(member) for member in value]
+    return value.isoformat() if isinstance(value, date | datetime | time) else value
+
+
+def _not_toml(name: str, error: ValueError | RecursionError) -> CatalogUnusable:
+    if isinstance(error, RecursionError):
+        return CatalogUnusable(f"{name} is nested too deeply for a catalog")
+    message, place = re.sub(r" \(at .*\)$", "", str(error)), re.search(r"\(at line (\d+)", str(error))
+    problem = Problem("the text", f"is not TOML: {message}", "correct it there", int(place[1]) if place else None)
+    return CatalogUnusable(f"{name} has a problem:", (problem,))
+
+
+def _budget(declared: Mapping[str, Any]) -> Budget:
+    return Budget(exact(declared["epsilon"]), exact(declared.get("delta", 0)))
+
+
+def _analyst(name: str, declared: Mapping[str, Any], whole: Budget) -> Analyst:
+    """An analyst's caps; of epsilon and delta, the one that is not declared is the data set's own."""
+    caps: dict[str, Fraction] = {key: exact(value) for key, value in declared.items()}
+    budget = Budget(caps.get("epsilon", whole.epsilon), caps.get("delta", whole.delta))
+    own = budget if caps.keys() & {"epsilon", "delta"} else None
+    return Analyst(name, own, caps.get("epsilon_per_query"), caps.get("delta_per_query"))

@@ -1,0 +1,166 @@
+"""One declared column: from the keys of tacit.toml to a `Column`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from tacit.privacy.catalog import LARGEST, Column, Kind, Value, canonical, day_number
+from tacit.privacy.catalog_file.reading import Wrong
+from tacit.privacy.catalog_file.text import LONGEST, value_text
+from tacit.privacy.rounding import exact
+
+Declared = Mapping[str, Any]
+
+KINDS: Mapping[str, Kind] = {"key": "key", "keys": "text", "values": "category"}
+ROLES = (*KINDS, "bounds")
+APPLIES: Mapping[Kind, frozenset[str]] = {
+    "number": frozenset({"type", "bounds", "step", "outside", "nulls"}),
+    "date": frozenset({"type", "bounds", "outside", "nulls"}),
+    "category": frozenset({"type", "values", "unknown", "nulls"}),
+    "text": frozenset({"type", "keys", "nulls"}),
+    "key": frozenset({"key"}),
+    "presence": frozenset({"type", "nulls"}),
+}
+NEEDS = {"unknown": "values", "outside": "bounds", "step": "bounds"}
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+LARGEST_INTEGER = 2**63 - 1
+
+
+def read_column(name: str, declared: Declared, line: int | None = None) -> Column:
+    """The column that is declared, or `Wrong`.
+
+    In `nulls` the words "keep" and "drop" are what happens to a NULL; anything else is the value that takes its place.
+
+    >>> read_column("cost", {"bounds": [0, 5000], "step": Decimal("0.01")}).points
+    500001
+    """
+    given = {key: value for key, value in declared.items() if (key, value) != ("key", False)}
+    kind = _kind(given)
+    _check_keys(kind, given)
+    column = Column(name, kind, outside=given.get("outside", "clamp"), unknown=given.get("unknown", "null"), line=line)
+    if kind in ("number", "date"):
+        bounds, step = _grid(kind, given)
+        column = replace(column, bounds=bounds, step=step)
+    if kind == "category":
+        column = replace(column, values=_values(given))
+    if column.unknown == "other":
+        _check_other(column.values)
+    nulls = given.get("nulls", "keep")
+    return replace(column, nulls=nulls if nulls in ("keep", "drop") else _nulls(column, nulls))
+
+
+def _kind(given: Declared) -> Kind:
+    roles = [role for role in ROLES if role in given]
+    if len(roles) > 1:
+        raise Wrong(roles[1], f"stands beside {roles[0]}", f"a column has one of {', '.join(ROLES)}: keep one")
+    if roles == ["bounds"]:
+        return "date" if given.get("type") == "date" or all(isinstance(one, str) for one in given["bounds"]) else "number"
+    return KINDS[roles[0]] if roles else "text" if given.get("type") == "text" else "presence"
+
+
+def _check_keys(kind: Kind, given: Declared) -> None:
+    for key in given:
+        if key not in APPLIES[kind]:
+            needed = NEEDS.get(key)
+            raise Wrong(key, "means nothing here", f"declare {needed} too, or take it away" if needed else "take it away")
+    if given.get("type", kind) != kind and kind in ("number", "date"):
+        raise Wrong("type", f"is {value_text(given['type'])}, but the bounds are of a {kind}", f'write type = "{kind}"')
+
+
+def _grid(kind: Kind, given: Declared) -> tuple[tuple[Fraction, Fraction], Fraction]:
+    bounds = given["bounds"]
+    if kind == "number" and any(isinstance(bound, str) for bound in bounds):
+        raise Wrong("bounds", f"is {value_text(bounds)}, not two numbers", "write for example bounds = [0, 100]")
+    low, high = (_day("bounds", bound) if kind == "date" else exact(bound) for bound in bounds)
+    if low >= high:
+        raise Wrong("bounds", f"is {value_text(bounds)}", "the lower bound stands first, and is below the upper")
+    return (low, high), _step(given, low, high)
+
+
+def _step(given: Declared, low: Fraction, high: Fraction) -> Fraction:
+    if "step" not in given and any(isinstance(bound, Decimal) for bound in given["bounds"]):
+        raise Wrong("step", "is missing, and the bounds are not whole numbers", "add for example step = 0.01")
+    step = exact(given.get("step", 1))
+    steps = (high - low) / step
+    if steps.denominator != 1:
+        fitting = decimal_text(low + max(1, round(steps)) * step)
+        what = f"is {decimal_text(step)}, which does not divide the {decimal_text(high - low)} between the bounds"
+        raise Wrong("step", what, f"the nearest upper bound that fits is {fitting}")
+    if steps + 1 > LARGEST:
+        raise Wrong("bounds", "has more than 2^53 values between its ends", "take narrower bounds or a larger step")
+    return step
+
+
+def _day(key: str, text: object) -> Fraction:
+    if isinstance(text, str) and DAY.fullmatch(text):
+        with suppress(ValueError):  # a day that no calendar has
+            return Fraction(day_number(date.fromisoformat(text)))
+    raise Wrong(key, f"has {value_text(text)}, which is not a date", 'write for example "2020-01-31"')
+
+
+def _values(given: Declared) -> tuple[Value, ...]:
+    values = tuple(canonical(value) for value in given["values"])
+    kinds = {type(value) for value in values}
+    if len(kinds) > 1:
+        raise Wrong("values", "mixes texts, whole numbers and truths", "write all of them in one way")
+    twice = [value for value, count in Counter(values).items() if count > 1]
+    if twice:
+        raise Wrong("values", f"has {value_text(twice[0])} twice (blanks around a text do not count)", "take one away")
+    if any(abs(value) > LARGEST_INTEGER for value in values if isinstance(value, int)):
+        raise Wrong("values", "has a number beyond 64 bits", "write such numbers as texts")
+    if given.get("type") not in (None, {str: "text", int: "number"}.get(kinds.pop())):
+        raise Wrong("type", f"is {value_text(given['type'])}, but the values are not", "take it away: the values say it")
+    return values
+
+
+def _check_other(values: tuple[Value, ...]) -> None:
+    if not isinstance(values[0], str):
+        raise Wrong("unknown", 'is "other", a text, and the values are not texts', 'write unknown = "null" or "drop"')
+    if "other" in values:
+        raise Wrong("unknown", 'is "other", which is one of the values', 'rename that value, or write "null" or "drop"')
+
+
+def _nulls(column: Column, declared: Any) -> Fraction | Value:
+    """What takes the place of NULL."""
+    if column.kind == "number" and not isinstance(declared, str | bool):
+        return _on_grid(column, exact(declared), declared)
+    if column.kind == "date":
+        return _on_grid(column, _day("nulls", declared), declared)
+    if column.kind == "text" and isinstance(declared, str):
+        return canonical(declared)
+    for value in column.domain:
+        if type(value) is type(declared) and value == canonical(declared):
+            return value
+    wanted = ", or one of the values" if column.kind == "category" else ", or a number" if column.kind == "number" else ""
+    raise Wrong("nulls", f"is {value_text(declared)}, which the column cannot have", f'write "keep", "drop"{wanted}')
+
+
+def _on_grid(column: Column, value: Fraction, declared: object) -> Fraction:
+    if column.bounds is None or column.step is None:
+        raise AssertionError("a grid has bounds and a step")
+    low, high = column.bounds
+    if not low <= value <= high:
+        raise Wrong("nulls", f"is {value_text(declared)}, which is outside the bounds", "take a value inside them")
+    if ((value - low) / column.step).denominator != 1:
+        nearest = decimal_text(low + round((value - low) / column.step) * column.step)
+        raise Wrong("nulls", f"is {value_text(declared)}, which is between two steps", f"the nearest value is {nearest}")
+    return value
+
+
+def decimal_text(number: Fraction) -> str:
+    """A rational with a finite decimal form, in full.
+
+    >>> decimal_text(Fraction(123456789123456789, 1000)), decimal_text(Fraction(5000)), decimal_text(Fraction(1, 10**9))
+    ('123456789123456.789', '5000', '0.000000001')
+    """
+    exactly = Context(prec=2000)
+    text = f"{exactly.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize(exactly):f}"
+    return text if len(text) < LONGEST else f"{float(number):g}"

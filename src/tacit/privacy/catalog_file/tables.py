@@ -1,0 +1,140 @@
+"""The declared tables: where their rows come from, whose they are, and what may be asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tacit.privacy.catalog import Column, Source, Table
+from tacit.privacy.catalog_file.columns import read_column
+from tacit.privacy.catalog_file.reading import Reading, Wrong, folded
+from tacit.privacy.catalog_file.shape import BROKEN, Broken
+from tacit.privacy.catalog_file.text import Path as KeyPath
+from tacit.privacy.catalog_file.text import value_text
+from tacit.privacy.catalog_file.units import Claim, owners
+
+Declared = Mapping[str, Any]
+Columns = dict[str, Column | Broken]
+
+OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "no_unit", "min_people")
+OF_ROWS = ("max_rows", "max_rows_per_group")
+SAY_WHOSE = 'say whose a row is: unit = "row", or unit = { column = "..." } with max_rows = 8; or public = true'
+
+
+def read_tables(declared: Declared, folder: Path | None, reading: Reading) -> dict[str, Table]:
+    """Every table by its folded name, or none where something was reported."""
+    names = reading.folded(("tables",), declared)
+    paths = {name: ("tables", written) for name, written in names.items() if declared[written] is not BROKEN}
+    bodies: dict[str, Declared] = {name: declared[path[1]] for name, path in paths.items()}
+    columns = {name: _columns(body, paths[name], reading) for name, body in bodies.items()}
+    claims = {name: _claim(body, columns[name], paths[name], reading) for name, body in bodies.items()}
+    units = owners(claims, lambda name, check: reading.attempt(paths[name], check))
+    sources = {name: reading.attempt(paths[name], partial(read_source, body["source"], folder)) for name, body in bodies.items()}
+    if reading.problems:
+        return {}
+    return {
+        name: Table(
+            name=name,
+            source=sources[name],  # type: ignore[arg-type]  # nothing was reported, so nothing is broken
+            columns=columns[name],  # type: ignore[arg-type]
+            unit=units[name],
+            line=reading.line(paths[name]),
+            **{key: value for key, value in body.items() if key not in ("source", "columns", "unit")},
+        )
+        for name, body in bodies.items()
+    }
+
+
+def read_source(declared: Any, folder: Path | None) -> Source | Broken:
+    """Where the rows come from; relative paths are taken from the folder of the catalog.
+
+    >>> read_source("visits.csv.gz", Path("/data"))
+    Source(kind='csv', location='/data/visits.csv.gz', table=None, declared='visits.csv.gz')
+    """
+    if declared is BROKEN or (isinstance(declared, Mapping) and BROKEN in declared.values()):
+        return BROKEN
+    if isinstance(declared, str):
+        return Source("parquet" if declared.lower().endswith(".parquet") else "csv", _path(declared, folder), None, declared)
+    if len(declared.keys() & {"duckdb", "postgres"}) != 1:
+        example = '{ duckdb = "hospital.duckdb", table = "visits" }'
+        raise Wrong("source", "names no database, or two", f"write for example source = {example}")
+    if "postgres" in declared:
+        return Source("postgres", declared["postgres"], declared["table"], declared["postgres"])
+    return Source("duckdb", _path(declared["duckdb"], folder), declared["table"], declared["duckdb"])
+
+
+def _path(declared: str, folder: Path | None) -> str:
+    return declared if folder is None else str(folder / declared)
+
+
+def _columns(body: Declared, path: KeyPath, reading: Reading) -> Columns:
+    path = (*path, "columns")
+    declared = {} if body.get("columns", BROKEN) is BROKEN else body["columns"]
+    found: Columns = {}
+    for name, written in reading.folded(path, declared).items():
+        own = (*path, written)
+        column, public = declared[written], body.get("public") is True
+        broken = column is BROKEN or BROKEN in column.values()
+        read = partial(_public_column if public else read_column, name, column, reading.line(own))
+        found[name] = BROKEN if broken else reading.attempt(own, read)
+    return found
+
+
+def _public_column(name: str, declared: Declared, line: int | None) -> Column:
+    column = read_column(name, declared, line)
+    if column.kind in ("key", "text", "presence"):
+        raise Wrong("", "says nothing about a column of a public table", "declare bounds or values, or leave it to the data")
+    return column
+
+
+def _claim(body: Declared, columns: Columns, path: KeyPath, reading: Reading) -> Claim:
+    keys = [name for name, column in columns.items() if column is not BROKEN and column.kind == "key"]
+    unit = body.get("unit")
+    sound = reading.attempt(path, partial(_check_unit, body, keys)) is not BROKEN
+    sound = sound and unit is not BROKEN and BROKEN not in (unit.values() if isinstance(unit, Mapping) else ())
+    owned = unit if sound and isinstance(unit, Mapping) else {}
+    return Claim(
+        columns=frozenset(columns),
+        key=keys[0] if keys else None,
+        column=folded(owned["column"]) if owned else None,
+        references=folded(owned["references"]) if "references" in owned else None,
+        public=body.get("public") is True,
+        sound=sound and BROKEN not in columns.values(),
+    )
+
+
+def _check_unit(body: Declared, keys: list[str]) -> None:
+    """What a table says about units agrees with itself."""
+    if body.get("public") is True:
+        _refuse(body, OF_UNITS, "means nothing for a public table", "take it away, or take public = true away")
+    elif "unit" not in body:
+        raise Wrong("unit", "is missing", SAY_WHOSE)
+    elif len(keys) > 1:
+        raise Wrong("columns", f"has {len(keys)} keys: {', '.join(keys)}", "keep key = true on the one that identifies a row")
+    elif body["unit"] == "row":
+        _check_rows(body, bool(keys))
+    elif body["unit"] is not BROKEN:
+        _check_owned(body)
+
+
+def _check_rows(body: Declared, has_key: bool) -> None:
+    several = [key for key in OF_ROWS if body.get(key, 1) not in (1, BROKEN)]
+    _refuse(body, several, 'means nothing with unit = "row", where a unit has one row', "take it away")
+    if not has_key:
+        _refuse(body, ["no_unit"], "means nothing here, where every row is a unit", "take it away")
+
+
+def _check_owned(body: Declared) -> None:
+    if "max_rows" not in body:
+        raise Wrong("max_rows", "is missing: without it one unit could change an answer by any amount", "add max_rows = 8")
+    most, in_one_group = body["max_rows"], body.get("max_rows_per_group", 1)
+    if BROKEN not in (most, in_one_group) and in_one_group > most:
+        raise Wrong("max_rows_per_group", f"is {in_one_group}, above max_rows", f"write at most {value_text(most)}")
+
+
+def _refuse(body: Declared, keys: tuple[str, ...] | list[str], what: str, remedy: str) -> None:
+    for key in keys:
+        if key in body:
+            raise Wrong(key, what, remedy)

@@ -1,0 +1,140 @@
+"""TOML as text: on which line each key stands, which `tomllib` does not tell, and how a key or a value is written."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
+
+Path = tuple[str, ...]
+
+BARE = re.compile(r"[A-Za-z0-9_-]+")
+BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
+KEY = re.compile(rf"""[ \t]*("(?:\\.|[^"\\])*"|'[^']*'|{BARE.pattern})[ \t]*""")
+CLOSE = re.compile(r"\]{1,2}")
+SCALAR = re.compile(
+    r'''"""(?:\\.|(?!""").)*"{3,5}|"(?:\\.|[^"\\])*"'''
+    r"""|'''(?:(?!''').)*'{3,5}|'[^']*'"""
+    r"""|[^,\]}\n#]+""",
+    re.DOTALL,
+)
+LONGEST = 60  # characters of a value that a message shows
+
+
+def key_lines(text: str) -> dict[Path, int]:
+    r"""The first line of every key path, tables and members of inline tables included, in a text that `tomllib` reads.
+
+    Elements of arrays have no names: the keys of a table inside an array follow the array's own path.
+
+    >>> key_lines('[a]\nb.c = 1  # d = 2\n"e f" = { g = [3] }')
+    {('a',): 1, ('a', 'b'): 2, ('a', 'b', 'c'): 2, ('a', 'e f'): 3, ('a', 'e f', 'g'): 3}
+    """
+    scanner = _Scanner(text.replace("\r\n", "\n"))
+    with suppress(_Lost, RecursionError):  # not TOML, or nested as nobody writes: lines are a help, not a need
+        scanner.document()
+    return scanner.lines
+
+
+def key_text(path: Sequence[str]) -> str:
+    """A key path the way TOML writes it.
+
+    >>> print(key_text(("tables", "adult", "columns", "hours-per-week")), key_text(("two words",)))
+    tables.adult.columns.hours-per-week "two words"
+    """
+    return ".".join(name if BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False) for name in path)
+
+
+def value_text(value: object) -> str:
+    """A value the way TOML writes it on one line, shortened where it is long.
+
+    >>> print(value_text({"bounds": [0, Decimal("0.5")], "type": "number", "key": True}))
+    { bounds = [0, 0.5], type = "number", key = true }
+    """
+    text = _whole_text(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def _whole_text(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key_text([name])} = {_whole_text(member)}" for name, member in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_whole_text, value)) + "]"
+    if isinstance(value, int) and value.bit_length() > LONGEST * 4:
+        return f"a number of {value.bit_length()} bits"  # Python refuses to write some of them
+    return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
+
+
+class _Lost(Exception):
+    """The text is not TOML."""
+
+
+class _Scanner:
+    """Walks once over the text; it skips what it need not understand."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.line = 1
+        self.lines: dict[Path, int] = {}
+
+    def document(self) -> None:
+        table: Path = ()
+        self.skip(BLANK)
+        while self.at < len(self.text):
+            if self.sees("["):
+                self.at += 2 if self.sees("[[") else 1
+                table = self.key(())
+                self.skip(CLOSE)
+            else:
+                self.pair(table)
+            self.skip(BLANK)
+
+    def pair(self, within: Path) -> None:
+        path = self.key(within)
+        self.at += len("=")
+        self.value(path)
+
+    def key(self, within: Path) -> Path:
+        path = (*within, _name(self.skip(KEY)[1]))
+        self.lines.setdefault(path, self.line)
+        if not self.sees("."):
+            return path
+        self.at += len(".")
+        return self.key(path)
+
+    def value(self, path: Path) -> None:
+        self.skip(BLANK)
+        if self.sees("["):
+            self.members("]", lambda: self.value(path))
+        elif self.sees("{"):
+            self.members("}", lambda: self.pair(path))
+        else:
+            self.skip(SCALAR)
+
+    def members(self, closing: str, read_one: Callable[[], None]) -> None:
+        self.at += len("[")
+        self.skip(BLANK)
+        while not self.sees(closing):
+            read_one()
+            self.skip(BLANK)
+            self.at += len(",") if self.sees(",") else 0
+            self.skip(BLANK)
+        self.at += len(closing)
+
+    def sees(self, characters: str) -> bool:
+        return self.text.startswith(characters, self.at)
+
+    def skip(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        found = pattern.match(self.text, self.at)
+        if found is None:
+            raise _Lost
+        self.line += found[0].count("\n")
+        self.at = found.end()
+        return found
+
+
+def _name(written: str) -> str:
+    return next(iter(tomllib.loads(f"{written} = 0"))) if written[0] in "\"'" else written
