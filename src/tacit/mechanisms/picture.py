@@ -15,8 +15,13 @@ FEW_POINTS = 80  # fewer outcomes than this are drawn one by one: the law is dis
 COLOURS = ("#b7c9e2", "#1f4e9c", "#e07a3f", "#5b8c5a", "#8e6bb0", "#7a7a7a")
 
 
-def noise_picture(curves: Mapping[str, Curve], band: tuple[float, float] | None, title: str) -> Any:
-    """An Altair chart of named curves over the error, with `band` (the interval's two ends) shaded behind them."""
+def noise_picture(
+    curves: Mapping[str, Curve], band: tuple[float, float] | None, title: str, axes: tuple[str, str] = ("error", "density")
+) -> Any:
+    """An Altair chart of named curves over the error, with `band` (the interval's two ends) shaded behind them.
+
+    `axes` names what is drawn where it is something else, such as the probability of each candidate.
+    """
     import altair as alt
 
     names = list(curves)
@@ -30,12 +35,12 @@ def noise_picture(curves: Mapping[str, Curve], band: tuple[float, float] | None,
         alt.Chart(alt.InlineData(values=points))
         .mark_line(strokeWidth=2, clip=True, point=alt.OverlayMarkDef(size=18) if few else False)
         .encode(
-            x=alt.X("error:Q", title="error", axis=alt.Axis(grid=False)),
-            y=alt.Y("density:Q", title="density", axis=alt.Axis(gridOpacity=0.4, tickCount=5)),
+            x=alt.X("error:Q", title=axes[0], axis=alt.Axis(grid=False)),
+            y=alt.Y("density:Q", title=axes[1], axis=alt.Axis(gridOpacity=0.4, tickCount=5)),
             color=alt.Color("curve:N", title=None, sort=names, scale=alt.Scale(domain=names, range=list(COLOURS[: len(names)]))),
         )
     )
-    chart = lines if band is None else alt.layer(_shade(*band), lines)
+    chart = lines if band is None else alt.layer(_shade(*band, axes[0]), lines)
     return chart.properties(title=alt.TitleParams(title, anchor="start"), width=480, height=240).configure_view(stroke=None)
 
 
@@ -53,8 +58,8 @@ def save(chart: Any, path: str | Path | None) -> Any:
     return chart
 
 
-def _shade(low: float, high: float) -> Any:
+def _shade(low: float, high: float, title: str) -> Any:
     import altair as alt
 
     ends = alt.InlineData(values=[{"low": float(low), "high": float(high)}])
-    return alt.Chart(ends).mark_rect(color="#1f4e9c", opacity=0.08).encode(x=alt.X("low:Q", title="error"), x2="high:Q")
+    return alt.Chart(ends).mark_rect(color="#1f4e9c", opacity=0.08).encode(x=alt.X("low:Q", title=title), x2="high:Q")
