@@ -1,0 +1,211 @@
+"""The largest gap between sorted values on two sides of a place, where a gap counts less the more places it spans.
+
+Given values going down from a place, left[0] >= left[1] >= ..., and going up from it, right[0] <= right[1] <= ..., with
+left[0] <= right[0], the search finds the (d, e) that maximize
+
+    (right[e] - left[d]) exp(-rate floor((d + e) / width)).
+
+Among the d of one residue modulo `width` the best e falls as d grows, so halving the range of d halves that of e: n log n
+operations in all, and no case is worse. Doubles choose the pair, within 2^-42 of the best; its gap and its span come back as
+integers. Both facts are proved in smooth.md, "The search".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Doubles = NDArray[np.float64]
+
+PART = 1 << 17  # right-hand entries treated at once: the arrays in use stay in the processor's cache
+LONG = 1 << 9  # ranges of this length and more are scanned one by one
+FEW = 3  # left entries: blocks with so few are not halved further
+WORTHWHILE = 1 + 2.0**-44  # a block that cannot beat the best by more than this is dropped
+
+
+class Gap(NamedTuple):
+    """A gap of `size` units, to be multiplied by exp(-rate) `decays` times."""
+
+    size: int
+    decays: int
+
+    def weight(self, rate: float) -> float:
+        return float(self.size * np.exp(-rate * self.decays))
+
+
+@dataclass(frozen=True, slots=True)
+class Stairs:
+    """Distances from a pivot value, going one way: `gaps[k]` is reached `places[k]` places away. Neither falls."""
+
+    places: Integers
+    gaps: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class _Board:
+    """A batch of residues: blocks of left entries, each with its row of right entries, whose decays are `steps`."""
+
+    blocks: Integers
+    rows: Integers
+    steps: Integers
+    gaps: Doubles
+    decay: Doubles
+    decayed: Doubles
+
+
+class _Search:
+    """One search: the best pair so far, and the blocks that may hold a better one."""
+
+    def __init__(self, left: Stairs, right: Stairs, rate: float, width: int, known: Gap) -> None:
+        self.rate, self.width, self.right = rate, width, right
+        residues = (left.places % width).astype(np.min_scalar_type(width))
+        order = np.argsort(residues, kind="stable") if width > 1 else slice(None)
+        self.residues = residues[order]
+        self.steps, self.sizes = left.places[order] // width, left.gaps[order]
+        self.gaps = self.sizes.astype(np.float64)
+        self.best, self.weight = known, known.weight(rate)
+
+    def run(self) -> Gap:
+        for board in self._boards():
+            waiting = [board.blocks]
+            while waiting:
+                parts = _parts(self._promising(board, waiting.pop()))
+                if len(parts) > 1:
+                    waiting += parts
+                elif parts:
+                    waiting.append(self._narrowed(board, parts[0]))
+        return self.best
+
+    def _boards(self) -> Iterator[_Board]:
+        starts = np.append(0, np.flatnonzero(self.residues[1:] != self.residues[:-1]) + 1)
+        ends = np.append(starts[1:], len(self.residues))
+        span = int(self.right.places[-1] + self.width - 1) // self.width + 1
+        columns = min(span, len(self.right.places))
+        together = max(1, PART // columns)
+        for first in range(0, len(starts), together):
+            here = slice(first, first + together)
+            rows, steps = self._right_of(self.residues[starts[here]].astype(np.int64), span)
+            edges = np.arange(len(rows) + 1) * columns
+            blocks = np.stack([starts[here], ends[here] - 1, edges[:-1], edges[1:] - 1])
+            yield self._board(blocks, rows.ravel(), steps.ravel())
+
+    def _right_of(self, residues: Integers, span: int) -> tuple[Integers, Integers]:
+        """For each residue, the right entries that matter and their decays: the largest gap of each decay is enough."""
+        places = self.right.places
+        if len(places) <= span:
+            rows = np.broadcast_to(np.arange(len(places)), (len(residues), len(places)))
+            return rows, (places + residues[:, None]) // self.width
+        steps = np.broadcast_to(np.arange(span), (len(residues), span))
+        return _last_at(places, steps * self.width + (self.width - 1 - residues[:, None])), steps
+
+    def _board(self, blocks: Integers, rows: Integers, steps: Integers) -> _Board:
+        gaps = self.right.gaps[rows].astype(np.float64)
+        decay = np.exp(steps * -self.rate)
+        return _Board(blocks, rows, steps, gaps, decay, gaps * decay)
+
+    def _promising(self, board: _Board, blocks: Integers) -> Integers:
+        """The blocks whose largest gap with their least decay would beat the best."""
+        first, last, low, high = blocks
+        decay = np.exp(self.steps[first] * -self.rate) * board.decay[low]
+        hope = (self.gaps[last] + board.gaps[high]) * decay
+        return blocks[:, hope > self.weight * WORTHWHILE]
+
+    def _narrowed(self, board: _Board, blocks: Integers) -> Integers:
+        """What is left of the blocks after a look at some left entries: all of a small block, the middle one of a large."""
+        few = blocks[1] - blocks[0] < FEW
+        if few.any():
+            self._settle(board, blocks[:, few])
+            blocks = blocks[:, ~few]
+        return self._halved(board, blocks) if blocks.size else blocks
+
+    def _settle(self, board: _Board, blocks: Integers) -> None:
+        first, last, low, high = blocks
+        columns, starts, lengths = _columns(low, high)
+        decay, decayed = board.decay[columns], board.decayed[columns]
+        for entry in range(FEW):
+            entries = np.minimum(first + entry, last)
+            weights = decay * np.repeat(self.gaps[entries], lengths) + decayed
+            values = np.maximum.reduceat(weights, starts)
+            self._note(board, entries, values, low, high)
+
+    def _halved(self, board: _Board, blocks: Integers) -> Integers:
+        """The blocks on both sides of each middle entry: below it the best right entry is no nearer, above it no farther."""
+        first, last, low, high = blocks
+        middle = (first + last) >> 1
+        columns, values = _best_entries(board, self.gaps[middle], low, high)
+        self._note(board, middle, values, low, high)
+        below = np.stack([first, middle - 1, columns, high])
+        above = np.stack([middle + 1, last, low, columns])
+        return np.concatenate([below, above], axis=1)
+
+    def _note(self, board: _Board, entries: Integers, values: Doubles, low: Integers, high: Integers) -> None:
+        """Keep the best of the entries, each with its best value before its own decay, if it beats what is known."""
+        weights = values * np.exp(self.steps[entries] * -self.rate)
+        top = int(weights.argmax())
+        if weights[top] > self.weight:
+            entry = int(entries[top])
+            column, _ = _scanned(board, float(self.gaps[entry]), int(low[top]), int(high[top]))
+            size = int(self.sizes[entry]) + int(self.right.gaps[board.rows[column]])
+            self.weight, self.best = float(weights[top]), Gap(size, int(self.steps[entry]) + int(board.steps[column]))
+
+
+def largest_decayed_gap(left: Stairs, right: Stairs, rate: float, width: int, known: Gap) -> Gap:
+    """The best pair, or `known` where no pair is better, up to a factor 1 + 2^-42.
+
+    >>> stairs = Stairs(np.array([0, 1, 2]), np.array([0, 1, 5]))
+    >>> largest_decayed_gap(stairs, stairs, 0.5, 1, Gap(0, 0))       # 5 + 0 two places away: 5/e; 5 + 5, four: 10/e^2
+    Gap(size=5, decays=2)
+    """
+    return _Search(left, right, rate, width, known).run()
+
+
+def _last_at(places: Integers, wanted: Integers) -> Integers:
+    """The last entry at or before each wanted place; where every place has its entry there is nothing to search."""
+    if int(places[-1]) == len(places) - 1:
+        return np.minimum(wanted, len(places) - 1)
+    return np.searchsorted(places, wanted, side="right") - 1
+
+
+def _parts(blocks: Integers) -> list[Integers]:
+    """The blocks in groups of at most PART right entries, or of one block."""
+    if blocks.shape[1] < 2:
+        return [blocks] if blocks.size else []
+    reached = np.cumsum(blocks[3] - blocks[2] + 1)
+    cuts = np.searchsorted(reached, np.arange(PART, int(reached[-1]), PART))
+    return [part for part in np.split(blocks, np.unique(cuts), axis=1) if part.size]
+
+
+def _columns(low: Integers, high: Integers) -> tuple[Integers, Integers, Integers]:
+    """The ranges low..high one after another, where each begins, and how long it is."""
+    lengths = high - low + 1
+    starts = np.cumsum(lengths) - lengths
+    return np.arange(int(lengths.sum())) + np.repeat(low - starts, lengths), starts, lengths
+
+
+def _best_entries(board: _Board, gaps: Doubles, low: Integers, high: Integers) -> tuple[Integers, Doubles]:
+    """For each left gap, the column of [low, high] with the largest (gap + right gap) times decay, and that value."""
+    if int((high - low).sum()) >= LONG * len(low):
+        found = [_scanned(board, *block) for block in zip(gaps.tolist(), low.tolist(), high.tolist(), strict=True)]
+        return np.array([column for column, _ in found]), np.array([value for _, value in found])
+    columns, starts, lengths = _columns(low, high)
+    weights = board.decay[columns] * np.repeat(gaps, lengths) + board.decayed[columns]
+    values = np.maximum.reduceat(weights, starts)
+    hits = np.flatnonzero(weights == np.repeat(values, lengths))
+    return columns[hits[np.searchsorted(hits, starts)]], values
+
+
+def _scanned(board: _Board, gap: float, low: int, high: int) -> tuple[int, float]:
+    best = (low, -1.0)
+    for start in range(low, high + 1, PART):
+        part = slice(start, min(start + PART, high + 1))
+        weights = board.decay[part] * gap
+        weights += board.decayed[part]
+        top = int(weights.argmax())
+        if weights[top] > best[1]:
+            best = (start + top, float(weights[top]))
+    return best

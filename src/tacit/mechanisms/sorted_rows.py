@@ -1,0 +1,146 @@
+"""Sorted whole numbers within public bounds, as rows or as values with counts: what order statistics are read from.
+
+Places are counted from 1. Before the first row every place holds the lower bound, after the last one the upper bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput, InvalidValue
+from tacit.mechanisms.decayed_gap import Integers, Stairs
+
+LARGEST_RANGE = 2**62  # units: differences of two values are exact in int64
+
+
+@dataclass(frozen=True, slots=True)
+class SortedRows:
+    """`values` in order; with `ends`, value k fills the places up to ends[k], else one place each."""
+
+    values: Integers
+    ends: Integers | None
+    lower: int
+    upper: int
+
+    def __repr__(self) -> str:
+        return "SortedRows(...)"
+
+    @property
+    def size(self) -> int:
+        if self.ends is None:
+            return len(self.values)
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    def at(self, place: int) -> int:
+        """The value at a place."""
+        if place < 1:
+            return self.lower
+        if place > self.size:
+            return self.upper
+        return int(self.values[place - 1 if self.ends is None else np.searchsorted(self.ends, place)])
+
+    def down_from(self, place: int, reach: int) -> Stairs:
+        """The values at `place`, `place` - 1, ... for at least `reach` places, as distances below the value at `place`."""
+        places, values = self._below(place, reach)
+        return Stairs(places, self.at(place) - values)
+
+    def up_from(self, place: int, reach: int, pivot: int) -> Stairs:
+        """The values at `place`, `place` + 1, ... for at least `reach` places, as distances above `pivot`."""
+        places, values = self._above(place, reach)
+        return Stairs(places, values - pivot)
+
+    def sum_between(self, first: int, last: int) -> int:
+        """The exact sum of the values at the places `first` to `last`, all of them rows."""
+        if self.ends is None:
+            return _exact_sum(self.values[first - 1 : last])
+        shares = np.diff(np.clip(self.ends, first - 1, last), prepend=first - 1)
+        return int(np.dot(self.values.astype(object), shares.astype(object))) if len(shares) else 0
+
+    def _below(self, place: int, reach: int) -> tuple[Integers, Integers]:
+        if self.ends is None:
+            places, values = _changes(self.values[max(place - reach - 1, 0) : max(place, 0)][::-1])
+        else:
+            groups = int(np.searchsorted(self.ends, place)) + 1 if place > 0 else 0
+            places = np.maximum(place - self.ends[:groups], 0)[::-1]
+            values = self.values[:groups][::-1]
+        return _closed(places, values, max(place, 0), reach, self.lower)
+
+    def _above(self, place: int, reach: int) -> tuple[Integers, Integers]:
+        if self.ends is None:
+            places, values = _changes(self.values[place - 1 : place + reach])
+        else:
+            group = int(np.searchsorted(self.ends, place))
+            starts = np.append(1, self.ends + 1)[group:-1]
+            places, values = np.maximum(starts - place, 0), self.values[group:]
+        return _closed(places, values, self.size + 1 - place, reach, self.upper)
+
+
+def sorted_rows(values: Any, lower: int, upper: int, counts: Any = None) -> SortedRows:
+    """Whole numbers in any order, clamped to the bounds, each with its count if `counts` are given.
+
+    >>> sorted_rows([5, 3, 9], lower=0, upper=7).at(3), sorted_rows([2, 1], 0, 4, counts=[1, 10**10]).size
+    (7, 10000000001)
+    """
+    if not lower < upper or upper - lower >= LARGEST_RANGE or max(abs(lower), abs(upper)) >= LARGEST_RANGE:
+        raise InvalidInput("lower must be below upper, and both within 2^62 steps of 0; use a larger step or nearer bounds")
+    units = _whole_numbers(values, "values")
+    if counts is None:
+        ordered = units if _is_sorted(units) else np.sort(units)
+        return SortedRows(_clamped(ordered, lower, upper), None, lower, upper)
+    return _counted(_clamped(units, lower, upper), _whole_numbers(counts, "counts"), lower, upper)
+
+
+def _counted(values: Integers, counts: Integers, lower: int, upper: int) -> SortedRows:
+    if len(values) != len(counts) or (counts < 0).any():
+        raise InvalidValue("counts must be whole numbers of at least 0, one for each value")
+    if counts.sum(dtype=np.float64) >= LARGEST_RANGE:
+        raise InvalidValue("the counts sum to more than 2^62 rows; no table has so many")
+    kept = counts > 0
+    distinct, group = np.unique(values[kept], return_inverse=True)
+    totals = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(totals, group, counts[kept])
+    return SortedRows(distinct, np.cumsum(totals), lower, upper)
+
+
+def _whole_numbers(values: Any, name: str) -> Integers:
+    array = np.asarray(values)
+    if array.size == 0 and array.ndim == 1:
+        return np.zeros(0, dtype=np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.dtype == np.uint64 and int(array.max()) >= LARGEST_RANGE):
+        raise InvalidValue(f"{name} must be one flat array of whole numbers (units of the grid) that fit in 64 bits")
+    return array.astype(np.int64, copy=False)
+
+
+def _is_sorted(values: Integers) -> bool:
+    return bool((values[1:] >= values[:-1]).all())
+
+
+def _clamped(values: Integers, lower: int, upper: int) -> Integers:
+    if len(values) and lower <= int(values.min()) and int(values.max()) <= upper:
+        return values
+    return np.clip(values, lower, upper)
+
+
+def _changes(rows: NDArray[np.int64]) -> tuple[Integers, Integers]:
+    """Where a new value begins, and that value; or every row, where few repeat the one before."""
+    new = rows[1:] != rows[:-1]
+    if 4 * np.count_nonzero(new) >= len(rows):
+        return np.arange(len(rows)), rows
+    places = np.append(0, np.flatnonzero(new) + 1)
+    return places, rows[places]
+
+
+def _closed(places: Integers, values: Integers, end: int, reach: int, bound: int) -> tuple[Integers, Integers]:
+    """The stairs with the bound behind them, if it is within reach and not there yet."""
+    if end > reach or (len(values) and int(values[-1]) == bound):
+        return places, values
+    return np.append(places, end), np.append(values, bound)
+
+
+def _exact_sum(values: Integers) -> int:
+    """The sum as a Python integer: the low 31 bits and the rest are summed apart, so nothing wraps around."""
+    return int((values >> 31).sum()) * 2**31 + int((values & (2**31 - 1)).sum())
