@@ -1,0 +1,275 @@
+"""What events cost, alone and together: the theorem of each event, and what the ledger's filter sums.
+
+`loss(event)` is the event's own theorem. `cost(event)` is the triple (epsilon, rho, delta) that stays true under adaptive
+composition; composition.md defines it and proves every rule of this file. Tighter totals for events that are all fixed in
+advance are in `batches.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from functools import reduce, singledispatch
+from operator import add
+from typing import TypeVar
+
+from tacit.accounting.events import (
+    AboveThreshold,
+    Batch,
+    Event,
+    ExponentialChoice,
+    GaussianNoise,
+    GaussianNoiseOne,
+    LaplaceNoise,
+    NoisyMax,
+    Parallel,
+    RandomizedAnswer,
+    SmoothNoise,
+    ThresholdedKeys,
+)
+from tacit.errors import InvalidBudget, InvalidInput, UnknownEvent, WrongRelation
+from tacit.privacy.loss import Approximate, Concentrated, Loss, Probabilistic, Pure, weakened
+from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.rounding import exp_up, log_down, sqrt_down, sqrt_up
+
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the filter sums: outside a part of weight `delta`, ratios up to e^epsilon and Renyi divergences up to rho a.
+
+    `epsilon` is None where the ratio has no bound. composition.md, section 1.
+
+    >>> Cost(Fraction(1, 2), Fraction(1, 8), Fraction(0)) + Cost(None, Fraction(1, 8), Fraction(1, 10**6))
+    Cost(epsilon=None, rho=Fraction(1, 4), delta=Fraction(1, 1000000), neighbours=Neighbours(change='add-remove', of='row'))
+    """
+
+    epsilon: Fraction | None
+    rho: Fraction
+    delta: Fraction
+    neighbours: Neighbours = ADD_REMOVE
+
+    def __add__(self, other: Cost) -> Cost:
+        _one_relation((self, other))
+        epsilon = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
+        return Cost(epsilon, self.rho + other.rho, self.delta + other.delta, self.neighbours)
+
+
+@singledispatch
+def loss(event: Event) -> Loss:
+    """The loss that the event's own theorem gives.
+
+    >>> print(loss(LaplaceNoise(Fraction(2), Fraction(4))))
+    pure epsilon 0.5 (add or remove one row)
+    """
+    raise UnknownEvent(f"{type(event).__name__} is an event without a theorem here; record it as an event of events.py")
+
+
+@loss.register
+def _(event: LaplaceNoise) -> Loss:
+    """Ratios of exp(-|k| / scale) at l1 distance of at most the sensitivity (Ghosh, Roughgarden and Sundararajan 2009)."""
+    return Pure(_over(event.sensitivity, event.scale), event.neighbours)
+
+
+@loss.register
+def _(event: GaussianNoise) -> Loss:
+    """sensitivity^2 / (2 scale^2) (Canonne, Kamath and Steinke 2020, Theorem 4); truncation: composition.md, section 5."""
+    rho = _over(event.sensitivity, event.scale) ** 2 / 2
+    return Concentrated(rho, event.delta + moved_weight_up(event.delta, rho), event.neighbours)
+
+
+@loss.register(GaussianNoiseOne)
+@loss.register(ThresholdedKeys)
+def _(event: GaussianNoiseOne | ThresholdedKeys) -> Loss:
+    """As stated in the event; the proof is at the mechanism."""
+    return Approximate(event.epsilon, event.delta, event.neighbours)
+
+
+@loss.register(ExponentialChoice)
+@loss.register(NoisyMax)
+@loss.register(RandomizedAnswer)
+def _(event: ExponentialChoice | NoisyMax | RandomizedAnswer) -> Loss:
+    return Pure(event.epsilon, event.neighbours)
+
+
+@loss.register
+def _(event: AboveThreshold) -> Loss:
+    return Pure(event.epsilon_threshold + event.epsilon_answers, event.neighbours)
+
+
+@loss.register
+def _(event: SmoothNoise) -> Loss:
+    stated = Approximate(event.epsilon, event.delta, event.neighbours)
+    return stated if stated.delta else Pure(stated.epsilon, event.neighbours)
+
+
+@loss.register
+def _(event: Batch) -> Loss:
+    return sequential([loss(part) for part in event.events])
+
+
+@loss.register
+def _(event: Parallel) -> Loss:
+    losses = [loss(part) for part in event.events]
+    return parallel(losses, _moving(_one_relation(losses)))
+
+
+@singledispatch
+def cost(event: Event) -> Cost:
+    """What the filter adds for the event, under the event's own relation.
+
+    >>> cost(Batch((ExponentialChoice(Fraction(1)), ExponentialChoice(Fraction(1))))).rho       # not (1 + 1)^2 / 2
+    Fraction(1, 1)
+    """
+    return cost_of(loss(event))
+
+
+@cost.register
+def _(event: Batch) -> Cost:
+    return reduce(add, [cost(part) for part in _some(event.events)])
+
+
+@cost.register
+def _(event: Parallel) -> Cost:
+    """The largest of each number: a neighbour differs in one part only (composition.md, section 3)."""
+    parts = [cost(part) for part in _some(event.events)]
+    relation = _moving(_one_relation(parts))
+    ratios = [part.epsilon for part in parts if part.epsilon is not None]
+    epsilon = max(ratios) if len(ratios) == len(parts) else None
+    return Cost(epsilon, max(part.rho for part in parts), max(part.delta for part in parts), relation)
+
+
+def cost_of(known: Loss) -> Cost:
+    """The triple that a loss implies; a probabilistic one counts as approximate (composition.md, section 2)."""
+    if isinstance(known, Concentrated):
+        return Cost(None, known.rho, known.delta, known.neighbours)
+    return Cost(known.epsilon, known.epsilon**2 / 2, known.delta, known.neighbours)
+
+
+def restated(price: Cost, relation: Neighbours) -> Cost:
+    """The cost under `relation`: itself, or from add/remove to change-one, which is a removal and an addition.
+
+    >>> restated(Cost(Fraction(1), Fraction(1, 2), Fraction(0)), Neighbours("change-one")).epsilon
+    Fraction(2, 1)
+    """
+    if price.neighbours == relation:
+        return price
+    if (price.neighbours.change, relation.change) != ("add-remove", "change-one") or price.neighbours.of != relation.of:
+        raise WrongRelation(
+            f"an event proved for '{price.neighbours}' has no price for '{relation}'; "
+            f"use a mechanism stated for '{relation}', or for 'add or remove one {relation.of}'"
+        )
+    moved = moved_weight_up(price.delta, price.rho)
+    if price.epsilon is None:
+        return Cost(None, 4 * price.rho, price.delta + moved, relation)
+    moved = min(moved, price.delta * exp_up(price.epsilon)) if price.delta else Fraction(0)
+    return Cost(2 * price.epsilon, 4 * price.rho, price.delta + moved, relation)
+
+
+def sequential(losses: Iterable[Loss]) -> Loss:
+    """The loss of all together, on the same people: numbers add, after conversion to one kind where kinds differ.
+
+    >>> print(sequential([Pure(1), Concentrated("1/2")]))
+    concentrated rho 1 (add or remove one row)
+    """
+    return reduce(add, _one_kind(_some(list(losses))))
+
+
+def parallel(losses: Iterable[Loss], relation: Neighbours, within: Iterable[Loss] = ()) -> Loss:
+    """The loss of events on disjoint parts, one person in at most one part; `losses` are under add/remove.
+
+    Add/remove: the largest. Change-one: a person moves between two parts (the two largest together) or changes inside one:
+    `within`, the parts' own losses under change-one, or twice the add/remove loss where none is given.
+
+    >>> print(parallel([Pure(1), Pure("1/2")], ADD_REMOVE))
+    pure epsilon 1 (add or remove one row)
+    >>> parts, change = [Pure(1), Pure("1/2")], Neighbours("change-one")
+    >>> print(parallel(parts, change), parallel(parts, change, within=[Pure(1, change), Pure(1, change)]), sep="; ")
+    pure epsilon 2 (change one row); pure epsilon 1.5 (change one row)
+    """
+    parts = _some(list(losses))
+    if _moving(_one_relation(parts)).of != relation.of:
+        raise WrongRelation(f"parts priced for '{parts[0].neighbours}' have no price for '{relation}'")
+    if relation.change == "add-remove":
+        return _largest(_one_kind(parts), relation, count=1)
+    inside = list(within) or [_doubled(part, relation) for part in parts]
+    if len(inside) != len(parts) or any(part.neighbours != relation for part in inside):
+        raise WrongRelation(f"`within` holds one loss under '{relation}' for each part")
+    return _largest(_one_kind([_largest(_one_kind(parts), relation, count=2), *inside]), relation, count=1)
+
+
+def moved_weight_up(delta: Fraction, rho: Fraction) -> Fraction:
+    """At or above what a set of weight `delta` can weigh under a law at concentrated distance `rho`.
+
+    exp(-(sqrt(ln(1/delta)) - sqrt(rho))^2) for rho < ln(1/delta), else 1: composition.md, section 4.
+
+    >>> float(moved_weight_up(Fraction(1, 10**20), Fraction(1, 2))) < 1e-16
+    True
+    """
+    if delta == 0:
+        return Fraction(0)
+    root = sqrt_down(max(Fraction(0), log_down(1 / delta))) - sqrt_up(rho)
+    return exp_up(-(root**2)) if root > 0 else Fraction(1)
+
+
+def _doubled(known: Loss, relation: Neighbours) -> Loss:
+    if isinstance(known, Concentrated):
+        return Concentrated(4 * known.rho, known.delta + moved_weight_up(known.delta, known.rho), relation)
+    if isinstance(known, Pure):
+        return Pure(2 * known.epsilon, relation)
+    both = weakened(known).group(2)
+    return Approximate(both.epsilon, both.delta, relation)
+
+
+def _one_kind(losses: Sequence[Loss]) -> Sequence[Loss]:
+    kinds = {type(known) for known in losses}
+    if len(kinds) == 1:
+        return losses
+    if Concentrated in kinds:
+        return [known if isinstance(known, Concentrated) else _concentrated(known) for known in losses]
+    if kinds == {Pure, Probabilistic}:
+        return [known.probabilistic() if isinstance(known, Pure) else known for known in losses]
+    return [weakened(known) for known in losses]
+
+
+def _concentrated(known: Pure | Approximate | Probabilistic) -> Concentrated:
+    return Concentrated(known.epsilon**2 / 2, known.delta, known.neighbours)
+
+
+def _largest(losses: Sequence[Loss], relation: Neighbours, count: int) -> Loss:
+    """For each number of one kind of loss, the sum of its `count` largest."""
+    names = [field.name for field in fields(losses[0]) if field.name != "neighbours"]
+    largest = {name: sum(sorted((getattr(known, name) for known in losses), reverse=True)[:count]) for name in names}
+    return replace(losses[0], neighbours=relation, **largest)
+
+
+def _over(sensitivity: Fraction, scale: Fraction) -> Fraction:
+    if sensitivity < 0 or scale < 0 or (scale == 0 and sensitivity > 0):
+        raise InvalidBudget(f"noise of scale {scale} promises nothing for sensitivity {sensitivity}; give a scale above 0")
+    return sensitivity / scale if scale else Fraction(0)
+
+
+def _some(parts: Sequence[Part]) -> Sequence[Part]:
+    if not parts:
+        raise InvalidInput("there is nothing to compose: give at least one event or loss")
+    return parts
+
+
+def _one_relation(parts: Sequence[Loss | Cost]) -> Neighbours:
+    relations = {part.neighbours for part in _some(parts)}
+    if len(relations) > 1:
+        names = " and ".join(sorted(f"'{relation}'" for relation in relations))
+        raise WrongRelation(f"{names} do not compose: restate all for one relation first")
+    return relations.pop()
+
+
+def _moving(relation: Neighbours) -> Neighbours:
+    """`relation` if a person may come or go under it, which is what a part sees when somebody moves to another part."""
+    if relation.change != "add-remove":
+        raise WrongRelation(
+            f"disjoint parts are priced under add/remove, not '{relation}': a change can move a {relation.of} from one part "
+            "to another; state the parts' events for add/remove, then restate the whole"
+        )
+    return relation
