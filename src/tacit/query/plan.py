@@ -270,14 +270,14 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Each row with the rows of a public table whose `right` column (a stored offset) equals `left`; at most `fan_out` of them.
+    """Each row with the rows of a public table whose `right` column equals `left`; at most `fan_out` of them.
 
-    `left` is an integer expression already translated to the stored offsets of `right`, or private text joined to public text.
+    `left` is already translated to the stored offsets of `right`.
     """
 
-    child: Bound | Join
+    child: Scan | Bound | Join
     table: Table
-    left: Row | TextColumn
+    left: Row
     right: str
     kind: Choice["inner", "left"]
     fan_out: int
@@ -287,7 +287,7 @@ class Join:
 class Where:
     """The rows for which the condition is true."""
 
-    child: Bound | Join
+    child: Scan | Bound | Join
     condition: Condition
 
 
@@ -319,7 +319,7 @@ class Key:
 class Group:
     """One row per combination of keys, with its moments. `per_group` limits a unit's rows in one group, where declared."""
 
-    child: Bound | Join | Where
+    child: Scan | Bound | Join | Where
     keys: tuple[Key, ...]
     moments: tuple[Moment, ...]
     per_group: int | None = None

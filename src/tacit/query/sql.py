@@ -1,7 +1,7 @@
 """SQL text to a `surface.Select`, by allow-list: what is not in the tables below is refused, with its place in the text.
 
 sqlglot parses; nothing of its tree goes further than this file. Every node must be of a listed class and may carry only the
-listed arguments: an argument that is passed over (a FILTER, an ESCAPE, a NOT) would be a question answered other than it was asked.
+listed arguments: one that is passed over (a FILTER, an ESCAPE, a NOT) would be a question answered other than it was asked.
 """
 
 from __future__ import annotations

@@ -1,0 +1,78 @@
+"""Released numbers with their error bars, many at a time: a value, and the two ends between which the exact number lies.
+
+The ends are moved by interval arithmetic: if each exact input lies between its ends, so does the exact output. All of it works on
+released numbers, so it costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """Arrays of one shape; NaN is an answer that does not exist (NULL)."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+    def __add__(self, other: Band) -> Band:
+        return Band(self.value + other.value, self.low + other.low, self.high + other.high)
+
+    def __neg__(self) -> Band:
+        return Band(-self.value, -self.high, -self.low)
+
+    def __sub__(self, other: Band) -> Band:
+        return self + (-other)
+
+    def __mul__(self, other: Band) -> Band:
+        corners = [one * two for one in (self.low, self.high) for two in (other.low, other.high)]
+        return Band(self.value * other.value, np.minimum.reduce(corners), np.maximum.reduce(corners))
+
+    def __truediv__(self, other: Band) -> Band:
+        """Where the divisor may be zero nothing is known: the ends are infinite; where its value is zero, the value is NaN."""
+        open_ended = (other.low <= 0) & (other.high >= 0)
+        with np.errstate(all="ignore"):
+            corners = [one / two for one in (self.low, self.high) for two in (other.low, other.high)]
+            value = np.where(other.value == 0, np.nan, self.value / other.value)
+        return Band(
+            value,
+            np.where(open_ended, -np.inf, np.minimum.reduce(corners)),
+            np.where(open_ended, np.inf, np.maximum.reduce(corners)),
+        )
+
+    def scaled(self, factor: float) -> Band:
+        """Every number times a constant."""
+        ends = (self.low * factor, self.high * factor)
+        return Band(self.value * factor, np.minimum(*ends), np.maximum(*ends))
+
+    def shifted(self, constant: float) -> Band:
+        """Every number plus a constant."""
+        return Band(self.value + constant, self.low + constant, self.high + constant)
+
+    def clamped(self, low: float, high: float) -> Band:
+        """Every number moved into a range in which the exact one is known to lie."""
+        return self.mapped(lambda numbers: np.clip(numbers, low, high))
+
+    def mapped(self, increasing: Callable[[Floats], Floats]) -> Band:
+        """An increasing function of every number."""
+        return Band(increasing(self.value), increasing(self.low), increasing(self.high))
+
+    def squared(self) -> Band:
+        """Every number squared: not negative, and as small as zero where the ends have different signs."""
+        ends = (self.low**2, self.high**2)
+        crosses = (self.low <= 0) & (self.high >= 0)
+        return Band(self.value**2, np.where(crosses, 0.0, np.minimum(*ends)), np.maximum(*ends))
+
+
+def certain(value: float, like: Band) -> Band:
+    """A constant, as often as `like` has numbers."""
+    numbers = np.full_like(like.value, value)
+    return Band(numbers, numbers, numbers)

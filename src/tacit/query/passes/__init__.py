@@ -1,0 +1,30 @@
+"""From what was written to a plan that can be priced: the passes, in their order.
+
+qualify   names and functions get their meaning; SELECT, HAVING and ORDER BY become arithmetic on released numbers
+bound     every private table is limited to the declared rows of a unit, below all else
+split     aggregates become moments: exact integers, counted once even where several aggregates need them
+keys      every group of the answer is known beforehand, or must pass a threshold
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tacit.privacy.catalog import Catalog
+from tacit.query.binding import PublicFacts
+from tacit.query.passes.bound import bound
+from tacit.query.passes.keys import keys
+from tacit.query.passes.qualify import qualify
+from tacit.query.passes.split import split
+from tacit.query.plan import Question
+from tacit.query.surface import Select
+
+PASSES: tuple[Callable[[Question], Question], ...] = (bound, split, keys)
+
+
+def rewrite(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
+    """The question as a plan; a function of the text, the catalog and the public tables alone."""
+    question = qualify(select, catalog, public)
+    for rewritten in PASSES:
+        question = rewritten(question)
+    return question

@@ -1,0 +1,44 @@
+"""The groups of the answer: all of them are known before any data is read, or they must pass a threshold."""
+
+from __future__ import annotations
+
+from math import prod
+
+from tacit.errors import TooManyGroups
+from tacit.query.plan import Key, Question, TextColumn
+
+MOST_CELLS = 10**7
+
+
+def keys(question: Question) -> Question:
+    """The question itself, refused where its public groups are too many."""
+    cells = prod(size(key) for key in question.group.keys)
+    if cells > MOST_CELLS:
+        raise TooManyGroups(
+            f"the question has {cells} groups, empty ones included; at most {MOST_CELLS} are answered",
+            remedy="group by fewer or coarser expressions, for example FLOOR(x / 10) * 10",
+        )
+    return question
+
+
+def private(question: Question) -> bool:
+    """Whether a group's very existence is private, so that it is shown through a threshold only."""
+    return any(isinstance(key.term.node, TextColumn) for key in question.group.keys)
+
+
+def domain(key: Key) -> tuple[int | None, ...]:
+    """The possible integers of a public key, in order, NULL last."""
+    node = key.term.node
+    if isinstance(node, TextColumn):
+        return ()
+    points: tuple[int, ...] = key.term.points or tuple(range(node.low, node.high + 1))
+    return (*points, None) if node.nullable else points
+
+
+def size(key: Key) -> int:
+    """How many values a key can have; private text counts 1."""
+    node = key.term.node
+    if isinstance(node, TextColumn):
+        return 1
+    points = len(key.term.points) if key.term.points else node.high - node.low + 1
+    return points + node.nullable

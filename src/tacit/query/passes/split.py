@@ -1,0 +1,16 @@
+"""Aggregates to moments: each exact integer is asked of the engine once, and paid for once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tacit.query.aggregates import moments_of
+from tacit.query.plan import Moment, Question
+
+
+def split(question: Question) -> Question:
+    """The question with the moments that its calls need, each once, in the order in which they are first needed."""
+    needed: dict[Moment, None] = {}
+    for call in question.calls:
+        needed.update(dict.fromkeys(moments_of(call, question.calls)))
+    return replace(question, group=replace(question.group, moments=tuple(needed)))
