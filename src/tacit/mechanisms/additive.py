@@ -1,0 +1,174 @@
+"""What Laplace and Gaussian share: numbers on a public grid, and independent integer noise on each of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from decimal import Decimal
+from fractions import Fraction
+from functools import reduce
+from itertools import product
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput, InvalidSensitivity, InvalidValue
+from tacit.mechanisms.noise.grid import (
+    STEPS_PER_SCALE,
+    Units,
+    add_units,
+    default_step,
+    from_units,
+    grid_units,
+    is_array,
+    read_array,
+    read_step,
+    read_units,
+    to_units,
+)
+from tacit.mechanisms.opening import opened
+from tacit.privacy.interval import Interval
+from tacit.privacy.law import ARITHMETIC, Law
+from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.rounding import Number, as_text, exact, float_up
+
+MOST_OUTCOMES = 2_000_000
+MISSING = Fraction(1, 10**12)
+POINTS_DRAWN = 200
+DIGITS_OF_BUDGET = 6  # of one that is chosen for an error, rounded up
+
+
+def read_sensitivity(sensitivity: Number) -> Fraction:
+    """A sensitivity that is finite and at least 0; 0 is a constant, which needs no noise and tells nothing.
+
+    >>> read_sensitivity(-1)
+    Traceback (most recent call last):
+    ...
+    tacit.errors.InvalidSensitivity: sensitivity must be a finite number of at least 0, not -1; give for example sensitivity=1
+    """
+    number = exact(sensitivity, "sensitivity", InvalidSensitivity)
+    if number < 0:
+        raise InvalidSensitivity(
+            f"sensitivity must be a finite number of at least 0, not {sensitivity}; give for example sensitivity=1"
+        )
+    return number
+
+
+def read_dimension(dimension: int) -> int:
+    """How many numbers are released at once."""
+    if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
+        raise InvalidInput(f"dimension must be a whole number of at least 1, not {dimension!r}")
+    return dimension
+
+
+class Shape(TypedDict, total=False):
+    """How many numbers on which grid: the keywords that every constructor here takes."""
+
+    step: Number | None
+    dimension: int
+    on_grid: bool
+    neighbours: Neighbours
+
+
+def read_grid(sensitivity: Fraction, step: Number | None, on_grid: bool) -> Fraction | None:
+    """The step that was given, if one was. on_grid=True is a statement about the values, and needs the step that they have."""
+    if step is None and on_grid:
+        raise InvalidInput("on_grid=True says that all values are multiples of the step; give that step, for example step=1")
+    if step is None:
+        return None
+    width = read_step(step)
+    if on_grid and 0 < sensitivity < width:
+        raise InvalidSensitivity(
+            f"values on a grid of step {as_text(width)} do not move by {as_text(sensitivity)}; give the step that the values have"
+        )
+    return width
+
+
+def fitting_step(scale: Fraction, sensitivity: Fraction, units: Callable[[Fraction], Fraction]) -> Fraction:
+    """The largest power of two up to scale / 1000 on which rounding adds at most a thousandth to the sensitivity.
+
+    `units` gives the sensitivity in units of a step, rounding included: on a step near it, or for a long vector, it could be
+    several times what was asked.
+    """
+    step = default_step(scale)
+    while units(step) * step > sensitivity * (1 + Fraction(1, STEPS_PER_SCALE)):
+        step /= 2
+    return step
+
+
+def units_of(value: Any, step: Fraction, dimension: int, on_grid: bool) -> Units:
+    """The value as whole units on the grid, sealed or not: an integer for one number, an array of `dimension` for several."""
+    plain = _shaped(opened(value), dimension)
+    return grid_units(plain, step) if on_grid else to_units(plain, step)
+
+
+def given_units(units: Any, dimension: int) -> Units:
+    """Whole units as a caller on the grid gives them, of the right number."""
+    return read_units(_shaped(opened(units), dimension))
+
+
+def noisy(units: Units, noise: NDArray[Any]) -> Units:
+    """The units with the noise added, exactly; an integer for an integer."""
+    return add_units(units, noise if isinstance(units, np.ndarray) else int(noise[0]))
+
+
+def within(distance: Fraction) -> Interval:
+    """An interval of so much on either side."""
+    return Interval(float_up(distance), float_up(distance))
+
+
+def whole_steps(error: Fraction, step: Fraction, on_grid: bool) -> int:
+    """How many whole steps an error allows. Off the grid it must allow one, since rounding alone may take half of it."""
+    if error < step and not on_grid:
+        raise InvalidInput(f"an error of {as_text(error)} is below the step {as_text(step)} of the grid; give a smaller step")
+    return math.floor(error / step)
+
+
+def not_constant(sensitivity: Fraction) -> Fraction:
+    """The sensitivity, if a budget can be chosen for it."""
+    if sensitivity == 0:
+        raise InvalidSensitivity("an answer of sensitivity 0 is a constant: it needs no noise and no budget")
+    return sensitivity
+
+
+def decimal(number: Fraction) -> Decimal:
+    """A rational with the digits of a law."""
+    return ARITHMETIC.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+def law_around(units: Units, step: Fraction, weights: list[Decimal], missing: Decimal) -> Law:
+    """The law of the release: `weights` are those of the noise 0, ±1, ±2, ... and `missing` bounds the rest for one number."""
+    moves = range(1 - len(weights), len(weights))
+    centres = [int(unit) for unit in np.atleast_1d(np.asarray(units, dtype=object))]
+    if len(moves) ** len(centres) > MOST_OUTCOMES:
+        raise InvalidInput(
+            f"{len(centres)} numbers of {len(moves)} outcomes each are too many to list; use a larger step, or missing=1e-6"
+        )
+    each = [{from_units(centre + move, step): weights[abs(move)] for move in moves} for centre in centres]
+    if not isinstance(units, np.ndarray):
+        return Law(each[0], missing)
+    listed: dict[Hashable, Decimal] = {
+        outcome: reduce(ARITHMETIC.multiply, map(dict.__getitem__, each, outcome)) for outcome in product(*each)
+    }
+    return Law(listed, min(Decimal(1), len(centres) * missing))
+
+
+def curve(density: Callable[[int], float], step: Fraction, band: Interval) -> tuple[list[float], list[float]]:
+    """Points of the noise's law for a chart, as a density over the error, as many as an eye can see."""
+    reach = max(3, math.ceil(1.6 * band.above / float(step)))
+    every = max(1, reach // POINTS_DRAWN)
+    moves = range(-(reach // every) * every, reach + 1, every)
+    return [float(move * step) for move in moves], [density(move) / float(step) for move in moves]
+
+
+def _shaped(value: Any, dimension: int) -> Any:
+    if not is_array(value):
+        if dimension == 1:
+            return value
+    elif (array := read_array(value)).shape == (dimension,):
+        return array
+    elif array.shape == () and dimension == 1:
+        return array[()]
+    numbers = "one number" if dimension == 1 else f"one flat array of exactly {dimension} numbers"
+    raise InvalidValue(f"this mechanism releases {numbers}; give that, or make the mechanism with another dimension=")
