@@ -43,11 +43,15 @@ def parse_catalog(text: str, path: Path | None = None) -> Catalog:
     1
     """
     name = NAME if path is None else path.name
-    reading = Reading(key_lines(text))
     try:
-        declared = shaped(_document(text), reading.report)
-    except (ValueError, RecursionError) as error:
-        raise _not_toml(name, error) from None
+        return _read(text, name, path)
+    except RecursionError:
+        raise CatalogUnusable(f"{name} is nested too deeply for a catalog") from None
+
+
+def _read(text: str, name: str, path: Path | None) -> Catalog:
+    document, reading = _document(text, name), Reading(key_lines(text))
+    declared = shaped(document, reading.report)
     analysts = declared.get("analysts", {})
     reading.check_names(("analysts",), {} if analysts is BROKEN else analysts)
     folder = None if path is None else path.absolute().parent
@@ -66,8 +70,11 @@ def parse_catalog(text: str, path: Path | None = None) -> Catalog:
     )
 
 
-def _document(text: str) -> Any:
-    return _plain(tomllib.loads(text, parse_float=_decimal))
+def _document(text: str, name: str) -> Any:
+    try:
+        return _plain(tomllib.loads(text, parse_float=_decimal))
+    except ValueError as error:  # also for an integer of thousands of digits
+        raise _not_toml(text, name, str(error)) from None
 
 
 def _decimal(text: str) -> Decimal:
@@ -86,11 +93,11 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date | datetime | time) else value
 
 
-def _not_toml(name: str, error: ValueError | RecursionError) -> CatalogUnusable:
-    if isinstance(error, RecursionError):
-        return CatalogUnusable(f"{name} is nested too deeply for a catalog")
-    message, place = re.sub(r" \(at .*\)$", "", str(error)), re.search(r"\(at line (\d+)", str(error))
-    problem = Problem("the text", f"is not TOML: {message}", "correct it there", int(place[1]) if place else None)
+def _not_toml(text: str, name: str, error: str) -> CatalogUnusable:
+    message, _, place = error.rstrip(")").partition(" (at ")
+    line = re.match(r"line (\d+)", place)
+    at = int(line[1]) if line else len(text.splitlines()) if place == "end of document" else None
+    problem = Problem("the text", f"is not TOML: {message}", "correct it there", at)
     return CatalogUnusable(f"{name} has a problem:", (problem,))
 
 

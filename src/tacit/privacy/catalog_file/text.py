@@ -7,7 +7,6 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from decimal import Decimal
 
 Path = tuple[str, ...]
 
@@ -33,7 +32,7 @@ def key_lines(text: str) -> dict[Path, int]:
     {('a',): 1, ('a', 'b'): 2, ('a', 'b', 'c'): 2, ('a', 'e f'): 3, ('a', 'e f', 'g'): 3}
     """
     scanner = _Scanner(text.replace("\r\n", "\n"))
-    with suppress(_Lost, RecursionError):  # not TOML, or nested as nobody writes: lines are a help, not a need
+    with suppress(_Lost, ValueError, RecursionError):  # not TOML, or nested as nobody writes: lines are a help, not a need
         scanner.document()
     return scanner.lines
 
@@ -44,27 +43,34 @@ def key_text(path: Sequence[str]) -> str:
     >>> print(key_text(("tables", "adult", "columns", "hours-per-week")), key_text(("two words",)))
     tables.adult.columns.hours-per-week "two words"
     """
-    return ".".join(name if BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False) for name in path)
+    return ".".join(name if BARE.fullmatch(name) else _quoted(name) for name in path)
 
 
 def value_text(value: object) -> str:
     """A value the way TOML writes it on one line, shortened where it is long.
 
-    >>> print(value_text({"bounds": [0, Decimal("0.5")], "type": "number", "key": True}))
+    >>> print(value_text({"bounds": [0, 0.5], "type": "number", "key": True}))
     { bounds = [0, 0.5], type = "number", key = true }
     """
-    text = _whole_text(value)
+    text = whole_text(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
-def _whole_text(value: object) -> str:
+def whole_text(value: object) -> str:
+    """A value the way TOML writes it on one line."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key_text([name])} = {_whole_text(member)}" for name, member in value.items()) + " }"
+        return "{ " + ", ".join(f"{key_text([name])} = {whole_text(member)}" for name, member in value.items()) + " }"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_whole_text, value)) + "]"
+        return "[" + ", ".join(map(whole_text, value)) + "]"
     if isinstance(value, int) and value.bit_length() > LONGEST * 4:
         return f"a number of {value.bit_length()} bits"  # Python refuses to write some of them
-    return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return _quoted(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")  # JSON lets this control character stand
 
 
 class _Lost(Exception):
