@@ -9,6 +9,7 @@
     ├── UnknownEvent                       an event that the accountant has no theorem for
     ├── Broken                             a law of privacy that a measurement showed to be broken
     ├── CatalogUnusable                    tacit.toml is missing, or has problems; carries each with its key, line and remedy
+    ├── StoreUnusable                      the prepared data or the ledger is missing, foreign or out of date
     └── Refused                            a question that will not be answered; carries a code of a closed list
         ├── NotUnderstood                  the text is no SQL that is understood here
         ├── NotAllowed                     SQL that is not on the list of what may be asked
@@ -92,6 +93,16 @@ class CatalogUnusable(TacitError):
     def __init__(self, message: str, problems: tuple[Problem, ...] = ()) -> None:
         super().__init__("\n".join([message, *(f"  {problem}" for problem in problems)]))
         self.problems = problems
+
+
+class StoreUnusable(TacitError):
+    """The prepared data or the ledger is missing, foreign or out of date; the curator must act."""
+
+    code = "store"
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        self.message, self.remedy = message, remedy
+        super().__init__(f"{message}; {remedy}" if remedy else message)
 
 
 class Refused(TacitError):

@@ -1,0 +1,277 @@
+"""A plan to one Ibis expression, mostly by a table: the engine's SQL is generated from the plan, never from the analyst's text.
+
+Exactness: every row integer is below 2^53 (terms.py). `floor(a / b)` for a constant b goes through a double in Ibis; for
+0 <= a < 2^53 that is exact, since a / b is at least 1 / b away from the next integer and its rounding is off by less than that
+(a 2^-53 / b < 1 / b). Sums are int64 sums of parts below 2^29, so 2^33 rows cannot overflow them; `assemble` puts them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any
+
+import ibis
+import ibis.expr.types as ir
+
+from tacit.query.plan import (
+    Add,
+    All,
+    Among,
+    Bound,
+    Choose,
+    Column,
+    Compare,
+    Condition,
+    Either,
+    Group,
+    IsNull,
+    Join,
+    Literal,
+    Lookup,
+    Moment,
+    Multiply,
+    Negation,
+    Quotient,
+    Ratio,
+    Row,
+    Scan,
+    TextColumn,
+    TextIs,
+    TextLike,
+    Truth,
+    Where,
+)
+
+LIMB = 28
+MASK = 2**LIMB - 1
+UNIT, RANK = "tacit_unit", "tacit_rank"
+Tables = Callable[[str], ir.Table]
+
+
+# --- rows and conditions -----------------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def value(node: Row | Condition | TextColumn, rows: ir.Table) -> Any:
+    """The engine's expression for a row integer or a condition."""
+    raise TypeError(f"no engine form for {type(node).__name__}")
+
+
+@value.register
+def _(node: Column, rows: ir.Table) -> Any:
+    stored = rows[stored_name(node.source, node.name)]
+    return stored + _whole(node.low) if node.low else stored
+
+
+@value.register
+def _(node: TextColumn, rows: ir.Table) -> Any:
+    return rows[stored_name(node.source, node.name)]
+
+
+@value.register
+def _(node: Literal, rows: ir.Table) -> Any:
+    return _whole(node.value)
+
+
+@value.register
+def _(node: Add, rows: ir.Table) -> Any:
+    return value(node.left, rows) + value(node.right, rows)
+
+
+@value.register
+def _(node: Multiply, rows: ir.Table) -> Any:
+    return value(node.left, rows) * value(node.right, rows)
+
+
+@value.register
+def _(node: Quotient, rows: ir.Table) -> Any:
+    """Shifted to be non-negative by a whole multiple of the divisor, so that the division is exact."""
+    shift = -(node.child.low // node.divisor)
+    moved = value(node.child, rows) + _whole(shift * node.divisor)
+    return (moved / _whole(node.divisor)).floor() - _whole(shift)
+
+
+@value.register
+def _(node: Ratio, rows: ir.Table) -> Any:
+    above, below = value(node.above, rows) * _whole(node.times), value(node.below, rows)
+    guarded = ibis.cases((below == _whole(0), ibis.null("int64")), else_=below)
+    floored = (above.cast("float64") / guarded.cast("float64")).floor()
+    return floored.clip(lower=_whole(node.low), upper=_whole(node.high))
+
+
+@value.register
+def _(node: Choose, rows: ir.Table) -> Any:
+    branches = [(value(test, rows), value(result, rows)) for test, result in node.branches]
+    return ibis.cases(*branches, else_=value(node.otherwise, rows))
+
+
+@value.register
+def _(node: Lookup, rows: ir.Table) -> Any:
+    """Codes with the same image share a branch."""
+    images: dict[int | None, list[int]] = {}
+    for code, image in enumerate(node.table):
+        images.setdefault(image, []).append(code)
+    child = value(node.child, rows)
+    branches = [(child.isin(codes), _whole(image)) for image, codes in images.items() if image is not None]
+    return ibis.cases(*branches, else_=ibis.null("int64")) if branches else ibis.null("int64")
+
+
+@value.register
+def _(node: Compare, rows: ir.Table) -> Any:
+    left, right = value(node.left, rows), value(node.right, rows)
+    return {"<": left < right, "<=": left <= right, "=": left == right}[node.operator]
+
+
+@value.register
+def _(node: Among, rows: ir.Table) -> Any:
+    return value(node.child, rows).isin(list(node.values))
+
+
+@value.register
+def _(node: IsNull, rows: ir.Table) -> Any:
+    return value(node.child, rows).isnull()
+
+
+@value.register
+def _(node: All, rows: ir.Table) -> Any:
+    return ibis.and_(*(value(part, rows) for part in node.parts))
+
+
+@value.register
+def _(node: Either, rows: ir.Table) -> Any:
+    return ibis.or_(*(value(part, rows) for part in node.parts))
+
+
+@value.register
+def _(node: Negation, rows: ir.Table) -> Any:
+    return ~value(node.part, rows)
+
+
+@value.register
+def _(node: Truth, rows: ir.Table) -> Any:
+    return ibis.null("boolean") if node.value is None else ibis.literal(node.value, type="boolean")
+
+
+@value.register
+def _(node: TextIs, rows: ir.Table) -> Any:
+    return value(node.child, rows).isin(list(node.texts))
+
+
+@value.register
+def _(node: TextLike, rows: ir.Table) -> Any:
+    return value(node.child, rows).like(node.pattern)
+
+
+def _whole(number: int | None) -> Any:
+    """A 64-bit constant; written as a cast of its text, because an engine takes a bare literal for 32 bits, which overflow."""
+    return ibis.null("int64") if number is None else ibis.literal(str(number)).cast("int64")
+
+
+def stored_name(source: int, name: str) -> str:
+    """The name of a stored column once tables are joined: unique per source."""
+    return f"s{source}:{name}"
+
+
+# --- relations ---------------------------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def relation(node: Scan | Bound | Join | Where, tables: Tables) -> ir.Table:
+    """The engine's rows for a relation."""
+    raise TypeError(f"no engine form for {type(node).__name__} without a row limit")
+
+
+@relation.register
+def _(node: Bound, tables: Tables) -> ir.Table:
+    stored = tables(node.child.table.name.lower())
+    limited = stored.filter(stored[RANK] < node.max_rows)
+    own = [name for name in stored.columns if name not in (UNIT, RANK)]
+    return limited.select(limited[UNIT], limited[RANK], **{stored_name(0, name): limited[name] for name in own})
+
+
+@relation.register
+def _(node: Join, tables: Tables) -> ir.Table:
+    rows = relation(node.child, tables)
+    source = _joins(node)
+    public = tables(node.table.name.lower())
+    public = public.select(**{stored_name(source, name): public[name] for name in public.columns})
+    key = stored_name(source, node.right)
+    return rows.join(public, value(node.left, rows) == public[key], how=node.kind)
+
+
+@relation.register
+def _(node: Where, tables: Tables) -> ir.Table:
+    rows = relation(node.child, tables)
+    return rows.filter(value(node.condition, rows))
+
+
+def _joins(node: Scan | Bound | Join | Where) -> int:
+    return 1 + _joins(node.child) if isinstance(node, Join) else 0
+
+
+def grouped(group: Group, tables: Tables) -> ir.Table:
+    """The rows of a group with its keys as columns key_0, key_1, ..., limited in each group where that is declared."""
+    rows = relation(group.child, tables)
+    rows = rows.mutate(**{f"key_{place}": value(key.term.node, rows) for place, key in enumerate(group.keys)})
+    if group.per_group is None:
+        return rows
+    inside = [rows[UNIT], *(rows[f"key_{place}"] for place in range(len(group.keys)))]
+    order = [rows[RANK], *(rows[name] for name in rows.columns if name.startswith("s") and not name.startswith("s0:"))]
+    numbered = rows.mutate(tacit_place=ibis.row_number().over(ibis.window(group_by=inside, order_by=order)))
+    return numbered.filter(numbered["tacit_place"] < group.per_group)
+
+
+def sums(group: Group, tables: Tables) -> ir.Table:
+    """One row per group: its keys, and the parts m0_rows, m0_sum0, ... of every moment that is a sum."""
+    rows = grouped(group, tables)
+    parts: dict[str, Any] = {}
+    for place, moment in enumerate(group.moments):
+        if moment.kind != "list":
+            parts |= {f"m{place}_{name}": part for name, part in moment_parts(moment, rows).items()}
+    keys = [f"key_{place}" for place in range(len(group.keys))]
+    return rows.group_by(keys).aggregate(**parts) if keys else rows.aggregate(**parts)
+
+
+def lists(group: Group, place: int, tables: Tables) -> ir.Table:
+    """One row per group and value of a moment of kind list: the keys, `value` (from its low end) and `rows`."""
+    node = group.moments[place].value
+    rows = grouped(group, tables)
+    rows = rows.mutate(value=value(node, rows) - _whole(node.low) if node is not None else _whole(0))
+    rows = rows.filter(rows["value"].notnull())
+    keys = [f"key_{place}" for place in range(len(group.keys))]
+    counted = rows.group_by([*keys, "value"]).aggregate(rows=rows.count())
+    return counted.order_by([*keys, "value"])
+
+
+def moment_parts(moment: Moment, rows: ir.Table) -> dict[str, Any]:
+    """The int64 sums that make up a moment."""
+    if moment.kind == "units":
+        return {"units": rows[UNIT].nunique()}
+    if moment.value is None:
+        return {"rows": rows.count()}
+    exact = value(moment.value, rows)
+    counted = {"rows": exact.count()}
+    if moment.kind == "rows":
+        return counted
+    offset, spread = exact - _whole(moment.value.low), moment.value.high - moment.value.low
+    counted |= {f"sum{limb}": part.sum() for limb, part in _limbs(offset, spread)}
+    if moment.kind == "squares":
+        counted |= {f"square{limb}": part.sum() for limb, part in _square_limbs(offset, spread)}
+    return counted
+
+
+def _limbs(number: Any, largest: int) -> list[tuple[int, Any]]:
+    """A non-negative integer in parts below 2^29, each with its weight as a power of two."""
+    if largest < 2 ** (LIMB + 1):
+        return [(0, number)]
+    return [(0, number & MASK), (LIMB, number >> LIMB)]
+
+
+def _square_limbs(number: Any, largest: int) -> list[tuple[int, Any]]:
+    """The square of a non-negative integer below 2^53, in parts below 2^29."""
+    if largest < 2**26:
+        return _limbs(number * number, largest**2)
+    low, high = number & MASK, number >> LIMB
+    products = [(0, low * low), (LIMB + 1, low * high), (2 * LIMB, high * high)]
+    return [(weight + more, part) for weight, product in products for more, part in _limbs(product, 2**56)]

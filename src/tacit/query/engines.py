@@ -1,0 +1,170 @@
+"""Where a plan meets the data: it runs on an engine and comes back as sealed, exact integers.
+
+The embedded engine is DuckDB on the prepared store, opened read-only, with no way out of it: no external access, no extensions,
+no change of configuration, and limits of memory and time. What the engine says when it fails goes no further: the analyst gets one
+of a closed list of errors.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import StoreUnusable, TimedOut
+from tacit.privacy.catalog import Column
+from tacit.query import exact as assembled
+from tacit.query.plan import Group
+
+Integers = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one question may use of the machine."""
+
+    seconds: float = 60.0
+    memory: str = "60%"
+    threads: int = 0
+
+
+class Engine(Protocol):
+    """Runs plans on prepared data."""
+
+    def run(self, group: Group) -> assembled.Exact:
+        """The exact moments of every group, sealed."""
+
+    def fan_out(self, table: str, column: str) -> int:
+        """The most rows of a public table that share one value of a column."""
+
+
+class DuckDBEngine:
+    """The prepared store in DuckDB, in this process."""
+
+    def __init__(self, path: Path, limits: Limits | None = None) -> None:
+        self.path, self.limits = path, limits or Limits()
+        self._connection: Any = None
+        self._backend: Any = None
+        self._lock = threading.Lock()
+
+    def run(self, group: Group) -> assembled.Exact:
+        """The exact moments of every group, sealed; a time-out or an engine failure tells nothing of the data."""
+        with self._lock, self._deadline():
+            return assembled.assemble(group, self._arrays(group))
+
+    def fan_out(self, table: str, column: str) -> int:
+        rows = self._fetch(lambda tables: _largest_group(tables(table.lower()), column.lower()))
+        return int(rows["rows"][0]) if len(rows["rows"]) and rows["rows"][0] is not None else 0
+
+    def close(self) -> None:
+        """Lets go of the store."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = self._backend = None
+
+    def _arrays(self, group: Group) -> assembled.Answers:
+        from tacit.query import compile as compiled
+
+        listed = [place for place, moment in enumerate(group.moments) if moment.kind == "list"]
+        summed = self._fetch(partial(compiled.sums, group)) if len(listed) < len(group.moments) else {}
+        return assembled.Answers(summed, {place: self._fetch(partial(compiled.lists, group, place)) for place in listed})
+
+    def _fetch(self, build: Callable[[Callable[[str], Any]], Any]) -> Mapping[str, Integers]:
+        backend = self._opened()
+        table = self._connection.sql(backend.compile(build(backend.table))).to_arrow_table()
+        return {name: _numbers(table.column(name)) for name in table.column_names}
+
+    def _opened(self) -> Any:
+        if self._backend is None:
+            self._connection, self._backend = _connect(self.path, self.limits)
+        return self._backend
+
+    @contextmanager
+    def _deadline(self) -> Iterator[None]:
+        """Stops the engine when its time is up; whatever it raises, the message is ours."""
+        import duckdb
+
+        self._opened()
+        late = threading.Event()
+
+        def stop() -> None:
+            late.set()
+            self._connection.interrupt()
+
+        timer = threading.Timer(self.limits.seconds, stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except (duckdb.Error, MemoryError):
+            raise TimedOut(
+                "the engine did not finish within its limits; what was spent stays spent",
+                remedy="ask a smaller question" if late.is_set() else "ask the curator to look at the engine's limits",
+            ) from None
+        finally:
+            timer.cancel()
+
+
+def _connect(path: Path, limits: Limits) -> tuple[Any, Any]:
+    import duckdb
+    import ibis
+
+    if not path.exists():
+        raise StoreUnusable("the data is not prepared", remedy="run: tacit prepare")
+    settings: dict[str, Any] = {
+        "enable_external_access": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "allow_community_extensions": "false",
+        "memory_limit": limits.memory,
+        **({"threads": str(limits.threads)} if limits.threads else {}),
+    }
+    try:
+        connection = duckdb.connect(str(path), read_only=True, config=settings)
+    except duckdb.Error:
+        raise StoreUnusable("the prepared store cannot be opened", remedy="run: tacit prepare") from None
+    backend = ibis.duckdb.from_connection(connection)
+    connection.execute("SET lock_configuration = true")
+    return connection, backend
+
+
+def _largest_group(table: Any, column: str) -> Any:
+    counted = table.filter(table[column].notnull()).group_by(column).aggregate(n=table.count())
+    return counted.aggregate(rows=counted["n"].max())
+
+
+def _numbers(column: Any) -> Integers:
+    """A column of the engine's answer: integers, with a mask of NULLs where there are any, or text."""
+    import pyarrow as pa
+
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return np.array(column.to_pylist(), dtype=object)
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.decimal256(40, 0)) if column.type.scale else column
+        return np.array([None if value is None else int(value) for value in column.to_pylist()], dtype=object)
+    combined = column.combine_chunks()
+    if combined.null_count == 0:
+        return np.asarray(combined.to_numpy(zero_copy_only=False)).astype(np.int64)
+    filled = np.asarray(combined.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)
+    return np.ma.MaskedArray(filled, mask=np.asarray(combined.is_null().to_numpy(zero_copy_only=False)))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFacts:
+    """What is public of the prepared store: the columns of its public tables, and their fan-outs, read when first needed."""
+
+    tables: Mapping[str, Mapping[str, Column]]
+    engine: Engine
+
+    def columns(self, table: str) -> Mapping[str, Column]:
+        return {name.lower(): columns for name, columns in self.tables.items()}[table.lower()]
+
+    def fan_out(self, table: str, column: str) -> int:
+        return self.engine.fan_out(table, column)

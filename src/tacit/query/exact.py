@@ -1,0 +1,171 @@
+"""From what an engine returns to one exact integer per group and moment, sealed.
+
+Limbs are put together as exact integers (a limb's name ends in its power of two), and every public group has its place, empty ones
+too. Nothing here is looked at again before a mechanism opens it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.privacy.sealed import Sealed
+from tacit.query.passes.keys import domain
+from tacit.query.plan import Group, Moment, TextColumn
+
+Integers = NDArray[Any]
+INT64_ROWS = 2**33  # the rows for which the parts of compile.py cannot overflow
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """What the engine returned: the sums by group, and for each list moment its rows (keys, value, rows)."""
+
+    sums: Mapping[str, Integers]
+    lists: Mapping[int, Mapping[str, Integers]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exact:
+    """The exact answer, sealed: one array of integers per moment, or for a list one (values, counts) per group.
+
+    The groups are all public combinations of keys, in the order of their domains. Where keys are private, `keys` seals those
+    that occur, and each moment, lists too, is one sealed sequence in their order: even how many there are is private.
+    """
+
+    moments: tuple[Sealed[Any] | tuple[Sealed[Any], ...], ...]
+    keys: Sealed[tuple[tuple[Any, ...], ...]] | None = None
+
+
+def assemble(group: Group, answers: Answers) -> Exact:
+    """The exact answer for every group; a public group without rows has zeros."""
+    if any(isinstance(key.term.node, TextColumn) for key in group.keys):
+        return _private(group, answers)
+    cells = prod(len(domain(key)) for key in group.keys)
+    places = _places(group, answers.sums)
+    moments: list[Sealed[Any] | tuple[Sealed[Any], ...]] = []
+    for at, moment in enumerate(group.moments):
+        if moment.kind == "list":
+            moments.append(tuple(map(Sealed, _listed(group, answers.lists[at], cells))))
+        else:
+            moments.append(Sealed(_spread(_whole(moment, at, answers.sums), places, cells)))
+    return Exact(tuple(moments))
+
+
+def _places(group: Group, columns: Mapping[str, Integers]) -> NDArray[np.int64]:
+    """The index of each returned row among all public groups."""
+    length = len(next(iter(columns.values()), ()))
+    index = np.zeros(length, dtype=np.int64)
+    for place, key in enumerate(group.keys):
+        points = domain(key)
+        index = index * len(points) + _position(columns[f"key_{place}"], points)
+    return index
+
+
+def _position(column: Integers, points: Sequence[int | None]) -> NDArray[np.int64]:
+    """Where each value stands in a sorted list of points, NULL being the last."""
+    known = np.array([point for point in points if point is not None], dtype=np.int64)
+    place = np.searchsorted(known, np.ma.getdata(column)).astype(np.int64)
+    return np.where(np.ma.getmaskarray(column), len(known), place) if np.ma.isMaskedArray(column) else place
+
+
+def _spread(values: Integers, places: NDArray[np.int64], cells: int) -> Integers:
+    if values.dtype == object:
+        full: Integers = np.array([0] * cells, dtype=object)
+    else:
+        full = np.zeros(cells, dtype=np.int64)
+    full[places] = values
+    return full
+
+
+def _column(columns: Mapping[str, Integers], name: str) -> Integers:
+    """A sum over no rows is NULL in SQL and zero here."""
+    column = columns[name]
+    if column.dtype == object:
+        return np.array([0 if value is None else value for value in column], dtype=object)
+    return np.ma.filled(column, 0) if np.ma.isMaskedArray(column) else column
+
+
+def _whole(moment: Moment, at: int, columns: Mapping[str, Integers]) -> Any:
+    """The moment of each returned row, from its parts."""
+    if moment.kind == "units":
+        return _column(columns, f"m{at}_units")
+    rows = _column(columns, f"m{at}_rows")
+    if moment.kind == "rows" or moment.value is None:
+        return rows
+    low, spread = moment.value.low, moment.value.high - moment.value.low
+    largest = {"sum": max(abs(low), spread), "centred": 2 * spread}.get(moment.kind, 4 * spread**2)
+    fits = largest * INT64_ROWS < 2**62
+    count = rows if fits else rows.astype(object)
+    total = _combined(columns, f"m{at}_sum", fits)
+    if moment.kind == "sum":
+        return total + low * count
+    if moment.kind == "centred":
+        return 2 * total - spread * count
+    squares = _combined(columns, f"m{at}_square", fits)
+    of_y = 4 * squares - 4 * spread * total + spread**2 * count
+    return 2 * of_y - spread**2 * count
+
+
+def _combined(columns: Mapping[str, Integers], prefix: str, fits: bool) -> Any:
+    parts: Iterator[Integers] = (
+        (_column(columns, name) if fits else _column(columns, name).astype(object)) * 2 ** int(name.removeprefix(prefix))
+        for name in columns
+        if name.startswith(prefix)
+    )
+    total = next(parts)
+    for part in parts:
+        total = total + part
+    return total
+
+
+def _listed(group: Group, columns: Mapping[str, Integers], cells: int) -> list[tuple[Integers, Integers]]:
+    """For each public group the different values, from the low end and sorted, and how many rows have each."""
+    places = _places(group, columns) if group.keys else np.zeros(len(columns["value"]), dtype=np.int64)
+    values, rows = _column(columns, "value"), _column(columns, "rows")
+    order = np.lexsort((values, places))
+    starts = np.searchsorted(places[order], np.arange(cells + 1))
+    return [(values[order[start:end]], rows[order[start:end]]) for start, end in pairwise(starts)]
+
+
+# --- private keys ------------------------------------------------------------------------------------------------------------
+
+
+def _private(group: Group, answers: Answers) -> Exact:
+    """The groups that occur, sorted by key; each with its moments. Which of them are shown is for a threshold to say."""
+    keys = [_plain(answers.sums[f"key_{place}"]) for place in range(len(group.keys))]
+    rows = list(zip(*keys, strict=True))
+    order = sorted(
+        range(len(rows)), key=lambda at: tuple((value is None, value if value is not None else 0) for value in rows[at])
+    )
+    found = tuple(rows[at] for at in order)
+    place_of = {key: place for place, key in enumerate(found)}
+    moments: tuple[Any, ...] = tuple(
+        _listed_private(group, answers.lists[at], place_of)
+        if moment.kind == "list"
+        else _whole(moment, at, answers.sums)[np.array(order, dtype=np.int64)]
+        for at, moment in enumerate(group.moments)
+    )
+    return Exact(tuple(map(Sealed, moments)), Sealed(found))
+
+
+def _plain(column: Integers) -> list[Any]:
+    plain: list[Any] = np.where(np.ma.getmaskarray(column), None, np.ma.getdata(column)).tolist()
+    return plain
+
+
+def _listed_private(
+    group: Group, columns: Mapping[str, Integers], place_of: Mapping[tuple[Any, ...], int]
+) -> list[tuple[Integers, Integers]]:
+    keys = zip(*(_plain(columns[f"key_{place}"]) for place in range(len(group.keys))), strict=True)
+    values, rows = _column(columns, "value"), _column(columns, "rows")
+    members: list[list[int]] = [[] for _ in place_of]
+    for at, key in enumerate(keys):
+        members[place_of[key]].append(at)
+    return [(values[at], rows[at]) for at in (np.array(sorted(m, key=lambda i: values[i]), dtype=np.int64) for m in members)]
