@@ -175,8 +175,8 @@ BROKEN = {
     ("[0, 110]", "[0, 2.5]"): (15, "tables.patients.columns.age.step is missing, and the bounds are not whole numbers; add"),
     ("[0, 110]", "[0, 9007199254740992]"): (15, "tables.patients.columns.age.bounds has more than 2^53 values"),
     ("[0, 110]", '[0, "x"]'): (15, 'tables.patients.columns.age.bounds is [0, "x"], not two numbers; write for example'),
-    ("{ bounds = [0, 110] }", "18"): (15, "tables.patients.columns.age is 18, not a table; one column."),
-    ("{ bounds = [0, 110] }", '"?"'): (15, "tables.patients.columns.age is not filled in yet; one column."),
+    ("{ bounds = [0, 110] }", "18"): (15, "tables.patients.columns.age is 18, not a table; how the column may be asked about"),
+    ("{ bounds = [0, 110] }", '"?"'): (15, "tables.patients.columns.age is not filled in yet; how the column may be asked about"),
     ("{ bounds = [0, 110] }", "{ bound = [0, 110] }"): (
         15,
         "tables.patients.columns.age.bound is not a key that tacit knows; did",
@@ -188,6 +188,11 @@ BROKEN = {
         "the nearest upper bound that fits is 5000.1",
     ),
     ("step = 0.01", "step = 9000"): (27, "tables.visits.columns.cost.step is 9000, which does not divide the 5000 between"),
+    ("[0, 110]", "[0, 1e-19], step = 1e-20"): (15, "tables.patients.columns.age.bounds and step need more than 18 digits"),
+    ("[0, 110]", "[1_000_000_000_000_000_000, 1_000_000_000_000_000_009]"): (
+        15,
+        "tables.patients.columns.age.bounds and step need",
+    ),
     ("step = 0.01", "step = 0"): (27, "tables.visits.columns.cost.step is 0, which must be above 0"),
     ('nulls = "drop"', "nulls = 5001"): (27, "tables.visits.columns.cost.nulls is 5001, which is outside the bounds; take"),
     ('nulls = "drop"', "nulls = 0.125"): (

@@ -32,6 +32,7 @@ APPLIES: Mapping[Kind, frozenset[str]] = {
 NEEDS = {"unknown": "values", "outside": "bounds", "step": "bounds"}
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 LARGEST_INTEGER = 2**63 - 1
+MOST_DIGITS = 18  # on each side of the point: what fits is exact in 128-bit integers, on every engine
 
 
 def read_column(name: str, declared: Declared, line: int | None = None) -> Column:
@@ -96,6 +97,8 @@ def _step(given: Declared, low: Fraction, high: Fraction) -> Fraction:
         raise Wrong("step", what, f"the nearest upper bound that fits is {fitting}")
     if steps + 1 > LARGEST:
         raise Wrong("bounds", "has more than 2^53 values between its ends", "take narrower bounds or a larger step")
+    if not all((number * 10**MOST_DIGITS).denominator == 1 and abs(number) < 10**MOST_DIGITS for number in (low, high, step)):
+        raise Wrong("bounds", f"and step need more than {MOST_DIGITS} digits before or after the point", "write shorter ones")
     return step
 
 

@@ -1,0 +1,144 @@
+"""What columns a file has: their names, and their types where the file says them. No value is read.
+
+Of a CSV, the bytes up to the end of the first line are read and not one more. Of Parquet and DuckDB files, the schema.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tacit.errors import InvalidInput
+from tacit.query.workshop import text
+
+CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+DELIMITERS = ",;\t|"
+LONGEST_HEADER = 1 << 20
+GZIP = 31  # what zlib calls it
+DATUM = re.compile(r"\s*(?!\d{4}\s*$)[+-]?\d[\d.,:/-]*(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)  # years may be names
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of a file: its name as written there, and the engine's word for its type, or None where none is declared."""
+
+    name: str
+    type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A table that was found: what it may be called, its source the way a catalog writes it, and its columns."""
+
+    name: str
+    source: str | dict[str, str]
+    fields: tuple[Field, ...]
+
+
+def tables_in(path: Path, written: str) -> tuple[Found, ...]:
+    """The tables in a file, with their source written as `written`: one, or all of a DuckDB file."""
+    if path.name.lower().endswith(".duckdb"):
+        return tuple(Found(table, {"duckdb": written, "table": table}, fields) for table, fields in _in_duckdb(path).items())
+    name = re.sub(r"(\.parquet|\.[ct]sv(\.gz)?)$", "", path.name.lower())
+    return (Found(name or "table", written, fields_of(path)),)
+
+
+def fields_of(path: Path, table: str | None = None) -> tuple[Field, ...]:
+    """The columns of a Parquet or CSV file, or of a table in a DuckDB file."""
+    kind = path.name.lower()
+    if kind.endswith(".parquet"):
+        return _in_parquet(path)
+    if kind.endswith(CSV):
+        return _in_csv(path)
+    if table is not None:
+        return _in_duckdb(path).get(table.lower().rpartition(".")[2], ())
+    raise InvalidInput(f"{path.name} is of no kind that tacit reads; give a .parquet, .csv, .csv.gz, .tsv or .duckdb file")
+
+
+def _in_csv(path: Path) -> tuple[Field, ...]:
+    try:
+        with path.open("rb", buffering=0) as file:
+            line = _first_line(_bytes_of(file, path.name.lower().endswith(".gz")))
+            names = _cells(line.decode("utf-8-sig"), "\t" if ".tsv" in path.name.lower() else DELIMITERS)
+    except (OSError, zlib.error, UnicodeDecodeError, csv.Error, _NoHeader) as error:
+        raise InvalidInput(f"the first line of {path.name} cannot be read as a header: {_words(error)}") from None
+    return tuple(Field(name) for name in names)
+
+
+class _NoHeader(Exception):
+    """The first line is not one of names; says why, and nothing of what it has."""
+
+
+def _words(error: Exception) -> str:
+    """What went wrong, without a word of the file."""
+    if isinstance(error, OSError):
+        return error.strerror or "it cannot be read"
+    return str(error) if isinstance(error, _NoHeader) else "it is not UTF-8 text in comma-separated form"
+
+
+def _bytes_of(file: BinaryIO, compressed: bool) -> Iterator[bytes]:
+    """The file byte by byte, so that nothing is read ahead; compressed ones as far as each byte gets."""
+    inflate = zlib.decompressobj(GZIP)
+    while byte := file.read(1):
+        yield inflate.decompress(byte) if compressed else byte
+
+
+def _first_line(chunks: Iterator[bytes]) -> bytes:
+    read = bytearray()
+    for chunk in chunks:
+        read += chunk
+        if b"\n" in chunk or len(read) > LONGEST_HEADER:
+            break
+    line = bytes(read).partition(b"\n")[0].removesuffix(b"\r")
+    if len(line) > LONGEST_HEADER:
+        raise _NoHeader("it is longer than a header can be")
+    return line
+
+
+def _cells(line: str, delimiters: str) -> list[str]:
+    """The names in a header; the delimiter is the one that gives most of them."""
+    if line.count('"') % 2:
+        raise _NoHeader("a quotation mark is left open")
+    cells = max((next(csv.reader([line], delimiter=one), []) for one in delimiters), key=len)
+    if not any(cells):
+        raise _NoHeader("it is empty")
+    if any(DATUM.fullmatch(cell) for cell in cells):
+        raise _NoHeader("it has a number where a name is expected, so it may be a row; put a line of names before it")
+    return cells
+
+
+def _in_parquet(path: Path) -> tuple[Field, ...]:
+    described = _asked(path, f"DESCRIBE SELECT * FROM read_parquet({text(str(path))})")  # noqa: S608  # `text` quotes
+    return tuple(Field(name, kind) for name, kind, *_ in described)
+
+
+def _in_duckdb(path: Path) -> dict[str, tuple[Field, ...]]:
+    listed = _asked(
+        path,
+        f"ATTACH {text(str(path))} AS source (READ_ONLY)",
+        "SELECT lower(table_name), column_name, data_type FROM duckdb_columns() "
+        "WHERE NOT internal AND database_name = 'source' AND schema_name = 'main' ORDER BY table_name, column_index",
+    )
+    found: dict[str, tuple[Field, ...]] = {}
+    for table, name, kind in listed:
+        found[table] = (*found.get(table, ()), Field(name, kind))
+    return found
+
+
+def _asked(path: Path, *statements: str) -> list[tuple[Any, ...]]:
+    """The rows of the last statement; what the engine says of a failure is not passed on."""
+    import duckdb
+
+    try:
+        with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as engine:
+            for statement in statements:
+                engine.execute(statement)
+            return engine.fetchall()
+    except duckdb.Error:
+        problem = "cannot be read" if path.exists() else "is not there"
+        raise InvalidInput(f"{path.name} {problem}; give a Parquet, CSV or DuckDB file") from None
