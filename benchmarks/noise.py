@@ -112,6 +112,13 @@ def timing(law: str) -> Row:
     return f"rank correlation of time and magnitude, single draws of {law}, scale 1000", f"{ours:+.3f}", theirs, "at most 0.05"
 
 
+def entropy() -> Row:
+    """Secure bytes a second through the door that all noise comes through."""
+    count = 1 << 17
+    seconds = best_seconds(lambda: bits.random_words(count), 50)
+    return "secure random bytes, 1 MiB at a time", f"{8 * count / seconds / 1e6:,.0f} MB/s", "-", "400 MB/s"
+
+
 def new_scale(law: str) -> Row:
     """The first draw at a scale not seen before, when its table is made; a table found ready would spoil the figure."""
     draw = LAWS[law][0]
@@ -201,7 +208,7 @@ def main() -> None:
     speed_header = ("law", "scale", "tacit, million/s", "OpenDP, million/s", "ratio")
     show("secure draws a second, one core (goal: 10 million, 30 times OpenDP)", speed_header, speeds)
     others = [measure(law) for measure in (timing, memory, new_scale) for law in LAWS]
-    others += [median(), *map(importing, IMPORTS)]
+    others += [entropy(), median(), *map(importing, IMPORTS)]
     other_header = ("measure", "tacit", "OpenDP", "goal")
     show("time, memory and start", other_header, others)
     sizes = f"{DRAWS:,} draws at a time (OpenDP {PEER_DRAWS:,}), best of several runs"
