@@ -1,0 +1,291 @@
+"""A plan and a budget to a quote: which mechanism with which noise for every released number, and what it costs.
+
+Everything here is a function of the question, the catalog and the budget: the quote is the same whatever the data holds. The price
+over groups follows what one unit can touch (stability.py): disjoint groups are not disjoint people.
+
+A group-by-group mechanism (a quantile) gets the whole share of epsilon in every group, with the unit counted as the most rows that
+it has over all groups together: row by row, one unit moves the groups' losses by at most its rows times the loss of one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+
+from tacit.accounting import calibrate
+from tacit.accounting.events import Batch, Event
+from tacit.errors import ErrorNotPublic, InvalidBudget, NoBudget, Refused
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.selection import KeyThreshold
+from tacit.privacy.loss import largest_concentrated_down, positive_budget, probability
+from tacit.privacy.neighbours import Change, Neighbours
+from tacit.privacy.rounding import Number, exact
+from tacit.query.aggregates import moments_of
+from tacit.query.passes.keys import private, size
+from tacit.query.plan import Arithmetic, Call, DateType, Moment, NumberType, Out, Question, Result, Rounded
+from tacit.query.stability import Reach, l1_sensitivity, l2_sensitivity, reach
+
+UNIT = Neighbours("add-remove", "unit")
+Additive = Laplace | Gaussian
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the analyst is ready to spend, or the error that must be reached; and how sure the error bars shall be."""
+
+    epsilon: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    error: Fraction | None = None
+    confidence: Fraction = Fraction(95, 100)
+    simultaneous: bool = False
+
+
+def request(
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    error: Number | None = None,
+    confidence: Number = Fraction(95, 100),
+    simultaneous: bool = False,
+) -> Request:
+    """A request from plain numbers; a budget or an error, not both."""
+    if (epsilon is None) == (error is None):
+        raise NoBudget("a question needs a budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
+    sure = exact(confidence, "confidence", InvalidBudget)
+    if not 0 < sure < 1:
+        raise InvalidBudget(f"confidence must be above 0 and below 1, not {confidence}; give for example confidence=0.95")
+    return Request(
+        None if epsilon is None else positive_budget(epsilon),
+        probability(delta),
+        None if error is None else positive_budget(error, "error"),
+        sure,
+        simultaneous,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Noise for one moment over all groups; `units` of the moment make one unit of the answer."""
+
+    place: int
+    moment: Moment
+    mechanism: Additive
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """One quantile in every group, from the list of a moment."""
+
+    place: int
+    call: Call
+    mechanism: QuantileWithInterval
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """All that will be done to answer, and its price; `event` is what the ledger records."""
+
+    question: Question
+    request: Request
+    reach: Reach
+    sums: tuple[Sum, ...]
+    ranks: tuple[Rank, ...]
+    keys: KeyThreshold | None
+    epsilon: Fraction
+    delta: Fraction
+
+    @property
+    def event(self) -> Event:
+        events: list[Event] = [*(part.mechanism.event for part in self.sums), *(part.mechanism.event for part in self.ranks)]
+        return Batch((self.keys.event, *events) if self.keys else tuple(events))
+
+    @property
+    def cells(self) -> int | None:
+        """How many groups the answer has; None where that is private."""
+        return None if self.keys else prod(size(key) for key in self.question.group.keys)
+
+
+def price(question: Question, asked: Request, change: Change = "add-remove") -> tuple[Quote, ...]:
+    """The quotes for a question, the one with the smallest error first; a ledger may admit a later one and not the first."""
+    factor = 2 if change == "change-one" else 1  # every event is priced for add/remove, and counts twice where one unit changes
+    touched = reach(question)
+    if asked.error is not None:
+        return (_for_error(question, asked, touched, factor),)
+    if asked.epsilon is None:
+        raise NoBudget("a question needs a budget", remedy="give epsilon=0.5")
+    quotes = [_with_laplace(question, asked, touched, factor)]
+    if asked.delta and _additive(question):
+        quotes.append(_with_gaussian(question, asked, touched, factor))
+    return tuple(sorted(quotes, key=_width))
+
+
+# --- by budget ---------------------------------------------------------------------------------------------------------------
+
+
+def _additive(question: Question) -> list[tuple[int, Moment]]:
+    return [(place, moment) for place, moment in enumerate(question.group.moments) if moment.kind != "list"]
+
+
+def _quantiles(question: Question) -> list[tuple[int, Call]]:
+    moments = question.group.moments
+    return [(moments.index(moments_of(call, question.calls)[0]), call) for call in question.calls if call.name == "quantile"]
+
+
+def _charged(question: Question) -> list[tuple[int, Moment]]:
+    """The sums that are paid for; a number of units comes with private keys already."""
+    return [(place, moment) for place, moment in _additive(question) if not (private(question) and moment.kind == "units")]
+
+
+def _with_laplace(question: Question, asked: Request, touched: Reach, factor: int) -> Quote:
+    share = (asked.epsilon or Fraction(0)) / (factor * _shares(question))
+    sums = [Sum(place, moment, _laplace(moment, touched, question, share)) for place, moment in _charged(question)]
+    return _quote(question, asked, touched, sums, share)
+
+
+def _with_gaussian(question: Question, asked: Request, touched: Reach, factor: int) -> Quote:
+    parts = _charged(question)
+    share = (asked.epsilon or Fraction(0)) / (factor * _shares(question))
+    delta = asked.delta / (2 * factor if private(question) else factor)
+    rho = calibrate_rho(share * len(parts), delta) / len(parts)
+    sums = [
+        Sum(place, moment, Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question), True, UNIT))
+        for place, moment in parts
+    ]
+    return _quote(question, asked, touched, sums, share)
+
+
+def calibrate_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho within (epsilon, delta), on 24 decimals, so that a ledger holds it exactly."""
+    return Fraction(int(largest_concentrated_down(epsilon, delta) * 10**24), 10**24)
+
+
+def _shares(question: Question) -> int:
+    """Epsilon is split evenly over what is released: every sum, every quantile, and the keys where they are private."""
+    return max(1, len(_charged(question)) + len(_quantiles(question)) + private(question))
+
+
+def _dimension(question: Question) -> int:
+    return 1 if private(question) else prod(size(key) for key in question.group.keys)
+
+
+def _laplace(moment: Moment, touched: Reach, question: Question, epsilon: Fraction) -> Laplace:
+    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question), True, UNIT)
+
+
+def _quote(question: Question, asked: Request, touched: Reach, sums: Sequence[Sum], share: Fraction) -> Quote:
+    ranks = tuple(
+        Rank(place, call, _rank(call, share, 1 - _missed(question, asked, call), touched)) for place, call in _quantiles(question)
+    )
+    return Quote(
+        question, asked, touched, tuple(sums), ranks, _keys(question, asked, touched, share), asked.epsilon or share, asked.delta
+    )
+
+
+def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -> QuantileWithInterval:
+    node = call.over.node if call.over else None
+    low, high = (getattr(node, "low", 0), getattr(node, "high", 0))
+    return QuantileWithInterval(
+        call.share or Fraction(0), 0, high - low, 1, epsilon, confidence, max_rows=touched.l1, neighbours=UNIT
+    )
+
+
+def _keys(question: Question, asked: Request, touched: Reach, share: Fraction) -> KeyThreshold | None:
+    if not private(question):
+        return None
+    if not asked.delta:
+        raise NoBudget(
+            "the values of a key are private, so the groups are shown through a threshold, and that needs a delta",
+            remedy="give for example delta=1e-7",
+        )
+    return KeyThreshold(share, asked.delta / 2, touched.units_l1, neighbours=UNIT)
+
+
+# --- by error ----------------------------------------------------------------------------------------------------------------
+
+
+def _for_error(question: Question, asked: Request, touched: Reach, factor: int) -> Quote:
+    """The least epsilon with which every number of the answer has the wanted error; each sum gets what it needs."""
+    if private(question):
+        raise ErrorNotPublic("with private keys the error of a group cannot be set beforehand", remedy="give epsilon and delta")
+    needed: dict[Moment, Fraction] = {}
+    for output in question.outputs:
+        for call in _calls(output.value, question):
+            moment, step = _one_sum(output.value, call, question)
+            steps = int((asked.error or Fraction(0)) / step)
+            missed = _missed(question, asked, call)
+            least = calibrate.discrete_laplace_epsilon_up(l1_sensitivity(moment, touched), steps, missed)
+            needed[moment] = max(needed.get(moment, Fraction(0)), calibrate.short_up(least, 6))
+    spare = [moment for _, moment in _additive(question) if moment not in needed]
+    if spare or not needed:
+        raise ErrorNotPublic("HAVING and ORDER BY ask for a number of which no error is wanted", remedy="add it to SELECT")
+    sums = [Sum(place, moment, _laplace(moment, touched, question, needed[moment])) for place, moment in _additive(question)]
+    epsilon = factor * sum(needed.values(), start=Fraction(0))
+    return Quote(question, asked, touched, tuple(sums), (), None, epsilon, Fraction(0))
+
+
+def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction]:
+    """The single moment behind a number whose error is public, and how much one of its units is in the answer."""
+    moments = moments_of(call, question.calls)
+    if not isinstance(out, Result) or len(moments) != 1 or moments[0].kind == "list":
+        raise ErrorNotPublic(
+            f"the error of {_word(out, call)} depends on how many people there are, which is private",
+            remedy="ask for its SUM and its COUNT with an error each, or give epsilon",
+        )
+    meaning = call.over.type if call.over is not None and call.name == "sum" else None
+    return moments[0], meaning.step if isinstance(meaning, NumberType) else Fraction(1)
+
+
+def _word(out: Out, call: Call) -> str:
+    names = {"avg": "an average", "quantile": "a quantile"}
+    return names.get(call.name, "a variance") if isinstance(out, Result) else "an expression"
+
+
+# --- error bars --------------------------------------------------------------------------------------------------------------
+
+
+def _calls(out: Out, question: Question) -> Iterator[Call]:
+    """The aggregates inside an output."""
+    match out:
+        case Result():
+            yield question.calls[out.index]
+        case Arithmetic():
+            yield from _calls(out.left, question)
+            yield from _calls(out.right, question)
+        case Rounded():
+            yield from _calls(out.child, question)
+
+
+def pieces(out: Out, question: Question) -> int:
+    """How many released numbers an output is made of, at least one."""
+    found = {(moment, call.share) for call in _calls(out, question) for moment in moments_of(call, question.calls)}
+    return max(1, len(found))
+
+
+def missed_by(out: Out, quote_question: Question, asked: Request, groups: int) -> Fraction:
+    """The chance that each released number of an output may miss, so that the output misses with at most 1 - confidence."""
+    numbers = groups * sum(1 for output in quote_question.outputs if any(True for _ in _calls(output.value, quote_question)))
+    return (1 - asked.confidence) / (pieces(out, quote_question) * (max(1, numbers) if asked.simultaneous else 1))
+
+
+def _missed(question: Question, asked: Request, call: Call) -> Fraction:
+    """The strictest chance of a miss among the outputs that use a call."""
+    if asked.simultaneous and private(question):
+        raise Refused("with private keys error bars hold one by one", remedy="leave out simultaneous")
+    outs = [output.value for output in question.outputs if call in _calls(output.value, question)]
+    return min((missed_by(out, question, asked, _dimension(question)) for out in outs), default=1 - asked.confidence)
+
+
+def _width(quote: Quote) -> float:
+    """The error bars of the sums, each in units of its sensitivity, added up: what two quotes are compared by."""
+    miss = 1 - quote.request.confidence
+    return sum(
+        float(part.mechanism.interval(1 - miss).above) / max(1, l1_sensitivity(part.moment, quote.reach)) for part in quote.sums
+    )
+
+
+def is_date(call: Call) -> bool:
+    """Whether an aggregate's value is a date."""
+    return call.over is not None and isinstance(call.over.type, DateType)

@@ -1,0 +1,358 @@
+"""An answer: a table of released numbers with error bars, its price, and what is left. Everything in it may be published."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.privacy.catalog import day_of
+from tacit.privacy.rounding import as_text
+from tacit.query.plan import (
+    BooleanType,
+    CategoryType,
+    DateType,
+    KeyValue,
+    NumberType,
+    Out,
+    Output,
+    Result,
+    Term,
+    Test,
+)
+from tacit.query.price import Quote, is_date
+from tacit.release.intervals import band_of
+from tacit.release.noisy import Noisy
+
+SIGNIFICANT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of an answer: `kind` is "key", or the aggregate it shows."""
+
+    name: str
+    kind: str
+    values: tuple[Any, ...]
+    low: tuple[float | str | None, ...] | None = None
+    high: tuple[float | str | None, ...] | None = None
+
+    @property
+    def is_key(self) -> bool:
+        return self.kind == "key"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What an answer cost, and where that is recorded."""
+
+    epsilon: Fraction
+    delta: Fraction
+    left_epsilon: Fraction | None = None
+    left_delta: Fraction | None = None
+    entry: int | None = None
+    data_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The released table."""
+
+    columns: tuple[Column, ...]
+    confidence: Fraction
+    receipt: Receipt
+    simultaneous: bool = False
+    notes: tuple[str, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.columns[0].values) if self.columns else 0
+
+    def __getitem__(self, name: str) -> tuple[Any, ...]:
+        """The released values of a column."""
+        return self.column(name).values
+
+    def column(self, name: str) -> Column:
+        """A column by its name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InvalidInput(f"the answer has no column {name!r}; it has {', '.join(column.name for column in self.columns)}")
+
+    # --- forms ---
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary per row: keys plain, numbers with their ends."""
+        return [{column.name: _cell(column, at) for column in self.columns} for at in range(len(self))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain values; budgets are exact strings."""
+        receipt = self.receipt
+        return {
+            "columns": [{"name": column.name, "kind": column.kind} for column in self.columns],
+            "rows": self.rows(),
+            "confidence": float(self.confidence),
+            "simultaneous": self.simultaneous,
+            "price": {"epsilon": decimal_text(receipt.epsilon), "delta": decimal_text(receipt.delta)},
+            "left": None
+            if receipt.left_epsilon is None
+            else {"epsilon": decimal_text(receipt.left_epsilon), "delta": decimal_text(receipt.left_delta or Fraction(0))},
+            "entry": receipt.entry,
+            "data_version": receipt.data_version,
+            "notes": list(self.notes),
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    def flat(self) -> dict[str, list[Any]]:
+        """Plain columns: each number with its ends beside it, as NAME_low and NAME_high."""
+        table: dict[str, list[Any]] = {}
+        for column in self.columns:
+            table[column.name] = list(column.values)
+            if not column.is_key:
+                table[f"{column.name}_low"] = list(column.low or ())
+                table[f"{column.name}_high"] = list(column.high or ())
+        return table
+
+    def to_arrow(self) -> Any:
+        import pyarrow as pa
+
+        return pa.table(self.flat())
+
+    def to_pandas(self) -> Any:
+        import pandas as pd
+
+        return pd.DataFrame(self.flat())
+
+    def to_polars(self) -> Any:
+        import polars as pl
+
+        return pl.DataFrame(self.flat(), strict=False)
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The flat table as CSV text, written to `path` where one is given."""
+        table, text = self.flat(), io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(table)
+        writer.writerows(zip(*table.values(), strict=True))
+        if path is not None:
+            Path(path).write_text(text.getvalue(), encoding="utf-8")
+        return text.getvalue()
+
+    def to_parquet(self, path: str | Path) -> None:
+        import pyarrow.parquet as pq
+
+        pq.write_table(self.to_arrow(), path)
+
+    def chart(self, path: str | Path | None = None, column: str | None = None) -> Any:
+        """A picture of one number with its error bars: bars for categories, a line with a band for dates and numbers."""
+        from tacit.release.charts import chart
+
+        return chart(self, path, column)
+
+    # --- for people ---
+
+    def __str__(self) -> str:
+        header = [column.name if column.is_key else f"{column.name}" for column in self.columns]
+        body = [[shown(column, at) for column in self.columns] for at in range(len(self))]
+        widths = [max(len(str(row[at])) for row in [header, *body]) for at in range(len(header))]
+        lines = [
+            "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [header, *body]
+        ]
+        return "\n".join([*lines, "", self.footer()])
+
+    def footer(self) -> str:
+        """The price and the meaning of the error bars, in one line."""
+        together = "all together" if self.simultaneous else "each"
+        spent = f"spent epsilon {as_text(self.receipt.epsilon)}" + (
+            f", delta {as_text(self.receipt.delta)}" if self.receipt.delta else ""
+        )
+        left = "" if self.receipt.left_epsilon is None else f"; left epsilon {as_text(self.receipt.left_epsilon)}"
+        return f"± at {float(self.confidence):.4g} confidence, {together}; {spent}{left}"
+
+    def __rich__(self) -> Any:
+        from rich.table import Table
+
+        table = Table(caption=self.footer(), caption_justify="left", header_style="bold")
+        for column in self.columns:
+            table.add_column(column.name, justify="left" if column.is_key else "right")
+        for at in range(len(self)):
+            table.add_row(*(shown(column, at) for column in self.columns))
+        return table
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        head = "".join(f"<th>{escape(column.name)}</th>" for column in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(shown(column, at))}</td>" for column in self.columns) + "</tr>"
+            for at in range(len(self))
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(self.footer())}</p>"
+
+
+def decimal_text(number: Fraction) -> str:
+    """An exact budget as a decimal where it has one, else as a fraction.
+
+    >>> decimal_text(Fraction(1, 10**6)), decimal_text(Fraction(1, 3)), decimal_text(Fraction(19))
+    ('0.000001', '1/3', '19')
+    """
+    for places in range(40):
+        scaled = number * 10**places
+        if scaled.denominator == 1:
+            digits = f"{abs(scaled.numerator):0{places + 1}d}"
+            text = digits if not places else f"{digits[:-places]}.{digits[-places:]}"
+            return f"-{text}" if number < 0 else text
+    return str(number)
+
+
+def shown(column: Column, at: int) -> str:
+    """A cell as people read it: a number with its error bar, rounded to what the bar allows."""
+    value = column.values[at]
+    if column.is_key or value is None or column.low is None or column.high is None:
+        return "NULL" if value is None else str(value)
+    low, high = column.low[at], column.high[at]
+    if isinstance(value, str) or isinstance(low, str) or isinstance(high, str) or low is None or high is None:
+        return f"{value}  [{low}, {high}]"
+    below, above = value - low, high - value
+    digits = _decimals(max(below, above))
+    if abs(below - above) <= 1e-9 * max(1.0, abs(above)):
+        return f"{value:,.{digits}f} ± {above:,.{digits}f}"
+    return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
+
+
+def _decimals(width: float) -> int:
+    """How many decimals are worth showing beside an error of this size: two digits of the error."""
+    if not np.isfinite(width) or width <= 0:
+        return 2
+    return int(min(8, max(0, 1 - np.floor(np.log10(width)))))
+
+
+def _cell(column: Column, at: int) -> Any:
+    value = column.values[at]
+    if column.is_key:
+        return value
+    low, high = (ends[at] if ends else None for ends in (column.low, column.high))
+    cell = {"value": value, "low": low, "high": high}
+    if isinstance(value, int | float) and isinstance(low, int | float) and isinstance(high, int | float):
+        below, above = value - low, high - value
+        if abs(below - above) <= 1e-9 * max(1.0, abs(above)):
+            cell["half_width"] = above
+    return cell
+
+
+# --- from released numbers ---------------------------------------------------------------------------------------------------
+
+
+def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = ()) -> Answer:
+    """The answer to a question: outputs, then HAVING, ORDER BY and LIMIT, all on released values."""
+    kept = _kept(quote, noisy)
+    columns = tuple(_column(output, quote, noisy, kept) for output in quote.question.outputs)
+    return Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, tuple(notes))
+
+
+def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> Column:
+    if isinstance(output.value, KeyValue):
+        key = quote.question.group.keys[output.value.index]
+        values = tuple(key_value(key.term, noisy.groups[at][output.value.index]) for at in kept)
+        return Column(output.name, "key", values)
+    band = band_of(output.value, quote, noisy)
+    call = quote.question.calls[output.value.index] if isinstance(output.value, Result) else None
+    kind = call.name if call else "expression"
+    form: Callable[[float], Any] = _as_date if call and is_date(call) else (_as_count if kind in ("count", "units") else _as_number)
+    value, low, high = (tuple(form(float(numbers[at])) for at in kept) for numbers in (band.value, band.low, band.high))
+    return Column(output.name, kind, value, low, high)
+
+
+def _as_number(number: float) -> float | None:
+    return float(number) if np.isfinite(number) else None
+
+
+def _as_count(number: float) -> int | None:
+    return int(number) if np.isfinite(number) else None
+
+
+def _as_date(number: float) -> str | None:
+    return day_of(int(number)).isoformat() if np.isfinite(number) else None
+
+
+def key_value(term: Term, stored: Any) -> Any:
+    """What a key's integer stands for."""
+    if stored is None or isinstance(stored, str):
+        return stored
+    match term.type:
+        case NumberType(step):
+            exact = stored * step
+            return int(exact) if exact.denominator == 1 else float(exact)
+        case CategoryType(values):
+            return values[stored]
+        case DateType():
+            return day_of(stored).isoformat()
+        case BooleanType():
+            return bool(stored)
+        case _:
+            return str(stored)
+
+
+def _kept(quote: Quote, noisy: Noisy) -> list[int]:
+    """The places of the groups that are shown, in their order."""
+    question, places = quote.question, list(range(len(noisy.groups)))
+    if question.having is not None:
+        held = _held(question.having, quote, noisy)
+        places = [at for at in places if held[at]]
+    for order in reversed(question.order):
+        values = _plain(order.by, quote, noisy)
+        places.sort(key=lambda at: _sortable(values[at], order.descending), reverse=order.descending)
+    end = None if question.limit is None else question.offset + question.limit
+    return places[question.offset : end]
+
+
+def _sortable(value: Any, descending: bool) -> tuple[bool, Any]:
+    """NULL last in either direction; like compares with like."""
+    missing = value is None or (isinstance(value, float) and np.isnan(value))
+    return (missing != descending, 0 if missing else value)
+
+
+def _plain(out: Out, quote: Quote, noisy: Noisy) -> list[Any]:
+    """The values of an output, for comparisons."""
+    if isinstance(out, KeyValue):
+        term = quote.question.group.keys[out.index].term
+        return [key_value(term, group[out.index]) for group in noisy.groups]
+    return list(band_of(out, quote, noisy).value.tolist())
+
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": lambda a, b: a == b, "<>": lambda a, b: a != b, "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+}  # fmt: skip
+
+
+def _held(test: Test, quote: Quote, noisy: Noisy) -> list[bool]:
+    """For each group whether a HAVING holds; a comparison with NULL, or of unlike things, does not."""
+    if test.operator in ("and", "or", "not"):
+        parts = [_held(part, quote, noisy) for part in test.parts if isinstance(part, Test)]
+        if test.operator == "not":
+            return [not held for held in parts[0]]
+        return [all(held) if test.operator == "and" else any(held) for held in zip(*parts, strict=True)]
+    left, right = (_side(part, quote, noisy) for part in test.parts)
+    return [_compared(test.operator, one, two) for one, two in zip(left, right, strict=True)]
+
+
+def _side(part: Any, quote: Quote, noisy: Noisy) -> list[Any]:
+    if part is None or isinstance(part, str | bool | int):
+        return [part] * len(noisy.groups)
+    return _plain(part, quote, noisy)
+
+
+def _compared(operator: str, one: Any, two: Any) -> bool:
+    if one is None or two is None or isinstance(one, str) != isinstance(two, str):
+        return False
+    return bool(_COMPARISONS[operator](one, two))

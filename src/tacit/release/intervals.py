@@ -1,0 +1,78 @@
+"""From released numbers to the columns of an answer, with their ends: from public parameters and released values only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.privacy.interval import Interval
+from tacit.query.aggregates import finished, moments_of
+from tacit.query.band import Band, Floats, certain
+from tacit.query.plan import Arithmetic, Call, KeyValue, Number, NumberType, Out, Result, Rounded
+from tacit.query.price import Quote, missed_by
+from tacit.release.noisy import Noisy, half_width
+
+
+def band_of(out: Out, quote: Quote, noisy: Noisy) -> Band:
+    """An output of the question for every group; all of its released parts miss together with at most 1 - confidence."""
+    missed = missed_by(out, quote.question, quote.request, max(1, len(noisy.groups)))
+    return _band(out, quote, noisy, missed)
+
+
+def _band(out: Out, quote: Quote, noisy: Noisy, missed: Fraction) -> Band:
+    match out:
+        case Result():
+            return _result(quote.question.calls[out.index], quote, noisy, missed)
+        case Arithmetic():
+            left, right = (_band(side, quote, noisy, missed) for side in (out.left, out.right))
+            return {"+": left.__add__, "-": left.__sub__, "*": left.__mul__, "/": left.__truediv__}[out.operator](right)
+        case Rounded():
+            child = _band(out.child, quote, noisy, missed)
+            unit = 10.0**out.decimals
+            return child.mapped(lambda numbers: np.floor(numbers * unit + 0.5) / unit)
+        case Number():
+            return certain(float(out.value), _zeros(noisy))
+        case KeyValue():
+            return _key(out.index, quote, noisy)
+
+
+def _zeros(noisy: Noisy) -> Band:
+    zeros = np.zeros(len(noisy.groups))
+    return Band(zeros, zeros, zeros)
+
+
+def _key(index: int, quote: Quote, noisy: Noisy) -> Band:
+    """A key as a number, for arithmetic with it."""
+    term = quote.question.group.keys[index].term
+    step = float(term.type.step) if isinstance(term.type, NumberType) else 1.0
+    numbers = np.array([np.nan if group[index] is None else float(group[index]) * step for group in noisy.groups])
+    return Band(numbers, numbers, numbers)
+
+
+def _result(call: Call, quote: Quote, noisy: Noisy, missed: Fraction) -> Band:
+    if call.name == "quantile":
+        return finished(call, quote.question.calls, (Band(*noisy.ranks[call]),))
+    moments = quote.question.group.moments
+    places = [moments.index(moment) for moment in moments_of(call, quote.question.calls)]
+    return finished(call, quote.question.calls, tuple(_bands(places, quote, noisy, missed)))
+
+
+def _bands(places: Sequence[int], quote: Quote, noisy: Noisy, missed: Fraction) -> list[Band]:
+    bands = []
+    for place in places:
+        if place in noisy.sums:
+            part, values = noisy.sums[place]
+            width = half_width(part, missed)
+        else:
+            values, width = _counted_units(quote, noisy, missed)
+        bands.append(Band(values, values - width.below, values + width.above))
+    return bands
+
+
+def _counted_units(quote: Quote, noisy: Noisy, missed: Fraction) -> tuple[Floats, Interval]:
+    """The numbers of units that came with private keys."""
+    assert quote.keys is not None  # noqa: S101  # only then are units not among the sums
+    assert noisy.units is not None  # noqa: S101
+    return noisy.units, quote.keys.interval(1 - missed)

@@ -1,0 +1,85 @@
+"""Noise on the exact answer, as quoted: the last step before anything leaves. Only mechanisms open what is sealed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.privacy.interval import Interval
+from tacit.privacy.sealed import Sealed
+from tacit.query.exact import Exact
+from tacit.query.passes.keys import domain
+from tacit.query.plan import Call
+from tacit.query.price import Quote, Rank, Sum
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Noisy:
+    """Released numbers: integers per moment and group, quantiles per call and group; the groups by their keys, as integers or text."""
+
+    groups: tuple[tuple[Any, ...], ...]
+    sums: Mapping[int, tuple[Sum, Floats]]
+    ranks: Mapping[Call, tuple[Floats, Floats, Floats]]
+    units: Floats | None = None
+
+
+def noised(quote: Quote, exact: Exact) -> Noisy:
+    """The released form of every number that the quote names."""
+    return _with_private_keys(quote, exact) if quote.keys else _with_public_keys(quote, exact)
+
+
+def _with_public_keys(quote: Quote, exact: Exact) -> Noisy:
+    groups = tuple(product(*(domain(key) for key in quote.question.group.keys)))
+    sums = {part.place: (part, _floats(part.mechanism.release_units(exact.moments[part.place]))) for part in quote.sums}
+    return Noisy(groups, sums, {part.call: _quantiles(part, exact.moments[part.place]) for part in quote.ranks})
+
+
+def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
+    """First the keys that pass the threshold, which are released; then the other numbers of those keys alone."""
+    assert quote.keys is not None  # noqa: S101  # the caller has looked
+    assert exact.keys is not None  # noqa: S101
+    units = next(place for place, moment in enumerate(quote.question.group.moments) if moment.kind == "units")
+    others = [*(part.place for part in quote.sums), *(rank.place for rank in quote.ranks)]
+    shown = quote.keys.release_with(exact.keys, exact.moments[units], tuple(exact.moments[place] for place in others))
+    kept = dict(zip(others, shown.others, strict=True))
+    sums = {}
+    for part in quote.sums:
+        sized = replace(part, mechanism=_of_size(part.mechanism, len(shown.keys)))
+        sums[part.place] = (sized, _floats(sized.mechanism.release_units(kept[part.place])) if shown.keys else np.zeros(0))
+    ranks = {part.call: _quantiles(part, kept[part.place]) for part in quote.ranks}
+    return Noisy(tuple(shown.keys), sums, ranks, np.asarray(shown.counts, dtype=np.float64))
+
+
+def _of_size(mechanism: Any, dimension: int) -> Any:
+    """The same noise on another number of groups: the sensitivity counts what a unit touches, not how many groups there are."""
+    return type(mechanism)(
+        mechanism.sensitivity, *_budget(mechanism), mechanism.step, max(1, dimension), True, mechanism.neighbours
+    )
+
+
+def _budget(mechanism: Any) -> tuple[Any]:
+    return (mechanism.epsilon if hasattr(mechanism, "epsilon") else mechanism.rho,)
+
+
+def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> tuple[Floats, Floats, Floats]:
+    """Value, low and high in every group, in steps from zero."""
+    low = getattr(part.call.over.node, "low", 0) if part.call.over else 0
+    drawn = [part.mechanism.release_units(cell) for cell in (cells if isinstance(cells, Sequence) else ())]
+    values, lows, highs = (np.array([triple[at] for triple in drawn], dtype=np.float64) + low for at in range(3))
+    return values, lows, highs
+
+
+def _floats(units: Any) -> Floats:
+    return np.atleast_1d(np.asarray(units, dtype=np.float64))
+
+
+def half_width(part: Sum, missed: Any) -> Interval:
+    """The error bar of one released sum, for the chance that it may miss."""
+    return part.mechanism.interval(1 - missed)
