@@ -151,7 +151,7 @@ def law_around(units: Units, step: Fraction, weights: list[Decimal], missing: De
     listed: dict[Hashable, Decimal] = {
         outcome: reduce(ARITHMETIC.multiply, map(dict.__getitem__, each, outcome)) for outcome in product(*each)
     }
-    return Law(listed, min(Decimal(1), len(centres) * missing))
+    return Law(listed, min(Decimal(1), ARITHMETIC.multiply(Decimal(len(centres)), missing)))
 
 
 def curve(density: Callable[[int], float], step: Fraction, band: Interval) -> tuple[list[float], list[float]]:

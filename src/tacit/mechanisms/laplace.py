@@ -124,7 +124,7 @@ class Laplace:
         if self.scale == 0:
             return additive.law_around(units, self.step, [Decimal(1)], Decimal(0))
         reach = calibrate.discrete_laplace_error(self.scale, tail)
-        ratio = ARITHMETIC.exp(-additive.decimal(1 / self.scale))
+        ratio = ARITHMETIC.exp(additive.decimal(-1 / self.scale))
         weights = [ARITHMETIC.divide(ARITHMETIC.subtract(Decimal(1), ratio), ARITHMETIC.add(Decimal(1), ratio))]
         for _ in range(reach):
             weights.append(ARITHMETIC.multiply(weights[-1], ratio))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tacit.accounting.events import RandomizedAnswer
 from tacit.errors import InvalidInput, InvalidValue
+from tacit.mechanisms.additive import decimal
 from tacit.mechanisms.noise import choice, grid
 from tacit.mechanisms.opening import opened
 from tacit.privacy.interval import Interval
@@ -102,7 +103,7 @@ class RandomizedResponse:
         truth = _bits(opened(bits))
         if truth.size > MOST_BITS_LISTED:
             raise InvalidInput(f"the law of {truth.size} bits has too many outcomes to list; at most {MOST_BITS_LISTED} bits")
-        chances = {True: _decimal(self.flip), False: _decimal(1 - self.flip)}
+        chances = {True: decimal(self.flip), False: decimal(1 - self.flip)}
         listed: dict[Any, Decimal] = {}
         for reports in product((0, 1), repeat=truth.size):
             weight = Decimal(1)
@@ -232,10 +233,6 @@ def _bits(value: Any) -> NDArray[np.bool]:
     if not np.isin(array, (0, 1)).all():
         raise InvalidValue("randomized response takes bits: 0 or 1 (False or True) and nothing else")
     return array.astype(np.bool) if grid.is_array(value) else array.astype(np.bool)[0]
-
-
-def _decimal(fraction: Fraction) -> Decimal:
-    return ARITHMETIC.divide(Decimal(fraction.numerator), Decimal(fraction.denominator))
 
 
 def _error_curve(flip: Fraction, people: int, reach: float) -> tuple[list[float], list[float]]:

@@ -1,0 +1,304 @@
+"""The discrete Gaussian mechanism: its concentrated loss and its own (epsilon, delta) by its law, its intervals, bad input."""
+
+import math
+from dataclasses import replace
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.accounting.calibrate import gaussian_scale_for
+from tacit.accounting.events import GaussianNoise, GaussianNoiseOne
+from tacit.errors import InvalidBudget, InvalidInput, InvalidSensitivity, InvalidValue
+from tacit.mechanisms import sensitivity
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.mechanism import Listed, WithError
+from tacit.mechanisms.noise import discrete
+from tacit.privacy.interval import Interval
+from tacit.privacy.law import ARITHMETIC, hockey_stick
+from tacit.privacy.loss import Approximate, Concentrated
+from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
+from tacit.privacy.sealed import Sealed
+from tacit.privacy.universe import Universe
+
+TINY = Decimal("1e-20")
+BOTH = pytest.mark.parametrize("relation", [ADD_REMOVE, CHANGE_ONE], ids=str)
+BITS = Universe((0, 1))
+
+
+class TenPercentTooSmall(Gaussian):
+    """The planted bug."""
+
+    __slots__ = ()
+
+    @property
+    def scale(self):
+        return Gaussian.scale.fget(self) * 9 / 10
+
+
+class RoundingNotCounted(Gaussian):
+    """The planted bug: the sensitivity of a vector of reals as if rounding moved one coordinate only."""
+
+    __slots__ = ()
+
+    @property
+    def units(self):
+        return Fraction(math.ceil(self.sensitivity / self.step))
+
+
+def divergence_over_order(one, other, order):
+    """The Renyi divergence of an integer order, divided by it: what rho bounds."""
+    with localcontext(ARITHMETIC):
+        both = [(p, other.probabilities[o]) for o, p in one.probabilities.items() if o in other.probabilities]
+        return sum(p * (p / q) ** (order - 1) for p, q in both).ln() / (order - 1) / order
+
+
+def worst_over_neighbours(mechanism, query, rows, missing="1e-40"):
+    laws = {database: mechanism.law(query(database), missing=missing) for database in BITS.databases_up_to(rows)}
+    return max(
+        divergence_over_order(laws[one], laws[other], order)
+        for one in laws
+        for other in one.neighbours(mechanism.neighbours)
+        if other in laws
+        for order in (2, 3)
+    )
+
+
+def as_decimal(fraction):
+    return ARITHMETIC.divide(Decimal(fraction.numerator), Decimal(fraction.denominator))
+
+
+def test_what_the_readme_shows():
+    mechanism = Gaussian(sensitivity=1, rho=0.5)
+    assert str(mechanism.loss) == "concentrated rho 0.5 (add or remove one row)"
+    assert str(mechanism.interval(0.95)) == "± 1.961"
+    assert isinstance(mechanism, Listed)
+    assert isinstance(mechanism, WithError)
+
+
+@BOTH
+@pytest.mark.parametrize("rho", ["0.1", "0.5", "2"])
+def test_the_loss_of_a_count_over_all_neighbours(rho, relation):
+    """Equal to rho at whole orders: the shifted sum is a sum over all integers again."""
+    arguments = {"sensitivity": 1, "rho": rho, "step": 1, "on_grid": True, "neighbours": relation}
+    mechanism = Gaussian(**arguments)
+    worst = worst_over_neighbours(mechanism, lambda database: database.counts[1], 3)
+    assert abs(worst - as_decimal(mechanism.loss.rho)) < TINY
+    assert 0 <= Fraction(rho) - mechanism.loss.rho < Fraction(1, 10**12)
+    planted = worst_over_neighbours(TenPercentTooSmall(**arguments), lambda database: database.counts[1], 3)
+    assert planted > Decimal(rho) * Decimal("1.2")
+
+
+@BOTH
+def test_the_loss_of_a_histogram_over_all_neighbours(relation):
+    arguments = {"rho": 1, "step": 1, "dimension": 2, "on_grid": True, "neighbours": relation}
+    mechanism = Gaussian(sensitivity.histogram_l2(relation), **arguments)
+    worst = worst_over_neighbours(mechanism, lambda database: np.array(database.counts), 2, missing="1e-30")
+    assert abs(worst - as_decimal(mechanism.loss.rho)) < Decimal("1e-12")
+    planted = TenPercentTooSmall(sensitivity.histogram_l2(relation), **arguments)
+    assert worst_over_neighbours(planted, lambda database: np.array(database.counts), 2, missing="1e-30") > Decimal("1.2")
+
+
+def test_rounding_costs_a_vector_of_reals_the_root_of_its_dimension():
+    """An l2 distance of 0.2 over four coordinates moves all four by a unit: a distance of 2."""
+    one, other = np.full(4, 0.45), np.full(4, 0.55)
+
+    def loss_of(mechanism):  # independent noise: divergences add up
+        single = Gaussian(1, 1 / (2 * mechanism.scale**2), step=1)
+        assert single.scale == mechanism.scale
+        pairs = zip(one, other, strict=True)
+        return sum(divergence_over_order(single.law(a, "1e-30"), single.law(b, "1e-30"), 2) for a, b in pairs)
+
+    counted, planted = (kind("0.2", 1, step=1, dimension=4) for kind in (Gaussian, RoundingNotCounted))
+    assert counted.units == Fraction("2.2")
+    assert loss_of(counted) <= 1
+    assert loss_of(planted) > Decimal("3.99")
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-6"), ("2", "0.001"), ("0.5", "0.01"), ("3", "1e-5")])
+def test_one_number_for_a_budget_by_its_own_sums(epsilon, delta):
+    """Exactly, by the law: within delta, and hardly less noise would not be."""
+    mechanism = Gaussian.for_budget(1, epsilon, delta, step=1, on_grid=True)
+    assert mechanism.loss == Approximate(epsilon, delta)
+    assert mechanism.event == GaussianNoiseOne(Fraction(1), mechanism.scale, Fraction(epsilon), Fraction(delta))
+    assert mechanism.scale == gaussian_scale_for(1, epsilon, delta)
+    assert excess(mechanism, 1, epsilon) <= Decimal(delta)
+    assert excess(TenPercentTooSmall(1, mechanism.rho, step=1, on_grid=True), 1, epsilon) > Decimal(delta)
+    # less than the concentrated road needs
+    assert mechanism.rho > Gaussian.for_budget(1, epsilon, delta, step=1, on_grid=True, dimension=2).rho
+
+
+def excess(mechanism, distance, epsilon):
+    laws = mechanism.law(0, "1e-20"), mechanism.law(distance, "1e-20")
+    return max(hockey_stick(*laws, Decimal(epsilon)), hockey_stick(*reversed(laws), Decimal(epsilon)))
+
+
+def test_the_formula_for_continuous_noise_is_caught():
+    """The planted bug: the analytic formula gives scale 1.4452 for (2, 0.001), and the integers exceed delta by a fifth."""
+    planted = Gaussian(1, 1 / (2 * Fraction("1.4452") ** 2), step=1, on_grid=True)
+    assert excess(planted, 1, "2") > Decimal("0.0012")
+    assert Gaussian.for_budget(1, 2, 0.001, step=1, on_grid=True).scale > Fraction("1.4452")
+
+
+def test_one_number_off_the_grid_for_a_budget():
+    mechanism = Gaussian.for_budget("1.3", 1, "1e-4", step=1)
+    assert mechanism.units == 2
+    assert excess(mechanism, 1.3, "1") <= Decimal("1e-4")
+    default = Gaussian.for_budget(1, 8, 1e-6)
+    assert default.scale >= 1000
+    assert default.loss == Approximate(8, 1e-6)
+
+
+def test_several_numbers_for_a_budget_go_through_concentrated_loss():
+    mechanism = Gaussian.for_budget(2, 1, 1e-6, dimension=5, neighbours=CHANGE_ONE)
+    assert isinstance(mechanism.loss, Concentrated)
+    assert mechanism.loss.neighbours == CHANGE_ONE
+    stated = mechanism.loss.approximate(1e-6)
+    assert Fraction(999, 1000) < stated.epsilon <= 1
+
+
+def test_a_budget_belongs_to_the_noise_it_was_made_for():
+    """Changing a field by `replace` falls back to the concentrated loss, which is recomputed."""
+    mechanism = Gaussian.for_budget(1, 1, 1e-6, step=1, on_grid=True)
+    assert replace(mechanism, sensitivity=2).loss == Gaussian(2, mechanism.rho, step=1, on_grid=True).loss
+    with pytest.raises((TypeError, ValueError)):
+        replace(mechanism, stated=Approximate("0.1", "1e-9"))
+
+
+@given(st.fractions(Fraction(1, 1000), 10).filter(bool), st.fractions(0, 1000), st.integers(1, 50))
+def test_the_claim_is_within_what_was_asked_and_rounding_adds_a_thousandth_at_most(rho, distance, dimension):
+    mechanism = Gaussian(distance, rho, dimension=dimension)
+    assert mechanism.loss.rho <= rho
+    assert mechanism.loss.rho >= (rho * (1 - Fraction(1, 10**12)) if distance else 0)
+    assert mechanism.event == GaussianNoise(mechanism.units, mechanism.scale, Fraction(0))
+    assert mechanism.step * mechanism.units <= distance * Fraction(1001, 1000)
+    assert (mechanism.scale * mechanism.step) ** 2 * 2 * rho >= distance**2
+    if distance:
+        assert mechanism.scale >= 1000
+
+
+def covered(mechanism, interval, value):
+    law = mechanism.law(value, "1e-7")
+    near = (
+        weight
+        for outcome, weight in law.probabilities.items()
+        if all(abs(o - v) <= interval.above for o, v in zip(np.atleast_1d(outcome), np.atleast_1d(value), strict=True))
+    )
+    return sum(near, start=law.missing)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(["0.05", "0.5", "8"]), st.sampled_from(["0.4", "0.9", "0.99"]), st.integers(-8, 8))
+def test_intervals_cover_as_often_as_they_say_wherever_the_value_lies(rho, confidence, eighths):
+    mechanism = Gaussian(1, rho, step=1)
+    assert covered(mechanism, mechanism.interval(confidence), Fraction(eighths, 8)) >= Decimal(confidence)
+
+
+@pytest.mark.parametrize("confidence", ["0.5", "0.9", "0.99"])
+@pytest.mark.parametrize("on_grid", [True, False])
+def test_a_step_less_would_not_cover(confidence, on_grid):
+    """The planted bug: an interval one step shorter, at the worst place of the value."""
+    mechanism = Gaussian(1, "0.05", step=1, on_grid=on_grid)
+    interval = mechanism.interval(confidence)
+    shorter = Interval(interval.below - 1, interval.above - 1)
+    places = [0] if on_grid else [Fraction(k, 8) for k in range(-4, 5)]
+    assert min(covered(mechanism, interval, value) for value in places) >= Decimal(confidence)
+    assert min(covered(mechanism, shorter, value) for value in places) < Decimal(confidence)
+
+
+def test_simultaneous_intervals_cover_all_numbers_at_once():
+    mechanism = Gaussian(1, "0.02", step=1, dimension=2, on_grid=True)
+    assert covered(mechanism, mechanism.simultaneous_interval("0.9"), [3, -4]) >= Decimal("0.9")
+    assert covered(mechanism, mechanism.interval("0.9"), [3, -4]) < Decimal("0.9")  # the planted bug
+
+
+@pytest.mark.parametrize("shape", [{}, {"step": "1/8"}, {"step": "1/8", "on_grid": True}, {"dimension": 10}], ids=str)
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_for_error_is_the_least_rho_up_to_a_step(shape, confidence):
+    for make, measure in (
+        (Gaussian.for_error, Gaussian.interval),
+        (Gaussian.for_simultaneous_error, Gaussian.simultaneous_interval),
+    ):
+        found = make(error=10, confidence=confidence, sensitivity=1, neighbours=CHANGE_ONE, **shape)
+        assert measure(found, confidence).above <= 10
+        assert found.neighbours == CHANGE_ONE
+        less = Gaussian(1, found.rho * Fraction(999, 1000), step=found.step, dimension=found.dimension, on_grid=found.on_grid)
+        assert measure(less, confidence).above > 10 - (0 if found.on_grid else 2 * float(found.step))
+
+
+def test_for_error_in_numbers():
+    """Error 10 at 95 % by continuous noise: sigma = 10 / 1.959964, rho = 1 / (2 sigma^2) = 0.0192073."""
+    assert float(Gaussian.for_error(10, 0.95, 1).rho) == pytest.approx(0.0192073, rel=2e-3)
+
+
+def test_a_release_is_the_value_and_the_noise(monkeypatch):
+    asked = []
+
+    def drawn(scale, size):
+        asked.append((scale, size))
+        return np.array([3, -2, 7])[:size]
+
+    monkeypatch.setattr(discrete, "draw_gaussian", drawn)
+    assert Gaussian(1, 1, step=1, on_grid=True).release(Sealed(40)) == 43
+    assert Gaussian(1, 1, step="1/4").release(40.1) == 40.75
+    vector = Gaussian(1, 1, step=1, dimension=3, on_grid=True)
+    assert vector.release([1, 2, 2**80]).tolist() == [4, 0, 2**80 + 7]
+    assert vector.release_units(np.array([1, 2, 3])).tolist() == [4, 0, 10]
+    assert asked[-1] == (vector.event.scale, 3)
+
+
+def test_types_follow_from_the_mechanism_not_from_the_value():
+    whole, quarter = Gaussian(1, 1, step=1, on_grid=True), Gaussian(1, 1, step="1/4", on_grid=True)
+    for value in (5, 5.0, np.int8(5), Fraction(5), Sealed(5), 2**200):
+        assert type(whole.release(value)) is int
+        assert type(quarter.release(value)) is float
+    assert Gaussian(1, 1, dimension=2).release([1, 2]).dtype == np.float64
+
+
+def test_a_constant_needs_no_noise_and_costs_nothing():
+    assert Gaussian(0, 1).loss == Concentrated(0)
+    assert Gaussian(0, 1).release(0.25) == 0.25
+    assert Gaussian(0, 1).law(0.25).probabilities == {0.25: Decimal(1)}
+    assert Gaussian(0, 1, step=1, dimension=3).simultaneous_interval(0.95).above == 0.5
+    for attempt in (lambda: Gaussian.for_error(1, 0.95, 0), lambda: Gaussian.for_budget(0, 1, 1e-6)):
+        with pytest.raises(InvalidSensitivity, match="needs no noise"):
+            attempt()
+
+
+@pytest.mark.parametrize("bad", [-1, math.nan, math.inf, "x", None, True])
+def test_a_sensitivity_is_finite_and_at_least_zero(bad):
+    with pytest.raises(InvalidSensitivity):
+        Gaussian(bad, 1)
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "x", None])
+def test_budgets_are_finite_and_above_zero(bad):
+    for attempt in (lambda: Gaussian(1, bad), lambda: Gaussian.for_budget(1, bad, 1e-6), lambda: Gaussian.for_budget(1, 1, bad)):
+        with pytest.raises(InvalidBudget):
+            attempt()
+    with pytest.raises(InvalidBudget):
+        Gaussian.for_budget(1, 1, 1)
+
+
+def test_grids_values_and_errors_are_checked():
+    for bad in ({"step": 0}, {"dimension": 0}, {"on_grid": True}, {"step": 8, "on_grid": True}):
+        with pytest.raises(InvalidInput):
+            Gaussian(1, 1, **bad)
+    for value in (math.nan, [1, 2], [], None, "5", 1j):
+        with pytest.raises(InvalidValue):
+            Gaussian(1, 1).release(value)
+    with pytest.raises(InvalidInput, match="give a smaller step"):
+        Gaussian.for_error(0.5, 0.95, 1, step=1)
+
+
+@pytest.mark.parametrize(
+    "made", [Gaussian(1, 0.5), Gaussian.for_budget(1, 0.5, 1e-6, step=1, on_grid=True)], ids=["rho", "epsilon"]
+)
+def test_the_chart_shows_three_budgets_and_the_interval(made, request):
+    name = request.node.callspec.id
+    drawn = [row for rows in made.chart().to_dict()["datasets"].values() for row in rows]
+    assert {row["curve"] for row in drawn if "curve" in row} == {f"{name} 0.25", f"{name} 0.5", f"{name} 1"}
+    assert [row["high"] for row in drawn if "high" in row] == [made.interval(0.95).above]
