@@ -56,8 +56,8 @@ def exact_pure(epsilon: Number, count: int, delta: Number, neighbours: Neighbour
     """
     each, rest = positive_budget(epsilon), probability(delta)
     total = _times(count) * each
-    if rest == 0:
-        return Approximate(total, 0, neighbours)
+    if rest == 0 or total > 10**5:  # e^total would be a number of 40,000 digits
+        return Approximate(total, rest, neighbours)
     taken = UP.subtract(Decimal(0), _decimal(rest, DOWN))
     largest = max(UP.divide(UP.add(above, taken), below) for above, below in _tails(each, count))
     least = log_up(Fraction(largest)) if largest > 1 else Fraction(0)

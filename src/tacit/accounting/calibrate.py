@@ -16,12 +16,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import count
 
-from tacit.accounting.gaussian_sums import gaussian_delta_up, gaussian_tail_up
+from tacit.accounting.gaussian_sums import gaussian_delta_up, gaussian_tail_up, whole_units
 from tacit.errors import InvalidInput, InvalidSensitivity
 from tacit.privacy.loss import largest_concentrated_down, positive_budget, probability
 from tacit.privacy.rounding import Number, exact, exp_down, exp_up, log_up, sqrt_up
 
 SIGNIFICANT = 15  # digits kept of a root that has no closed form
+FAR = Fraction(10**4)  # e^-FAR stands for everything smaller
 
 
 def miss(confidence: Number, dimension: int = 1) -> Fraction:
@@ -61,7 +62,7 @@ def discrete_laplace_tail_up(scale: Fraction, beyond: int) -> Fraction:
     """At or above P[|X| > beyond] = 2 p^(beyond + 1) / (1 + p), p = e^(-1/scale), for discrete Laplace X."""
     if scale == 0 or beyond < 0:
         return Fraction(int(beyond < 0))
-    return 2 * exp_up(-(beyond + 1) / scale) / (1 + exp_down(-1 / scale))
+    return 2 * exp_up(-min((beyond + 1) / scale, FAR)) / (1 + _falling_down(scale))
 
 
 def discrete_laplace_error(scale: Number, missed: Fraction) -> int:
@@ -73,7 +74,7 @@ def discrete_laplace_error(scale: Number, missed: Fraction) -> int:
     width = exact(scale, "scale")
     if width == 0:
         return 0
-    return max(0, math.ceil(width * log_up(2 / (missed * (1 + exp_down(-1 / width))))) - 1)
+    return max(0, math.ceil(width * log_up(2 / (missed * (1 + _falling_down(width))))) - 1)
 
 
 def discrete_laplace_epsilon_up(sensitivity: Number, error: int, missed: Fraction) -> Fraction:
@@ -82,8 +83,8 @@ def discrete_laplace_epsilon_up(sensitivity: Number, error: int, missed: Fractio
     x = 1/scale solves (error + 1) x = ln(2 / missed) - ln(1 + e^-x); from above the iteration falls to the root, its slope
     below 1/2, and never passes it.
 
-    >>> float(discrete_laplace_epsilon_up(1, 12, miss(0.95)))
-    0.239...
+    >>> round(float(discrete_laplace_epsilon_up(1, 12, miss(0.95))), 6)
+    0.239088
     """
     reach = _error(error) + 1
     rate = log_up(2 / missed) / reach
@@ -91,6 +92,11 @@ def discrete_laplace_epsilon_up(sensitivity: Number, error: int, missed: Fractio
     while (rate - lower) * 10 ** (SIGNIFICANT + 5) > rate:
         lower, rate = 2 * (step := log_up(2 / (missed * (1 + exp_down(-rate)))) / reach) - rate, step
     return short_up(_sensitivity(sensitivity) * rate)
+
+
+def _falling_down(scale: Fraction) -> Fraction:
+    """p = e^(-1/scale), rounded down."""
+    return exp_down(-1 / scale) if FAR * scale > 1 else Fraction(0)
 
 
 def gaussian_scale_up(sensitivity: Number, rho: Number) -> Fraction:
@@ -131,7 +137,7 @@ def gaussian_scale_for(sensitivity: Number, epsilon: Number, delta: Number) -> F
     >>> gaussian_delta_up(1000, scale, 1) <= Fraction(1, 10**6), round(float(scale))
     (True, 4225)
     """
-    size, limit, rest = _sensitivity(sensitivity), positive_budget(epsilon), probability(positive_budget(delta, "delta"))
+    size, limit, rest = whole_units(sensitivity), positive_budget(epsilon), probability(positive_budget(delta, "delta"))
     safe = gaussian_scale_up(size, largest_concentrated_down(limit, rest))
     if size == 0 or limit > 500:  # e^500 is beyond floats, and beyond privacy
         return safe
@@ -152,8 +158,10 @@ def short_up(number: Fraction, digits: int = SIGNIFICANT) -> Fraction:
     """
     if number == 0:
         return number
-    size = len(str(number.numerator)) - len(str(number.denominator))
-    unit = Fraction(10) ** (size - digits)
+    size = math.floor((number.numerator.bit_length() - number.denominator.bit_length() - 1) * math.log10(2))
+    unit = Fraction(10) ** (size - digits + 1)
+    while number > 10**digits * unit:
+        unit *= 10
     return math.ceil(number / unit) * unit
 
 

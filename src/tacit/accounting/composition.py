@@ -164,7 +164,8 @@ def restated(price: Cost, relation: Neighbours) -> Cost:
     moved = moved_weight_up(price.delta, price.rho)
     if price.epsilon is None:
         return Cost(None, 4 * price.rho, price.delta + moved, relation)
-    moved = min(moved, price.delta * exp_up(price.epsilon)) if price.delta else Fraction(0)
+    if price.delta and price.epsilon < 1000:
+        moved = min(moved, price.delta * exp_up(price.epsilon))
     return Cost(2 * price.epsilon, 4 * price.rho, price.delta + moved, relation)
 
 

@@ -51,11 +51,11 @@ def gaussian_delta_up(sensitivity: Number, scale: Number, epsilon: Number) -> Fr
     >>> round(float(gaussian_delta_up(1000, 2000, 1)), 6)             # continuous noise, sensitivity 1, scale 2: .00682959
     0.00683
     """
-    shift, width, limit = _whole(sensitivity), not_negative(scale, "scale"), not_negative(epsilon, "epsilon")
+    shift, width, limit = whole_units(sensitivity), not_negative(scale, "scale"), not_negative(epsilon, "epsilon")
     if shift == 0 or width == 0:
         return Fraction(int(shift > 0))
     start = math.ceil(limit * width**2 / shift - Fraction(shift, 2))
-    excess = tail_sum(width, start).up - exp_down(limit) * tail_sum(width, start + shift).down
+    excess = tail_sum(width, start).up - exp_down(min(limit, Fraction(10**4))) * tail_sum(width, start + shift).down
     return min(Fraction(1), max(Fraction(0), excess / whole_sum(width).down))
 
 
@@ -65,7 +65,7 @@ def whole_sum(scale: Fraction) -> Bounds:
     By Poisson's formula it is s sqrt(2 pi) (1 + 2 q + 2 q^4 + 2 q^9 + ...) with q = exp(-2 (pi s)^2).
     """
     if scale < 1:
-        tail = _summed(scale, 1)
+        tail = tail_sum(scale, 1)
         return Bounds(1 + 2 * tail.down, 1 + 2 * tail.up)
     square = min(scale, Fraction(4)) ** 2  # beyond 4 the correction is below 10^-130, and only its sign is used
     down, up = exp_down(-2 * PI_UP**2 * square) * (scale <= 4), exp_up(-2 * PI_DOWN**2 * square)
@@ -80,8 +80,8 @@ def tail_sum(scale: Fraction, start: int) -> Bounds:
     if start <= 0:
         other, whole = tail_sum(scale, 1 - start), whole_sum(scale)
         return Bounds(whole.down - other.up, whole.up - other.down)
-    if start > FAR * scale + 1:
-        return Bounds(Fraction(0), tail_sum(scale, math.ceil(FAR * scale)).up)
+    if start > FAR * scale:  # one term and an integral, each below the first density
+        return Bounds(Fraction(0), (1 + scale) * exp_up(Fraction(-(FAR**2), 2)))
     return _summed(scale, start) if scale <= SUMMED_UP_TO else _integrated(scale, start)
 
 
@@ -104,7 +104,7 @@ def _recurrence(ratio: Fraction, shrink: Fraction, carry: int) -> Fraction:
         factor = (factor * step >> BITS) + carry
         total += term
     if carry:  # the rest is below a geometric series
-        total += term * factor // (one - factor) + 1 if factor < one else one * one
+        total += term * factor // (one - factor) + 1
     return Fraction(total, one)
 
 
@@ -159,7 +159,8 @@ def _root_two_pi(context: Context, pi: Fraction) -> Fraction:
     return Fraction(context.next_plus(root) if context.rounding == ROUND_CEILING else context.next_minus(root))
 
 
-def _whole(sensitivity: Number) -> int:
+def whole_units(sensitivity: Number) -> int:
+    """A sensitivity counted in grid units."""
     number = exact(sensitivity, "sensitivity", InvalidSensitivity)
     if number < 0 or number.denominator != 1:
         raise InvalidSensitivity(
