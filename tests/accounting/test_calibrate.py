@@ -44,7 +44,6 @@ def test_the_discrete_laplace_tail_is_the_sum_of_the_law() -> None:
     down, up = exp_down(-1 / scale), exp_up(-1 / scale)
     for beyond in range(6):
         inside = sum((1 if k == 0 else 2) * (1 - up) / (1 + up) * down**k for k in range(beyond + 1))
-        assert 0 <= calibrate.discrete_laplace_tail_up(scale, beyond) - (1 - inside) < F(1, 10**50) or inside < 1
         assert abs(calibrate.discrete_laplace_tail_up(scale, beyond) - (1 - inside)) < F(1, 10**50)
 
 

@@ -113,7 +113,7 @@ class Filter:
         rho = max(Fraction(0), self.largest_rho - state.rho)
         by_rho = Fraction(math.isqrt(int(2 * rho * GRID**2)), GRID)  # the floor of sqrt(2 rho) on the grid, exactly
         by_sum = on_grid_down(self.epsilon - state.epsilon) if state.epsilon is not None else Fraction(0)
-        return Left(max(by_rho, by_sum), rho, self.delta_events - state.delta)
+        return Left(max(by_rho, by_sum), rho, on_grid_down(self.delta_events - state.delta))
 
 
 def on_grid_up(number: Fraction) -> Fraction:
