@@ -10,6 +10,7 @@
     ├── Broken                             a law of privacy that a measurement showed to be broken
     ├── CatalogUnusable                    tacit.toml is missing, or has problems; carries each with its key, line and remedy
     ├── StoreUnusable                      the prepared data or the ledger is missing, foreign or out of date
+    ├── StoppedAfterSpending               the work was stopped by hand after its budget was spent
     └── Refused                            a question that will not be answered; carries a code of a closed list
         ├── NotUnderstood                  the text is no SQL that is understood here
         ├── NotAllowed                     SQL that is not on the list of what may be asked
@@ -92,6 +93,7 @@ class CatalogUnusable(TacitError):
 
     def __init__(self, message: str, problems: tuple[Problem, ...] = ()) -> None:
         super().__init__("\n".join([message, *(f"  {problem}" for problem in problems)]))
+        self.message = message
         self.problems = problems
 
 
@@ -103,6 +105,12 @@ class StoreUnusable(TacitError):
     def __init__(self, message: str, *, remedy: str = "") -> None:
         self.message, self.remedy = message, remedy
         super().__init__(f"{message}; {remedy}" if remedy else message)
+
+
+class StoppedAfterSpending(TacitError):
+    """The work was stopped by hand after its budget was spent; the spend stays."""
+
+    code = "stopped"
 
 
 class Refused(TacitError):

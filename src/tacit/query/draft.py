@@ -16,7 +16,7 @@ from tacit.privacy.catalog_file.reading import OURS, folded
 from tacit.privacy.catalog_file.shape import PLACEHOLDER
 from tacit.privacy.catalog_file.text import key_text, whole_text
 from tacit.query.headers import Field, Found
-from tacit.query.reading import Nature, Raw
+from tacit.query.prepare.reading import Nature, Raw
 
 HEAD = f"""\
 # What is declared about this data set. All of it is public knowledge, and none of it is taken from the data: bounds and

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tacit.errors import InvalidInput
-from tacit.query.workshop import text
+from tacit.privacy.catalog import BLANKS
+from tacit.query.quoting import text
 
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 DELIMITERS = ",;\t|"
 LONGEST_HEADER = 1 << 20
 GZIP = 31  # what zlib calls it
-DATUM = re.compile(r"\s*(?!\d{4}\s*$)[+-]?\d[\d.,:/-]*(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)  # years may be names
+DATUM = re.compile(r"(?!\d{4}$)[+-]?\d[\d.,:/-]*(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)  # years may be names
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def fields_of(path: Path, table: str | None = None) -> tuple[Field, ...]:
     if kind.endswith(CSV):
         return _in_csv(path)
     if table is not None:
-        return _in_duckdb(path).get(table.lower().rpartition(".")[2], ())
+        return _of_table(path, table.lower().removeprefix("main."))
     raise InvalidInput(f"{path.name} is of no kind that tacit reads; give a .parquet, .csv, .csv.gz, .tsv or .duckdb file")
 
 
@@ -64,7 +65,7 @@ def _in_csv(path: Path) -> tuple[Field, ...]:
     try:
         with path.open("rb", buffering=0) as file:
             line = _first_line(_bytes_of(file, path.name.lower().endswith(".gz")))
-            names = _cells(line.decode("utf-8-sig"), "\t" if ".tsv" in path.name.lower() else DELIMITERS)
+            names = _cells(line.decode("utf-8-sig"))
     except (OSError, zlib.error, UnicodeDecodeError, csv.Error, _NoHeader) as error:
         raise InvalidInput(f"the first line of {path.name} cannot be read as a header: {_words(error)}") from None
     return tuple(Field(name) for name in names)
@@ -100,11 +101,12 @@ def _first_line(chunks: Iterator[bytes]) -> bytes:
     return line
 
 
-def _cells(line: str, delimiters: str) -> list[str]:
+def _cells(line: str) -> list[str]:
     """The names in a header; the delimiter is the one that gives most of them."""
     if line.count('"') % 2:
         raise _NoHeader("a quotation mark is left open")
-    cells = max((next(csv.reader([line], delimiter=one), []) for one in delimiters), key=len)
+    rows = [next(csv.reader([line], delimiter=delimiter), []) for delimiter in DELIMITERS]
+    cells = [cell.strip(BLANKS) for cell in max(rows, key=len)]
     if not any(cells):
         raise _NoHeader("it is empty")
     if any(DATUM.fullmatch(cell) for cell in cells):
@@ -117,12 +119,20 @@ def _in_parquet(path: Path) -> tuple[Field, ...]:
     return tuple(Field(name, kind) for name, kind, *_ in described)
 
 
+def _of_table(path: Path, table: str) -> tuple[Field, ...]:
+    tables = _in_duckdb(path)
+    if table not in tables:
+        raise InvalidInput(f"{path.name} has no table {table}; it has {', '.join(tables) or 'none'}")
+    return tables[table]
+
+
 def _in_duckdb(path: Path) -> dict[str, tuple[Field, ...]]:
+    """The tables and views of a DuckDB file by their names in lower case, with the schema where it is not main."""
     listed = _asked(
         path,
         f"ATTACH {text(str(path))} AS source (READ_ONLY)",
-        "SELECT lower(table_name), column_name, data_type FROM duckdb_columns() "
-        "WHERE NOT internal AND database_name = 'source' AND schema_name = 'main' ORDER BY table_name, column_index",
+        "SELECT lower(if(schema_name = 'main', '', schema_name || '.') || table_name), column_name, data_type "
+        "FROM duckdb_columns() WHERE NOT internal AND database_name = 'source' ORDER BY 1, column_index",
     )
     found: dict[str, tuple[Field, ...]] = {}
     for table, name, kind in listed:

@@ -1,0 +1,82 @@
+"""`tacit check`: is the catalog sound, what does it let an analyst ask, and does the store still fit it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tacit.doors.cli.finding import CatalogOption, load_catalog
+from tacit.doors.cli.output import console, print_json
+
+STORE = {
+    "ready": "The store fits the catalog (prepared {prepared_at}).",
+    "stale": "The store is stale: the catalog has changed since it was prepared ({prepared_at}). Run `tacit prepare`.",
+    "missing": "There is no store yet. Run `tacit prepare`.",
+}
+
+
+def check(
+    catalog: CatalogOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check the catalog: what it declares, what may be asked, whether the store still fits it. No data is read."""
+    from tacit.doors.cli.description import described
+
+    report = described(load_catalog(catalog))
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+
+
+def _print(report: dict[str, Any]) -> None:
+    from rich.markup import escape
+
+    screen = console()
+    screen.print(f"[bold]{escape(report['catalog'])}[/bold] is sound.", highlight=False, soft_wrap=True)
+    for line in _promise(report):
+        screen.print(line, highlight=False, markup=False)
+    for table in report["tables"]:
+        screen.print(f"\n[bold]{escape(table['name'])}[/bold], {escape(_rows(table))}", highlight=False)
+        _print_columns(table)
+    screen.print()
+    for note in report["notes"]:
+        screen.print(f"[yellow]note[/yellow]: {escape(note)}", highlight=False)
+    screen.print(STORE[report["store"]["state"]].format_map(report["store"]), highlight=False, markup=False)
+
+
+def _promise(report: dict[str, Any]) -> list[str]:
+    budget = report["budget"]
+    lines = [
+        f"The promise: {report['promise']}, and everything ever released changes by at most "
+        f"epsilon {budget['epsilon']}, delta {budget['delta']}."
+    ]
+    for name, caps in report["analysts"].items():
+        listed = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in caps.items())
+        lines.append(f"Analyst {name}: {listed or 'no cap but that of the data set'}.")
+    return lines
+
+
+def _rows(table: dict[str, Any]) -> str:
+    if table["public"]:
+        return f"public, from {table['source']}"
+    most = table["max_rows"]
+    limit = "" if table["unit"] == "row" else f", at most {most:,} row{'s' if most > 1 else ''} of each"
+    whose = "each row is one unit" if table["unit"] == "row" else f"the unit is {table['unit']}"
+    return f"from {table['source']}: {whose}{limit}"
+
+
+def _print_columns(table: dict[str, Any]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    if not table["columns"]:
+        asked = "every column may be asked about, as it is found in the data" if table["public"] else "only COUNT(*) may be asked"
+        console().print(f"  {asked}", highlight=False)
+        return
+    grid = Table("column", "kind", "declared", "NULL", "what may be asked", box=None, header_style="dim", padding=(0, 2))
+    for column in table["columns"]:
+        null = "possible" if column["nullable"] else "no"
+        grid.add_row(*(escape(cell) for cell in (column["name"], column["kind"], column["declared"], null, column["may_ask"])))
+    console().print(grid)

@@ -1,0 +1,68 @@
+"""`tacit init`: a catalog to fill in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.doors.cli.finding import NAME
+from tacit.doors.cli.output import print_json
+from tacit.errors import InvalidInput
+
+
+def init(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Parquet, CSV (also gzipped) or DuckDB files.")],
+    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Where to write the catalog.")] = Path(NAME),
+    force: Annotated[bool, typer.Option("--force", help="Replace a catalog that is there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Draft a catalog from the names and types of columns. No value is read; "?" marks what is to be filled in."""
+    from tacit.query.draft import draft
+    from tacit.query.headers import tables_in
+
+    found = [table for file in files for table in tables_in(file, _seen_from(out, file))]
+    if not found:
+        raise InvalidInput("there is no table in what was given; give files with tables in them")
+    text = draft(found)
+    _write(out, text, force)
+    columns, places = sum(len(table.fields) for table in found), _places(text)
+    if as_json:
+        print_json({"catalog": str(out.absolute()), "tables": len(found), "columns": columns, "to_fill_in": places})
+    else:
+        print(f'{out}: {_count(len(found), "table")}, {_count(columns, "column")}, {_count(places, "place")} marked "?" to fill in')
+        print("then `tacit check` says what is left, and `tacit prepare` reads the data")
+
+
+def _seen_from(out: Path, file: Path) -> str:
+    """The path to write: relative where the file lies in the catalog's folder or below it."""
+    folder, target = out.absolute().parent.resolve(), Path(os.path.abspath(file.parent.resolve() / file.name))
+    return target.relative_to(folder).as_posix() if target.is_relative_to(folder) else target.as_posix()
+
+
+def _write(out: Path, text: str, force: bool) -> None:
+    try:
+        with out.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InvalidInput(f"{out} is there already; --force replaces it, --out PATH writes another") from None
+    except OSError as error:
+        raise InvalidInput(f"{out} cannot be written: {error.strerror}") from None
+
+
+def _places(text: str) -> int:
+    """How many places are to be filled in."""
+    from tacit.errors import CatalogUnusable
+    from tacit.privacy.catalog_file import parse_catalog
+
+    try:
+        parse_catalog(text)
+    except CatalogUnusable as unfinished:
+        return len(unfinished.problems)
+    return 0
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
