@@ -18,7 +18,7 @@ from tacit.errors import InvalidBudget, InvalidInput
 from tacit.mechanisms.decayed_gap import Gap, Stairs, largest_decayed_gap
 from tacit.mechanisms.sorted_rows import SortedRows
 from tacit.privacy.neighbours import Neighbours
-from tacit.privacy.rounding import as_text, exp_up
+from tacit.privacy.rounding import as_text, exp_down, exp_up
 
 SLACK = Fraction(1, 2**40)
 ROUNDING = 1 + Fraction(1, 2**42)
@@ -73,9 +73,13 @@ def smooth_trimmed_mean(rows: SortedRows, trim: int, beta: Fraction, max_rows: i
     sum to at most the first times 1 + e^(beta/r) + ... + e^((r-1) beta/r).
     """
     share = smoothness(beta) / max_rows
-    passed = sum((exp_up(step * share) for step in range(1, max_rows)), start=Fraction(1))
     by_row = _changed_row(rows, trim, share) if neighbours.size_is_public else _added_row(rows, trim, share)
-    return by_row * passed
+    return by_row * units_passed(beta, max_rows)
+
+
+def units_passed(beta: Fraction, max_rows: int) -> Fraction:
+    """1 + e^(beta/r) + ... + e^((r-1) beta/r) for r = max_rows, rounded up."""
+    return Fraction(1) if max_rows == 1 else (exp_up(beta) - 1) / (exp_down(beta / max_rows) - 1)
 
 
 def smoothness(beta: Fraction) -> Fraction:

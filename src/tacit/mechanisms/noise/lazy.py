@@ -8,7 +8,7 @@ is answered exactly; else more bits are drawn. No rounding error is left to hide
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +19,7 @@ from tacit.mechanisms.noise.enclosure import Enclosure
 
 WORD = 64
 FIRST = 2 * WORD  # bits of the uniform number that are known of every draw: a question needs more about once in 2^50 times
+LARGE = 1 << 64  # a draw is larger with probability below 2^-64
 
 Words = Iterator[int]
 Known = tuple[int, int]  # the first bits of a uniform number, as an integer, and how many they are
@@ -27,33 +28,43 @@ Shape = Callable[[Known], Enclosure]  # what they say of the draw's size, in uni
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """sign * size, where what is `known` of the uniform number puts the size between two integers over 2^bits."""
+    """sign * size, where what is `known` of the uniform number puts the size between two integers over 2^bits.
+
+    It is carried on top of a large constant, so that the integers have one length, and the arithmetic takes one time, whatever
+    was drawn.
+    """
 
     sign: int
     shape: Shape
     known: Known
-    size: Enclosure
+    carried: Enclosure
+
+    @classmethod
+    def of(cls, sign: int, shape: Shape, known: Known) -> Draw:
+        low, high = shape(known)
+        base = LARGE << known[1]
+        return cls(sign, shape, known, (base + sign * low, base + sign * high))
 
     def refined(self) -> Draw:
         """The same draw, known to one word more."""
-        known = extended(self.known, words())
-        return replace(self, known=known, size=self.shape(known))
+        return Draw.of(self.sign, self.shape, extended(self.known, words()))
 
     def rounded(self, centre: Fraction, scale: Fraction) -> int:
         """The whole number nearest to centre + scale * draw, exactly: the floor of that plus one half."""
         draw = self
         while True:
-            low, high = (draw._rounded(size, centre, scale) for size in draw.size)
+            low, high = (draw._rounded(carried, centre, scale) for carried in draw.carried)
             if low == high:
                 return low
             draw = draw.refined()
 
-    def _rounded(self, size: int, centre: Fraction, scale: Fraction) -> int:
-        """floor(centre + scale * sign * size / 2^bits + 1/2), in integers."""
-        bits_known = self.known[1]
-        moved = 2 * self.sign * size * scale.numerator * centre.denominator
-        middle = (2 * centre.numerator + centre.denominator) * scale.denominator << bits_known
-        return (middle + moved) // (2 * centre.denominator * scale.denominator << bits_known)
+    def _rounded(self, carried: int, centre: Fraction, scale: Fraction) -> int:
+        """floor(centre + scale * (carried / 2^bits - LARGE) + 1/2), in integers; the quotient, too, is carried on a constant."""
+        one = 1 << self.known[1]
+        step = 2 * scale.numerator * centre.denominator
+        unit = 2 * centre.denominator * scale.denominator * one
+        middle = (2 * centre.numerator + centre.denominator) * scale.denominator * one - step * (LARGE * one) + unit * LARGE**3
+        return (step * carried + middle) // unit - LARGE**3
 
 
 def words() -> Words:
@@ -72,7 +83,7 @@ def draw_of(sign: int, shape: Shape, known: Known, source: Words) -> Draw:
     """The draw with at least FIRST bits known, and more while all of them are zero, where a shape may have a pole."""
     while known[1] < FIRST or known[0] == 0:
         known = extended(known, source)
-    return Draw(sign, shape, known, shape(known))
+    return Draw.of(sign, shape, known)
 
 
 def uniform_below(limit: int, source: Words) -> int:

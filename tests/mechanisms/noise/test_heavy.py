@@ -1,0 +1,164 @@
+"""Heavy-tailed noise: its law against closed forms, its draws against its law, its comparisons against enumeration."""
+
+import math
+import time
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from tacit.errors import InvalidInput
+from tacit.mechanisms.noise import bits, heavy
+from tacit.mechanisms.noise.heavy import HeavyTails, heavy_draws, integer_root
+from tacit.mechanisms.noise.lazy import Draw
+from tacit.mechanisms.noise.tails import between
+
+FALSE_ALARM = 1e-6  # of each statistical test below
+
+
+def as_floats(draws):
+    return np.array([draw.sign * (draw.shape(draw.known)[0] / 2 ** draw.known[1]) for draw in draws])
+
+
+def distribution(gamma, z):
+    """P[Z <= z] in floats, by the closed forms of gamma 2 and 4 and by quadrature for others."""
+    if gamma == 2:
+        return 0.5 + math.atan(z) / math.pi
+    if gamma == 4:
+        r = math.sqrt(2)
+        log = math.log((z * z + r * z + 1) / (z * z - r * z + 1)) / (4 * r)
+        return 0.5 + (log + (math.atan(r * z + 1) + math.atan(r * z - 1)) / (2 * r)) / (math.pi / r)
+    total = 2 * (math.pi / gamma) / math.sin(math.pi / gamma)
+    return 0.5 + math.copysign(integrate.quad(lambda t: 1 / (1 + t**gamma), 0, abs(z), epsabs=1e-12)[0] / total, z)
+
+
+@pytest.mark.parametrize("gamma", [1.5, 2, 3, 4, 8])
+@pytest.mark.parametrize("z", [0.01, 0.5, 1, 1.5, 20])
+def test_the_law_is_that_of_the_definition(gamma, z):
+    noise, size = HeavyTails(gamma), Fraction(str(z))
+    assert float(noise.within(size, 30)) == pytest.approx(distribution(gamma, z) - 0.5, rel=1e-9)
+    assert abs(noise.within(size, 50) + noise.beyond(size, 50) - Decimal("0.5")) < Decimal("1e-27")
+
+
+def test_half_and_three_quarters_lie_within_one():
+    assert f"{2 * HeavyTails(2).within(Fraction(1), 40):.20f}" == "0.50000000000000000000"
+    assert f"{2 * HeavyTails(4).within(Fraction(1), 40):.5f}" == "0.78055"
+
+
+def test_fifty_digits_against_an_independent_computation():
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(70):
+        for gamma, low, high in [(4, 2, 3), (2, 50, 51), (3, 7, 9), (16, 1, 2)]:
+            total = 2 * mpmath.pi / gamma / mpmath.sin(mpmath.pi / gamma)
+            expected = mpmath.quad(lambda t, gamma=gamma: 1 / (1 + t**gamma), [low, high]) / total
+            found = mpmath.mpf(str(between(HeavyTails(gamma), Fraction(low), Fraction(high))))
+            assert abs(found / expected - 1) < mpmath.mpf(10) ** -48
+
+
+def binned(values, gamma, bins=40):
+    """Counts of the values in bins of equal probability."""
+    edges = [_quantile(gamma, k / bins) for k in range(1, bins)]
+    return np.bincount(np.searchsorted(edges, values), minlength=bins)
+
+
+def _quantile(gamma, p):
+    low, high = -1e6, 1e6
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if distribution(gamma, middle) < p else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize("gamma", [2, 4])
+def test_draws_follow_the_law(gamma):
+    """Chi-square on 40 bins of equal probability, 30,000 draws; false alarm one in a million."""
+    draws = as_floats(heavy_draws(Fraction(gamma), 30_000))
+    assert stats.chisquare(binned(draws, gamma)).pvalue > FALSE_ALARM
+    assert stats.chisquare(binned(draws * 0.9, gamma)).pvalue < FALSE_ALARM  # planted: noise 10 % too small
+    assert stats.chisquare(binned(np.where(draws > 0, draws, draws * 1.2), gamma)).pvalue < FALSE_ALARM  # planted: lopsided
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gamma", ["3/2", "2", "3", "4", "8", "16"])
+def test_many_draws_follow_the_law(gamma):
+    """Chi-square on 40 bins of equal probability, 400,000 draws; false alarm one in a million."""
+    draws = as_floats(heavy_draws(Fraction(gamma), 400_000))
+    assert stats.chisquare(binned(draws, float(Fraction(gamma)))).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize(("top", "power"), [(4, 1), (4, 3), (2, 1), (3, 2), (3, 1)])
+def test_comparisons_keep_exactly_what_they_should(monkeypatch, top, power):
+    """With words of 5 bits every pair is enumerated: decided pairs bound the true probability of being kept from both sides."""
+    monkeypatch.setattr(heavy, "WORD", 5)
+    monkeypatch.setattr(heavy, "extended", _stop)
+    kept = rejected = doubtful = 0
+    for u in range(32):
+        for w in range(32):
+            try:
+                decided = heavy._kept(top, power, iter([u, w]))
+                kept, rejected = kept + (decided is not None), rejected + (decided is None)
+            except _DoubtError:
+                doubtful += 1
+    truth = integrate.quad(lambda u: 1 / (1 + u ** (top / power)), 0, 1)[0]
+    assert kept / 1024 <= truth <= 1 - rejected / 1024
+    assert doubtful <= 100
+
+
+class _DoubtError(Exception):
+    pass
+
+
+def _stop(*_):
+    raise _DoubtError
+
+
+def test_a_doubtful_comparison_draws_more_bits_of_both_numbers():
+    """U near 1 and W just above 1/2 tie up to 64 bits; the next words decide."""
+    tie = [2**64 - 1, 2**63]
+    assert heavy._kept(4, 1, iter([*tie, 0, 0])) == ((2**64 - 1) << 64, 128)
+    assert heavy._kept(4, 1, iter([*tie, 2**64 - 1, 2**63])) is None
+
+
+@given(st.integers(0, 2**600), st.integers(1, 7))
+def test_integer_roots(number, degree):
+    root = integer_root(number, degree)
+    assert root**degree <= number < (root + 1) ** degree
+
+
+@given(st.integers(1, 2**128 - 1), st.sampled_from([(1, 1), (1, 3), (2, 1), (3, 5)]))
+def test_the_size_beyond_one_is_enclosed(prefix, powers):
+    """z = V^(-bottom/degree): z^degree V^bottom is 1 somewhere between the two ends, at both ends of V."""
+    bottom, degree = powers
+    low, high = heavy._size_beyond(bottom, degree, (prefix, 128))
+    assert low**degree * (prefix + 1) ** bottom <= 2 ** (128 * (degree + bottom)) <= high**degree * prefix**bottom
+
+
+def test_a_draw_is_used_once_and_blocks_are_drawn_ahead(monkeypatch):
+    noise = HeavyTails(Fraction(7, 5))
+    first = noise.draw()
+    monkeypatch.setattr(bits, "random_words", _stop)
+    seen = {id(draw) for draw in [first, *(noise.draw() for _ in range(100))]}
+    assert len(seen) == 101
+    assert isinstance(first, Draw)
+
+
+def test_time_says_nothing_of_the_noise():
+    """Rank correlation of time and size over 20,000 draws: below 0.05, which is seven times its spread if there is none."""
+    noise, scale, centre = HeavyTails(4), Fraction(10**6, 7), Fraction(1000)
+    times, sizes = [], []
+    for _ in range(20_000):
+        start = time.perf_counter_ns()
+        released = noise.draw().rounded(centre, scale)
+        times.append(time.perf_counter_ns() - start)
+        sizes.append(abs(released - 1000))
+    assert abs(stats.spearmanr(times, sizes).statistic) < 0.05
+
+
+@pytest.mark.parametrize("gamma", [1, 0.5, -4, 65, "100/99"])
+def test_a_gamma_without_a_law_or_too_long_is_refused(gamma):
+    with pytest.raises(InvalidInput, match="gamma=4"):
+        HeavyTails(gamma)

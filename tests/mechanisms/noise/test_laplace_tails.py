@@ -1,0 +1,68 @@
+"""Continuous Laplace noise by comparisons of lazily drawn numbers."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tacit.mechanisms.noise import laplace_tails
+from tacit.mechanisms.noise.laplace_tails import LaplaceTails, laplace_draws
+
+FALSE_ALARM = 1e-6
+
+
+def as_floats(draws):
+    return np.array([draw.sign * (draw.shape(draw.known)[0] / 2 ** draw.known[1]) for draw in draws])
+
+
+@pytest.mark.parametrize("z", ["0.001", "0.5", "1", "30", "2000"])
+def test_the_law_is_that_of_the_definition(z):
+    size = Fraction(z)
+    assert float(LaplaceTails().within(size, 40)) == pytest.approx(-math.expm1(-float(size)) / 2, rel=1e-14)
+    assert float(LaplaceTails().beyond(size, 40).ln()) == pytest.approx(-float(size) - math.log(2), rel=1e-14)
+
+
+def test_draws_follow_the_law():
+    """Chi-square on 40 bins of equal probability, 30,000 draws; false alarm one in a million."""
+    draws = as_floats(laplace_draws(Fraction(1), 30_000))
+    edges = stats.laplace.ppf(np.arange(1, 40) / 40)
+    assert stats.chisquare(np.bincount(np.searchsorted(edges, draws), minlength=40)).pvalue > FALSE_ALARM
+    assert stats.chisquare(np.bincount(np.searchsorted(edges, draws * 0.9), minlength=40)).pvalue < FALSE_ALARM  # planted
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ([5, 9], True),  # the run is x alone
+        ([9, 5, 7], False),  # x > u1
+        ([9, 5, 3, 4], True),  # x > u1 > u2
+        ([9, 8, 7, 6, 8], False),
+    ],
+)
+def test_runs_of_odd_length_are_kept(words, kept):
+    found = laplace_tails._kept(iter(words))
+    assert found == ((words[0], 64) if kept else None)
+
+
+def test_the_probability_of_keeping_is_that_of_the_exponential():
+    """Given x, the run is at least k long with probability x^(k-1)/(k-1)!; the alternating sum over odd lengths is exp(-x)."""
+    x = 0.7
+    at_least = [x**k / math.factorial(k) for k in range(30)]
+    odd = sum(at_least[k] - at_least[k + 1] for k in range(0, 29, 2))
+    assert odd == pytest.approx(math.exp(-x), rel=1e-15)
+
+
+def test_ties_draw_more_bits_of_both_and_the_bits_are_kept():
+    one, larger, other = laplace_tails._compared((5, 64), (5, 64), iter([1, 2]))
+    assert (one, larger, other) == ((5 << 64 | 1, 128), False, (5 << 64 | 2, 128))
+    longer, larger, short = laplace_tails._compared((5 << 64 | 7, 128), (5, 64), iter([3]))
+    assert (longer, larger, short) == ((5 << 64 | 7, 128), True, (5 << 64 | 3, 128))
+    assert laplace_tails._kept(iter([5, 5, 0, 1])) == (5 << 64, 128)
+
+
+def test_the_whole_part_counts_the_rejections():
+    """Two runs of length two, then x = 2^63, which is one half."""
+    draw = laplace_tails._drawn(iter([9, 5, 7, 9, 5, 7, 2**63, 2**64 - 1, 0, 0]))
+    assert Fraction(draw.shape(draw.known)[0], 2 ** draw.known[1]) == Fraction(5, 2)

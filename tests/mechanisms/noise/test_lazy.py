@@ -1,0 +1,82 @@
+"""A lazily drawn number answers exactly, and draws further bits when, and only when, the known ones leave a doubt."""
+
+import math
+from fractions import Fraction
+from itertools import count
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.mechanisms.noise import bits, lazy
+from tacit.mechanisms.noise.lazy import Draw, draw_of, extended, sign_of, uniform_below
+
+
+def plain(known):
+    return known[0], known[0] + 1
+
+
+def injected(monkeypatch, words):
+    """Put `words`, then ones, in place of random words; the calls that were made."""
+    calls, left = [], iter(words)
+
+    def chosen(number):
+        calls.append(number)
+        return np.array([next(left, 1) for _ in range(number)], dtype=np.uint64)
+
+    monkeypatch.setattr(bits, "random_words", chosen)
+    return calls
+
+
+fractions = st.fractions(max_denominator=10**6)
+scales = st.fractions(min_value=Fraction(1, 10**9), max_value=10**9, max_denominator=10**9)
+
+
+@given(st.sampled_from([-1, 1]), st.integers(0, 2**128 - 1), fractions, scales)
+def test_rounds_as_the_definition_says(sign, prefix, centre, scale):
+    ends = [math.floor(centre + sign * scale * Fraction(prefix + more, 2**128) + Fraction(1, 2)) for more in (0, 1)]
+    draw = Draw.of(sign, plain, (prefix, 128))
+    assert draw.rounded(centre, scale) in (ends if ends[0] != ends[1] else ends[:1])
+
+
+def test_no_bits_are_drawn_without_need(monkeypatch):
+    calls = injected(monkeypatch, [])
+    assert Draw.of(1, plain, (1 << 126, 128)).rounded(Fraction(7), Fraction(1)) == 7
+    assert calls == []
+
+
+@pytest.mark.parametrize(("words", "expected"), [([2**63], -1), ([0] * 64 + [0] * 64 + [2**63], -1)])
+def test_a_doubt_takes_more_bits_for_as_long_as_it_lasts(monkeypatch, words, expected):
+    """-1/2 exactly rounds to 0, and anything below it to -1: zeros decide nothing."""
+    calls = injected(monkeypatch, words)
+    half = Draw.of(-1, plain, (1 << 127, 128))
+    assert half.rounded(Fraction(0), Fraction(1)) == expected
+    assert len(calls) == (1 if words[0] else 3)
+
+
+def test_a_rounding_that_trusts_the_known_bits_is_caught(monkeypatch):
+    """Planted: the lower end is taken for the number. The test above then sees 0 where -1 is right."""
+    injected(monkeypatch, [2**63])
+    half = Draw.of(-1, plain, (1 << 127, 128))
+    assert half._rounded(half.carried[0], Fraction(0), Fraction(1)) == 0
+
+
+def test_at_least_two_words_are_known_and_never_only_zeros(monkeypatch):
+    draw = draw_of(1, plain, (0, 64), iter([0, 0, 5, 7]))
+    assert draw.known == (5, 256)
+    assert extended((3, 64), iter([9])) == (3 << 64 | 9, 128)
+
+
+def test_uniform_integers_pass_over_the_incomplete_round():
+    last = 2**64 // 3 * 3
+    assert uniform_below(3, iter([last, 2**64 - 1, 7])) == 1
+    assert [uniform_below(5, iter([word])) for word in range(7)] == [0, 1, 2, 3, 4, 0, 1]
+    assert {sign_of(word) for word in range(4)} == {-1, 1}
+
+
+def test_words_come_from_the_one_door(monkeypatch):
+    numbers = count()
+    monkeypatch.setattr(bits, "random_words", lambda size: np.array([next(numbers) for _ in range(size)], dtype=np.uint64))
+    source = lazy.words()
+    assert [next(source) for _ in range(100)] == list(range(100))

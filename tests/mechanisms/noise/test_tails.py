@@ -1,0 +1,59 @@
+"""Laws of noise on a grid: they sum to one, they are symmetric, and far tails keep their digits."""
+
+from decimal import Decimal
+from fractions import Fraction
+from functools import reduce
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.mechanisms.noise.heavy import HeavyTails
+from tacit.mechanisms.noise.laplace_tails import LaplaceTails
+from tacit.mechanisms.noise.tails import Tails, between, rounded_law, size_up
+from tacit.privacy.law import ARITHMETIC, Law
+
+NOISES = [HeavyTails(2), HeavyTails(4), HeavyTails("3/2"), LaplaceTails()]
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=str)
+def test_is_a_law_of_noise(noise):
+    assert isinstance(noise, Tails)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(NOISES), st.fractions(-9, 9, max_denominator=50), st.fractions(Fraction(1, 50), 50, max_denominator=50))
+def test_laws_sum_to_one_and_mirror(noise, centre, scale):
+    law = rounded_law(noise, centre, scale, -9, 9)
+    assert abs(reduce(ARITHMETIC.add, law.values()) - 1) < Decimal("1e-27")
+    Law(law)  # checks the sum to 35 digits itself
+    mirrored = rounded_law(noise, -centre, scale, -9, 9)
+    assert all(abs(law[k] - mirrored[-k]) <= Decimal("1e-40") for k in law)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=str)
+def test_far_cells_keep_their_digits(noise):
+    """A cell in the far tail, at a scale so small that the plain difference of two distributions would be 0."""
+    scale = Fraction(1, 10**6) if noise != LaplaceTails() else Fraction(1, 50)
+    law = rounded_law(noise, Fraction(0), scale, -40, 40)
+    assert all(law[k] > law[k + 1] > 0 for k in range(38))
+    if isinstance(noise, HeavyTails):  # a pure power, so far out
+        power = 1 - float(noise.gamma)
+        expected = (20.5**power - 21.5**power) / (29.5**power - 30.5**power)
+        assert float(law[21] / law[30]) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=str)
+def test_infinite_ends(noise):
+    assert between(noise, None, None) == 1
+    assert between(noise, Fraction(0), None) == Decimal("0.5")
+    assert between(noise, None, Fraction(-2)) == between(noise, Fraction(2), None)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=str)
+@pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.999"])
+def test_the_size_for_a_confidence_is_enough_and_barely_more(noise, confidence):
+    wanted = Fraction(confidence)
+    size = size_up(noise, wanted)
+    assert Fraction(2 * noise.within(size, 50)) >= wanted
+    assert Fraction(2 * noise.within(size * (1 - Fraction(1, 2**36)), 50)) < wanted

@@ -1,0 +1,74 @@
+"""Rows and (value, count) lists read alike, place by place, and nothing in them can make the reading fail."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.errors import InvalidInput, InvalidValue
+from tacit.mechanisms.sorted_rows import sorted_rows
+
+lists = st.lists(st.integers(-3, 12), max_size=25)
+
+
+def counted(values, shuffle):
+    distinct = list(dict.fromkeys(shuffle(values)))
+    return sorted_rows(distinct, 0, 9, counts=[values.count(value) for value in distinct])
+
+
+@settings(max_examples=200, deadline=None)
+@given(lists, st.randoms(use_true_random=False), st.integers(0, 26), st.integers(0, 30))
+def test_rows_and_counts_agree_with_a_sorted_list(values, random, place, reach):
+    clamped = sorted(min(max(value, 0), 9) for value in values)
+    padded = {place: clamped[place - 1] if 1 <= place <= len(clamped) else (0 if place < 1 else 9) for place in range(-40, 70)}
+    for rows in (sorted_rows(values, 0, 9), counted(values, lambda v: random.sample(v, len(v)))):
+        assert rows.size == len(clamped)
+        assert [rows.at(p) for p in range(-2, 30)] == [padded[p] for p in range(-2, 30)]
+        here = min(place, len(clamped))
+        down, up = rows.down_from(here, reach), rows.up_from(here + 1, reach, pivot=padded[here])
+        check_stairs(down, [padded[here] - padded[here - d] for d in range(reach + 1)])
+        check_stairs(up, [padded[here + 1 + d] - padded[here] for d in range(reach + 1)])
+
+
+def check_stairs(stairs, expected):
+    """Every distance within reach is that of the last entry at or before it, and entries are true."""
+    assert stairs.places[0] == 0
+    assert (np.diff(stairs.places) > 0).all()
+    assert (np.diff(stairs.gaps) >= 0).all()
+    read = [int(stairs.gaps[np.searchsorted(stairs.places, d, side="right") - 1]) for d in range(len(expected))]
+    assert read == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(-(2**61), 2**61), min_size=1, max_size=12), st.data())
+def test_sums_are_exact(values, data):
+    first = data.draw(st.integers(1, len(values)))
+    last = data.draw(st.integers(first, len(values)))
+    bounds = (-(2**61), 2**61 - 1)
+    exact = sum(sorted(min(value, bounds[1]) for value in values)[first - 1 : last])
+    assert sorted_rows(values, *bounds).sum_between(first, last) == exact
+    assert sorted_rows(values, *bounds, counts=[1] * len(values)).sum_between(first, last) == exact
+
+
+def test_ten_thousand_million_rows_need_no_room():
+    rows = sorted_rows([5, 7], 0, 9, counts=[6 * 10**9, 4 * 10**9])
+    assert (rows.size, rows.at(6 * 10**9), rows.at(6 * 10**9 + 1)) == (10**10, 5, 7)
+
+
+def test_the_rows_are_not_shown():
+    assert repr(sorted_rows([5], 0, 9)) == "SortedRows(...)"
+
+
+@pytest.mark.parametrize(
+    ("values", "counts"),
+    [([1.5], None), ([[1]], None), (["a"], None), ([1, 2], [1]), ([1], [-1]), ([1], [0.5]), ([1, 2], [2**62, 2**62])],
+)
+def test_what_is_no_list_of_units_is_refused(values, counts):
+    with pytest.raises(InvalidValue):
+        sorted_rows(values, 0, 9, counts)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(3, 3), (4, 3), (0, 2**62), (-(2**62), 0), (-(2**61), 2**61)])
+def test_bounds_must_leave_room_and_fit(lower, upper):
+    with pytest.raises(InvalidInput):
+        sorted_rows([1], lower, upper)
