@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.evidence.verify.claims import aligned, measured, measured_both_ways, only_one_can, within
+from tacit.evidence.verify.claims import aligned, measured, measured_both_ways, only_one_can, processed, within
 from tacit.evidence.verify.composing import composed, gathered, surviving, together
 from tacit.privacy.law import ARITHMETIC, Law, hockey_stick
 from tacit.privacy.loss import Approximate, Concentrated, Probabilistic, Pure
@@ -95,7 +95,7 @@ def test_windows_that_end_at_different_places_lend_no_ratio_to_a_function():
     """The true epsilon is ln 2. Of the outcomes up to -4 one window lists two and the other, moved by one, only one."""
     one, other = geometric(0), geometric(1)
     naive = [each.map(lambda k: k <= -4) for each in (one, other)]
-    safe = [each.map(lambda k: k if isinstance(k, str) else k <= -4) for each in aligned(one, other)]
+    safe = [processed(each, lambda k: k <= -4) for each in aligned(one, other)]
     assert within(Pure("0.6932"), measured_both_ways(Pure(1), *safe))
     assert not within(Pure("0.6932"), measured_both_ways(Pure(1), *naive))
 

@@ -57,9 +57,7 @@ def test_vectors_are_told_apart_by_a_trained_score():
 
 def test_single_outcomes_tell_where_no_threshold_does():
     """Even numbers against odd ones: every threshold has a ratio near 1."""
-    found = epsilon_of_samplers(
-        lambda n: 2 * GENERATOR.integers(0, 50, n), lambda n: 2 * GENERATOR.integers(0, 50, n) + 1, 20_000
-    )
+    found = epsilon_of_samplers(lambda n: 2 * GENERATOR.integers(0, 50, n), lambda n: 2 * GENERATOR.integers(0, 50, n) + 1, 20_000)
     assert found.bound > 5
     assert found.event.startswith("log-ratio of the outcome")
 

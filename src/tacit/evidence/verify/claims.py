@@ -6,9 +6,12 @@ claim is a breach for certain; a measure within it is a proof only where nothing
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import singledispatch
+from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.privacy.law import ARITHMETIC, Law
@@ -70,17 +73,30 @@ def only_one_can(one: Law, other: Law) -> Decimal:
     return sum((p for outcome, p in one.probabilities.items() if not other.probabilities.get(outcome)), start=Decimal(0))
 
 
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """All outcomes that one of two laws lists and the other does not, as one outcome."""
+
+    side: str
+
+
 def aligned(one: Law, other: Law) -> tuple[Law, Law]:
-    """Both laws with what the other does not list put into one outcome of its own: windows that end at different places
-    could otherwise lend a function of the outcome a ratio that is not there.
+    """Both laws with what the other does not list put into one outcome of its own.
+
+    Windows that end at different places could otherwise lend a function of the outcome a ratio that is not there.
     """
-    return _gathered(one, other, "elsewhere, one"), _gathered(other, one, "elsewhere, other")
+    return _gathered(one, other, Elsewhere("one")), _gathered(other, one, Elsewhere("other"))
 
 
-def _gathered(law: Law, against: Law, name: str) -> Law:
+def processed(law: Law, function: Callable[[Any], Hashable]) -> Law:
+    """The law of a function of the outcome, which leaves what is elsewhere alone."""
+    return law.map(lambda outcome: outcome if isinstance(outcome, Elsewhere) else function(outcome))
+
+
+def _gathered(law: Law, against: Law, elsewhere: Elsewhere) -> Law:
     if against.missing == 0:
         return law
-    return law.map(lambda outcome: outcome if outcome in against.probabilities else name)
+    return law.map(lambda outcome: outcome if outcome in against.probabilities else elsewhere)
 
 
 def _most_telling(one: Law, other: Law) -> list[Odds]:

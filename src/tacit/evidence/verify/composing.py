@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from decimal import Decimal
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from operator import itemgetter
 
 from tacit.accounting.composition import sequential
-from tacit.evidence.verify.claims import aligned
+from tacit.evidence.verify.claims import aligned, as_decimal, claimed, measured_both_ways
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import Approximate, Concentrated, Loss, Probabilistic, Pure
+from tacit.privacy.loss import Approximate, Concentrated, Loss, Probabilistic, Pure, weakened
 
 Laws = tuple[Law, Law]
-MOST_OUTCOMES = 60  # of one law in a pair of laws; more are gathered by their ratio, which can only hide, never invent
+CONVERTED_AT, TINY = Fraction(1, 10**6), Fraction(1, 10**30)
+MOST_OUTCOMES = 40  # of one law in a pair of laws; more are gathered by their ratio, which can only hide, never invent
 
 
 def surviving(loss: Loss) -> Pure | Approximate | Concentrated:
@@ -20,13 +24,15 @@ def surviving(loss: Loss) -> Pure | Approximate | Concentrated:
 
 
 def together(first: Loss, second: Loss) -> Loss:
-    """What the accountant says two releases cost, in a form that survives functions of the outputs."""
-    return sequential([surviving(first), surviving(second)])
+    """What the accountant says two releases cost, in a form that survives functions of the outputs and can be measured."""
+    total = sequential([surviving(first), surviving(second)])
+    return weakened(total, total.delta + CONVERTED_AT) if isinstance(total, Concentrated) and total.delta > TINY else total
 
 
 def composed(first: Laws, second: Laws) -> Laws:
-    """The laws of the pair of outputs for both neighbours, where the adversary turns the second question round when the
-    first answer speaks for the other neighbour.
+    """The laws of the pair of outputs for both neighbours.
+
+    The adversary turns the second question round when the first answer speaks for the other neighbour.
     """
     one, other = gathered(*first)
     two, against = gathered(*second)
@@ -55,3 +61,18 @@ def gathered(one: Law, other: Law) -> Laws:
         return one, other
     place = {outcome: outcome if outcome in alone else ("class", rank // size) for rank, outcome in enumerate(ranked)}
     return one.map(place.__getitem__), other.map(place.__getitem__)
+
+
+def worst_composition(releases: Sequence[tuple[str, Loss, Laws]]) -> tuple[str, Loss, Decimal]:
+    """Of all pairs of releases under one relation: the one that comes nearest to (or passes) what both may cost together.
+
+    Comes back as the names, the claim and the measure.
+    """
+    found = []
+    for (first, loss, laws), (second, other_loss, other_laws) in combinations_with_replacement(releases, 2):
+        if loss.neighbours == other_loss.neighbours:
+            claim = together(loss, other_loss)
+            measure = measured_both_ways(claim, *composed(laws, other_laws))
+            found.append((measure / as_decimal(claimed(claim)), f"{first} and {second}", claim, measure))
+    _, names, claim, measure = max(found, key=itemgetter(0))
+    return names, claim, measure

@@ -23,7 +23,16 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import Broken
-from tacit.evidence.verify.claims import TOLERANCE, aligned, as_decimal, measured_both_ways, only_one_can, parameter, within
+from tacit.evidence.verify.claims import (
+    TOLERANCE,
+    aligned,
+    as_decimal,
+    measured_both_ways,
+    only_one_can,
+    parameter,
+    processed,
+    within,
+)
 from tacit.evidence.verify.composing import composed, surviving, together
 from tacit.evidence.verify.coverage import coverage_of_law, coverage_of_outputs, interval_for
 from tacit.evidence.verify.epsilon import EpsilonBound, epsilon_of_draws
@@ -47,6 +56,7 @@ class Check:
     law: str
     holds: bool
     found: str
+    measured: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,12 @@ class Report:
 
     mechanism: str
     checks: tuple[Check, ...]
+    samples: int
+
+    @property
+    def measured(self) -> float:
+        """The largest measure of the loss over the pairs: exact if `samples` is 0, else a lower bound from so many draws."""
+        return max(check.measured for check in self.checks if check.law == "loss" and check.measured is not None)
 
     @property
     def broken(self) -> tuple[Broken, ...]:
@@ -76,7 +92,8 @@ def contract(mechanism: Mechanism, neighbours: Iterable[Pair], effort: Effort = 
     In a test: `contract(MyMechanism(epsilon=1), [(0, 1), (5, 4)]).require()`.
     """
     trial = Trial(mechanism, tuple(neighbours), effort)
-    return Report(type(mechanism).__name__, tuple(check for law in LAWS.values() for check in law(trial)))
+    checks = tuple(check for law in LAWS.values() for check in law(trial))
+    return Report(type(mechanism).__name__, checks, samples=0 if trial.laws else effort.samples)
 
 
 def loss(trial: Trial) -> Iterator[Check]:
@@ -104,7 +121,8 @@ def post_processing(trial: Trial) -> Iterator[Check]:
     if trial.laws:
         law, against = aligned(*trial.laws[trial.worst])
         for name, function in {**FUNCTIONS, **telling_sets(law, against)}.items():
-            yield _exactly("post-processing", claim, measured_both_ways(claim, law.map(function), against.map(function)), name)
+            measure = measured_both_ways(claim, processed(law, function), processed(against, function))
+            yield _exactly("post-processing", claim, measure, name)
     drawn = trial.draws[trial.worst]
     for name, function in FUNCTIONS.items():
         one, other = (read([str(function(output)) for output in outputs]) for outputs in (drawn.one, drawn.other))
@@ -170,13 +188,13 @@ LAWS: dict[str, Callable[[Trial], Iterator[Check]]] = {
 
 def _exactly(law: str, claim: Loss, measure: Decimal, of: str = "") -> Check:
     found = f"{of + ': ' if of else ''}{float(measure):.4g} where {parameter(claim)} is claimed"
-    return Check(law, within(claim, measure), found)
+    return Check(law, within(claim, measure), found, float(measure))
 
 
 def _from_draws(law: str, claim: Loss, bound: EpsilonBound, of: str = "") -> Check:
     allowed = weakened(claim, CONVERTED_AT).epsilon
     found = f"{of + ': ' if of else ''}at least {bound.bound:.4g} ({bound.event}) where {parameter(claim)} is claimed"
-    return Check(law, not bound.refutes(allowed), found)
+    return Check(law, not bound.refutes(allowed), found, bound.bound)
 
 
 def _terms(trial: Trial, claim: Loss) -> tuple[float, Fraction]:

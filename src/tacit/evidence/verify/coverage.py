@@ -58,9 +58,7 @@ def coverage_of_law(law: Law, value: Any, interval: Interval, confidence: float)
     return Coverage(confidence, float(listed), float(ARITHMETIC.add(listed, law.missing)), True, 0, 1.0)
 
 
-def coverage_of_outputs(
-    outputs: Iterable[Any], value: Any, interval: Interval, confidence: float, sure: float = SURE
-) -> Coverage:
+def coverage_of_outputs(outputs: Iterable[Any], value: Any, interval: Interval, confidence: float, sure: float = SURE) -> Coverage:
     """The share of outputs around which the interval holds `value` (all its entries, for a vector), with its bounds."""
     released = np.array(list(outputs), dtype=np.float64)
     low, high = interval.around(released)  # type: ignore[arg-type]  # an array of values, each with its own ends

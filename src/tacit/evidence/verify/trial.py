@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -10,6 +10,7 @@ from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.evidence.verify.claims import measured_both_ways
+from tacit.evidence.verify.score import label_of
 from tacit.mechanisms.mechanism import Listed, Mechanism
 from tacit.privacy.law import Law
 
@@ -63,8 +64,11 @@ class Trial:
         """The laws of every pair; none where the mechanism cannot list them."""
         if not isinstance(self.mechanism, Listed):
             return ()
-        law = self.mechanism.law
-        return tuple((law(a), law(b)) for a, b in self.pairs)
+        listed: dict[Hashable, Law] = {}
+        for value in (value for pair in self.pairs for value in pair):
+            if (key := label_of(value)) not in listed:
+                listed[key] = self.mechanism.law(value)
+        return tuple((listed[label_of(a)], listed[label_of(b)]) for a, b in self.pairs)
 
     @cached_property
     def measures(self) -> tuple[Decimal, ...]:

@@ -1,0 +1,65 @@
+"""The command line. Each command is a module of its own that imports what it needs when it runs, so that help is quick."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from tacit.doors.cli.check import check
+from tacit.doors.cli.demo import demo
+from tacit.doors.cli.init import init
+from tacit.doors.cli.output import error_report
+from tacit.doors.cli.schema import schema
+from tacit.doors.cli.verify import verify
+from tacit.errors import Broken, CatalogUnusable, Refused, TacitError
+
+EXIT_CODES: tuple[tuple[type[TacitError], int], ...] = (
+    (Broken, 1),
+    (Refused, 3),
+    (CatalogUnusable, 4),
+    (TacitError, 2),
+)
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+def reported(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with an error of tacit turned into a line on standard error (JSON if asked for) and an exit code."""
+
+    @wraps(command)
+    def run(*args: Any, **options: Any) -> None:
+        try:
+            command(*args, **options)
+        except TacitError as error:
+            print(error_report(error, as_json=options.get("as_json", False)), file=sys.stderr)
+            raise typer.Exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind))) from None
+
+    return run
+
+
+for command in (demo, init, check, schema, verify):
+    app.command()(reported(command))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"tacit {version('tacit')}")
+        raise typer.Exit
+
+
+@app.callback()
+def tacit(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
+) -> None:
+    """Publish what is learnt from people's data without publishing the people."""
+
+
+def main() -> None:
+    """The entry point of the command `tacit`."""
+    app(prog_name="tacit")

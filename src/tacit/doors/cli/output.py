@@ -1,0 +1,55 @@
+"""What every command prints in the same way: JSON, errors, progress on a terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tacit.errors import TacitError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Item = TypeVar("Item")
+
+
+def print_json(answer: dict[str, Any]) -> None:
+    """One JSON object on standard output, and nothing else there."""
+    print(json.dumps(answer, indent=2, ensure_ascii=False))
+
+
+def error_report(error: TacitError, as_json: bool) -> str:
+    """What is wrong, for people, or as JSON: `{"error": {"code": ..., "message": ...}}`, with remedy and place where known."""
+    if not as_json:
+        return f"tacit: {error}"
+    code = getattr(error, "code", None) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
+    known: dict[str, Any] = {"code": code, "message": getattr(error, "message", str(error))}
+    if remedy := getattr(error, "remedy", ""):
+        known["remedy"] = remedy
+    if at := getattr(error, "at", None):
+        known["line"], known["column"] = at
+    if problems := getattr(error, "problems", ()):
+        known |= {"remedy": problems[0].remedy, "line": problems[0].line, "problems": [asdict(problem) for problem in problems]}
+    return json.dumps({"error": known}, ensure_ascii=False)
+
+
+def console() -> Console:
+    """Where tables go: standard output, wide enough for them where it is no terminal."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=120)
+
+
+def progress(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
+    """The items, with a bar on standard error while they come, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(items, description=what, total=total, console=Console(stderr=True), transient=True)

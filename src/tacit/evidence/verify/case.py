@@ -1,0 +1,62 @@
+"""One line of `tacit verify`: something that claims a loss, how it is tried, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tacit.errors import Broken
+from tacit.evidence.verify.claims import parameter
+from tacit.evidence.verify.contract import Check, contract
+from tacit.evidence.verify.trial import Effort, Pair
+from tacit.mechanisms.mechanism import Mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is claimed, what was measured from how many draws a side (0: exactly), and the first breach of each broken law."""
+
+    name: str
+    claimed: str
+    measured: str
+    samples: int
+    broken: tuple[Broken, ...]
+
+    @property
+    def laws(self) -> list[str]:
+        """The names of the laws that broke."""
+        return [breach.law for breach in self.broken]
+
+
+@dataclass(frozen=True, slots=True)
+class Contracted:
+    """A mechanism under the whole contract, on pairs of neighbours."""
+
+    name: str
+    mechanism: Mechanism
+    pairs: tuple[Pair, ...]
+
+    def run(self, effort: Effort) -> Row:
+        report = contract(self.mechanism, self.pairs, effort)
+        first = {check.law: check for check in reversed(report.checks) if not check.holds}
+        broken = tuple(Broken(law, f"{self.name}: {check.found}") for law, check in reversed(first.items()))
+        return Row(self.name, parameter(self.mechanism.loss), f"{report.measured:.4f}", report.samples, broken)
+
+
+@dataclass(frozen=True, slots=True)
+class Exhaustive:
+    """One law, checked without draws on everything that a small world holds."""
+
+    name: str
+    claimed: str
+    check: Callable[[], Check]
+
+    def run(self, effort: Effort) -> Row:
+        """The same row for every effort."""
+        check = self.check()
+        broken = () if check.holds else (Broken(check.law, f"{self.name}: {check.found}"),)
+        measured = "" if check.measured is None else f"{check.measured:.4f}"
+        return Row(self.name, self.claimed, measured, 0, broken)
+
+
+Case = Contracted | Exhaustive

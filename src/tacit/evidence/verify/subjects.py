@@ -1,0 +1,144 @@
+"""Every mechanism of tacit as a case: parameters whose laws can be listed, and neighbours that try them hardest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+
+from tacit.accounting.filter import Filter
+from tacit.evidence.verify.adversary import Move, Rule, concentrated_move, failing_move, worst_delta
+from tacit.evidence.verify.case import Case, Contracted, Exhaustive
+from tacit.evidence.verify.claims import as_decimal, claimed, parameter, within
+from tacit.evidence.verify.composing import worst_composition
+from tacit.evidence.verify.contract import Check
+from tacit.evidence.verify.smoothness import smooth_everywhere
+from tacit.evidence.verify.survey import SurveyedShare
+from tacit.evidence.verify.trial import Pair
+from tacit.mechanisms.exponential import Exponential
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.mechanism import Listed
+from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.randomized_response import RandomizedResponse
+from tacit.mechanisms.smooth_sensitivity import order_statistic, smooth_order_statistic
+from tacit.mechanisms.sorted_rows import SortedRows, sorted_rows
+from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.rounding import as_text, exp_down
+from tacit.privacy.universe import Database, Universe, units
+
+HALF, WORLD = Fraction(1, 2), Universe((0, 1, 2, 3, 4))
+BETA = Fraction(35, 100)
+SMOOTH_CLAIM = f"beta {as_text(BETA)}"
+COUNT, TWO_ROWS, REAL = "Laplace, a count", "Laplace, a person of two rows", "Laplace, a real number"
+SHARE, MEDIAN, FILTER = "Randomized response, a share", "Smooth sensitivity of a median", "Ledger's filter"
+CAP = Fraction(1), Fraction(1, 10)  # the cap's epsilon and delta: large, so that few moves fill it
+MOVES = (concentrated_move(Fraction(11, 10)), failing_move(Fraction(1), CAP[1]), failing_move(Fraction(1), CAP[1] / 2))
+
+
+def sound() -> list[Case]:
+    """All cases, none of them spoiled."""
+    contracted = [*_additive(), *_choices(), *_surveys()]
+    return [*contracted, *_smooth(), composition_case(contracted), filter_case(FILTER, Filter(*CAP))]
+
+
+def composition_case(contracted: Sequence[Contracted]) -> Exhaustive:
+    """Every pair of mechanisms one after the other, against the sum that the accountant asks for."""
+
+    def check() -> Check:
+        listed = [(case.name, case.mechanism) for case in contracted if isinstance(case.mechanism, Listed)]
+        pairs = {case.name: case.pairs[0] for case in contracted}
+        releases = [(name, each.loss, (each.law(pairs[name][0]), each.law(pairs[name][1]))) for name, each in listed]
+        names, claim, measure = worst_composition(releases)
+        found = f"{names}: {float(measure):.4g} where {parameter(claim)} is claimed"
+        return Check("composition", within(claim, measure), found, float(measure / as_decimal(claimed(claim))))
+
+    return Exhaustive("Every pair, composed", "1 times the sum", check)
+
+
+def _additive() -> list[Contracted]:
+    count, vector = ((0, 1), (5, 4)), (((0, 0), (1, 0)), ((0, 0), (0, -1)))
+    return [
+        Contracted(COUNT, Laplace(1, 1, step=1, on_grid=True), count),
+        Contracted(TWO_ROWS, Laplace(2, 1, step=1, on_grid=True), ((0, 2), (0, -2), (0, 1))),
+        Contracted(REAL, Laplace(1, 1, step="1/4"), ((0.3, 1.3), (0.3, -0.7), (0.3, 0.8))),
+        Contracted("Laplace, two counts", Laplace(1, 1, step=1, dimension=2, on_grid=True), vector),
+        Contracted("Laplace, two real numbers", Laplace(1, 1, step=1, dimension=2), (((0.4, 0.4), (0.9, 0.9)), ((0, 0), (1, 0)))),
+        Contracted("Gaussian, a count", Gaussian(1, "1/2", step=1, on_grid=True), count),
+        Contracted("Gaussian, two counts", Gaussian(1, "1/2", step=1, dimension=2, on_grid=True), vector),
+        Contracted("Gaussian, a count, own sums", Gaussian.for_budget(1, 1, 1e-6, step=1, on_grid=True), count),
+    ]
+
+
+def _choices() -> list[Contracted]:
+    votes = (((0, 0, 0), (1, 0, 0)), ((3, 2, 2), (2, 3, 3)), ((5, 0, 5), (4, 1, 4)))
+    middle, highest = (Quantile(q, lower=0, upper=4, step=1, epsilon=1) for q in (HALF, 1))
+    shared = Quantile(HALF, lower=0, upper=3, step=1, epsilon=1, max_rows=2)
+    enclosed = QuantileWithInterval(HALF, lower=0, upper=4, step=1, epsilon=1)
+    return [
+        Contracted("Exponential, three candidates", Exponential(1, 1), votes),
+        Contracted("Exponential, a median", middle, row_pairs(WORLD, 3, middle.neighbours)),
+        Contracted("Exponential, a maximum", highest, row_pairs(WORLD, 3, highest.neighbours)),
+        Contracted("Exponential, a median, two rows each", shared, row_pairs(units(range(4), 2), 2, shared.neighbours)),
+        Contracted("Exponential, a median with its interval", enclosed, row_pairs(WORLD, 1, enclosed.neighbours)),
+    ]
+
+
+def _surveys() -> list[Contracted]:
+    response = RandomizedResponse(1)
+    share = SurveyedShare(people=40, response=response)
+    return [
+        Contracted("Randomized response, one bit", response, ((0, 1),)),
+        Contracted(SHARE, share, ((Fraction(12, 40), Fraction(13, 40)), (Fraction(0), Fraction(1, 40)))),
+    ]
+
+
+def _smooth() -> list[Case]:
+    return [Exhaustive(MEDIAN, SMOOTH_CLAIM, lambda: smooth_median(_bound))]
+
+
+def filter_case(name: str, rule: Rule, moves: Iterable[Move] = MOVES, depth: int = 20) -> Exhaustive:
+    """The best adaptive strategy against a filter, by exhaustion, as a delta at the cap's epsilon."""
+    epsilon, delta = CAP
+
+    def check() -> Check:
+        worst = worst_delta(rule, tuple(moves), depth, exp_down(epsilon))
+        found = f"an adaptive strategy of {depth} events reaches delta {as_text(worst)} where the cap is {as_text(delta)}"
+        return Check("filter", worst <= delta, found, float(worst))
+
+    return Exhaustive(name, f"delta {as_text(delta)} at epsilon {as_text(epsilon)}", check)
+
+
+def smooth_median(bound: Callable[[SortedRows], Fraction]) -> Check:
+    """Whether a bound on the median's sensitivity is smooth on every database of at most four of the values 0 to 4."""
+
+    def rows(database: Database) -> SortedRows:
+        return sorted_rows([int(str(row)) for row in database.rows], 0, 4)
+
+    databases = WORLD.databases_up_to(4)
+    return smooth_everywhere(
+        lambda database: order_statistic(rows(database), HALF),
+        lambda database: bound(rows(database)),
+        BETA,
+        databases,
+        ADD_REMOVE,
+    )
+
+
+def row_pairs(universe: Universe, size: int, relation: Neighbours) -> tuple[Pair, ...]:
+    """Every pair of neighbours of at most `size` elements, as lists of their rows."""
+    return tuple(
+        (_rows(one), _rows(other))
+        for one in universe.databases_up_to(size)
+        for other in one.neighbours(relation)
+        if one.counts < other.counts
+    )
+
+
+def _bound(rows: SortedRows) -> Fraction:
+    return smooth_order_statistic(rows, HALF, BETA)
+
+
+def _rows(database: Database) -> list[int]:
+    """The rows of a database whose elements are rows, or units of several."""
+    return [row for element in database.rows for row in (element if isinstance(element, tuple) else (element,))]

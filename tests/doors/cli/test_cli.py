@@ -1,0 +1,81 @@
+"""The command line as a whole: version, help, errors and exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from tacit.doors.cli import app, reported
+from tacit.errors import Broken, BudgetExceeded, CatalogUnusable, InvalidBudget, NoBounds, TacitError
+
+run = CliRunner().invoke
+
+
+def test_the_version_is_printed():
+    result = run(app, ["--version"])
+    assert result.exit_code == 0
+    assert result.output.startswith("tacit 0.")
+
+
+def test_help_names_the_commands():
+    result = run(app, ["--help"])
+    assert result.exit_code == 0
+    assert all(name in result.output for name in ("demo", "verify"))
+
+
+def test_wrong_usage_is_two():
+    assert run(app, ["no-such-command"]).exit_code == 2
+
+
+def failing(error: TacitError) -> typer.Typer:
+    """An application with one command, which fails."""
+    made = typer.Typer()
+
+    @made.command()
+    @reported
+    def fail(as_json: bool = typer.Option(False, "--json")) -> None:
+        raise error
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (Broken("loss", "too large"), 1),
+        (InvalidBudget("epsilon must be above 0"), 2),
+        (BudgetExceeded("nothing is left"), 3),
+        (CatalogUnusable("tacit.toml is missing"), 4),
+    ],
+)
+def test_an_error_of_tacit_is_a_line_on_standard_error_and_an_exit_code(error, code):
+    result = run(failing(error), [])
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert result.stderr == f"tacit: {error}\n"
+
+
+def test_an_error_is_json_where_that_was_asked_for():
+    error = NoBounds("cost has no bounds", remedy="declare them", at=(1, 8))
+    result = run(failing(error), ["--json"])
+    assert result.exit_code == 3
+    assert json.loads(result.stderr) == {
+        "error": {"code": "no_bounds", "message": "cost has no bounds", "remedy": "declare them", "line": 1, "column": 8}
+    }
+
+
+def test_an_error_without_a_code_is_named_for_its_class():
+    result = run(failing(InvalidBudget("epsilon must be above 0")), ["--json"])
+    assert json.loads(result.stderr)["error"]["code"] == "invalid_budget"
+
+
+def test_python_m_tacit_is_the_command_and_loads_nothing_heavy():
+    loud = "import sys, runpy; sys.argv = ['tacit', '--version']\ntry: runpy.run_module('tacit', run_name='__main__')\n"
+    loud += "except SystemExit: pass\nprint(sorted({'numpy', 'scipy', 'altair', 'rich.table'} & set(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", loud], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[0].startswith("tacit 0.")
+    assert result.stdout.splitlines()[1] == "[]"

@@ -1,0 +1,67 @@
+"""`tacit verify`: the table, the JSON, the plants and the exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from tacit.doors.cli import app
+from tacit.doors.cli.verify import Plant
+from tacit.evidence.verify import suite
+from tacit.evidence.verify.plants import PLANTED
+
+run = CliRunner().invoke
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A suite of the planted case alone, or of the last one: what is checked here is the command."""
+    everything = suite.cases
+    monkeypatch.setattr(suite, "cases", lambda plant=None: [PLANTED[plant][1]] if plant else everything()[-1:])
+
+
+def test_the_choices_are_the_planted_bugs():
+    assert [plant.value for plant in Plant] == list(PLANTED)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_holds_exits_with_zero():
+    result = run(app, ["verify", "--quick"])
+    assert result.exit_code == 0
+    assert "within" in result.output
+    assert "exact" in result.output
+    assert "broken" not in result.output
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("plant", PLANTED)
+def test_a_planted_bug_exits_with_one_and_names_the_law(plant):
+    result = run(app, ["verify", "--quick", "--plant", plant])
+    assert result.exit_code == 1
+    assert "broken" in result.output
+    assert any(law in result.output for law in ("loss:", "coverage:", "smoothness:", "grid:", "filter:"))
+
+
+@pytest.mark.usefixtures("small")
+def test_json_is_all_of_standard_output():
+    result = run(app, ["verify", "--quick", "--plant", "swap", "--json"])
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["holds"]) == (1, False)
+    (row,) = told["rows"]
+    assert row["broken"][0]["law"] == "coverage"
+    assert {"mechanism", "claimed", "measured", "samples", "exact", "broken"} == set(row)
+
+
+def test_another_plant_is_wrong_usage():
+    result = run(app, ["verify", "--plant", "weeds"])
+    assert result.exit_code == 2
+    assert "noise" in result.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plant", [None, *PLANTED])
+def test_the_whole_table(plant):
+    options = ["--plant", plant] if plant else []
+    assert run(app, ["verify", "--quick", *options]).exit_code == (1 if plant else 0)
