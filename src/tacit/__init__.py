@@ -1,1 +1,83 @@
-"""tacit: a private statistical database. The public names are loaded when they are first used."""
+"""tacit: a private statistical database. The public names are loaded when they are first used, so that importing costs nothing.
+
+>>> import tacit
+>>> print(tacit.Laplace(sensitivity=2, epsilon=0.5).interval(0.95))
+± 11.98
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import tacit.errors as errors
+    import tacit.evidence.verify as verify
+    from tacit.mechanisms.exponential import Exponential
+    from tacit.mechanisms.gaussian import Gaussian
+    from tacit.mechanisms.laplace import Laplace
+    from tacit.mechanisms.randomized_response import RandomizedResponse
+    from tacit.privacy.interval import Interval
+    from tacit.privacy.loss import Approximate, Concentrated, Probabilistic, Pure
+    from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
+    from tacit.privacy.sealed import Sealed
+    from tacit.privacy.universe import Universe
+
+    __version__: str
+
+__all__ = [
+    "ADD_REMOVE",
+    "CHANGE_ONE",
+    "Approximate",
+    "Concentrated",
+    "Exponential",
+    "Gaussian",
+    "Interval",
+    "Laplace",
+    "Neighbours",
+    "Probabilistic",
+    "Pure",
+    "RandomizedResponse",
+    "Sealed",
+    "Universe",
+    "__version__",
+    "errors",
+    "verify",
+]
+
+_MODULES = {"errors": "tacit.errors", "verify": "tacit.evidence.verify"}
+_HOMES = {
+    "tacit.mechanisms.exponential": ("Exponential",),
+    "tacit.mechanisms.gaussian": ("Gaussian",),
+    "tacit.mechanisms.laplace": ("Laplace",),
+    "tacit.mechanisms.randomized_response": ("RandomizedResponse",),
+    "tacit.privacy.interval": ("Interval",),
+    "tacit.privacy.loss": ("Approximate", "Concentrated", "Probabilistic", "Pure"),
+    "tacit.privacy.neighbours": ("ADD_REMOVE", "CHANGE_ONE", "Neighbours"),
+    "tacit.privacy.sealed": ("Sealed",),
+    "tacit.privacy.universe": ("Universe",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+if not TYPE_CHECKING:  # a type checker sees the imports above, and so a misspelt name too
+
+    def __getattr__(name: str) -> Any:
+        """A public name, from the module that it lives in; kept, so that this runs once for each."""
+        if name not in __all__:
+            raise AttributeError(f"module 'tacit' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+        globals()[name] = value = _loaded(name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def _loaded(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("tacit")
+    return import_module(_MODULES[name]) if name in _MODULES else getattr(import_module(_HOME[name]), name)
