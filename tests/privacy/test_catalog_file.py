@@ -83,7 +83,7 @@ class TestTheExample:
         assert patients.columns == {
             "id": Column("id", "key", line=14),
             "age": Column("age", "number", (Fraction(0), Fraction(110)), Fraction(1), line=15),
-            "sex": Column("sex", "category", values=("F", "M"), unknown="drop", line=16),
+            "sex": Column("sex", "category", values=("F", "M"), unknown="drop", nulls="drop", line=16),
         }
 
     def test_visits(self):
@@ -142,8 +142,7 @@ BROKEN = {
     ("min_people = 0", "min_people = -1"): (24, "tables.visits.min_people is -1, which must be at least 0"),
     ('"patients.id"', '"patients.key"'): (
         20,
-        "tables.visits.unit references key, which patients does not declare; add key = { key = true } to "
-        "[tables.patients.columns]",
+        "tables.visits.unit references key, which patients does not declare; add key = { key = true } to [tables.patients.columns]",
     ),
     ('"patients.id"', '"patient.id"'): (
         20,

@@ -38,7 +38,8 @@ MOST_DIGITS = 18  # on each side of the point: what fits is exact in 128-bit int
 def read_column(name: str, declared: Declared, line: int | None = None) -> Column:
     """The column that is declared, or `Wrong`.
 
-    In `nulls` the words "keep" and "drop" are what happens to a NULL; anything else is the value that takes its place.
+    In `nulls` the words "keep" and "drop" are what happens to a NULL; anything else is the value that takes its place. Where it is
+    not declared, a NULL stays, or goes where `unknown` values go.
 
     >>> read_column("cost", {"bounds": [0, 5000], "step": Decimal("0.01")}).points
     500001
@@ -54,7 +55,7 @@ def read_column(name: str, declared: Declared, line: int | None = None) -> Colum
         column = replace(column, values=_values(given))
     if column.unknown == "other":
         _check_other(column.values)
-    nulls = given.get("nulls", "keep")
+    nulls = given.get("nulls", {"drop": "drop", "other": "other"}.get(column.unknown, "keep"))  # NULL is an unknown value too
     return replace(column, nulls=nulls if nulls in ("keep", "drop") else _nulls(column, nulls))
 
 
