@@ -1,8 +1,8 @@
 """Where a plan meets the data: it runs on an engine and comes back as sealed, exact integers.
 
 The embedded engine is DuckDB on the prepared store, opened read-only, with no way out of it: no external access, no extensions,
-no change of configuration, and limits of memory and time. What the engine says when it fails goes no further: the analyst gets one
-of a closed list of errors.
+no change of configuration, and limits of memory and time. What the engine says when it fails goes no further: the analyst gets
+one of a closed list of errors.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tacit.errors import StoreUnusable, TimedOut
 from tacit.privacy.catalog import Column
 from tacit.query import exact as assembled
 from tacit.query.plan import Group
+from tacit.query.quoting import text
 
 Integers = NDArray[Any]
 
@@ -119,24 +120,28 @@ def _connect(path: Path, limits: Limits) -> tuple[Any, Any]:
     if not path.exists():
         raise StoreUnusable("the data is not prepared", remedy="run: tacit prepare")
     settings: dict[str, Any] = {
-        "enable_external_access": "false",
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "allow_community_extensions": "false",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
         "memory_limit": limits.memory,
-        **({"threads": str(limits.threads)} if limits.threads else {}),
+        "temp_directory": "",
+        **({"threads": limits.threads} if limits.threads else {}),
     }
+    connection = duckdb.connect(config=settings)
     try:
-        connection = duckdb.connect(str(path), read_only=True, config=settings)
+        connection.execute(f"ATTACH {text(str(path))} AS store (READ_ONLY)")
+        connection.execute("USE store")
     except duckdb.Error:
         raise StoreUnusable("the prepared store cannot be opened", remedy="run: tacit prepare") from None
     backend = ibis.duckdb.from_connection(connection)
+    connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection, backend
 
 
 def _largest_group(table: Any, column: str) -> Any:
-    counted = table.filter(table[column].notnull()).group_by(column).aggregate(n=table.count())
+    named = table.filter(table[column].notnull())
+    counted = named.group_by(column).aggregate(n=named.count())
     return counted.aggregate(rows=counted["n"].max())
 
 

@@ -199,6 +199,24 @@ class Answer:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(self.footer())}</p>"
 
 
+def read_answer(text: str) -> Answer:
+    """The answer that `to_json` wrote: what was released once is the same for ever."""
+    known = json.loads(text)
+    columns = []
+    for column in known["columns"]:
+        cells = [row[column["name"]] for row in known["rows"]]
+        if column["kind"] == "key":
+            columns.append(Column(column["name"], "key", tuple(cells)))
+        else:
+            value, low, high = (tuple(cell[part] for cell in cells) for part in ("value", "low", "high"))
+            columns.append(Column(column["name"], column["kind"], value, low, high))
+    price, left = known["price"], known["left"] or {}
+    spent = (Fraction(price["epsilon"]), Fraction(price["delta"]))
+    rest = (Fraction(left["epsilon"]), Fraction(left["delta"])) if left else (None, None)
+    receipt = Receipt(*spent, *rest, known["entry"], known["data_version"])
+    return Answer(tuple(columns), Fraction(str(known["confidence"])), receipt, known["simultaneous"], tuple(known["notes"]))
+
+
 def decimal_text(number: Fraction) -> str:
     """An exact budget as a decimal where it has one, else as a fraction.
 
@@ -220,8 +238,10 @@ def shown(column: Column, at: int) -> str:
     if column.is_key or value is None or column.low is None or column.high is None:
         return "NULL" if value is None else str(value)
     low, high = column.low[at], column.high[at]
-    if isinstance(value, str) or isinstance(low, str) or isinstance(high, str) or low is None or high is None:
-        return f"{value}  [{low}, {high}]"
+    if low is None or high is None:
+        return f"{value:,.6g} (error unbounded)" if isinstance(value, int | float) else str(value)
+    if isinstance(value, str) or isinstance(low, str) or isinstance(high, str):
+        return f"{value} [{low}, {high}]"
     below, above = value - low, high - value
     digits = _decimals(max(below, above))
     if abs(below - above) <= 1e-9 * max(1.0, abs(above)):

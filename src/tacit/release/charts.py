@@ -16,8 +16,9 @@ MOST_BARS = 60
 
 def chart(answer: Answer, path: str | Path | None = None, column: str | None = None) -> Any:
     """One number of the answer over its first key, in colours by its second, saved as .svg, .png or .html where a path is given."""
-    import altair as alt
+    import altair
 
+    alt: Any = altair
     number = _number(answer, column)
     keys = [key for key in answer.columns if key.is_key]
     rows = _rows(answer, number, keys)

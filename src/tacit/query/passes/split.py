@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.query.aggregates import moments_of
+from tacit.query.passes.keys import private
 from tacit.query.plan import Moment, Question
 
 
@@ -13,4 +14,6 @@ def split(question: Question) -> Question:
     needed: dict[Moment, None] = {}
     for call in question.calls:
         needed.update(dict.fromkeys(moments_of(call, question.calls)))
+    if private(question):
+        needed[Moment("units")] = None  # what the threshold of private keys looks at
     return replace(question, group=replace(question.group, moments=tuple(needed)))

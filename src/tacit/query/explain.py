@@ -1,0 +1,172 @@
+"""What a question would cost and how good its answer would be: from public parameters, spending nothing and reading nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.accounting.composition import loss
+from tacit.mechanisms.laplace import Laplace
+from tacit.privacy.rounding import as_text
+from tacit.query.aggregates import moments_of
+from tacit.query.passes.keys import size
+from tacit.query.plan import Bound, Join, Moment, NumberType, Output, Question, Relation, Result, Where
+from tacit.query.price import Quote, Rank, Sum, missed_by
+from tacit.query.stability import l1_sensitivity, l2_sensitivity, rows_of
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """One released vector: what it is, the mechanism, its sensitivity and scale, and what it costs."""
+
+    what: str
+    mechanism: str
+    sensitivity: str
+    scale: str
+    cost: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The error bar of a column, where it is public beforehand."""
+
+    column: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The plan as a tree with the rows of one unit at each step, then noise, errors and price."""
+
+    tree: tuple[str, ...]
+    groups: str
+    noise: tuple[Noise, ...]
+    errors: tuple[Expected, ...]
+    epsilon: Fraction
+    delta: Fraction
+    confidence: Fraction
+    left: str = ""
+
+    def __str__(self) -> str:
+        lines = [*self.tree, f"groups: {self.groups}", ""]
+        for noise in self.noise:
+            lines.append(f"{noise.what}: {noise.mechanism}, sensitivity {noise.sensitivity}, scale {noise.scale}, {noise.cost}")
+            lines += [f"    {noise.why}"] if noise.why else []
+        lines += ["", *(f"{expected.column}: {expected.error}" for expected in self.errors)]
+        price = f"epsilon {as_text(self.epsilon)}" + (f", delta {as_text(self.delta)}" if self.delta else "")
+        return "\n".join([*lines, "", f"price: {price}" + (f"; {self.left}" if self.left else "")])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {
+            "tree": list(self.tree),
+            "groups": self.groups,
+            "noise": [{name: getattr(noise, name) for name in Noise.__slots__} for noise in self.noise],
+            "errors": [{"column": expected.column, "error": expected.error} for expected in self.errors],
+            "price": {"epsilon": str(self.epsilon), "delta": str(self.delta)},
+            "confidence": float(self.confidence),
+            "left": self.left,
+        }
+
+
+def explained(quote: Quote, left: str = "") -> Explanation:
+    """The explanation of a quote."""
+    return Explanation(
+        tree=tuple(_tree(quote.question)),
+        groups=_groups(quote),
+        noise=tuple(_noise(quote)),
+        errors=tuple(_expected(output, quote) for output in quote.question.outputs if _is_number(output)),
+        epsilon=quote.epsilon,
+        delta=quote.delta,
+        confidence=quote.request.confidence,
+        left=left,
+    )
+
+
+def _tree(question: Question) -> list[str]:
+    group = question.group
+    keys = ", ".join(f"{key.name} ({size(key)})" for key in group.keys) or "everything"
+    steps = [f"group by {keys}"]
+    relation: Relation = group.child
+    while not isinstance(relation, Bound):
+        steps.append(f"{_step(relation)}: {_rows(rows_of(relation))} of one unit")
+        relation = relation.child  # type: ignore[union-attr]  # every relation above a bound has a child
+    steps.append(f"first {_rows(relation.max_rows)} of each unit: {_rows(rows_of(relation))} of one unit")
+    steps.append(f"scan {relation.child.table.name}")
+    return ["  " * depth + step for depth, step in enumerate(steps)]
+
+
+def _step(relation: Relation) -> str:
+    if isinstance(relation, Join):
+        return f"{relation.kind} join {relation.table.name}, at most {relation.fan_out} for each row"
+    return "where" if isinstance(relation, Where) else type(relation).__name__.lower()
+
+
+def _rows(count: int) -> str:
+    return f"{count} row" if count == 1 else f"{count} rows"
+
+
+def _groups(quote: Quote) -> str:
+    touched = f"one unit touches at most {quote.reach.groups}, with {_rows(quote.reach.per_group)} in each"
+    if quote.keys:
+        return f"private; a group is shown where at least {quote.keys.threshold} units are counted with noise; {touched}"
+    return f"{quote.cells}, all of them public; {touched}"
+
+
+def _noise(quote: Quote) -> list[Noise]:
+    parts = [_of_sum(part, quote) for part in quote.sums] + [_of_rank(part) for part in quote.ranks]
+    if quote.keys:
+        what = Noise("keys", "threshold on noisy numbers of units", str(quote.reach.units_l1), "", str(loss(quote.keys.event)))
+        return [what, *parts]
+    return parts
+
+
+_NAMES = {"rows": "count", "units": "number of units", "sum": "sum", "centred": "centred sum", "squares": "centred sum of squares"}
+
+
+def _of_sum(part: Sum, quote: Quote) -> Noise:
+    laplace = isinstance(part.mechanism, Laplace)
+    norm = l1_sensitivity(part.moment, quote.reach) if laplace else l2_sensitivity(part.moment, quote.reach)
+    return Noise(
+        _name(part.moment),
+        "Laplace" if laplace else "Gaussian",
+        f"{as_text(Fraction(norm))} ({'l1' if laplace else 'l2'}, in grid units)",
+        as_text(part.mechanism.scale),
+        str(part.mechanism.loss),
+    )
+
+
+def _name(moment: Moment) -> str:
+    column = getattr(moment.value, "name", "an expression") if moment.value is not None else None
+    return f"{_NAMES[moment.kind]} of {column}" if column else _NAMES[moment.kind]
+
+
+def _of_rank(part: Rank) -> Noise:
+    return Noise(
+        f"quantile {as_text(part.mechanism.q)}",
+        "exponential mechanism, three draws",
+        f"{as_text(part.mechanism.draws[0].sensitivity)} ranks",
+        f"{max(part.mechanism.margins)} ranks to each end",
+        str(part.mechanism.loss),
+        "chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval",
+    )
+
+
+def _is_number(output: Output) -> bool:
+    return not type(output.value).__name__ == "KeyValue"
+
+
+def _expected(output: Output, quote: Quote) -> Expected:
+    """The error bar of a column where the data has no say in it."""
+    if isinstance(output.value, Result):
+        call = quote.question.calls[output.value.index]
+        moments = moments_of(call, quote.question.calls)
+        parts = [part for part in quote.sums if part.moment in moments]
+        if len(moments) == 1 and parts:
+            missed = missed_by(output.value, quote.question, quote.request, quote.cells or 1)
+            step = call.over.type.step if call.over and call.name == "sum" and isinstance(call.over.type, NumberType) else 1
+            width = parts[0].mechanism.interval(1 - missed).above * float(step)
+            return Expected(output.name, f"± {width:.6g} at {float(quote.request.confidence):.4g} confidence")
+    return Expected(output.name, "depends on released numbers; comes with the answer")

@@ -1,0 +1,154 @@
+"""The whole road on one screen: a question becomes a plan, a quote, an entry in the ledger, sealed integers, and an answer."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.accounting.ledger import Ledger, check_head, open_ledger, remember_head
+from tacit.errors import InvalidInput, NoBudget, StoppedAfterSpending, StoreUnusable
+from tacit.mechanisms.noise import bits
+from tacit.privacy.catalog import Catalog, fingerprint
+from tacit.privacy.catalog_file import read_catalog
+from tacit.privacy.rounding import as_text
+from tacit.query.passes import rewrite
+from tacit.query.price import Quote, Request, price, request
+from tacit.query.sql import parse
+from tacit.query.store import StoreInfo, store_info
+from tacit.query.surface import Select
+from tacit.release.answer import Answer, Receipt, answer, read_answer
+from tacit.release.noisy import noised
+
+if TYPE_CHECKING:
+    from tacit.query.engines import DuckDBEngine, StoredFacts
+    from tacit.query.explain import Explanation
+    from tacit.query.frame import Frame
+
+BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
+
+
+class Session:
+    """One analyst's questions. Every answer is paid for from the one budget of the data set."""
+
+    def __init__(self, data: DataSet, analyst: str) -> None:
+        self.data, self.analyst = data, analyst
+
+    def answer(self, select: Select, asked: Request) -> Answer:
+        """Answer one question within `asked`; the cost is recorded before any data is read."""
+        question = rewrite(select, self.data.catalog, self.data.public)
+        quotes = price(question, asked, self.data.catalog.change)
+        known = _fingerprint(quotes[0], self.data.version)
+        if earlier := self.data.ledger.recall(known):
+            return read_answer(earlier)
+        quote = next((quote for quote in quotes if self.data.ledger.admits(quote.event, self.analyst)), quotes[0])
+        entry = self.data.spend(quote, self.analyst, known)
+        try:
+            released = answer(
+                quote, noised(quote, self.data.engine.run(quote.question.group)), self._receipt(quote, entry), [BIASES]
+            )
+        except KeyboardInterrupt:
+            raise StoppedAfterSpending(f"stopped; entry {entry} of the ledger stays spent") from None
+        self.data.ledger.remember(known, entry, released.to_json())
+        return released
+
+    def sql(self, question: str, **budget: Any) -> Answer:
+        """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts."""
+        select = parse(question)
+        return self.answer(select, _asked(select, budget))
+
+    def explain(self, question: str | Select, **budget: Any) -> Explanation:
+        """What the answer would cost and how good it would be. Spends nothing and opens no data; prices epsilon 1 by default."""
+        from tacit.query.explain import explained
+
+        select = parse(question) if isinstance(question, str) else question
+        asked = _asked(select, budget or ({} if select.options else {"epsilon": 1}))
+        quote = price(rewrite(select, self.data.catalog, self.data.public), asked, self.data.catalog.change)[0]
+        return explained(quote, self._left())
+
+    def table(self, name: str) -> Frame[Answer]:
+        """The same questions from Python: table("visits").where(...).group_by(...).agg(...).release(epsilon=...)."""
+        from tacit.query.frame import start
+
+        return start(name, lambda select, **budget: self.answer(select, _asked(select, budget)), self.explain)
+
+    def _receipt(self, quote: Quote, entry: int) -> Receipt:
+        left = self.data.ledger.left(self.analyst)
+        return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, entry, self.data.version)
+
+    def _left(self) -> str:
+        left = self.data.ledger.left(self.analyst)
+        return f"left: epsilon {as_text(left.epsilon)}, delta {as_text(left.delta)}"
+
+
+class DataSet:
+    """A catalog with its prepared data and its ledger; each is opened when it is first needed."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+
+    def session(self, analyst: str | None = None) -> Session:
+        """The questions of one analyst: the named one, or the only one declared, or "curator" where none is."""
+        declared = sorted(self.catalog.analysts)
+        name = analyst or (declared[0] if len(declared) == 1 else None) or (None if declared else "curator")
+        if name is None or (declared and name not in declared):
+            raise InvalidInput(f"name the analyst who asks; declared are: {', '.join(declared)}")
+        return Session(self, name)
+
+    def spend(self, quote: Quote, analyst: str, question: str) -> int:
+        """The number of the durable entry; only after it is written may the engine run."""
+        check_head(self.catalog.store_file.parent, self.ledger)
+        entry = self.ledger.spend(quote.event, analyst, question, self.version)
+        remember_head(self.catalog.store_file.parent, self.ledger.identity, self.ledger.head)
+        return entry.number
+
+    @property
+    def version(self) -> str:
+        return self.store.version
+
+    @cached_property
+    def store(self) -> StoreInfo:
+        """What the prepared store says of itself; refused where there is none, or one of another catalog."""
+        found = store_info(self.catalog.store_file)
+        if found is None:
+            raise StoreUnusable("the data is not prepared", remedy="run: tacit prepare")
+        if found.fingerprint != fingerprint(self.catalog):
+            raise StoreUnusable("the catalog has changed since the data was prepared", remedy="run: tacit prepare")
+        return found
+
+    @cached_property
+    def engine(self) -> DuckDBEngine:
+        from tacit.query.engines import DuckDBEngine
+
+        return DuckDBEngine(self.catalog.store_file)
+
+    @cached_property
+    def public(self) -> StoredFacts:
+        from tacit.query.engines import StoredFacts
+
+        return StoredFacts(self.store.public, self.engine)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        return open_ledger(self.catalog.ledger_address(os.environ), self.catalog, identity=bits.random_bytes(16).hex())
+
+
+def open(path: str | Path = "tacit.toml") -> DataSet:  # noqa: A001  # read as tacit.open
+    """The data set that a catalog declares."""
+    return DataSet(read_catalog(Path(path)))
+
+
+def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
+    """The budget that was given, else the one written in the question; both is one too many."""
+    given = {name: value for name, value in budget.items() if value is not None and value is not False}
+    if select.options and {"epsilon", "delta", "error"} & set(given):
+        raise NoBudget("the budget is written in the question and given beside it", remedy="leave one of them out")
+    return request(**{**dict(select.options), **given})
+
+
+def _fingerprint(quote: Quote, version: str) -> str:
+    """What makes two questions the same: the plan, the budget and the prepared data; never the text."""
+    return hashlib.sha256(repr((version, quote.question, quote.request)).encode()).hexdigest()
