@@ -16,9 +16,9 @@ from tacit.privacy.catalog_file.shape import nearest
 from tacit.privacy.catalog_file.text import key_text, value_text
 
 MAY_ASK: Mapping[Kind, str] = {
-    "number": "COUNT, SUM, AVG, VAR, MEDIAN, MIN, MAX; filters; groups",
+    "number": "every aggregate; filters; groups",
     "category": "COUNT; filters; groups, empty ones too",
-    "date": "COUNT, MEDIAN, MIN, MAX; filters; groups by day, month, year",
+    "date": "COUNT, MEDIAN, MIN, MAX; filters; groups",
     "text": "COUNT; filters; groups with enough people",
     "key": "COUNT(DISTINCT); joins",
     "presence": "COUNT, IS NULL; bounds or values would allow more",
