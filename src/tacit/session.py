@@ -70,7 +70,7 @@ class Session:
         return explained(quote, self._left())
 
     def table(self, name: str) -> Frame[Answer]:
-        """The same questions from Python: table("visits").where(...).group_by(...).agg(...).release(epsilon=...)."""
+        """The same questions from Python, built step by step: where, join, group_by, agg, then release."""
         from tacit.query.frame import start
 
         return start(name, lambda select, **budget: self.answer(select, _asked(select, budget)), self.explain)

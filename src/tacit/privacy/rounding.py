@@ -47,6 +47,21 @@ def as_text(number: Fraction) -> str:
     return f"{float(number):.6g}" if Fraction(repr(float(number))) != number else f"{float(number):.12g}"
 
 
+def decimal_text(number: Fraction) -> str:
+    """An exact budget as a decimal where it has one, else as a fraction.
+
+    >>> decimal_text(Fraction(1, 10**6)), decimal_text(Fraction(1, 3)), decimal_text(Fraction(19))
+    ('0.000001', '1/3', '19')
+    """
+    for places in range(40):
+        scaled = number * 10**places
+        if scaled.denominator == 1:
+            digits = f"{abs(scaled.numerator):0{places + 1}d}"
+            text = digits if not places else f"{digits[:-places]}.{digits[-places:]}"
+            return f"-{text}" if number < 0 else text
+    return str(number)
+
+
 def exp_up(x: Fraction, digits: int = DIGITS) -> Fraction:
     """A rational at or above e^x; more `digits` bring it closer."""
     return _outward(Decimal.exp, x, ROUND_CEILING, digits)

@@ -11,7 +11,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.rounding import as_text
 from tacit.query.aggregates import moments_of
 from tacit.query.passes.keys import size
-from tacit.query.plan import Bound, Join, Moment, NumberType, Output, Question, Relation, Result, Where
+from tacit.query.plan import Bound, Join, KeyValue, Moment, NumberType, Output, Question, Relation, Result, Where
 from tacit.query.price import Quote, Rank, Sum, missed_by
 from tacit.query.stability import l1_sensitivity, l2_sensitivity, rows_of
 
@@ -155,7 +155,7 @@ def _of_rank(part: Rank) -> Noise:
 
 
 def _is_number(output: Output) -> bool:
-    return not type(output.value).__name__ == "KeyValue"
+    return not isinstance(output.value, KeyValue)
 
 
 def _expected(output: Output, quote: Quote) -> Expected:

@@ -49,7 +49,7 @@ class Frame(Generic[Released]):
         return self._with(group_by=(*self.select.group_by, *keys), items=(*self.select.items, *items))
 
     def agg(self, *expressions: str, **named: str) -> Frame[Released]:
-        """The aggregates to release, by name: agg(n="count(*)", cost="avg(cost)")."""
+        """The aggregates to release, by name, as in n="count(*)" or cost="avg(cost)"."""
         items = [parse_item(text) for text in expressions] + [Item(parse_expression(text), name) for name, text in named.items()]
         return self._with(items=(*self.select.items, *items))
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import day_of
-from tacit.privacy.rounding import as_text
+from tacit.privacy.rounding import as_text, decimal_text
 from tacit.query.plan import (
     BooleanType,
     CategoryType,
@@ -213,23 +213,8 @@ def read_answer(text: str) -> Answer:
     price, left = known["price"], known["left"] or {}
     spent = (Fraction(price["epsilon"]), Fraction(price["delta"]))
     rest = (Fraction(left["epsilon"]), Fraction(left["delta"])) if left else (None, None)
-    receipt = Receipt(*spent, *rest, known["entry"], known["data_version"])
+    receipt = Receipt(spent[0], spent[1], rest[0], rest[1], known["entry"], known["data_version"])
     return Answer(tuple(columns), Fraction(str(known["confidence"])), receipt, known["simultaneous"], tuple(known["notes"]))
-
-
-def decimal_text(number: Fraction) -> str:
-    """An exact budget as a decimal where it has one, else as a fraction.
-
-    >>> decimal_text(Fraction(1, 10**6)), decimal_text(Fraction(1, 3)), decimal_text(Fraction(19))
-    ('0.000001', '1/3', '19')
-    """
-    for places in range(40):
-        scaled = number * 10**places
-        if scaled.denominator == 1:
-            digits = f"{abs(scaled.numerator):0{places + 1}d}"
-            text = digits if not places else f"{digits[:-places]}.{digits[-places:]}"
-            return f"-{text}" if number < 0 else text
-    return str(number)
 
 
 def shown(column: Column, at: int) -> str:

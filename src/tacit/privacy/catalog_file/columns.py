@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
-from decimal import Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from tacit.privacy.catalog import LARGEST, Column, Kind, Value, canonical, day_number
 from tacit.privacy.catalog_file.reading import Wrong
-from tacit.privacy.catalog_file.text import LONGEST, value_text
-from tacit.privacy.rounding import exact
+from tacit.privacy.catalog_file.text import value_text
+from tacit.privacy.rounding import decimal_text, exact
 
 Declared = Mapping[str, Any]
 
@@ -157,14 +157,3 @@ def _on_grid(column: Column, value: Fraction, declared: object) -> Fraction:
         nearest = decimal_text(low + round((value - low) / column.step) * column.step)
         raise Wrong("nulls", f"is {value_text(declared)}, which is between two steps", f"the nearest value is {nearest}")
     return value
-
-
-def decimal_text(number: Fraction) -> str:
-    """A rational with a finite decimal form, in full.
-
-    >>> decimal_text(Fraction(123456789123456789, 1000)), decimal_text(Fraction(5000)), decimal_text(Fraction(1, 10**9))
-    ('123456789123456.789', '5000', '0.000000001')
-    """
-    exactly = Context(prec=2000)
-    text = f"{exactly.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize(exactly):f}"
-    return text if len(text) < LONGEST else f"{float(number):g}"

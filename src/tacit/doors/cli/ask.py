@@ -1,0 +1,92 @@
+"""`tacit sql` and `tacit explain`: a question with its budget, and what it would cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.doors.cli.finding import CatalogOption, find_catalog
+from tacit.doors.cli.output import console, print_json
+
+if TYPE_CHECKING:
+    from tacit.session import Session
+
+Question = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT over declared tables.")]
+AnalystOption = Annotated[
+    str | None, typer.Option("--analyst", envvar="TACIT_ANALYST", help="Who asks; needed where several analysts are declared.")
+]
+Epsilon = Annotated[str | None, typer.Option("--epsilon", help="The budget to spend, for example 0.5.")]
+Delta = Annotated[str | None, typer.Option("--delta", help="The delta to spend, for example 1e-9; lets Gaussian noise be used.")]
+Error = Annotated[str | None, typer.Option("--error", help="Instead of a budget: the error to reach, at the least epsilon.")]
+Confidence = Annotated[str, typer.Option("--confidence", help="How sure the error bars are, for each number.")]
+Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="Error bars that hold for all numbers together.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def sql(
+    question: Question,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    error: Error = None,
+    confidence: Confidence = "0.95",
+    simultaneous: Simultaneous = False,
+    chart: Annotated[Path | None, typer.Option("--chart", help="Draw the answer into a .svg, .png or .html file.")] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    as_json: AsJson = False,
+    analyst: AnalystOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Answer one question with differential privacy. The budget is spent before any data is read."""
+    session = opened(catalog, analyst)
+    answer = session.sql(question, **_budget(epsilon, delta, error, confidence, simultaneous))
+    if chart is not None:
+        answer.chart(chart)
+    if as_json:
+        print_json(answer.to_dict())
+    elif as_csv:
+        print(answer.to_csv(), end="")
+    else:
+        console().print(answer)
+        if chart is not None:
+            console().print(f"chart: {chart}", highlight=False, soft_wrap=True)
+
+
+def explain(
+    question: Question,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    error: Error = None,
+    confidence: Confidence = "0.95",
+    simultaneous: Simultaneous = False,
+    as_json: AsJson = False,
+    analyst: AnalystOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """What a question would cost and how good its answer would be. Spends nothing; reads no private data."""
+    budget = _budget(epsilon, delta, error, confidence, simultaneous)
+    priced = {"epsilon", "error"} & set(budget)
+    session = opened(catalog, analyst)
+    explanation = session.explain(question, **(budget if priced else {**budget, "epsilon": None}))
+    if as_json:
+        print_json(explanation.to_dict())
+        return
+    console().print(str(explanation), highlight=False, markup=False, soft_wrap=True)
+    if not priced:
+        console().print(
+            "priced at epsilon 1, as no budget was given (unless one is written in the question)", style="dim", highlight=False
+        )
+
+
+def opened(catalog: Path | None, analyst: str | None) -> Session:
+    """The session of an analyst on the catalog that the command works on."""
+    from tacit.session import open as open_data
+
+    return open_data(find_catalog(catalog)).session(analyst)
+
+
+def _budget(epsilon: str | None, delta: str | None, error: str | None, confidence: str, simultaneous: bool) -> dict[str, Any]:
+    given = {"epsilon": epsilon, "delta": delta, "error": error, "simultaneous": simultaneous or None}
+    known = {name: value for name, value in given.items() if value is not None}
+    return {**known, "confidence": confidence} if confidence != "0.95" else known
