@@ -1,0 +1,1 @@
+"""Chapter 4, how a question becomes an exact answer."""

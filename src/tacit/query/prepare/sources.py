@@ -1,0 +1,159 @@
+"""Where rows come from: Parquet, CSV, DuckDB and PostgreSQL, each as something that the engine can select from.
+
+The engine's own readers are quick, and stop at the first string that is not UTF-8 and the first line that is no CSV. Such a
+file is read again by a reader that takes every row (mending.py). PostgreSQL comes in Arrow batches (postgres.py). Names of
+columns match without case.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from glob import escape, glob
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from tacit.errors import CatalogUnusable
+from tacit.privacy.catalog import Catalog, Kind, Source
+from tacit.privacy.catalog_file.reading import folded
+from tacit.query.prepare.mending import Header, csv_batches, csv_header, parquet_batches
+from tacit.query.prepare.postgres import postgres_batches
+from tacit.query.prepare.reading import Raw
+from tacit.query.prepare.workshop import Workshop
+from tacit.query.quoting import name, text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PATTERNS = {"parquet": ("*.parquet",), "csv": ("*.csv", "*.csv.gz")}
+LONGEST_LINE = 1 << 28
+NO_NULL = "\x01NULL\x02"  # else the engine reads an empty field as NULL: here both readers give a text, and `nulls` decides
+
+Wanted = Mapping[str, Kind] | None
+Reader = Callable[[Workshop, Catalog, Source, Wanted], AbstractContextManager["Rows"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows to select from once: SQL for a FROM clause, and the columns by their names without case.
+
+    `typed` says whether the source has types of its own; CSV has texts alone.
+    """
+
+    relation: str
+    columns: Mapping[str, Raw]
+    typed: bool = True
+
+
+@contextmanager
+def _parquet(workshop: Workshop, catalog: Catalog, source: Source, _: Wanted) -> Iterator[Rows]:
+    yield _described(workshop, _parquet_relation(_files(catalog, source)))
+
+
+@contextmanager
+def _mended_parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
+    """The same types as from the engine's own reader: whether one string is invalid says nothing about other columns."""
+    files = _files(catalog, source)
+    native = _described(workshop, _parquet_relation(files)).columns
+    with _registered(workshop, parquet_batches(files, wanted)) as rows:
+        yield replace(rows, columns={key: _like(raw, native[key]) for key, raw in rows.columns.items() if key in native})
+
+
+@contextmanager
+def _csv(_: Workshop, catalog: Catalog, source: Source, __: Wanted) -> Iterator[Rows]:
+    files = _files(catalog, source)
+    header = _common_header(files)
+    columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(header.names)))
+    relation = (
+        f"read_csv({_listed(files)}, columns = {{{columns}}}, auto_detect = false, header = true, "
+        f"delim = {text(header.delimiter)}, "
+        f"""quote = '"', escape = '"', comment = '', nullstr = {text(NO_NULL)}, max_line_size = {LONGEST_LINE})"""
+    )
+    yield Rows(relation, {key: Raw(f"c{place}", "VARCHAR") for key, place in header.places.items()}, typed=False)
+
+
+@contextmanager
+def _mended_csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
+    files = _files(catalog, source)
+    with _registered(workshop, csv_batches(files, _common_header(files), wanted)) as rows:
+        yield replace(rows, typed=False)
+
+
+@contextmanager
+def _duckdb(workshop: Workshop, catalog: Catalog, source: Source, _: Wanted) -> Iterator[Rows]:
+    (file,) = _files(catalog, source)[:1]
+    table = ".".join(name(part) for part in (source.table or "").split("."))
+    workshop.engine.execute(f"ATTACH {text(str(file))} AS source (READ_ONLY)")
+    try:
+        yield _described(workshop, f"source.{table}")
+    finally:
+        workshop.engine.execute("DETACH source")
+
+
+@contextmanager
+def _postgres(workshop: Workshop, _: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
+    with postgres_batches(source, wanted, os.environ) as batches, _registered(workshop, batches) as rows:
+        yield rows
+
+
+READERS: Mapping[str, Reader] = {"parquet": _parquet, "csv": _csv, "duckdb": _duckdb, "postgres": _postgres}
+MENDING: Mapping[str, Reader] = {"parquet": _mended_parquet, "csv": _mended_csv}
+MENDED = (duckdb.InvalidInputException, duckdb.ConversionException)  # what the engine raises about a row
+
+
+def _files(catalog: Catalog, source: Source) -> list[Path]:
+    """The files of a source: one, those in a folder, or those that match a pattern."""
+    path = catalog.folder / source.location
+    if path.is_dir():
+        found = sorted(file for pattern in PATTERNS.get(source.kind, ()) for file in path.rglob(pattern))
+    else:
+        found = [path] if path.is_file() else sorted(Path(file) for file in glob(str(path)))
+    if not found:
+        raise CatalogUnusable(
+            f"there is no file {source.location}; correct `source`, which is taken from the folder of the catalog"
+        )
+    return found
+
+
+def _parquet_relation(files: list[Path]) -> str:
+    return f"read_parquet({_listed(files)}, union_by_name = true, hive_partitioning = false)"
+
+
+def _listed(files: list[Path]) -> str:
+    return f"[{', '.join(text(escape(str(file))) for file in files)}]"
+
+
+def _common_header(files: list[Path]) -> Header:
+    headers = {csv_header(file) for file in files}
+    if len(headers) > 1:
+        raise CatalogUnusable(
+            f"the {len(files)} CSV files beside {files[0].name} have different headers; give them one, or one table each"
+        )
+    return headers.pop()
+
+
+def _described(workshop: Workshop, relation: str) -> Rows:
+    columns: dict[str, Raw] = {}
+    for column, kind, *_ in workshop.rows(f"DESCRIBE SELECT * FROM {relation}"):
+        columns.setdefault(folded(column), Raw(name(column), kind))
+    return Rows(relation, columns)
+
+
+def _like(raw: Raw, native: Raw) -> Raw:
+    return (
+        raw if raw.type == native.type or native.nature == "nested" else Raw(f"TRY_CAST({raw.sql} AS {native.type})", native.type)
+    )
+
+
+@contextmanager
+def _registered(workshop: Workshop, batches: pa.RecordBatchReader) -> Iterator[Rows]:
+    workshop.engine.register("batches", batches)
+    try:
+        yield _described(workshop, "batches")
+    finally:
+        workshop.engine.unregister("batches")
+        batches.close()

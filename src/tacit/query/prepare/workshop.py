@@ -1,0 +1,80 @@
+"""The engine in which data is prepared: in memory, spilling to a folder of its own, with progress, and deaf to everything else.
+
+Engine messages quote cells, so none of them is passed on: whoever runs a statement says in words of its own what went wrong.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from tacit.query.quoting import text
+
+LOOK = 0.1  # seconds between two looks at how far a statement is
+SETTINGS = (
+    "autoinstall_known_extensions = false",
+    "autoload_known_extensions = false",
+    "python_enable_replacements = false",
+    "preserve_insertion_order = false",
+    "TimeZone = 'UTC'",
+    "enable_progress_bar = true",
+    "enable_progress_bar_print = false",
+    "disabled_optimizers = 'top_n_window_elimination'",  # it makes a heap per unit of `rank < k`, two to three times slower
+)
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(slots=True)
+class Workshop:
+    """One engine connection, and how far along a planned number of steps it is."""
+
+    spill: Path
+    memory: str
+    tell: Progress | None = None
+    steps: int = 1
+    done: int = 0
+    engine: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
+
+    def __post_init__(self) -> None:
+        for setting in (*SETTINGS, f"memory_limit = {text(self.memory)}", f"temp_directory = {text(str(self.spill))}"):
+            self.engine.execute(f"SET {setting}")
+
+    def step(self, words: str, statement: str, parameters: Mapping[str, Any] | None = None) -> None:
+        """Run one statement of the plan, telling how far it is while it runs; an exception in the telling stops it."""
+        if self.tell is None:
+            self.engine.execute(statement, parameters)
+        else:
+            self._watched(words, statement, parameters, self.tell)
+        self.done += 1
+
+    def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """All rows of a small answer."""
+        return self.engine.execute(query, parameters).fetchall()
+
+    def _watched(self, words: str, statement: str, parameters: Mapping[str, Any] | None, tell: Progress) -> None:
+        failures: list[BaseException] = []
+        worker = threading.Thread(target=_run, args=(self.engine, statement, parameters, failures))
+        worker.start()
+        try:
+            while worker.is_alive():
+                tell(words, (self.done + max(0.0, self.engine.query_progress()) / 100) / self.steps)
+                worker.join(LOOK)
+        finally:
+            while worker.is_alive():  # only after an exception: an interrupt that comes before the statement began is lost
+                self.engine.interrupt()
+                worker.join(LOOK)
+        if failures:
+            raise failures[0]
+
+
+def _run(engine: duckdb.DuckDBPyConnection, statement: str, parameters: Any, failures: list[BaseException]) -> None:
+    try:
+        engine.execute(statement, parameters)
+    except BaseException as failure:
+        failures.append(failure)

@@ -1,0 +1,169 @@
+"""The prepared store on disk: where it lies, how it is replaced as a whole, and what it says about itself (store.md)."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from tacit.errors import StoreUnusable
+from tacit.mechanisms.noise import bits
+from tacit.privacy.catalog import Catalog, Column, fingerprint
+from tacit.query.quoting import text
+
+BEGINNING = "preparing-"
+
+PublicColumns = Mapping[str, Mapping[str, Column]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreInfo:
+    """What a store says about itself: nothing in it comes from private rows.
+
+    `ledger` and `head` name the ledger, and its last entry, that were there when the store was prepared.
+    """
+
+    version: str
+    prepared_at: str
+    fingerprint: str
+    ledger: str | None = None
+    head: str | None = None
+    public: PublicColumns = field(default_factory=dict)
+
+
+def new_info(catalog: Catalog, ledger: str | None, head: str | None, public: PublicColumns) -> StoreInfo:
+    """What a store made now says: its version is drawn at random, since a hash of the data would let guesses be tested."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return StoreInfo(bits.random_bytes(16).hex(), now, fingerprint(catalog), ledger, head, public)
+
+
+def store_info(file: Path) -> StoreInfo | None:
+    """What the store in a file says about itself; None where there is no store."""
+    if not file.exists():
+        return None
+    try:
+        with open_store(file) as engine:
+            row = engine.execute("SELECT version, prepared_at, details FROM tacit_store").fetchone()
+        return _read(*row)  # type: ignore[misc]  # no row is a TypeError, and so a damaged store
+    except (duckdb.Error, TypeError, KeyError, ValueError):
+        raise StoreUnusable("the prepared store cannot be read", remedy="run: tacit prepare") from None
+
+
+def open_store(file: Path) -> duckdb.DuckDBPyConnection:
+    """A connection of its own to the store as it is now, for reading alone.
+
+    The file is attached, not opened by its path: the engine keeps one instance per path in a process, and would give the old
+    store as long as anybody there has it open.
+    """
+    engine = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+    engine.execute(f"ATTACH {text(str(file))} AS store (READ_ONLY)")
+    engine.execute("USE store")
+    return engine
+
+
+def write_info(engine: duckdb.DuckDBPyConnection, database: str, info: StoreInfo) -> None:
+    """Put the one row of `tacit_store` into a database that is being written."""
+    public = {table: {key: column_json(column) for key, column in columns.items()} for table, columns in info.public.items()}
+    details = {"catalog": info.fingerprint, "ledger": info.ledger, "head": info.head, "public": public}
+    engine.execute(f"CREATE TABLE {database}.tacit_store (version VARCHAR, prepared_at VARCHAR, details VARCHAR)")
+    row = [info.version, info.prepared_at, json.dumps(details, ensure_ascii=False)]
+    engine.execute(f"INSERT INTO {database}.tacit_store VALUES (?, ?, ?)", row)
+
+
+def _read(version: str, prepared_at: str, details: str) -> StoreInfo:
+    known = json.loads(details)
+    public = {table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in known["public"].items()}
+    return StoreInfo(version, prepared_at, known["catalog"], known["ledger"], known["head"], public)
+
+
+def column_json(column: Column) -> dict[str, Any]:
+    """A column as JSON; numbers are exact texts."""
+    bounds = None if column.bounds is None else [str(bound) for bound in column.bounds]
+    nulls = {"number": str(column.nulls)} if isinstance(column.nulls, Fraction) else column.nulls
+    step = None if column.step is None else str(column.step)
+    known = {"kind": column.kind, "bounds": bounds, "step": step, "values": list(column.values)}
+    return {**known, "outside": column.outside, "unknown": column.unknown, "nulls": nulls}
+
+
+def column_from(name: str, known: Mapping[str, Any]) -> Column:
+    """The column that `column_json` wrote.
+
+    >>> cost = Column("cost", "number", (Fraction(0), Fraction(5)), Fraction(1, 100), nulls=Fraction(0))
+    >>> column_from("cost", column_json(cost)) == cost
+    True
+    """
+    bounds = None if known["bounds"] is None else (Fraction(known["bounds"][0]), Fraction(known["bounds"][1]))
+    nulls = Fraction(known["nulls"]["number"]) if isinstance(known["nulls"], Mapping) else known["nulls"]
+    step = None if known["step"] is None else Fraction(known["step"])
+    return Column(name, known["kind"], bounds, step, tuple(known["values"]), known["outside"], known["unknown"], nulls)
+
+
+@contextmanager
+def replacing(catalog: Catalog) -> Iterator[Path]:
+    """A private folder in which a new store.duckdb is written; it replaces the old store at the end, if all went well.
+
+    One process at a time. What a process that was killed left behind is removed by the next one.
+    """
+    for folder in (catalog.kept, catalog.store_file.parent):
+        _make_private(folder, within=catalog.kept)
+    with _only_one(catalog.store_file.parent / "prepare.lock"):
+        for left in catalog.store_file.parent.glob(f"{BEGINNING}*"):
+            shutil.rmtree(left)
+        folder = catalog.store_file.parent / f"{BEGINNING}{bits.random_bytes(8).hex()}"
+        folder.mkdir(mode=0o700)
+        try:
+            yield folder
+            _replace(folder / "store.duckdb", catalog.store_file)
+        finally:
+            shutil.rmtree(folder)
+
+
+def _make_private(folder: Path, within: Path) -> None:
+    """A new folder is for the curator alone; so is what lies in `.tacit`, even if it was there."""
+    there = folder.is_dir()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not there or folder.is_relative_to(within):
+        folder.chmod(0o700)
+
+
+@contextmanager
+def _only_one(file: Path) -> Iterator[None]:
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise StoreUnusable("this catalog is being prepared by another process", remedy="wait for it to end") from None
+
+
+def _replace(new: Path, old: Path) -> None:
+    """Put the new file in the place of the old one, such that a crash leaves one of the two, whole."""
+    new.chmod(0o600)
+    _sync(new)
+    os.replace(new, old)
+    _sync(old.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
