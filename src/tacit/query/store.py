@@ -56,7 +56,7 @@ def store_info(file: Path) -> StoreInfo | None:
             row = engine.execute("SELECT version, prepared_at, details FROM tacit_store").fetchone()
         return _read(*row)  # type: ignore[misc]  # no row is a TypeError, and so a damaged store
     except (duckdb.Error, TypeError, KeyError, ValueError):
-        raise StoreUnusable("the prepared store cannot be read", remedy="run: tacit prepare") from None
+        raise StoreUnusable("the prepared store cannot be read", remedy="run `tacit prepare`") from None
 
 
 def open_store(file: Path) -> duckdb.DuckDBPyConnection:

@@ -13,14 +13,16 @@ from tacit.doors.cli.check import check
 from tacit.doors.cli.demo import demo
 from tacit.doors.cli.init import init
 from tacit.doors.cli.output import error_report
+from tacit.doors.cli.prepare import prepare
 from tacit.doors.cli.schema import schema
 from tacit.doors.cli.verify import verify
-from tacit.errors import Broken, CatalogUnusable, Refused, TacitError
+from tacit.errors import Broken, CatalogUnusable, Refused, StoreUnusable, TacitError
 
 EXIT_CODES: tuple[tuple[type[TacitError], int], ...] = (
     (Broken, 1),
     (Refused, 3),
     (CatalogUnusable, 4),
+    (StoreUnusable, 4),
     (TacitError, 2),
 )
 
@@ -41,7 +43,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for command in (demo, init, check, schema, verify):
+for command in (demo, init, check, prepare, schema, verify):
     app.command()(reported(command))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 
+from tacit.errors import InvalidInput
 from tacit.query.quoting import text
 
 LOOK = 0.1  # seconds between two looks at how far a statement is
@@ -42,8 +43,12 @@ class Workshop:
     engine: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
 
     def __post_init__(self) -> None:
-        for setting in (*SETTINGS, f"memory_limit = {text(self.memory)}", f"temp_directory = {text(str(self.spill))}"):
+        for setting in (*SETTINGS, f"temp_directory = {text(str(self.spill))}"):
             self.engine.execute(f"SET {setting}")
+        try:
+            self.engine.execute(f"SET memory_limit = {text(self.memory)}")
+        except duckdb.Error:
+            raise InvalidInput(f"memory must be a size or a share, such as 4GB or 60%, not {self.memory!r}") from None
 
     def step(self, words: str, statement: str, parameters: Mapping[str, Any] | None = None) -> None:
         """Run one statement of the plan, telling how far it is while it runs; an exception in the telling stops it."""

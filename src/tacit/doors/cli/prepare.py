@@ -1,0 +1,87 @@
+"""`tacit prepare`: clean the data once, so that every question after it is quick and no row can make one fail."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.doors.cli.finding import CatalogOption, load_catalog
+from tacit.doors.cli.output import console, print_json
+
+if TYPE_CHECKING:
+    from tacit.query.prepare import Prepared, TableReport
+    from tacit.query.prepare.workshop import Progress
+
+FOR_THE_CURATOR = "These counts are exact and of private data: they are for the curator alone."
+REASONS = {"value": "value out of the declared", "no unit": "no unit", "limit": "beyond max_rows or a repeated key"}
+
+
+def prepare(
+    catalog: CatalogOption = None,
+    memory: Annotated[str, typer.Option(help="Memory to use; what needs more is put on disk, beside the store.")] = "60%",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Copy the declared columns into the store: clean, on their grids, with units and ranks. Budgets stay as they are."""
+    from tacit.query.prepare import prepare as prepared_from
+
+    declared = load_catalog(catalog)
+    with _bar() as told:
+        prepared = prepared_from(declared, told, memory=memory)
+    if as_json:
+        print_json(_as_json(prepared))
+    else:
+        _print(prepared)
+
+
+@contextmanager
+def _bar() -> Iterator[Progress | None]:
+    """A bar on standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+
+    with Bars(console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("preparing", total=1.0)
+        yield lambda words, fraction: bars.update(task, description=words, completed=fraction)
+
+
+def _as_json(prepared: Prepared) -> dict[str, Any]:
+    return {
+        "store": str(prepared.store),
+        "version": prepared.version,
+        "for_the_curator_alone": {"tables": [asdict(table) for table in prepared.tables]},
+    }
+
+
+def _print(prepared: Prepared) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    screen = console()
+    grid = Table("table", "", box=None, header_style="bold", padding=(0, 2))
+    for heading in ("read", "kept"):
+        grid.add_column(heading, justify="right")
+    grid.add_column("what was found")
+    for table in prepared.tables:
+        kind = "public" if table.public else "private"
+        grid.add_row(escape(table.name), kind, f"{table.read:,}", f"{table.kept:,}", escape("\n".join(_findings(table))))
+    screen.print(grid)
+    screen.print(FOR_THE_CURATOR, style="yellow", highlight=False)
+    screen.print(f"The store has the version {prepared.version}.", highlight=False)
+
+
+def _findings(table: TableReport) -> list[str]:
+    """Why rows were dropped, what was cleaned in which column, and what was left out."""
+    dropped = [f"{count:,} rows dropped: {REASONS[reason]}" for reason, count in table.dropped.items() if count]
+    cleaned = {
+        column.name: ", ".join(f"{count:,} {fate}" for fate, count in column.fates.items() if count) for column in table.columns
+    }
+    left_out = [f"{column} is left out: {reason}" for column, reason in table.left_out.items()]
+    return [*dropped, *(f"{column}: {found}" for column, found in cleaned.items() if found), *left_out] or ["all clean"]
