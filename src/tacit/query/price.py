@@ -27,7 +27,7 @@ from tacit.privacy.rounding import Number, exact
 from tacit.query.aggregates import moments_of
 from tacit.query.passes.keys import private, size
 from tacit.query.plan import Arithmetic, Call, DateType, Moment, NumberType, Out, Question, Result, Rounded
-from tacit.query.stability import Reach, l1_sensitivity, l2_sensitivity, reach
+from tacit.query.stability import Reach, l1_sensitivity, l2_sensitivity, reach, scanned
 
 UNIT = Neighbours("add-remove", "unit")
 Additive = Laplace | Gaussian
@@ -200,7 +200,7 @@ def _keys(question: Question, asked: Request, touched: Reach, share: Fraction) -
             "the values of a key are private, so the groups are shown through a threshold, and that needs a delta",
             remedy="give for example delta=1e-7",
         )
-    return KeyThreshold(share, asked.delta / 2, touched.units_l1, neighbours=UNIT)
+    return KeyThreshold(share, asked.delta / 2, touched.units_l1, scanned(question).min_people, UNIT)
 
 
 # --- by error ----------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """How far neighbours drift: how many rows, groups, and rows in one group a single unit can reach at each step of a plan.
 
-Add or remove one unit: at most `rows` rows come or go (the row limit, times the fan-out of each join with a public table), in at most
-`groups` groups, at most `per_group` of them in one. The norms below are of the vector of changes over the groups.
+Add or remove one unit: at most `rows` rows come or go (the row limit, times the fan-out of each join with a public table), in at
+most `groups` groups, at most `per_group` of them in one. The norms below are of the vector of changes over the groups.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
+from tacit.privacy.catalog import Table
 from tacit.privacy.rounding import sqrt_up
 from tacit.query.passes.keys import private, size
 from tacit.query.plan import Bound, Join, Moment, Question, Relation, Scan, Where
@@ -72,6 +73,14 @@ def rows_of(relation: Relation) -> int:
             raise TypeError("a scan without a row limit has no stability; the pass `bound` puts one above it")
         case _:
             return rows_of(relation.child)
+
+
+def scanned(question: Question) -> Table:
+    """The private table of a question."""
+    relation: Relation = question.group.child
+    while not isinstance(relation, Scan):
+        relation = relation.child
+    return relation.table
 
 
 def magnitude(moment: Moment) -> int:

@@ -61,7 +61,8 @@ def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
         sized = replace(part, mechanism=_of_size(part.mechanism, len(shown.keys)))
         sums[part.place] = (sized, _floats(sized.mechanism.release_units(kept[part.place])) if shown.keys else np.zeros(0))
     ranks = {part.call: _quantiles(part, kept[part.place]) for part in quote.ranks}
-    return Noisy(tuple(shown.keys), sums, ranks, np.asarray(shown.counts, dtype=np.float64))
+    groups = tuple(key if isinstance(key, tuple) else (key,) for key in shown.keys)
+    return Noisy(groups, sums, ranks, np.asarray(shown.counts, dtype=np.float64))
 
 
 def _of_size(mechanism: Any, dimension: int) -> Any:
