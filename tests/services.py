@@ -1,0 +1,86 @@
+"""Servers that tests talk to, started on the loopback for as long as they are needed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+INSTALL = "install PostgreSQL (Debian: apt-get install postgresql) and run the tests again"
+ACCOUNTS = ("postgres", "nobody")  # the server refuses to run as root
+
+
+class Missing(Exception):
+    """A server that is not installed here; says what to install."""
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """The URL of a new PostgreSQL server with an empty database, gone at the end. It listens on 127.0.0.1 alone."""
+    programs = _postgres_programs()
+    folder = Path(tempfile.mkdtemp(prefix="tacit-postgres-"))
+    if os.geteuid() == 0:
+        shutil.chown(folder, _account().pw_uid)
+    data, port = folder / "data", _free_port()
+    settings = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
+    try:
+        _run(programs / "initdb", "-D", data, "-U", "tacit", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        _run(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-o", settings, "-w", "start")
+        try:
+            yield f"postgresql://tacit@127.0.0.1:{port}/postgres"
+        finally:
+            _run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+    finally:
+        shutil.rmtree(folder)
+
+
+def _postgres_programs() -> Path:
+    found = _found_programs()
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        with Path(tempfile.gettempdir(), "tacit-postgres-install.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            found = _found_programs() or _installed_programs()
+    if found is None:
+        raise Missing(INSTALL)
+    return found
+
+
+def _installed_programs() -> Path | None:
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    subprocess.run(["apt-get", "install", "-y", "-qq", "postgresql"], env=quiet, capture_output=True, check=False)
+    return _found_programs()
+
+
+def _found_programs() -> Path | None:
+    """The newest version in Debian's place, or what is on the path."""
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    on_path = shutil.which("initdb")
+    initdb = versions[-1] if versions else Path(on_path).resolve() if on_path else None
+    return None if initdb is None else initdb.parent
+
+
+def _run(program: Path, *arguments: object) -> None:
+    account = _account() if os.geteuid() == 0 else None
+    who = {} if account is None else {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+    done = subprocess.run(
+        [program, *map(str, arguments)], cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False, **who
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def _account() -> pwd.struct_passwd:
+    known = {account.pw_name: account for account in pwd.getpwall()}
+    return next(known[name] for name in ACCOUNTS if name in known)
+
+
+def _free_port() -> int:
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        return int(chosen.getsockname()[1])
