@@ -66,7 +66,9 @@ class FloatingPoint:
         ]
         share = altair.Y("share:Q", title="outputs that only this answer gives").axis(format="%").scale(domain=[0, 1])
         chart = altair.Chart(altair.InlineData(values=rows), title="One output settles which answer it was").mark_bar()
-        chart = chart.encode(x=altair.X("noise:N", title=None), xOffset="answer:N", y=share, color="answer:N")
+        chart = chart.encode(
+            x=altair.X("noise:N", title=None, sort=None).axis(labelAngle=0), xOffset="answer:N", y=share, color="answer:N"
+        )
         return save(chart, path)
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from tacit.evidence.verify.coverage import coverage_of_law, coverage_of_outputs,
 from tacit.evidence.verify.epsilon import EpsilonBound, epsilon_of_draws
 from tacit.evidence.verify.functions import FUNCTIONS, telling_sets
 from tacit.evidence.verify.listing import disagreement
-from tacit.evidence.verify.score import read
+from tacit.evidence.verify.score import label_of, read
 from tacit.evidence.verify.trial import Effort, Pair, Trial
 from tacit.mechanisms.mechanism import Mechanism, WithError
 from tacit.privacy.loss import Loss, Pure, weakened
@@ -141,9 +142,9 @@ def composition(trial: Trial) -> Iterator[Check]:
 
 
 def coverage(trial: Trial) -> Iterator[Check]:
-    """Intervals around the outputs for the first value of the worst pair, where the mechanism has intervals."""
+    """Intervals around the outputs for the first value of the worst pair, where it is a number or several and has intervals."""
     mechanism, value = trial.mechanism, trial.pairs[trial.worst][0]
-    if isinstance(mechanism, WithError):
+    if isinstance(mechanism, WithError) and _is_numbers(value):
         for confidence in CONFIDENCES:
             interval = interval_for(mechanism, value, confidence)
             if trial.laws:
@@ -200,6 +201,11 @@ def _from_draws(law: str, claim: Loss, bound: EpsilonBound, of: str = "") -> Che
 def _terms(trial: Trial, claim: Loss) -> tuple[float, Fraction]:
     """The confidence and the delta with which draws are held against a claim."""
     return trial.effort.confidence, weakened(claim, CONVERTED_AT).delta
+
+
+def _is_numbers(value: Any) -> bool:
+    entries = label_of(value)
+    return all(isinstance(entry, Real) for entry in (entries if isinstance(entries, tuple) else (entries,)))
 
 
 def _on_grid(output: Any, step: Fraction) -> bool:

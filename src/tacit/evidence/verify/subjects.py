@@ -10,17 +10,20 @@ from tacit.evidence.verify.adversary import Move, Rule, concentrated_move, faili
 from tacit.evidence.verify.case import Case, Contracted, Exhaustive
 from tacit.evidence.verify.claims import as_decimal, claimed, parameter, within
 from tacit.evidence.verify.composing import worst_composition
-from tacit.evidence.verify.contract import Check
+from tacit.evidence.verify.contract import EFFORT, Check
 from tacit.evidence.verify.smoothness import smooth_everywhere
 from tacit.evidence.verify.survey import SurveyedShare
-from tacit.evidence.verify.trial import Pair
+from tacit.evidence.verify.trial import Pair, Trial
 from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.mechanism import Listed
+from tacit.mechanisms.noisy_max import NoisyMax
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.randomized_response import RandomizedResponse
+from tacit.mechanisms.selection import KeyThreshold
+from tacit.mechanisms.smooth import SmoothQuantile, SmoothTrimmedMean
+from tacit.mechanisms.smooth_bound import SmoothBound
 from tacit.mechanisms.smooth_sensitivity import order_statistic, smooth_order_statistic
 from tacit.mechanisms.sorted_rows import SortedRows, sorted_rows
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
@@ -31,24 +34,24 @@ HALF, WORLD = Fraction(1, 2), Universe((0, 1, 2, 3, 4))
 BETA = Fraction(35, 100)
 SMOOTH_CLAIM = f"beta {as_text(BETA)}"
 COUNT, TWO_ROWS, REAL = "Laplace, a count", "Laplace, a person of two rows", "Laplace, a real number"
-SHARE, MEDIAN, FILTER = "Randomized response, a share", "Smooth sensitivity of a median", "Ledger's filter"
+SHARE, MEDIAN, FILTER = "Randomized response, a share", "Smooth sensitivity of a median, on every pair", "Ledger's filter"
 CAP = Fraction(1), Fraction(1, 10)  # the cap's epsilon and delta: large, so that few moves fill it
 MOVES = (concentrated_move(Fraction(11, 10)), failing_move(Fraction(1), CAP[1]), failing_move(Fraction(1), CAP[1] / 2))
 
 
 def sound() -> list[Case]:
     """All cases, none of them spoiled."""
-    contracted = [*_additive(), *_choices(), *_surveys()]
-    return [*contracted, *_smooth(), composition_case(contracted), filter_case(FILTER, Filter(*CAP))]
+    contracted = [*_additive(), *_choices(), *_surveys(), *_smooth()]
+    smooth_bound = Exhaustive(MEDIAN, SMOOTH_CLAIM, lambda: smooth_median(_bound))
+    return [*contracted, smooth_bound, composition_case(contracted), filter_case(FILTER, Filter(*CAP))]
 
 
 def composition_case(contracted: Sequence[Contracted]) -> Exhaustive:
     """Every pair of mechanisms one after the other, against the sum that the accountant asks for."""
 
     def check() -> Check:
-        listed = [(case.name, case.mechanism) for case in contracted if isinstance(case.mechanism, Listed)]
-        pairs = {case.name: case.pairs[0] for case in contracted}
-        releases = [(name, each.loss, (each.law(pairs[name][0]), each.law(pairs[name][1]))) for name, each in listed]
+        trials = {case.name: Trial(case.mechanism, case.pairs[:5], EFFORT) for case in contracted}
+        releases = [(name, each.mechanism.loss, each.laws[each.worst]) for name, each in trials.items() if each.laws]
         names, claim, measure = worst_composition(releases)
         found = f"{names}: {float(measure):.4g} where {parameter(claim)} is claimed"
         return Check("composition", within(claim, measure), found, float(measure / as_decimal(claimed(claim))))
@@ -72,11 +75,18 @@ def _additive() -> list[Contracted]:
 
 def _choices() -> list[Contracted]:
     votes = (((0, 0, 0), (1, 0, 0)), ((3, 2, 2), (2, 3, 3)), ((5, 0, 5), (4, 1, 4)))
+    groups = (
+        (((), ()), (("a", "b"), (1, 1))),
+        ((("a", "b"), (5, 9)), (("a", "b"), (6, 10))),
+        ((("a",), (5,)), (("a", "b"), (6, 1))),
+    )
     middle, highest = (Quantile(q, lower=0, upper=4, step=1, epsilon=1) for q in (HALF, 1))
     shared = Quantile(HALF, lower=0, upper=3, step=1, epsilon=1, max_rows=2)
     enclosed = QuantileWithInterval(HALF, lower=0, upper=4, step=1, epsilon=1)
     return [
         Contracted("Exponential, three candidates", Exponential(1, 1), votes),
+        Contracted("Noisy max of three counts", NoisyMax(1, 1, step=1), votes),
+        Contracted("Keys by threshold, two groups each", KeyThreshold(1, 0.01, max_groups=2), groups),
         Contracted("Exponential, a median", middle, row_pairs(WORLD, 3, middle.neighbours)),
         Contracted("Exponential, a maximum", highest, row_pairs(WORLD, 3, highest.neighbours)),
         Contracted("Exponential, a median, two rows each", shared, row_pairs(units(range(4), 2), 2, shared.neighbours)),
@@ -93,8 +103,17 @@ def _surveys() -> list[Contracted]:
     ]
 
 
-def _smooth() -> list[Case]:
-    return [Exhaustive(MEDIAN, SMOOTH_CLAIM, lambda: smooth_median(_bound))]
+def _smooth() -> list[Contracted]:
+    pairs = row_pairs(Universe((0, 20, 40)), 3, ADD_REMOVE)
+    heavy = SmoothQuantile(HALF, lower=0, upper=40, step=1, epsilon=1, gamma=2)
+    light = SmoothQuantile(HALF, lower=0, upper=40, step=1, epsilon=1, delta=1e-3, gamma=None)
+    bound = SmoothBound(SmoothQuantile(HALF, lower=0, upper=40, step=1, epsilon=4), epsilon=1)
+    return [
+        Contracted("Smooth sensitivity, a median, heavy tails", heavy, pairs),
+        Contracted("Smooth sensitivity, a median, Laplace tails", light, pairs),
+        Contracted("Smooth sensitivity, a trimmed mean", SmoothTrimmedMean(1, lower=0, upper=40, step=1, epsilon=1), pairs),
+        Contracted("Smooth sensitivity, a bound on the scale", bound, (([20, 20], [20, 20, 20]),)),
+    ]
 
 
 def filter_case(name: str, rule: Rule, moves: Iterable[Move] = MOVES, depth: int = 20) -> Exhaustive:

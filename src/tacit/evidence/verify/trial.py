@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -64,11 +64,10 @@ class Trial:
         """The laws of every pair; none where the mechanism cannot list them."""
         if not isinstance(self.mechanism, Listed):
             return ()
-        listed: dict[Hashable, Law] = {}
-        for value in (value for pair in self.pairs for value in pair):
-            if (key := label_of(value)) not in listed:
-                listed[key] = self.mechanism.law(value)
-        return tuple((listed[label_of(a)], listed[label_of(b)]) for a, b in self.pairs)
+        names = [(repr(label_of(a)), repr(label_of(b))) for a, b in self.pairs]
+        values = {name: value for pair, both in zip(names, self.pairs, strict=True) for name, value in zip(pair, both, strict=True)}
+        listed = {name: self.mechanism.law(value) for name, value in values.items()}
+        return tuple((listed[one], listed[other]) for one, other in names)
 
     @cached_property
     def measures(self) -> tuple[Decimal, ...]:
