@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +42,7 @@ class LaplaceTails:
         return context.subtract(Decimal("0.5"), self.beyond(size, digits + small))
 
     def beyond(self, size: Fraction, digits: int) -> Decimal:
-        context = Context(prec=digits + GUARD)
-        exponent = context.divide(Decimal(-size.numerator), Decimal(size.denominator))
-        return context.divide(context.exp(exponent), 2)
+        return _tail(size, digits)
 
     def density(self, size: float) -> float:
         return math.exp(-abs(size)) / 2
@@ -58,6 +56,14 @@ def laplace_draws(_scale: Fraction, size: int) -> NDArray[np.object_]:
     """
     source = words()
     return as_array([_drawn(source) for _ in range(size)])
+
+
+@lru_cache(maxsize=4096)
+def _tail(size: Fraction, digits: int) -> Decimal:
+    """exp(-size) / 2"""
+    context = Context(prec=digits + GUARD)
+    exponent = context.divide(Decimal(-size.numerator), Decimal(size.denominator))
+    return context.divide(context.exp(exponent), 2)
 
 
 def _drawn(source: Words) -> Draw:
