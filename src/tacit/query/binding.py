@@ -15,6 +15,7 @@ from tacit.privacy import catalog
 from tacit.privacy.catalog import Table, Value, day_number
 from tacit.query import dates, terms
 from tacit.query.plan import (
+    Among,
     BooleanType,
     CategoryType,
     Column,
@@ -83,9 +84,7 @@ class Scope:
         found = [(index, source.columns[wanted]) for index, source in sources if wanted in source.columns]
         if not found:
             known = [column.name for _, source in sources for column in source.columns.values()]
-            raise UnknownName(
-                f"no column {name.parts[-1][:60]!r} is declared", remedy=_nearest(name.parts[-1], known), at=name.at
-            )
+            raise UnknownName(f"no column {name.parts[-1][:60]!r} is declared", remedy=_nearest(name.parts[-1], known), at=name.at)
         if len(found) > 1:
             raise UnknownName(f"the column {wanted[:60]!r} is in several tables", remedy="write table.column", at=name.at)
         return found[0]
@@ -216,7 +215,7 @@ class Binder:
     def _in(self, term: Term, options: Sequence[Expression]) -> Condition:
         if not all(isinstance(option, Constant) for option in options):
             raise NotAllowed("IN is answered with a list of constants", remedy="write the values out")
-        return Either(tuple(compared("=", term, self.term(option)) for option in options))
+        return _any_of([compared("=", term, self.term(option)) for option in options])
 
     def _is_null(self, expression: Expression) -> Condition:
         if isinstance(expression, Name):
@@ -225,6 +224,14 @@ class Binder:
                 return IsNull(Column(index, column.name.lower(), 0, 0, True))
         term = self.term(expression)
         return IsNull(term.node) if term.nullable else Truth(False)
+
+
+def _any_of(parts: Sequence[Condition]) -> Condition:
+    """Any of these equalities: one list where all compare the same number with a constant, so that plans stay short."""
+    numbers = [part for part in parts if isinstance(part, Compare) and isinstance(part.right, Literal)]
+    if len(numbers) < len(parts) or len({part.left for part in numbers}) > 1:
+        return Either(tuple(parts))
+    return Among(numbers[0].left, tuple(part.right.value for part in numbers))  # type: ignore[union-attr, misc]  # no NULL among them
 
 
 def _placed(refusal: Refused, at: At) -> Refused:

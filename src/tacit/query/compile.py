@@ -7,6 +7,7 @@ Exactness: every row integer is below 2^53 (terms.py). `floor(a / b)` for a cons
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
@@ -117,10 +118,12 @@ def _(node: Lookup, rows: ir.Table) -> Any:
     return ibis.cases(*branches, else_=ibis.null("int64")) if branches else ibis.null("int64")
 
 
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {"<": operator.lt, "<=": operator.le, "=": operator.eq}
+
+
 @value.register
 def _(node: Compare, rows: ir.Table) -> Any:
-    left, right = value(node.left, rows), value(node.right, rows)
-    return {"<": left < right, "<=": left <= right, "=": left == right}[node.operator]
+    return _COMPARISONS[node.operator](value(node.left, rows), value(node.right, rows))
 
 
 @value.register
