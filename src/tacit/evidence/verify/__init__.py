@@ -6,7 +6,7 @@
 >>> print(verify.epsilon(count, 10, 11))
 epsilon >= 0.5000 exactly (the worst event of the listed laws)
 >>> print(verify.coverage(count, 10, confidence=0.95))
-covers 0.9564 (exactly), says 0.95
+covers 0.9624 (exactly), says 0.95
 >>> verify.contract(count, [(10, 11)]).holds
 True
 """

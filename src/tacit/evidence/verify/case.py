@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+from tacit.accounting.events import Event
 from tacit.errors import Broken
 from tacit.evidence.verify.claims import parameter
-from tacit.evidence.verify.contract import Check, contract
+from tacit.evidence.verify.contract import CONVERTED_AT, Check, contract
 from tacit.evidence.verify.trial import Effort, Pair
 from tacit.mechanisms.mechanism import Mechanism
+from tacit.privacy.loss import Loss, weakened
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,14 @@ class Contracted:
     name: str
     mechanism: Mechanism
     pairs: tuple[Pair, ...]
+    patience: int = 1  # how many times the draws of an effort
 
     def run(self, effort: Effort) -> Row:
-        report = contract(self.mechanism, self.pairs, effort)
+        report = contract(self.mechanism, self.pairs, replace(effort, samples=self.patience * effort.samples))
         first = {check.law: check for check in reversed(report.checks) if not check.holds}
         broken = tuple(Broken(law, f"{self.name}: {check.found}") for law, check in reversed(first.items()))
-        return Row(self.name, parameter(self.mechanism.loss), f"{report.measured:.4f}", report.samples, broken)
+        claim = weakened(self.mechanism.loss, CONVERTED_AT) if report.samples else self.mechanism.loss
+        return Row(self.name, parameter(claim), f"{report.measured:.4f}", report.samples, broken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,24 @@ class Exhaustive:
         broken = () if check.holds else (Broken(check.law, f"{self.name}: {check.found}"),)
         measured = "" if check.measured is None else f"{check.measured:.4f}"
         return Row(self.name, self.claimed, measured, 0, broken)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A mechanism without its law: what it claims and what it releases, as anybody sees it from outside."""
+
+    inner: Mechanism
+
+    @property
+    def event(self) -> Event:
+        return self.inner.event
+
+    @property
+    def loss(self) -> Loss:
+        return self.inner.loss
+
+    def release(self, value: Any) -> Any:
+        return self.inner.release(value)
 
 
 Case = Contracted | Exhaustive

@@ -15,7 +15,7 @@ from tacit.privacy.loss import Approximate, Concentrated, Loss, Probabilistic, P
 
 Laws = tuple[Law, Law]
 CONVERTED_AT, TINY = Fraction(1, 10**6), Fraction(1, 10**30)
-MOST_OUTCOMES = 30  # of one law in a pair of laws; more are gathered by their ratio, which can only hide, never invent
+MOST_OUTCOMES = 20  # of one law in a pair of laws; more are gathered by their ratio, which can only hide, never invent
 
 
 def surviving(loss: Loss) -> Pure | Approximate | Concentrated:

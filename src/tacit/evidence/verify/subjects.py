@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
 from tacit.accounting.filter import Filter
+from tacit.evidence.verify import covering
 from tacit.evidence.verify.adversary import Move, Rule, concentrated_move, failing_move, worst_delta
-from tacit.evidence.verify.case import Case, Contracted, Exhaustive
+from tacit.evidence.verify.case import Case, Contracted, Drawn, Exhaustive
 from tacit.evidence.verify.claims import as_decimal, claimed, parameter, within
 from tacit.evidence.verify.composing import worst_composition
 from tacit.evidence.verify.contract import EFFORT, Check
@@ -26,6 +27,7 @@ from tacit.mechanisms.smooth import SmoothQuantile, SmoothTrimmedMean
 from tacit.mechanisms.smooth_bound import SmoothBound
 from tacit.mechanisms.smooth_sensitivity import order_statistic, smooth_order_statistic
 from tacit.mechanisms.sorted_rows import SortedRows, sorted_rows
+from tacit.mechanisms.sparse_vector import SparseVector
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
 from tacit.privacy.rounding import as_text, exp_down
 from tacit.privacy.universe import Database, Universe, units
@@ -43,14 +45,27 @@ def sound() -> list[Case]:
     """All cases, none of them spoiled."""
     contracted = [*_additive(), *_choices(), *_surveys(), *_smooth()]
     smooth_bound = Exhaustive(MEDIAN, SMOOTH_CLAIM, lambda: smooth_median(_bound))
-    return [*contracted, smooth_bound, composition_case(contracted), filter_case(FILTER, Filter(*CAP))]
+    whole = [smooth_bound, composition_case(contracted), filter_case(FILTER, Filter(*CAP))]
+    return [*contracted, *_from_draws(), *whole, *covering.cases()]
+
+
+def _from_draws() -> list[Contracted]:
+    """Without their laws, with the default step, and in more dimensions than can be listed."""
+    nothing = (0,) * 10
+    laplace = Laplace(10, 1, step=1, dimension=10, on_grid=True)
+    gaussian = Gaussian.for_budget(1, 2, 1e-2, step=1, dimension=10, on_grid=True)
+    return [
+        Contracted("Laplace, a count, from draws", Drawn(Laplace(1, 1)), ((0, 1),), patience=5),
+        Contracted("Laplace, ten counts, from draws", Drawn(laplace), ((nothing, (10, *nothing[1:])),), patience=5),
+        Contracted("Gaussian, ten counts, from draws", Drawn(gaussian), ((nothing, (1, *nothing[1:])),), patience=5),
+    ]
 
 
 def composition_case(contracted: Sequence[Contracted]) -> Exhaustive:
     """Every pair of mechanisms one after the other, against the sum that the accountant asks for."""
 
     def check() -> Check:
-        trials = {case.name: Trial(case.mechanism, case.pairs[:5], EFFORT) for case in contracted}
+        trials = {case.name: Trial(case.mechanism, case.pairs[:2], EFFORT) for case in contracted}
         releases = [(name, each.mechanism.loss, each.laws[each.worst]) for name, each in trials.items() if each.laws]
         names, claim, measure = worst_composition(releases)
         found = f"{names}: {float(measure):.4g} where {parameter(claim)} is claimed"
@@ -75,6 +90,7 @@ def _additive() -> list[Contracted]:
 
 def _choices() -> list[Contracted]:
     votes = (((0, 0, 0), (1, 0, 0)), ((3, 2, 2), (2, 3, 3)), ((5, 0, 5), (4, 1, 4)))
+    series = (((0, 0, 0, 0), (1, 1, 1, 1)), ((2, 0, 3, 1), (1, 1, 2, 2)), ((5, 5, 5, 5), (4, 4, 4, 4)))
     groups = (
         (((), ()), (("a", "b"), (1, 1))),
         ((("a", "b"), (5, 9)), (("a", "b"), (6, 10))),
@@ -86,6 +102,8 @@ def _choices() -> list[Contracted]:
     return [
         Contracted("Exponential, three candidates", Exponential(1, 1), votes),
         Contracted("Noisy max of three counts", NoisyMax(1, 1, step=1), votes),
+        Contracted("Sparse vector, one positive", SparseVector(1, HALF, HALF, positives=1, threshold=2, step=1), series),
+        Contracted("Sparse vector, two positives", SparseVector(1, HALF, HALF, positives=2, threshold=2, step=1), series),
         Contracted("Keys by threshold, two groups each", KeyThreshold(1, 0.01, max_groups=2), groups),
         Contracted("Exponential, a median", middle, row_pairs(WORLD, 3, middle.neighbours)),
         Contracted("Exponential, a maximum", highest, row_pairs(WORLD, 3, highest.neighbours)),

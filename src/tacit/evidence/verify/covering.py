@@ -1,0 +1,55 @@
+"""Intervals as cases of `tacit verify`: how often they hold the exact value, computed from the laws of the outputs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from tacit.evidence.verify.case import Exhaustive
+from tacit.evidence.verify.contract import Check
+from tacit.evidence.verify.coverage import coverage
+from tacit.evidence.verify.survey import SurveyedShare
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.mechanism import WithError
+from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.randomized_response import RandomizedResponse
+from tacit.privacy.universe import Universe
+
+CONFIDENCE = Fraction(95, 100)
+CLAIMED = "covers 95%"
+
+
+def cases() -> list[Exhaustive]:
+    """Every kind of interval that comes with a release."""
+    pair = Laplace(1, 1, step=1, dimension=2, on_grid=True)
+    measured: list[tuple[str, WithError, Any]] = [
+        ("Interval of Laplace, a count", Laplace(1, 1, step=1, on_grid=True), 5),
+        ("Interval of Laplace, a real number", Laplace(1, 1, step="1/4"), 0.3),
+        ("Interval of Laplace, two counts at once", pair, (5, 6)),
+        ("Interval of Gaussian, a count", Gaussian(1, "1/2", step=1, on_grid=True), 5),
+        ("Interval of a surveyed share", SurveyedShare(40, RandomizedResponse(1)), Fraction(12, 40)),
+    ]
+    simple = [Exhaustive(name, CLAIMED, partial(_covers, mechanism, value)) for name, mechanism, value in measured]
+    return [*simple, Exhaustive("Interval of a median, on every list", CLAIMED, median_covers)]
+
+
+def median_covers() -> Check:
+    """The least probability, over every list of one to three of the values 0 to 4, that the median lies in its interval."""
+    mechanism = QuantileWithInterval("1/2", lower=0, upper=4, step=1, epsilon=3, confidence=CONFIDENCE)
+    lists = [list(database.rows) for database in Universe(tuple(range(5))).databases_up_to(3) if database.size]
+    least = min(_enclosing(mechanism, rows) for rows in lists)
+    return Check("coverage", least >= float(CONFIDENCE), f"covers {least:.4f} at the worst list, says {float(CONFIDENCE):g}", least)
+
+
+def _enclosing(mechanism: QuantileWithInterval, rows: list[Any]) -> float:
+    """The probability that the interval holds the lower and the upper median, and all between them."""
+    low, high = sorted(rows)[(len(rows) - 1) // 2], sorted(rows)[len(rows) // 2]
+    law: dict[Any, Any] = dict(mechanism.law(rows).probabilities)
+    return float(sum(weight for (_, below, above), weight in law.items() if below <= low and high <= above))
+
+
+def _covers(mechanism: WithError, value: Any) -> Check:
+    found = coverage(mechanism, value, float(CONFIDENCE))
+    return Check("coverage", found.holds, str(found), found.low)
