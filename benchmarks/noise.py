@@ -1,4 +1,4 @@
-"""Secure noise, side by side with OpenDP in one run: `python benchmarks/noise.py`; `FULL=1` for larger sizes and more scales.
+"""Secure noise, side by side with OpenDP in one run: `python -m benchmarks noise`; `FULL=1` for larger sizes and more scales.
 
 Prints a table and writes it between the markers of benchmarks/README.md. One core, best of several repeats, so that other work
 on the machine disturbs little.
@@ -7,25 +7,21 @@ on the machine disturbs little.
 from __future__ import annotations
 
 import os
-import platform
 import subprocess
 import sys
 import time
 import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import numpy as np
+from benchmarks.tables import REPEATS, best_seconds, machine, markdown, write_table
 
 from tacit.mechanisms.noise import bits
 from tacit.mechanisms.noise.discrete import discrete_gaussian, discrete_laplace, draw_gaussian, draw_laplace
 from tacit.mechanisms.noise.sampler import sampler
 
 FULL = os.environ.get("FULL") == "1"
-README = Path(__file__).parent / "README.md"
-BEGIN, END = "<!-- noise:begin -->", "<!-- noise:end -->"
 
 SCALES = [Fraction(1), Fraction(10), Fraction(1000), Fraction(10**6)]
 MORE_SCALES = [Fraction(1, 100), Fraction(1, 2), Fraction(100), Fraction(128), Fraction(2**40)]
@@ -33,22 +29,11 @@ DRAWS = 50_000_000 if FULL else 10_000_000
 PEER_DRAWS = 200_000 if FULL else 50_000
 ROWS = 10_000_000
 SINGLE_DRAWS = 100_000 if FULL else 20_000
-REPEATS = 5
 LAWS = {"Laplace": (discrete_laplace, draw_laplace), "Gaussian": (discrete_gaussian, draw_gaussian)}
 
 IMPORTS = ["import tacit", "from tacit.mechanisms.laplace import Laplace"]
 
 Row = tuple[str, ...]
-
-
-def best_seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    """The shortest of several runs."""
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
 
 
 def rank_correlation(draw: Callable[[], int], count: int) -> float:
@@ -149,46 +134,9 @@ def median() -> Row:
 def importing(statement: str) -> Row:
     """The time of an import in a fresh interpreter, taken inside it."""
     code = f"import time; start = time.perf_counter(); {statement}; print(time.perf_counter() - start)"
-    run = [sys.executable, "-c", code]
-    seconds = min(float(subprocess.run(run, capture_output=True, check=True, text=True).stdout) for _ in range(REPEATS))
+    command = [sys.executable, "-c", code]
+    seconds = min(float(subprocess.run(command, capture_output=True, check=True, text=True).stdout) for _ in range(REPEATS))
     return f"`{statement}`", f"{seconds:.3f} s", "-", "below 0.3 s"
-
-
-def machine() -> str:
-    """What the figures were measured on."""
-    model = next(
-        (line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), platform.machine()
-    )
-    parts = [
-        f"Python {platform.python_version()}",
-        *(f"{name} {_installed(name)}" for name in ("numpy", "cryptography", "opendp")),
-    ]
-    return f"One core of {model}; {', '.join(parts)}."
-
-
-def _lines(path: str) -> list[str]:
-    return Path(path).read_text().splitlines() if Path(path).exists() else []
-
-
-def _installed(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def markdown(header: Row, rows: list[Row]) -> str:
-    """A table as Markdown, numbers to the right."""
-    ruler = [":--", *["--:"] * (len(header) - 1)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in [header, tuple(ruler), *rows])
-
-
-def write(text: str) -> None:
-    """Put `text` between the markers of the README."""
-    page = README.read_text()
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
-    README.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
 
 
 def show(title: str, header: Row, rows: list[Row]) -> None:
@@ -203,7 +151,8 @@ def show(title: str, header: Row, rows: list[Row]) -> None:
     Console().print(table)
 
 
-def main() -> None:
+def run() -> None:
+    """Measures, prints and writes the table."""
     speeds = [speed(law, scale) for law in LAWS for scale in (sorted(SCALES + MORE_SCALES) if FULL else SCALES)]
     speed_header = ("law", "scale", "tacit, million/s", "OpenDP, million/s", "ratio")
     show("secure draws a second, one core (goal: 10 million, 30 times OpenDP)", speed_header, speeds)
@@ -212,9 +161,9 @@ def main() -> None:
     other_header = ("measure", "tacit", "OpenDP", "goal")
     show("time, memory and start", other_header, others)
     sizes = f"{DRAWS:,} draws at a time (OpenDP {PEER_DRAWS:,}), best of several runs"
-    note = f"{machine()} {sizes}; the goal is 10 million a second and 30 times OpenDP."
-    write("\n\n".join([note, markdown(speed_header, speeds), markdown(other_header, others)]))
+    note = f"{machine('cryptography', 'opendp')} {sizes}; the goal is 10 million a second and 30 times OpenDP."
+    write_table("noise", "\n\n".join([note, markdown(speed_header, speeds), markdown(other_header, others)]))
 
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -1,0 +1,56 @@
+"""What the benchmarks share: the shortest of several runs, the machine in one line, and tables between markers in the README."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+README = Path(__file__).parent / "README.md"
+REPEATS = 5
+TEXT = 2  # the first columns of a table are words
+
+
+def best_seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
+    """The shortest of several runs."""
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def installed(package: str) -> str | None:
+    """The version of a package; None where it is not there."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def machine(*packages: str) -> str:
+    """The machine and the versions that were measured, in one line."""
+    import os
+
+    named = ["numpy", "duckdb", *packages]
+    versions = ", ".join(f"{name} {found}" for name in named if (found := installed(name)))
+    return f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}; Python {platform.python_version()}, {versions}."
+
+
+def markdown(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A table; numbers to the right."""
+    lines = [headers, [":--" if at < TEXT else "--:" for at in range(len(headers))], *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def write_table(name: str, text: str) -> None:
+    """Prints a table and puts it between its markers in the README, which must have them."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    known = README.read_text(encoding="utf-8")
+    before, rest = known.split(begin)
+    README.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}", encoding="utf-8")
+    print(text)
