@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting import calibrate
 from tacit.accounting.composition import loss
 from tacit.accounting.events import ExponentialChoice
 from tacit.errors import InvalidInput, InvalidSensitivity, InvalidValue
@@ -69,7 +70,7 @@ class Exponential:
         wanted = exact(error, "error")
         if wanted <= 0:
             raise InvalidInput(f"error must be a finite number above 0, not {error}; give for example error=10")
-        log = log_up(len(candidates) / read_miss(confidence))
+        log = log_up(len(candidates) / calibrate.miss(confidence))
         return cls(sensitivity, 2 * positive_sensitivity(sensitivity) * log / wanted, candidates)
 
     @property
@@ -107,7 +108,7 @@ class Exponential:
         """
         if self.candidates is None:
             raise InvalidInput("the error depends on the number of candidates; give candidates= when you make the mechanism")
-        return float_up(log_up(len(self.candidates) / read_miss(confidence)) / self.factor)
+        return float_up(log_up(len(self.candidates) / calibrate.miss(confidence)) / self.factor)
 
     def chart(self, utilities: Any = EXAMPLE, path: str | Path | None = None) -> Any:
         """The probability of each candidate for made-up utilities, at half, all and twice the epsilon.
@@ -128,18 +129,8 @@ def positive_sensitivity(sensitivity: Number) -> Fraction:
     """A sensitivity above zero: what does not depend on the data is chosen without a mechanism."""
     number = exact(sensitivity, "sensitivity", InvalidSensitivity)
     if number <= 0:
-        raise InvalidSensitivity(
-            f"sensitivity must be a finite number above 0, not {sensitivity}; give for example sensitivity=1"
-        )
+        raise InvalidSensitivity(f"sensitivity must be a finite number above 0, not {sensitivity}; give for example sensitivity=1")
     return number
-
-
-def read_miss(confidence: Number) -> Fraction:
-    """1 - confidence, for a confidence between 0 and 1."""
-    number = exact(confidence, "confidence")
-    if not 0 < number < 1:
-        raise InvalidInput(f"confidence must be above 0 and below 1, not {confidence}; give for example confidence=0.95")
-    return 1 - number
 
 
 def costs_of(utilities: Any, candidates: Sequence[Hashable] | None) -> NDArray[Any]:

@@ -8,10 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from tacit.accounting import calibrate
 from tacit.accounting.composition import loss
 from tacit.accounting.events import ExponentialChoice
 from tacit.errors import InvalidBudget, InvalidInput
-from tacit.mechanisms.exponential import read_miss
 from tacit.mechanisms.opening import opened
 from tacit.mechanisms.picture import noise_picture, save
 from tacit.mechanisms.rank_blocks import Blocks, Grid
@@ -72,9 +72,7 @@ class Quantile:
         object.__setattr__(self, "neighbours", neighbours)
         object.__setattr__(self, "shift", self._inward() if shift is None else exact(shift, "shift"))
         if abs(self.shift) > FARTHEST_SHIFT:
-            raise InvalidBudget(
-                f"with epsilon={as_text(self.epsilon)} the aim moves by more than 2^60 rows; use a larger epsilon"
-            )
+            raise InvalidBudget(f"with epsilon={as_text(self.epsilon)} the aim moves by more than 2^60 rows; use a larger epsilon")
 
     @classmethod
     def for_error(cls, error: Number, confidence: Number, **parameters: Any) -> Quantile:
@@ -87,7 +85,7 @@ class Quantile:
         if wanted <= 0:
             raise InvalidInput(f"error must be a finite number of rows above 0, not {error}; give for example error=10")
         trial = cls(epsilon=1, **parameters)
-        return cls(epsilon=trial.spread * log_up(trial.grid.points / read_miss(confidence)) / wanted, **parameters)
+        return cls(epsilon=trial.spread * log_up(trial.grid.points / calibrate.miss(confidence)) / wanted, **parameters)
 
     @property
     def grid(self) -> Grid:
@@ -135,7 +133,7 @@ class Quantile:
 
         spread / epsilon * ln(points / (1 - confidence)), rounded up.
         """
-        return float_up(log_up(self.grid.points / read_miss(confidence)) * self.spread / self.epsilon)
+        return float_up(log_up(self.grid.points / calibrate.miss(confidence)) * self.spread / self.epsilon)
 
     def chart(self, values: Any = None, path: str | Path | None = None) -> Any:
         """The probability of each grid value at half, all and twice the epsilon, by default for a hundred values evenly spread.

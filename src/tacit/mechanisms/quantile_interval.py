@@ -11,10 +11,10 @@ from functools import reduce
 from itertools import product
 from typing import Any, NamedTuple
 
+from tacit.accounting import calibrate
 from tacit.accounting.composition import loss
 from tacit.accounting.events import Batch
 from tacit.errors import InvalidBudget
-from tacit.mechanisms.exponential import read_miss
 from tacit.mechanisms.opening import opened
 from tacit.mechanisms.quantile import FARTHEST_SHIFT, Quantile
 from tacit.mechanisms.rank_blocks import Grid
@@ -71,7 +71,7 @@ class QuantileWithInterval:
         one = Quantile(q, lower, upper, step, epsilon, max_rows, shift=0, neighbours=neighbours)
         for name in ("q", "lower", "upper", "step", "epsilon", "max_rows", "neighbours"):
             object.__setattr__(self, name, getattr(one, name))
-        object.__setattr__(self, "confidence", 1 - read_miss(confidence))
+        object.__setattr__(self, "confidence", 1 - calibrate.miss(confidence))
         if max(self.margins) > FARTHEST_SHIFT:
             raise InvalidBudget(f"epsilon={as_text(self.epsilon)} is too small: the interval would reach over 2^60 rows")
 

@@ -1,0 +1,219 @@
+"""Keys by threshold: which groups exist, told only where enough units are counted with noise. Proof in selection.md."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from functools import reduce
+from itertools import product
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.accounting import calibrate
+from tacit.accounting.composition import loss
+from tacit.accounting.events import ThresholdedKeys
+from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
+from tacit.mechanisms.additive import MISSING, MOST_OUTCOMES, decimal, within
+from tacit.mechanisms.noise import discrete
+from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
+from tacit.mechanisms.noise.grid import add_units, read_units
+from tacit.mechanisms.opening import opened
+from tacit.privacy.interval import Interval
+from tacit.privacy.law import ARITHMETIC, Law
+from tacit.privacy.loss import Loss, positive_budget, probability
+from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.rounding import Number, exact, exp_down, exp_up, log_down, log_up
+from tacit.privacy.sealed import Sealed
+
+Shown = tuple[tuple[Hashable, int], ...]
+
+MOST_UNITS = 2**60
+FAR = Fraction(10**4)  # e^-FAR stands for everything smaller
+
+
+class Kept(NamedTuple):
+    """The keys that are shown, sorted, their noisy counts, and what else is known of each of them, still sealed."""
+
+    keys: tuple[Hashable, ...]
+    counts: tuple[int, ...]
+    others: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyThreshold:
+    """The keys whose noisy number of *units* reaches a threshold, with that number; sorted by key.
+
+    One unit is in at most `max_groups` groups. Groups without units are not considered, so nobody needs to know all keys.
+    `min_people` raises the threshold. (epsilon, delta): after Korolova et al. 2009.
+
+    >>> keys = KeyThreshold(epsilon=1, delta=1e-6, max_groups=8)
+    >>> print(keys.threshold, keys.loss)
+    124 epsilon 1, delta 1e-06 (add or remove one row)
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    max_groups: int
+    min_people: int = 0
+    neighbours: Neighbours = ADD_REMOVE
+    threshold: int = field(init=False)
+
+    def __init__(
+        self,
+        epsilon: Number,
+        delta: Number,
+        max_groups: int,
+        min_people: int = 0,
+        neighbours: Neighbours = ADD_REMOVE,
+    ) -> None:
+        object.__setattr__(self, "epsilon", positive_budget(epsilon))
+        object.__setattr__(self, "delta", _positive_probability(delta))
+        object.__setattr__(self, "max_groups", _whole(max_groups, "max_groups", 1))
+        object.__setattr__(self, "min_people", _whole(min_people, "min_people", 0))
+        object.__setattr__(self, "neighbours", neighbours)
+        object.__setattr__(self, "threshold", max(self.min_people, _least_threshold(self.scale, self.delta, max_groups)))
+
+    @property
+    def scale(self) -> Fraction:
+        """Of the noise: a unit that comes or goes changes `max_groups` counts by one, a unit that changes twice as many."""
+        return self.max_groups * self.neighbours.histogram_distance / self.epsilon
+
+    @property
+    def event(self) -> ThresholdedKeys:
+        return ThresholdedKeys(self.epsilon, self.delta, self.max_groups, self.threshold, self.neighbours)
+
+    @property
+    def loss(self) -> Loss:
+        return loss(self.event)
+
+    def release(self, groups: Any) -> Shown:
+        """(key, noisy count) for each key shown, sorted by key; `groups` is a mapping from keys to numbers of units, or a pair."""
+        keys, counts = _pair(opened(groups))
+        kept = self.release_with(keys, counts, ())
+        return tuple(zip(kept.keys, kept.counts, strict=True))
+
+    def release_with(self, keys: Any, counts: Any, others: Sequence[Any]) -> Kept:
+        """The keys shown, and what `others` (columns in the order of `keys`) have for them, sealed: an array, or one by one.
+
+        Everything but keys and counts stays sealed; to release it costs a mechanism of its own.
+        """
+        known, units = _read(opened(keys), opened(counts))
+        present = np.flatnonzero(units > 0)
+        noisy = np.asarray(add_units(units[present], discrete.draw_laplace(self.scale, present.size)))
+        shown = np.flatnonzero(noisy >= self.threshold)
+        found = sorted(zip(present[shown].tolist(), noisy[shown].tolist(), strict=True), key=lambda pair: order(known[pair[0]]))
+        places = [place for place, _ in found]
+        columns = tuple(_selected(opened(column), places) for column in others)
+        return Kept(tuple(_canonical(known[place]) for place in places), tuple(count for _, count in found), columns)
+
+    def interval(self, confidence: Number) -> Interval:
+        """How far a noisy count is from the number of units, for a group chosen without looking at what was shown.
+
+        Of the groups that are shown, those near the threshold are there because their noise was high.
+        """
+        return within(Fraction(calibrate.discrete_laplace_error(self.scale, calibrate.miss(confidence))))
+
+    def law(self, groups: Any, missing: Number = MISSING) -> Law:
+        """The probability of each list of keys and counts, but for counts so high that they weigh at most `missing` per group."""
+        known, units = _read(*_pair(opened(groups)))
+        tail = exact(missing, "missing")
+        present = sorted(
+            ((_canonical(key), int(n)) for key, n in zip(known, units, strict=True) if n > 0), key=lambda g: order(g[0])
+        )
+        each = [self._outcomes(key, count, tail) for key, count in present]
+        if math.prod(map(len, each)) > MOST_OUTCOMES:
+            raise InvalidInput(f"{len(each)} groups have too many outcomes to list; use a larger epsilon, or a larger missing=")
+        listed: dict[Hashable, Decimal] = {}
+        for outcome in product(*(outcomes.items() for outcomes in each)):
+            shown = tuple(pair for pairs, _ in outcome for pair in pairs)
+            listed[shown] = reduce(ARITHMETIC.multiply, (weight for _, weight in outcome), Decimal(1))
+        return Law(listed, min(Decimal(1), len(each) * decimal(tail)))
+
+    def _outcomes(self, key: Hashable, count: int, tail: Fraction) -> dict[Shown, Decimal]:
+        """One group: hidden, or shown with a count."""
+        noise, last = DiscreteLaplaceLaw(self.scale), count + calibrate.discrete_laplace_error(self.scale, tail)
+        shown: dict[Shown, Decimal] = {((key, n),): noise.mass(n - count) for n in range(self.threshold, last + 1)}
+        return {(): noise.below(self.threshold - count)} | shown
+
+
+def order(key: Any) -> tuple[Any, ...]:
+    """What keys are sorted by, of whatever types they are: numbers, then text, then others by type; none at all comes last.
+
+    >>> sorted([("b", 1), (None, 0), ("a", 2.5), ("a", 2)], key=order)
+    [('a', 2), ('a', 2.5), ('b', 1), (None, 0)]
+    """
+    if isinstance(key, tuple):
+        return 3, tuple(map(order, key))
+    if key is None:
+        return (4,)
+    return (0, key) if isinstance(key, Real) else (1, key) if isinstance(key, str) else (2, type(key).__name__, key)
+
+
+def _least_threshold(scale: Fraction, delta: Fraction, max_groups: int) -> int:
+    """The least tau >= 1 with 1 - (1 - x)^G <= delta, x = p^(tau-1) / (1+p), p = e^(-1/scale); rounded against us."""
+    ratio, allowed = min(1 / scale, FAR), log_up(1 - delta) / max_groups
+    least_ratio = exp_down(-ratio) if ratio < FAR else Fraction(0)
+
+    def holds(tau: int) -> bool:
+        shown = exp_up(-(tau - 1) * ratio) / (1 + least_ratio)
+        return max_groups * shown <= delta or (shown < 1 and log_down(1 - shown) >= allowed)
+
+    enough = 2 + math.ceil(log_up(max_groups / delta) / ratio)  # where G x <= delta, of which 1 - (1 - x)^G <= delta follows
+    if enough > MOST_UNITS:
+        raise InvalidBudget("with this epsilon and delta more than 2^60 units would be needed to show a key; use a larger epsilon")
+    return bisect_left(range(1, enough + 1), True, key=holds) + 1
+
+
+def _pair(groups: Any) -> tuple[Any, Any]:
+    if isinstance(groups, Mapping):
+        return tuple(groups.keys()), list(groups.values())
+    if isinstance(groups, tuple | list) and len(groups) == 2:
+        return groups[0], groups[1]
+    raise InvalidValue("the groups must be a mapping from keys to numbers of units, or a pair (keys, numbers of units)")
+
+
+def _read(keys: Any, counts: Any) -> tuple[Sequence[Any], NDArray[Any]]:
+    known = keys.tolist() if isinstance(keys, np.ndarray) else tuple(keys)
+    units = np.asarray(read_units(counts)) if len(counts) else np.zeros(0, dtype=np.int64)
+    if units.ndim != 1 or len(known) != units.size or (units < 0).any():
+        raise InvalidValue("each key needs its number of units, a whole number of at least 0")
+    parts = (part for key in known for part in (key if isinstance(key, tuple) else (key,)))
+    if len(set(known)) != len(known) or any(part != part for part in parts):
+        raise InvalidValue("each key must be there once and equal itself; group the rows by cleaned keys first")
+    return known, units
+
+
+def _canonical(key: Any) -> Any:
+    """One spelling of equal keys: -0.0 is 0.0."""
+    if isinstance(key, tuple):
+        return tuple(map(_canonical, key))
+    plain = key.item() if isinstance(key, np.generic) else key
+    return plain + 0.0 if isinstance(plain, float) else plain
+
+
+def _selected(column: Any, places: list[int]) -> Any:
+    if isinstance(column, np.ndarray):
+        return Sealed(column[np.array(places, dtype=np.int64)])
+    return tuple(Sealed(column[place]) for place in places)
+
+
+def _positive_probability(delta: Number) -> Fraction:
+    number = probability(delta)
+    if number == 0:
+        raise InvalidBudget(
+            "delta must be above 0: a new key can only be hidden with high probability; give for example delta=1e-7"
+        )
+    return number
+
+
+def _whole(number: int, name: str, least: int) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+        raise InvalidInput(f"{name} must be a whole number of at least {least}, not {number!r}")
+    return number

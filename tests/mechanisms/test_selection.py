@@ -1,0 +1,253 @@
+"""Keys by threshold: the threshold's vectors, the exact (epsilon, delta) over small worlds, and the bugs that it would see."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from tacit.accounting.events import ThresholdedKeys
+from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
+from tacit.mechanisms import selection
+from tacit.mechanisms.mechanism import Listed, WithError
+from tacit.mechanisms.selection import KeyThreshold
+from tacit.privacy.law import hockey_stick
+from tacit.privacy.loss import Approximate
+from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
+from tacit.privacy.sealed import Sealed
+from tacit.privacy.universe import Universe
+
+VECTORS = [((1, 1e-6, 1), 15), ((1, 1e-6, 8), 124), ((0.5, 1e-7, 8), 282), ((0.1, 1e-7, 1), 156)]
+KEYS = ("a", "b", "c")
+
+
+# ---- the threshold ----
+
+
+@pytest.mark.parametrize(("parameters", "threshold"), VECTORS)
+def test_the_vectors(parameters, threshold):
+    assert KeyThreshold(*parameters).threshold == threshold
+
+
+@pytest.mark.parametrize("epsilon", ["1/10", 1, 5])
+@pytest.mark.parametrize("delta", ["0.5", 1e-3, 1e-9])
+@pytest.mark.parametrize("max_groups", [1, 3, 40])
+def test_it_is_the_least_threshold(epsilon, delta, max_groups):
+    mechanism = KeyThreshold(epsilon, delta, max_groups)
+    ratio = math.exp(-1 / float(mechanism.scale))
+
+    def some_shown(threshold):
+        return -math.expm1(max_groups * math.log1p(-(ratio ** (threshold - 1)) / (1 + ratio)))
+
+    assert some_shown(mechanism.threshold) <= float(mechanism.delta) * (1 + 1e-12)
+    assert mechanism.threshold == 1 or some_shown(mechanism.threshold - 1) > float(mechanism.delta) * (1 - 1e-12)
+
+
+def test_extreme_parameters_end():
+    assert KeyThreshold(10**9, 1e-6, 5).threshold == 2
+    assert KeyThreshold(1, Fraction(1, 10**400), 1).threshold == 922
+    assert KeyThreshold(1, 0.9, 1).threshold == 1
+    with pytest.raises(InvalidBudget, match="2\\^60"):
+        KeyThreshold(Fraction(1, 10**30), 1e-6, 1)
+
+
+def test_min_people_raises_the_threshold():
+    assert KeyThreshold(1, 1e-6, 1, min_people=50).threshold == 50
+    assert KeyThreshold(1, 1e-6, 1, min_people=3).threshold == 15
+    assert KeyThreshold(1, 1e-6, 1, min_people=50).release({"a": 10**6})
+
+
+# ---- privacy ----
+
+
+def counted(database):
+    """How many units each key has; a unit is a set of keys."""
+    return {key: sum(key in unit for unit in database.rows) for key in KEYS}
+
+
+def worst_delta(mechanism, max_groups, relation, units, count=counted):
+    """The largest delta at the claimed epsilon over all small worlds, exactly up to the 1e-12 that a law may miss."""
+    universe = Universe(tuple(unit for size in range(1, max_groups + 1) for unit in combinations(KEYS, size)))
+    epsilon = Decimal(mechanism.epsilon.numerator) / Decimal(mechanism.epsilon.denominator)
+    law = cache(lambda counts: mechanism.law(dict(counts)))
+    of = cache(lambda database: law(tuple(sorted(count(database).items()))))
+    return max(
+        hockey_stick(of(one), of(other), epsilon)
+        for database in universe.databases_up_to(units)
+        for neighbour in database.neighbours(relation)
+        for one, other in ((database, neighbour), (neighbour, database))
+    )
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE, CHANGE_ONE], ids=str)
+@pytest.mark.parametrize(("epsilon", "delta", "max_groups"), [(3, "0.01", 1), (1, "0.2", 1), (6, "0.02", 2)])
+def test_loss_over_small_worlds(epsilon, delta, max_groups, relation):
+    mechanism = KeyThreshold(epsilon, delta, max_groups, neighbours=relation)
+    units = 2 if max_groups == 1 else 1
+    assert worst_delta(mechanism, max_groups, relation, units) <= Decimal(str(delta)) + Decimal("1e-10")
+
+
+def test_planted_lower_threshold_is_seen():
+    mechanism = KeyThreshold(3, "0.01", 1)
+    object.__setattr__(mechanism, "threshold", mechanism.threshold - 1)
+    assert worst_delta(mechanism, 1, ADD_REMOVE, 2) > Decimal("0.0101")
+
+
+def test_planted_threshold_for_one_group_is_seen():
+    """A unit in two groups, with the noise of two but the threshold of one: either of two new keys may show."""
+    mechanism = KeyThreshold(6, "0.06", 2)
+    assert worst_delta(mechanism, 2, ADD_REMOVE, 1) <= Decimal("0.06")
+    object.__setattr__(mechanism, "threshold", selection._least_threshold(mechanism.scale, mechanism.delta, 1))
+    assert worst_delta(mechanism, 2, ADD_REMOVE, 1) > Decimal("0.09")
+
+
+def test_planted_noise_for_one_group_is_seen():
+    """Scale 1/epsilon though a unit is in two groups."""
+    planted = KeyThreshold(12, "1e-9", 2)  # claims epsilon 6
+    one, other = {"a": 9, "b": 9}, {"a": 8, "b": 8}
+    assert planted.threshold <= 9
+    assert hockey_stick(planted.law(one), planted.law(other), Decimal(6)) > Decimal("0.1")
+
+
+def test_planted_rows_instead_of_units_is_seen():
+    """One person with eight rows in one group, counted as eight: shown with probability 6.7e-4 where 1e-6 is claimed."""
+    mechanism = KeyThreshold(1, 1e-6, 1)
+    nobody, units, rows = (mechanism.law(groups, missing=1e-20) for groups in ({}, {"ward": 1}, {"ward": 8}))
+    assert hockey_stick(units, nobody, Decimal(1)) <= Decimal("1e-6")
+    assert float(hockey_stick(rows, nobody, Decimal(1))) == pytest.approx(6.7e-4, rel=0.01)
+
+
+def test_groups_without_units_are_not_drawn():
+    """A key that nobody has is never shown, whatever the noise."""
+    mechanism = KeyThreshold("1/10", "0.9", 1)
+    assert mechanism.threshold == 1
+    assert all(mechanism.release({"nobody": 0}) == () for _ in range(50))
+    assert mechanism.law({"nobody": 0}).probabilities == {(): 1}
+
+
+# ---- the release ----
+
+
+@pytest.fixture
+def no_noise(monkeypatch):
+    monkeypatch.setattr(selection.discrete, "draw_laplace", lambda scale, size: np.zeros(size, dtype=np.int64))
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_shown_keys_are_sorted_whatever_their_type():
+    mechanism = KeyThreshold(1, 1e-6, 1)
+    assert mechanism.release({"b": 20, "a": 15, "c": 14}) == (("a", 15), ("b", 20))
+    assert mechanism.release(Sealed(([None, "x", 3, 2.5], [99, 98, 97, 96]))) == ((2.5, 96), (3, 97), ("x", 98), (None, 99))
+    mixed = {(1, None): 20, (1, "a"): 21, (0, "z"): 22}
+    assert [key for key, _ in mechanism.release(mixed)] == [(0, "z"), (1, "a"), (1, None)]
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_keys_have_one_spelling():
+    [(key, _)] = KeyThreshold(1, 1e-6, 1).release({-0.0: 50})
+    assert math.copysign(1, key) == 1
+    [(key, _)] = KeyThreshold(1, 1e-6, 1).release((np.array([7]), np.array([50])))
+    assert type(key) is int
+    [(key, count)] = KeyThreshold(1, 1e-6, 1).release({(np.int64(2), "x"): np.int64(50)})
+    assert (type(key[0]), type(count)) == (int, int)
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_what_else_is_known_stays_sealed():
+    keys, counts = Sealed((("b",), ("x",), ("a",))), Sealed(np.array([30, 2, 20]))
+    sums, lists = Sealed(np.array([7, 8, 9])), Sealed([("list of b",), ("list of x",), ("list of a",)])
+    kept = KeyThreshold(1, 1e-6, 1).release_with(keys, counts, (sums, lists))
+    assert kept.keys == (("a",), ("b",))
+    assert kept.counts == (20, 30)
+    assert isinstance(kept.others[0], Sealed)
+    assert kept.others[0].unseal().tolist() == [9, 7]
+    assert [each.unseal() for each in kept.others[1]] == [("list of a",), ("list of b",)]
+
+
+def test_the_release_follows_the_law():
+    mechanism, groups, size = KeyThreshold(2, "0.05", 1), {"a": 4, "b": 1, "c": 0}, 20_000
+    drawn = [tuple(key for key, _ in mechanism.release(groups)) for _ in range(size)]
+    shown = mechanism.law(groups).map(lambda outcome: tuple(key for key, _ in outcome)).probabilities
+    limit = math.log(2 * len(shown) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
+    for keys, probability in shown.items():
+        p = float(probability)
+        assert abs(drawn.count(keys) - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3
+
+
+def test_noise_of_the_right_scale_is_drawn_for_present_groups_alone(monkeypatch):
+    asked = []
+    monkeypatch.setattr(selection.discrete, "draw_laplace", lambda scale, size: asked.append((scale, size)) or np.zeros(size, int))
+    KeyThreshold("1/2", 1e-6, 3).release({"a": 4, "b": 0, "c": 1})
+    KeyThreshold("1/2", 1e-6, 3, neighbours=CHANGE_ONE).release({"a": 4})
+    assert asked == [(6, 2), (12, 1)]
+
+
+def test_the_interval_of_a_count():
+    mechanism = KeyThreshold(1, 1e-6, 2)
+    half = int(mechanism.interval(0.95).above)
+    law = mechanism.law({"a": 1000}, missing=1e-9).probabilities
+    covered = sum(p for outcome, p in law.items() if outcome and abs(outcome[0][1] - 1000) <= half)
+    assert covered >= Decimal("0.95")
+    assert sum(p for outcome, p in law.items() if outcome and abs(outcome[0][1] - 1000) <= half - 1) < Decimal("0.95")
+
+
+# ---- as a value ----
+
+
+def test_it_is_a_mechanism():
+    relation = Neighbours("add-remove", "unit")
+    mechanism = KeyThreshold(1, 1e-6, 8, neighbours=relation)
+    assert isinstance(mechanism, Listed)
+    assert isinstance(mechanism, WithError)
+    assert mechanism.event == ThresholdedKeys(Fraction(1), Fraction(1, 10**6), 8, 124, relation)
+    assert mechanism.loss == Approximate(1, 1e-6, relation)
+    assert hash(mechanism) == hash(KeyThreshold("1", "1e-6", 8, 0, relation))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error"),
+    [
+        ((0, 1e-6, 1), InvalidBudget),
+        ((1, 0, 1), InvalidBudget),
+        ((1, 1, 1), InvalidBudget),
+        ((1, math.nan, 1), InvalidBudget),
+        ((1, 1e-6, 0), InvalidInput),
+        ((1, 1e-6, 1.5), InvalidInput),
+        ((1, 1e-6, 1, -1), InvalidInput),
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_refused(parameters, error):
+    with pytest.raises(error):
+        KeyThreshold(*parameters)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        {"secret": -1},
+        {"secret": 1.5},
+        {"secret": "x"},
+        (["secret", "secret"], [1, 2]),
+        ([0.0, -0.0], [1, 2]),
+        ([math.nan], [5]),
+        ([("secret", math.nan)], [5]),
+        (["secret"], [1, 2]),
+        (["secret"], [[1]]),
+        7,
+    ],
+    ids=str,
+)
+def test_bad_groups_are_refused_without_being_quoted(groups):
+    for call in (KeyThreshold(1, 1e-6, 1).release, KeyThreshold(1, 1e-6, 1).law):
+        with pytest.raises(InvalidValue) as caught:
+            call(groups)
+        assert "secret" not in str(caught.value)
+
+
+def test_too_many_outcomes_are_not_listed():
+    with pytest.raises(InvalidInput, match="too many outcomes"):
+        KeyThreshold("1/10", 1e-6, 1).law(dict.fromkeys(range(5), 500))
