@@ -15,8 +15,8 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from benchmarks.tables import REPEATS, best_seconds, machine, markdown, write_table
 
+from benchmarks.tables import REPEATS, best_seconds, machine, markdown, write_table
 from tacit.mechanisms.noise import bits
 from tacit.mechanisms.noise.discrete import discrete_gaussian, discrete_laplace, draw_gaussian, draw_laplace
 from tacit.mechanisms.noise.sampler import sampler

@@ -1,10 +1,10 @@
-"""Private questions, side by side with the peers in one run: `python -m benchmarks queries`; `FULL=1` runs the peers on 10^7 rows too.
+"""Private questions beside the peers in one run: `python -m benchmarks queries`; `FULL=1` runs the peers on 10^7 rows too.
 
-visits(user_id, group_key with 100 values, day, amount), the unit is the user with at most 10 rows. Four questions: count by group;
-sum and mean by group; a median; count by group and day (36,500 cells). Every system reads the same Parquet file. tacit and plain DuckDB
-prepare or load once, and that is timed apart; the peers are timed on what they do for each question, data loaded beforehand where
-they allow it. Each peer runs in an environment of its own under benchmarks/out/peers, and is left out with a word where it cannot
-be installed.
+visits(user_id, group_key with 100 values, day, amount), the unit is the user with at most 10 rows. Four questions: count by
+group; sum and mean by group; a median; count by group and day (36,500 cells). Every system reads the same Parquet file. tacit and
+plain DuckDB prepare or load once, and that is timed apart; the peers are timed on what they do for each question, data loaded
+beforehand where they allow it. Each peer runs in an environment of its own under benchmarks/out/peers, and is left out with a
+word where it cannot be installed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from benchmarks.tables import best_seconds, machine, markdown, write_table
 
 FULL = os.environ.get("FULL") == "1"

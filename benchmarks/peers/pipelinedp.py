@@ -29,7 +29,7 @@ def aggregate(rows, metrics, partition, public):
 
 def main(path):
     table = pq.read_table(path).to_pydict()
-    rows = list(zip(table["user_id"], table["group_key"], table["day"], table["amount"]))
+    rows = list(zip(table["user_id"], table["group_key"], table["day"], table["amount"], strict=True))
     metrics = pipeline_dp.Metrics
     groups, cells = list(range(100)), [(g, d) for g in range(100) for d in range(365)]
     work = {
