@@ -8,11 +8,12 @@ from typing import Any
 
 from tacit.accounting.composition import loss
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
 from tacit.query.aggregates import moments_of
 from tacit.query.passes.keys import size
 from tacit.query.plan import Bound, Join, KeyValue, Moment, NumberType, Output, Question, Relation, Result, Where
-from tacit.query.price import Quote, Rank, Sum, missed_by
+from tacit.query.price import FINEST_GRID, Quote, Rank, Sum, missed_by
 from tacit.query.stability import l1_sensitivity, l2_sensitivity, rows_of
 
 
@@ -144,6 +145,15 @@ def _name(moment: Moment) -> str:
 
 
 def _of_rank(part: Rank) -> Noise:
+    if isinstance(part.mechanism, SmoothQuantile):
+        return Noise(
+            f"quantile {as_text(part.mechanism.q)}",
+            "smooth sensitivity",
+            "private",
+            "private",
+            str(loss(part.event)),
+            f"chosen because the column has more than 2^{FINEST_GRID.bit_length() - 1} possible values; no error bar comes with it",
+        )
     return Noise(
         f"quantile {as_text(part.mechanism.q)}",
         "exponential mechanism, three draws",

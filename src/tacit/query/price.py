@@ -21,6 +21,7 @@ from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.selection import KeyThreshold
+from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.loss import largest_concentrated_down, positive_budget, probability
 from tacit.privacy.neighbours import Change, Neighbours
 from tacit.privacy.rounding import Number, exact
@@ -30,6 +31,7 @@ from tacit.query.plan import Arithmetic, Call, DateType, Moment, NumberType, Out
 from tacit.query.stability import Reach, l1_sensitivity, l2_sensitivity, reach, scanned
 
 UNIT = Neighbours("add-remove", "unit")
+FINEST_GRID = 2**40  # points from which on a quantile is released by smooth sensitivity
 Additive = Laplace | Gaussian
 
 
@@ -77,11 +79,19 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """One quantile in every group, from the list of a moment."""
+    """One quantile in every group, from the list of a moment; `copies` of the event are its cost over all groups."""
 
     place: int
     call: Call
-    mechanism: QuantileWithInterval
+    copies: int
+    mechanism: QuantileWithInterval | SmoothQuantile
+
+    @property
+    def event(self) -> Event:
+        """For all groups together: one unit's rows are in several, and each group's release is priced for a part of them."""
+        if isinstance(self.mechanism, QuantileWithInterval):
+            return self.mechanism.event
+        return Batch((self.mechanism.event,) * self.copies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +109,7 @@ class Quote:
 
     @property
     def event(self) -> Event:
-        events: list[Event] = [*(part.mechanism.event for part in self.sums), *(part.mechanism.event for part in self.ranks)]
+        events: list[Event] = [*(part.mechanism.event for part in self.sums), *(part.event for part in self.ranks)]
         return Batch((self.keys.event, *events) if self.keys else tuple(events))
 
     @property
@@ -177,19 +187,27 @@ def _laplace(moment: Moment, touched: Reach, question: Question, epsilon: Fracti
 
 def _quote(question: Question, asked: Request, touched: Reach, sums: Sequence[Sum], share: Fraction) -> Quote:
     ranks = tuple(
-        Rank(place, call, _rank(call, share, 1 - _missed(question, asked, call), touched)) for place, call in _quantiles(question)
+        Rank(place, call, touched.l1 if touched.groups > 1 else 1, _rank(call, share, 1 - _missed(question, asked, call), touched))
+        for place, call in _quantiles(question)
     )
     return Quote(
         question, asked, touched, tuple(sums), ranks, _keys(question, asked, touched, share), asked.epsilon or share, asked.delta
     )
 
 
-def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -> QuantileWithInterval:
+def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -> QuantileWithInterval | SmoothQuantile:
+    """The exponential mechanism, whose error bar comes from draws of its own; on a very fine grid smooth sensitivity.
+
+    The exponential mechanism misses by a number of ranks that grows with the logarithm of the grid; the noise of smooth
+    sensitivity follows the gaps between values instead, but its scale is private, so that it has no error bar.
+    """
     node = call.over.node if call.over else None
     low, high = (getattr(node, "low", 0), getattr(node, "high", 0))
-    return QuantileWithInterval(
-        call.share or Fraction(0), 0, high - low, 1, epsilon, confidence, max_rows=touched.l1, neighbours=UNIT
-    )
+    share = call.share or Fraction(0)
+    if high - low < FINEST_GRID:
+        return QuantileWithInterval(share, 0, high - low, 1, epsilon, confidence, max_rows=touched.l1, neighbours=UNIT)
+    rows = 1 if touched.groups > 1 else touched.l1
+    return SmoothQuantile(share, 0, high - low, 1, epsilon * rows / touched.l1, max_rows=rows, neighbours=UNIT)
 
 
 def _keys(question: Question, asked: Request, touched: Reach, share: Fraction) -> KeyThreshold | None:

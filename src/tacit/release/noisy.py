@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.interval import Interval
 from tacit.privacy.sealed import Sealed
 from tacit.query.exact import Exact
@@ -79,7 +80,11 @@ def _budget(mechanism: Any) -> tuple[Any]:
 def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> tuple[Floats, Floats, Floats]:
     """Value, low and high in every group, in steps from zero."""
     low = getattr(part.call.over.node, "low", 0) if part.call.over else 0
-    drawn = [part.mechanism.release_units(cell) for cell in (cells if isinstance(cells, Sequence) else ())]
+    listed = cells if isinstance(cells, Sequence) else ()
+    if isinstance(part.mechanism, SmoothQuantile):
+        alone = np.array([part.mechanism.release(cell) for cell in listed], dtype=np.float64) + low
+        return alone, np.full_like(alone, -np.inf), np.full_like(alone, np.inf)
+    drawn = [part.mechanism.release_units(cell) for cell in listed]
     values, lows, highs = (np.array([triple[at] for triple in drawn], dtype=np.float64) + low for at in range(3))
     return values, lows, highs
 
