@@ -102,9 +102,10 @@ def from_decimal(column: Column, raw: Raw) -> Cleaning:
     width, scale = raw.digits
     x, points = raw.part("x"), grid(column, scale)
     wider = width + points.digits - scale
-    if wider + points.digits + 1 > MOST_DIGITS:
+    wide = wider + points.digits + 1  # the engine would multiply in 64 bits and overflow, were it not for the wide type
+    if wide > MOST_DIGITS:
         return from_text(column, raw)
-    product = f"CAST({raw.sql} AS DECIMAL({wider}, {points.digits})) * CAST({10**points.digits} AS DECIMAL({points.digits + 1}, 0))"
+    product = f"CAST({raw.sql} AS DECIMAL({wide}, {points.digits})) * CAST({10**points.digits} AS DECIMAL({points.digits + 1}, 0))"
     scaled = f"CAST({product} AS {'BIGINT' if wider <= 18 else 'HUGEINT'})"
     return Cleaning(({x: scaled},), f"CASE WHEN {x} IS NULL THEN {MISSING} ELSE {points.fate(x)} END", points.point(points.held(x)))
 

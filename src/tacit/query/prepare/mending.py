@@ -105,7 +105,7 @@ def _column(batch: pa.RecordBatch, field: pa.Field) -> Any:
         return pa.nulls(batch.num_rows, field.type)
     column = batch.column(field.name)
     if pa.types.is_nested(column.type):
-        return pa.array([None if each is None else "something" for each in column.is_valid().to_pylist()], pa.large_string())
+        return pa.array(["something" if valid else None for valid in column.is_valid().to_pylist()], pa.large_string())
     return mended(column) if pa.types.is_large_string(field.type) else column.cast(field.type)
 
 

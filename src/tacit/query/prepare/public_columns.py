@@ -42,8 +42,8 @@ class _Look:
         (row,) = self.workshop.rows(f"SELECT {', '.join(asked)} FROM {self.relation}")
         return row
 
-    def number(self, sql: str, digits: int, missing: str = "FALSE") -> Found:
-        low, high, nulls = self.one(f"min({sql})", f"max({sql})", f"count_if({sql} IS NULL OR {missing})")
+    def number(self, sql: str, digits: int) -> Found:
+        low, high, nulls = self.one(f"min({sql})", f"max({sql})", f"count(*) FILTER ({sql} IS NULL)")
         if low is None or high is None:
             return "it has no values"
         bounds, step = (exact(low), exact(high)), Fraction(1, 10**digits)  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ class _Look:
 
     def days(self, sql: str) -> Found:
         sql = f"CASE WHEN {sql} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {sql} END"
-        low, high, nulls = self.one(f"min({sql})", f"max({sql})", f"count_if({self.raw.sql} IS NULL)")
+        low, high, nulls = self.one(f"min({sql})", f"max({sql})", f"count(*) FILTER ({self.raw.sql} IS NULL)")
         if not isinstance(low, date) or not isinstance(high, date):
             return "it has no values"
         bounds = Fraction(day_number(low)), Fraction(day_number(high))
@@ -84,7 +84,7 @@ class _Look:
         rows = self.workshop.rows(f"SELECT value FROM ({listed}) ORDER BY value LIMIT {MOST_VALUES + 1}")
         if len(rows) > MOST_VALUES:
             return f"it has more than {MOST_VALUES:,} values"
-        (nulls,) = self.one(f"count_if({sql} IS NULL)")
+        (nulls,) = self.one(f"count(*) FILTER ({sql} IS NULL)")
         values: tuple[Value, ...] = tuple(value for (value,) in rows)
         if self.raw.nature == "truth":
             values = tuple(value == "true" for value in values)

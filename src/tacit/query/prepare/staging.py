@@ -99,9 +99,9 @@ def kept(columns: Mapping[str, Column]) -> str:
 def tally(workshop: Workshop, relation: str, columns: Mapping[str, Column]) -> Tally:
     """What happened to the staged rows of a table."""
     asked = [(key, fate) for key, column in columns.items() for fate in possible(column)]
-    counts = [f"count_if({fate_name(key)} = {fate})" for key, fate in asked]
+    counts = [f"count(*) FILTER ({fate_name(key)} = {fate})" for key, fate in asked]
     ((rows, dropped, *found),) = workshop.rows(
-        f"SELECT {', '.join(['count(*)', f'count_if(NOT ({kept(columns)}))', *counts])} FROM {relation}"
+        f"SELECT {', '.join(['count(*)', f'count(*) FILTER (NOT ({kept(columns)}))', *counts])} FROM {relation}"
     )
     by_column = {
         key: {FATES[fate]: count for (other, fate), count in zip(asked, found, strict=True) if other == key} for key in columns

@@ -1,0 +1,377 @@
+"""Every source gives the same store for the same data, and no row of any of them makes preparation fail."""
+
+import gzip
+import subprocess
+import sys
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stored import catalog, category, days, number, stored, table, write_csv, write_duckdb, write_parquet
+
+from tacit.errors import CatalogUnusable
+from tacit.privacy.catalog import Column, Owner, Source
+from tacit.query.prepare import prepare
+from tacit.query.prepare.mending import csv_header
+from tacit.query.prepare.sources import MENDING, READERS
+from tacit.query.prepare.staging import cleaned
+from tacit.query.prepare.workshop import Workshop
+
+COLUMNS = (
+    number("age", 0, 110),
+    number("cost", 0, 5000, "0.01"),
+    category("sex", "F", "M"),
+    days("day", "2020-01-01", "2024-12-31"),
+    Column("note", "text"),
+    Column("seen", "presence"),
+)
+HEADER = ["id", "AGE", "Cost", "sex", "day", "note", "seen", "secret"]
+ROWS = [
+    [1, 40, "12.345", "F", "2020-01-02", "é", "x", "s1"],
+    [2, 200, "0.005", "M", "2025-06-01", "e\u0301", "", "s2"],
+    [3, None, "-1", "X", None, None, None, "s3"],
+    [3, 7, "5000.01", " M ", "1999-01-01", " spaced ", "x", "s4"],
+]
+
+
+def rows_of(prepared):
+    """What is stored, with the units numbered as they come, and the rows of each by their values."""
+    found = stored(prepared, "visits", "tacit_unit", "age", "cost", "day", "sex", "note", "seen")
+    units: dict[int, list[tuple]] = {}
+    for unit, *values in found:
+        units.setdefault(unit, []).append(tuple(values))
+    return sorted((sorted(values, key=repr) for values in units.values()), key=repr)
+
+
+WANTED = [
+    [(40, 1235, 1, 0, "é", 0)],
+    [(110, 1, 1826, 1, "é", None)],
+    [(7, 500000, 0, 1, "spaced", 0), (None, 0, None, None, None, None)],
+]
+
+
+def visits(source, **declared):
+    return table("visits", source, *COLUMNS, unit=Owner("id"), max_rows=5, **declared)
+
+
+def arrow_columns():
+    by_name = dict(zip(HEADER, zip(*ROWS, strict=True), strict=True))
+    dates = [None if day is None else __import__("datetime").date.fromisoformat(day) for day in by_name["day"]]
+    return {
+        "id": pa.array(by_name["id"], pa.int32()),
+        "AGE": pa.array(by_name["AGE"], pa.int16()),
+        "Cost": pa.array([Decimal(cost) for cost in by_name["Cost"]], pa.decimal128(12, 4)),
+        "sex": pa.array(by_name["sex"]).dictionary_encode(),
+        "day": pa.array(dates, pa.date32()),
+        "note": pa.array(by_name["note"], pa.large_string()),
+        "seen": pa.array(by_name["seen"]),
+        "secret": pa.array(by_name["secret"]),
+    }
+
+
+def csv_source(folder):
+    return write_csv(folder / "visits.csv", HEADER, ROWS)
+
+
+def gzip_source(folder):
+    path = folder / "visits.csv.gz"
+    path.write_bytes(gzip.compress(csv_source(folder).read_bytes()))
+    return path
+
+
+def semicolon_source(folder):
+    path = folder / "visits.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + csv_source(folder).read_bytes().replace(b",", b";"))
+    return path
+
+
+def parquet_source(folder):
+    return write_parquet(folder / "visits.parquet", arrow_columns())
+
+
+def several_parquet_files(folder):
+    whole = pa.table(arrow_columns())
+    (folder / "visits[1]").mkdir()
+    for place in range(3):
+        part = whole.slice(place, 1 if place < 2 else 2)
+        pq.write_table(part if place else part.select(reversed(part.column_names)), folder / "visits[1]" / f"part{place}.parquet")
+    return Source("parquet", str(folder / "visits[[]1]" / "*.parquet"))
+
+
+def folder_source(folder):
+    several_parquet_files(folder)
+    return Source("parquet", "visits[1]")
+
+
+def duckdb_source(folder):
+    return write_duckdb(folder / "hospital.duckdb", "visits", arrow_columns())
+
+
+SOURCES = [
+    csv_source,
+    gzip_source,
+    semicolon_source,
+    parquet_source,
+    several_parquet_files,
+    folder_source,
+    duckdb_source,
+]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_source_gives_the_same_store(source, tmp_path):
+    prepared = catalog(tmp_path, visits(source(tmp_path)))
+    report = prepare(prepared).tables[0]
+    assert rows_of(prepared) == sorted(WANTED, key=repr)
+    assert (report.read, report.kept, dict(report.dropped)) == (4, 4, {"value": 0, "no unit": 0, "limit": 0})
+    fates = {column.name: dict(column.fates) for column in report.columns}
+    assert fates["age"] == {"missing": 1, "unreadable": 0, "below": 0, "above": 1}
+    assert fates["sex"] == {"missing": 0, "unknown": 1}
+    assert fates["day"] == {"missing": 1, "unreadable": 0, "below": 1, "above": 1}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_nothing_undeclared_is_kept(source, tmp_path):
+    """The values of `secret` and the raw texts are in no file of the store, and no key is."""
+    given = source(tmp_path)
+    prepared = catalog(tmp_path, table("visits", given, number("age", 0, 110), unit=Owner("note"), max_rows=5))
+    prepare(prepared)
+    everything = b"".join(file.read_bytes() for file in prepared.kept.rglob("*") if file.is_file())
+    assert prepared.store_file.stat().st_size > 0
+    for absent in (b"s1", b"s4", "é".encode(), b"spaced"):
+        assert absent not in everything.replace(b"tacit_s1", b"")
+
+
+# --- CSV that is none --------------------------------------------------------------------------------------------------------
+
+BROKEN_CSV = {
+    "invalid UTF-8": b"id,note\n1,x\n2,\xff\xfe\n3,caf\xc3\xa9\n",
+    "a truncated character": b"id,note\n1,x\n2,\xe2\x82\n3,y",
+    "too many fields": b"id,note\n1,x,y,z\n2,y\n",
+    "too few fields": b"id,note\n1\n2,y\n",
+    "a quotation mark that is never closed": b'id,note\n1,"x\n2,y\n',
+    "text after a quotation": b'id,note\n1,"x"y\n2,z\n',
+    "three kinds of line ends": b"id,note\r\n1,x\n2,y\r3,z\r\n",
+    "NUL": b"id,note\n1,x\x00y\n2,\x00\n",
+    "blank lines": b"id,note\n\n1,x\n\n\n2,y\n\n",
+    "no line end": b"id,note\n1,x",
+    "no rows": b"id,note\n",
+    "a huge field": b"id,note\n1," + b"x" * 3_000_000 + b"\n2,y\n",
+    "a huge quotation": b'id,note\n1,"' + b"x\n" * 1_500_000 + b'"\n2,y\n',
+}
+READ = {
+    "invalid UTF-8": ["caf\u00e9", "x", "\ufffd\ufffd"],
+    "a truncated character": ["x", "y", "\ufffd"],
+    "too many fields": ["x", "y"],
+    "too few fields": ["y", None],
+    "a quotation mark that is never closed": ["x\n2,y"],
+    "text after a quotation": ["xy", "z"],
+    "three kinds of line ends": ["x", "y", "z"],
+    "NUL": ["x\ufffdy", "\ufffd"],
+    "blank lines": ["x", "y"],
+    "no line end": ["x"],
+    "no rows": [],
+}
+
+
+@pytest.mark.parametrize("what", BROKEN_CSV)
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
+def test_no_line_makes_it_fail(what, suffix, tmp_path):
+    path = tmp_path / f"notes.{suffix}"
+    path.write_bytes(gzip.compress(BROKEN_CSV[what], 1) if suffix == "csv.gz" else BROKEN_CSV[what])
+    prepared = catalog(tmp_path, table("notes", path, Column("note", "text"), unit=Owner("id"), max_rows=9))
+    prepare(prepared)
+    found = [note for (note,) in stored(prepared, "notes", "note")]
+    if what in READ:
+        assert sorted(found, key=repr) == sorted(READ[what], key=repr)
+    else:
+        assert sorted(len(note) for note in found) == [1, 3_000_000 - what.endswith("quotation")]
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory):
+    workshop = Workshop(tmp_path_factory.mktemp("spill"), "1GB")
+    yield workshop
+    workshop.engine.close()
+
+
+FIELDS = st.text(st.sampled_from('ab" ,\n\r;é\t1.'), max_size=6)
+
+
+@given(rows=st.lists(st.tuples(FIELDS, FIELDS), max_size=8))
+@settings(max_examples=100, deadline=None)
+def test_both_readers_of_csv_agree_on_sound_lines(rows, workshop):
+    """So one bad line changes the reading of no other, and a neighbour of the file is one of the store."""
+    folder = workshop.spill
+    notes = table("notes", write_csv(folder / "notes.csv", ["id", "note"], rows), Column("note", "text"), Column("id", "text"))
+    prepared, found = catalog(folder, notes), []
+    for readers in (READERS, MENDING):
+        with readers["csv"](workshop, prepared, notes.source, {"id": "text", "note": "text"}) as source:
+            found.append(sorted(workshop.rows(cleaned(workshop, notes.columns, source, {})), key=repr))
+    assert found[0] == found[1]
+    assert len(found[0]) == len(rows)
+
+
+def test_one_bad_line_changes_the_reading_of_no_other(tmp_path):
+    found = []
+    for bad in ([], [["bad", "row", "too", "long"]]):
+        path = write_csv(tmp_path / "notes.csv", ["id", "note"], [["1", ' "a" '], ["2", "b\n,c"], *bad])
+        prepared = catalog(tmp_path, table("notes", path, Column("note", "text"), Column("id", "text")))
+        prepare(prepared)
+        found.append(stored(prepared, "notes", "id", "note"))
+    assert [*found[0], ("bad", "row")] == found[1]
+
+
+def test_fields_that_are_empty_are_one_thing_for_both_readers(tmp_path):
+    for place, extra in enumerate((b"", b"3,x,y,z\n")):
+        path = tmp_path / f"notes{place}.csv"
+        path.write_bytes(b'id,note\n1,\n2,""\n' + extra)
+        prepared = catalog(tmp_path, table("notes", path, Column("note", "text", nulls="none")))
+        prepare(prepared)
+        assert stored(prepared, "notes", "note")[:2] == [("none",), ("none",)]
+
+
+# --- Parquet that is not UTF-8 -----------------------------------------------------------------------------------------------
+
+
+def invalid_strings(*values: bytes) -> pa.Array:
+    return pa.Array.from_buffers(pa.string(), len(values), pa.array(values, pa.binary()).buffers())
+
+
+def test_strings_that_are_not_utf8(tmp_path):
+    columns = {
+        "id": pa.array([b"\x00" * 15 + bytes([place]) for place in (1, 2, 2)], pa.binary(16)),
+        "note": invalid_strings(b"fine", b"\xff\xfe", b"caf\xc3\xa9"),
+        "sex": invalid_strings(b"F", b"M", b"\xc3").dictionary_encode(),
+        "many": pa.array([[1], None, []], pa.list_(pa.int64())),
+        "when": pa.array([0, 1, 2], pa.timestamp("us", "UTC")),
+        "secret": invalid_strings(b"\xff", b"\xff", b"\xff"),
+    }
+    path = write_parquet(tmp_path / "notes.parquet", columns)
+    wanted = (Column("note", "text"), category("sex", "F", "M"), Column("many", "presence"), Column("when", "text"))
+    prepared = catalog(tmp_path, table("notes", path, *wanted, unit=Owner("id"), max_rows=9))
+    report = prepare(prepared).tables[0]
+    assert stored(prepared, "notes", "note", "sex", "many", "when") == sorted(
+        [
+            ("caf\u00e9", None, 0, "1970-01-01 00:00:00.000002+00"),
+            ("fine", 0, 0, "1970-01-01 00:00:00+00"),
+            ("\ufffd\ufffd", 1, None, "1970-01-01 00:00:00.000001+00"),
+        ],
+        key=repr,
+    )
+    assert len({unit for (unit,) in stored(prepared, "notes", "tacit_unit")}) == 2
+    assert report.columns[1].fates == {"missing": 0, "unknown": 1}
+
+
+def test_an_invalid_string_changes_the_reading_of_no_other_column(tmp_path):
+    """Types are those of the engine's own reader in both cases, exotic ones included."""
+    sound = {
+        "u": pa.array([b"0123456789abcdef"], pa.binary(16)),
+        "t": pa.array([1_000_000_001], pa.time64("us")),
+        "d": pa.array([Decimal("1.50")], pa.decimal128(30, 20)),
+        "n": pa.array([2**64 - 1], pa.uint64()),
+        "f": pa.array([0.1], pa.float32()),
+        "s": pa.array([-1], pa.timestamp("ns")),
+        "b": pa.array([True]),
+    }
+    found = []
+    for place, note in enumerate((b"x", b"\xff")):
+        path = write_parquet(tmp_path / f"notes{place}.parquet", {**sound, "note": invalid_strings(note)})
+        prepared = catalog(tmp_path, table("notes", path, *(Column(each, "text") for each in (*sound, "note"))))
+        prepare(prepared)
+        found.append(stored(prepared, "notes", *sound))
+    assert found[0] == found[1]
+    assert found[0][0][2:5] == ("1.5", str(2**64 - 1), "0.1")
+
+
+def test_hostile_values_of_every_arrow_type(tmp_path):
+    doubles = [float("nan"), float("inf"), float("-inf"), -0.0, 1e308, 5e-324, None]
+    columns = {
+        "x": pa.array(doubles, pa.float64()),
+        "h": pa.array([1.0, None, float("nan"), float("inf"), -0.0, 65504.0, 0.5], pa.float16()),
+        "u": pa.array([2**64 - 1, 0, None, 1, 2, 3, 4], pa.uint64()),
+        "d": pa.array(
+            [Decimal("9" * 38), Decimal("-" + "9" * 38), None, Decimal(0), Decimal(1), Decimal(2), Decimal(3)], pa.decimal128(38, 0)
+        ),
+        "s": pa.array(["", " ", None, "1e999", "x" * 2_000_000, "\x00", "9" * 500], pa.string()),
+        "t": pa.array([2**62, -(2**62), None, 0, 1, 2, 3], pa.timestamp("us")),
+        "b": pa.array([b"\xff", b"", None, b"7", b"\x00", b"x" * 1_000_000, b"1"], pa.binary()),
+    }
+    declared = [number(each, 0, 10, "0.5") for each in "xhudsb"]
+    path = write_parquet(tmp_path / "hostile.parquet", columns)
+    prepared = catalog(tmp_path, table("hostile", path, *declared, days("t", "2020-01-01", "2020-12-31")))
+    prepare(prepared)
+    assert sorted(stored(prepared, "hostile", "x"), key=repr) == sorted(
+        [(None,), (20,), (0,), (0,), (20,), (0,), (None,)], key=repr
+    )
+    assert sorted(stored(prepared, "hostile", "d"), key=repr) == sorted([(20,), (0,), (None,), (0,), (2,), (4,), (6,)], key=repr)
+    assert sorted(stored(prepared, "hostile", "s"), key=repr) == sorted([(None,)] * 3 + [(20,), (None,), (None,), (20,)], key=repr)
+    assert sorted(stored(prepared, "hostile", "b"), key=repr) == sorted([(None,)] * 3 + [(14,), (None,), (None,), (2,)], key=repr)
+    assert sorted(stored(prepared, "hostile", "t"), key=repr) == sorted([(365,), (0,), (None,), (0,), (0,), (0,), (0,)], key=repr)
+
+
+# --- what is said of a source that cannot be used ------------------------------------------------------------------------------
+
+
+def refusal(prepared):
+    with pytest.raises(CatalogUnusable) as caught:
+        prepare(prepared)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None, "the engine's words are not passed on"
+    return str(caught.value)
+
+
+def test_a_missing_file_column_or_table(tmp_path):
+    there = write_csv(tmp_path / "visits.csv", HEADER, ROWS)
+    assert "there is no file nowhere.csv" in refusal(catalog(tmp_path, table("visits", Source("csv", "nowhere.csv"))))
+    words = refusal(catalog(tmp_path, table("visits", there, number("height", 0, 1))))
+    assert "the source of visits has no column height; it has id, age, cost" in words
+    words = refusal(catalog(tmp_path, table("visits", there, unit=Owner("owner"), max_rows=1)))
+    assert "no column owner" in words
+    source = write_duckdb(tmp_path / "hospital.duckdb", "visits", {"id": [1]})
+    assert "names a table that is not there" in refusal(
+        catalog(tmp_path, table("visits", Source("duckdb", source.location, "visit")))
+    )
+    (tmp_path / "empty.csv").touch()
+    assert "empty.csv is empty" in refusal(catalog(tmp_path, table("visits", tmp_path / "empty.csv")))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "duckdb"])
+def test_a_file_that_is_something_else_is_not_quoted(kind, tmp_path):
+    (tmp_path / "visits").write_bytes(b"SECRET " * 1000)
+    words = refusal(catalog(tmp_path, table("visits", Source(kind, "visits", "visits"), number("age", 0, 1))))
+    assert words.startswith("the source of visits cannot be read")
+    assert "SECRET" not in words
+
+
+def test_different_headers(tmp_path):
+    write_csv(tmp_path / "visits1.csv", ["a", "b"], [])
+    write_csv(tmp_path / "visits2.csv", ["a", "c"], [])
+    assert "different headers" in refusal(catalog(tmp_path, table("visits", Source("csv", "visits*.csv"))))
+
+
+def test_the_header_is_parted_by_what_gives_most_names(tmp_path):
+    path = tmp_path / "x.csv"
+    for text, names, delimiter in (
+        ("a,b\n1;2;3,4\n", ("a", "b"), ","),
+        (' "a;b" ; B|c ;d\r\n', ("a;b", "b|c", "d"), ";"),
+        ("a\tB,c\td\n", ("a", "b,c", "d"), "\t"),
+        ("alone\n", ("alone",), ","),
+    ):
+        path.write_text(text)
+        header = csv_header(path)
+        assert (header.names, header.delimiter) == (names, delimiter)
+
+
+def test_postgres_without_its_extra_says_what_to_install(tmp_path):
+    script = (
+        "import sys; sys.modules['adbc_driver_postgresql'] = None\n"
+        "from tacit.query.prepare.postgres import _connected\n"
+        "from tacit.errors import CatalogUnusable\n"
+        "try: _connected('postgresql://nobody')\n"
+        "except CatalogUnusable as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "pip install 'tacit[postgres]'" in done.stdout
