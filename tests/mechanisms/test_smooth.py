@@ -143,9 +143,9 @@ def test_local_sensitivity_separates_two_neighbours(monkeypatch):
     ids=str,
 )
 def test_releases_follow_the_listed_law(mechanism):
-    """Chi-square over the grid, 3,000 releases; false alarm one in a million each. Planted: the law of a neighbouring answer."""
+    """Chi-square over the grid, 2,000 releases; false alarm one in a million each. Planted: the law of a neighbouring answer."""
     values = [8, 9, 10, 11, 12]
-    outcomes = [mechanism.release(values) for _ in range(3000)]
+    outcomes = [mechanism.release(values) for _ in range(2000)]
     assert goodness(outcomes, mechanism.law(values)) > FALSE_ALARM
     assert goodness(outcomes, mechanism.law([12, 13, 14, 15, 16])) < FALSE_ALARM
 

@@ -23,7 +23,7 @@ from tacit.mechanisms.opening import opened
 from tacit.mechanisms.picture import noise_picture, save
 from tacit.mechanisms.smooth_calibration import Calibration, calibrated
 from tacit.mechanisms.smooth_sensitivity import SLACK, smoothness
-from tacit.mechanisms.sorted_rows import SortedRows, sorted_rows
+from tacit.mechanisms.sorted_rows import SortedRows, check_bounds, sorted_rows
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Loss, positive_budget, probability
 from tacit.privacy.neighbours import Neighbours
@@ -77,6 +77,7 @@ def read_grid(lower: Number, upper: Number, step: Number) -> Grid:
             f"lower and upper must be multiples of the step: {as_text(low)} and {as_text(high)} are not both multiples of "
             f"{as_text(width)}; move the bounds outwards, or give a step that divides them"
         )
+    check_bounds(int(low / width), int(high / width))
     return Grid(int(low / width), int(high / width), width)
 
 
@@ -131,11 +132,13 @@ class SmoothMechanism:
 
     def release(self, values: Any) -> Any:
         """A number on the grid, from the values or a pair (values, counts), in any order and sealed or not."""
-        return self.grid.value(self._noisy(self.grid.rows(values)))
+        grid = self.grid
+        return grid.value(self._noisy(grid, grid.rows(values)))
 
     def release_units(self, units: Any, counts: Any = None) -> int:
         """The same for rows that are whole units of the grid already; a whole unit comes back."""
-        return self._noisy(self.grid.unit_rows(units, counts))
+        grid = self.grid
+        return self._noisy(grid, grid.unit_rows(units, counts))
 
     def law(self, values: Any) -> Law:
         """The law of `release(values)`, from the definition of the noise; finite, since a release is clamped to the bounds."""
@@ -167,10 +170,10 @@ class SmoothMechanism:
         title = f"{type(self).__name__}: noise over the smooth bound"
         return save(noise_picture(curves, None, title, axes=("error / smooth bound", "density")), path)
 
-    def _noisy(self, rows: SortedRows) -> int:
+    def _noisy(self, grid: Grid, rows: SortedRows) -> int:
         answer, bound = self.statistic(rows)
         units = self.calibration.noise.draw().rounded(answer, bound / self.alpha)
-        return min(max(units, self.grid.lower), self.grid.upper)
+        return min(max(units, grid.lower), grid.upper)
 
 
 Budget = tuple[Number, Number, Number | None]

@@ -4,7 +4,7 @@ A smooth bound S has two properties, for every pair of neighbours x and y: the a
 S(x) <= e^beta S(y) (Nissim, Raskhodnikova and Smith 2007). Everything here is in whole units of a grid, and is private:
 only a mechanism may use what comes back. Derivations in smooth.md.
 
-The number that comes back lies between the formula's value at beta - 2^-40 and that value times 1 + 2^-41, so it is smooth
+The number that comes back lies between the formula's value at beta - 2^-40 and that value times 1 + 2^-40, so it is smooth
 at `beta` itself. It is at least 2^-100 units: the larger of a smooth bound and a constant is smooth.
 """
 
@@ -21,7 +21,7 @@ from tacit.privacy.neighbours import Neighbours
 from tacit.privacy.rounding import as_text, exp_down, exp_up
 
 SLACK = Fraction(1, 2**40)
-ROUNDING = 1 + Fraction(1, 2**42)
+ROUNDING = 1 + Fraction(1, 2**41)
 LEAST = Fraction(1, 2**100)
 DENOMINATOR = 2**192
 STEEP = 300  # 2^62 units decay below 2^-100 in one step of 200 already: at steeper rates the same pair wins

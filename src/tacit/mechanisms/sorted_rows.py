@@ -85,13 +85,18 @@ def sorted_rows(values: Any, lower: int, upper: int, counts: Any = None) -> Sort
     >>> sorted_rows([5, 3, 9], lower=0, upper=7).at(3), sorted_rows([2, 1], 0, 4, counts=[1, 10**10]).size
     (7, 10000000001)
     """
-    if not lower < upper or upper - lower >= LARGEST_RANGE or max(abs(lower), abs(upper)) >= LARGEST_RANGE:
-        raise InvalidInput("lower must be below upper, and both within 2^62 steps of 0; use a larger step or nearer bounds")
+    check_bounds(lower, upper)
     units = _whole_numbers(values, "values")
     if counts is None:
         ordered = units if _is_sorted(units) else np.sort(units)
         return SortedRows(_clamped(ordered, lower, upper), None, lower, upper)
     return _counted(_clamped(units, lower, upper), _whole_numbers(counts, "counts"), lower, upper)
+
+
+def check_bounds(lower: int, upper: int) -> None:
+    """Refuse bounds that are no range, or whose differences int64 cannot hold."""
+    if not lower < upper or upper - lower >= LARGEST_RANGE or max(abs(lower), abs(upper)) >= LARGEST_RANGE:
+        raise InvalidInput("lower must be below upper, and both within 2^62 steps of 0; use a larger step or nearer bounds")
 
 
 def _counted(values: Integers, counts: Integers, lower: int, upper: int) -> SortedRows:
