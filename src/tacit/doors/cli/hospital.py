@@ -1,0 +1,122 @@
+"""A generated hospital: patients, visits, public wards, and the catalog that declares them.
+
+Nobody in it lives. The generator is seeded on purpose, so that every demonstration is about the same people: it makes data, not
+noise. Nothing that tacit releases is drawn from it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PATIENTS = 50_000
+STAFF = 128
+SEED = 1854  # when nurses in Scutari began to count
+
+DIAGNOSES = ("chronic", "infection", "injury", "cancer", "other")
+WARDS = {  # where, beds, usual cost, share of visits
+    "cardiology": ("north", 42, 1100, 0.12),
+    "emergency": ("north", 60, 420, 0.2),
+    "surgery": ("north", 55, 2300, 0.12),
+    "intensive care": ("north", 24, 3900, 0.04),
+    "maternity": ("south", 38, 1400, 0.08),
+    "paediatrics": ("south", 44, 380, 0.1),
+    "oncology": ("south", 36, 2600, 0.08),
+    "geriatrics": ("south", 50, 700, 0.12),
+    "psychiatry": ("park", 40, 520, 0.06),
+    "rehabilitation": ("park", 64, 300, 0.08),
+}
+FIRST_DAY, DAYS = np.datetime64("2022-01-01"), 1096
+MOST_VISITS = 15
+
+CATALOG = f"""\
+# What is declared here is public; nothing in it is taken from the data.
+[budget]                     # the promise over everything ever released, to all analysts together
+epsilon = 3
+delta = 1e-7
+
+[analysts.ana]               # policy, inside the promise
+epsilon = 2
+epsilon_per_query = 0.5
+
+[analysts.mallory]
+epsilon = 1
+
+[tables.patients]
+source = "patients.parquet"
+unit = "row"                 # every row is one person
+
+[tables.patients.columns]
+id        = {{ key = true }}
+age       = {{ bounds = [0, 110] }}
+sex       = {{ values = ["F", "M"], unknown = "drop" }}
+diagnosis = {{ values = {list(DIAGNOSES)}, unknown = "drop" }}
+badge     = {{ bounds = [1, {STAFF}], outside = "null" }}     # of those who work here; their colleagues know it
+weight    = {{ type = "number" }}                        # no bounds yet
+
+[tables.visits]
+source = "visits.parquet"
+unit = {{ column = "patient_id", references = "patients.id" }}
+max_rows = {MOST_VISITS}                # most visits of one patient that any answer uses
+
+[tables.visits.columns]
+ward = {{ values = {list(WARDS)}, unknown = "drop" }}
+day  = {{ type = "date", bounds = ["2022-01-01", "2024-12-31"], nulls = "drop" }}
+cost = {{ bounds = [0, 8000], nulls = "drop" }}
+
+[tables.wards]
+source = "wards.csv"
+public = true
+""".replace("'", '"')
+
+
+def build(folder: Path, patients: int = PATIENTS) -> Path:
+    """Write the hospital into a folder: patients.parquet, visits.parquet, wards.csv, and the catalog, whose path comes back."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    generator = np.random.default_rng(SEED)
+    people = _patients(generator, patients)
+    pq.write_table(pa.table(people), folder / "patients.parquet")
+    pq.write_table(pa.table(_visits(generator, people)), folder / "visits.parquet")
+    lines = [f"{ward},{site},{beds}" for ward, (site, beds, _, _) in WARDS.items()]
+    (folder / "wards.csv").write_text("\n".join(["ward,site,beds", *lines, ""]), encoding="utf-8")
+    catalog = folder / "tacit.toml"
+    catalog.write_text(CATALOG, encoding="utf-8")
+    return catalog
+
+
+def _patients(generator: np.random.Generator, count: int) -> dict[str, Any]:
+    """Patients by column; the first of them work here, carry a badge, and are as often chronically ill as not."""
+    works = np.arange(count) < STAFF
+    age = np.where(generator.random(count) < 0.35, generator.normal(74, 9, count), generator.normal(38, 20, count))
+    age = np.where(works, generator.uniform(22, 65, count), age.clip(0, 104)).astype(np.int64)
+    chronic = generator.random(count) < np.where(works, 0.5, 0.15 + 0.006 * age)
+    acute = generator.choice(np.array(DIAGNOSES[1:]), count, p=[0.35, 0.3, 0.1, 0.25])
+    shuffled = generator.permutation(count)
+    columns: dict[str, NDArray[Any]] = {
+        "id": 100_000 + generator.permutation(count),
+        "age": age,
+        "sex": np.where(generator.random(count) < 0.53, "F", "M"),
+        "diagnosis": np.where(chronic, DIAGNOSES[0], acute),
+        "badge": np.where(works, 1 + np.arange(count), 0),
+        "weight": np.round(generator.normal(72, 14, count).clip(3, 220), 1),
+    }
+    return {name: values[shuffled] for name, values in columns.items()}
+
+
+def _visits(generator: np.random.Generator, patients: dict[str, Any]) -> dict[str, Any]:
+    """One to fifteen visits of each patient, eight on average; more in winter, at a cost that depends on the ward."""
+    whose = np.repeat(patients["id"], 1 + generator.binomial(MOST_VISITS - 1, 0.5, len(patients["id"])))
+    season = 1 + 0.3 * np.cos(2 * np.pi * (np.arange(DAYS) - 20) / 365.25)
+    ward = generator.choice(len(WARDS), len(whose), p=[share for _, _, _, share in WARDS.values()])
+    usual = np.array([cost for _, _, cost, _ in WARDS.values()])
+    return {
+        "patient_id": whose,
+        "ward": np.array(list(WARDS))[ward],
+        "day": FIRST_DAY + generator.choice(DAYS, len(whose), p=season / season.sum()),
+        "cost": np.round(usual[ward] * generator.lognormal(-0.1, 0.45, len(whose))).astype(np.int64),
+    }
