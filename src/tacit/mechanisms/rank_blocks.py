@@ -82,7 +82,7 @@ class Grid:
         return sorted_rows(pair[0], 0, self.points - 1, pair[1])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)  # a repr would quote the data
 class Blocks:
     """Runs of grid values: the first offset and the length of each, how many rows lie `below` it, and how many `through` its end.
 

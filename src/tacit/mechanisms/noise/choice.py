@@ -97,7 +97,7 @@ def choose(lengths: Any, costs: Any, factor: Fraction = Fraction(1), size: int =
     return np.array([envelope.draw() for _ in range(size)], dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)  # a repr would quote the data
 class Envelope:
     """Integer weights W[i] with 2^shift * lengths[i] * e^(-factor * (costs[i] - least)) <= W[i], and their sums by groups."""
 
@@ -114,9 +114,7 @@ class Envelope:
         """The envelope of the weights; the least cost of a candidate of positive length has exponent 0."""
         possible = lengths > 0
         if lengths.shape != costs.shape or lengths.ndim != 1 or not possible.any() or factor < 0:
-            raise InvalidInput(
-                "a choice needs a length and a cost per candidate, some length above 0, and a factor of at least 0"
-            )
+            raise InvalidInput("a choice needs a length and a cost per candidate, some length above 0, and a factor of at least 0")
         least = costs.min() if possible.all() else costs[possible].min()
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             logs = np.log(lengths.astype(np.float64))
