@@ -1,113 +1,151 @@
-"""`tacit demo`: three releases from generated data, and what careless noise gives away."""
+"""`tacit demo`: a generated hospital, five questions with error bars, and two attacks that fail here and work elsewhere."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from math import sqrt
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.output import console, print_json
+from tacit.doors.cli.demo_parts import Asked, Attacked, Budgets, Fingerprint, Part, Prepared
+from tacit.doors.cli.output import console, print_json, progress
+from tacit.errors import InvalidInput, Refused
 
 if TYPE_CHECKING:
-    from tacit.evidence.attacks.floating_point import FloatingPoint
-    from tacit.privacy.loss import Loss
+    from tacit.session import DataSet, Session
 
-PEOPLE = 20_000
-DISTRICTS = ("north", "east", "south", "west")
-CONFIDENCE = 0.95
+SUBSETS = 256
+DRAWS = 100_000
+CHART = "visits.svg"
+QUESTIONS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    (
+        "A table, with a join to public data",
+        "SELECT site, COUNT(*) AS visits, AVG(cost) AS cost\nFROM visits JOIN wards ON visits.ward = wards.ward\nGROUP BY site",
+        {"epsilon": "0.5"},
+    ),
+    (
+        "Quantiles",
+        "SELECT MEDIAN(cost) AS median, PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY cost) AS ninth_decile\nFROM visits",
+        {"epsilon": "0.5"},
+    ),
+    (
+        "By the error that is wanted: the least epsilon that gives it is spent",
+        "SELECT sex, COUNT(*) AS patients\nFROM patients WHERE age >= 65\nGROUP BY sex",
+        {"error": "50"},
+    ),
+    ("One that is refused, before anything is spent", "SELECT AVG(weight) AS weight FROM patients", {"epsilon": "0.5"}),
+    (
+        "A chart",
+        "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS visits\nFROM visits GROUP BY month",
+        {"epsilon": "0.1"},
+    ),
+)
 
 
-@dataclass(frozen=True)
-class Shown:
-    """One released number beside the exact one, which only a demonstration may show."""
-
-    what: str
-    exact: float
-    released: float
-    low: float
-    high: float
-    loss: str
-
-
-def demo(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Release a count, a vector of counts and a median of generated data; then attack textbook noise and ours."""
-    from tacit.evidence.attacks.floating_point import floating_point
-
-    shown, loss = _releases()
-    attack = floating_point(draws=100_000)
+def demo(
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="Keep the hospital in this folder, new or empty, to ask questions of your own.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Generate a hospital, prepare it, ask five questions, and attack exact and private answers. Takes half a minute."""
+    told: dict[str, Any] = {"questions": []}
+    with _place(folder) as here:
+        for part in _parts(here):
+            part.tell(told)
+            if not as_json:
+                console().print(*part.show(), sep="\n", highlight=False)
     if as_json:
-        print_json(_as_json(shown, loss, attack))
+        print_json(told | {"folder": None if folder is None else str(folder)})
     else:
-        _print(shown, loss, attack)
+        console().print(_farewell(folder), highlight=False, soft_wrap=True)
 
 
-def _releases() -> tuple[list[Shown], Loss]:
-    """The released numbers, and what they cost together."""
-    from tacit.accounting.composition import sequential
-    from tacit.mechanisms.laplace import Laplace
-    from tacit.mechanisms.quantile_interval import QuantileWithInterval
-
-    ill, districts, incomes = _town()
-    count = Laplace(sensitivity=1, epsilon=0.5, step=1, on_grid=True)
-    counts = Laplace(sensitivity=1, epsilon=0.5, step=1, dimension=len(DISTRICTS), on_grid=True)
-    median = QuantileWithInterval(0.5, lower=0, upper=100_000, step=100, epsilon=1, confidence=CONFIDENCE)
-
-    around, around_all = count.interval(CONFIDENCE), counts.simultaneous_interval(CONFIDENCE)
-    number, vector, middle = count.release(ill), counts.release(districts), median.release(incomes)
-    shown = [Shown("people who are ill", ill, number, *around.around(number), str(count.loss))]
-    for name, exact, released in zip(DISTRICTS, districts, vector.tolist(), strict=True):
-        shown.append(Shown(f"people in the {name}", exact, released, *around_all.around(released), str(counts.loss)))
-    true_median = sorted(incomes)[PEOPLE // 2]
-    shown.append(Shown("median income", true_median, middle.value, middle.low, middle.high, str(median.loss)))
-    return shown, sequential([count.loss, counts.loss, median.loss])
+@contextmanager
+def _place(folder: Path | None) -> Iterator[Path]:
+    """The folder to keep, or one that is gone afterwards."""
+    if folder is None:
+        with TemporaryDirectory(prefix="tacit-demo-") as name:
+            yield Path(name)
+        return
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidInput(f"{folder} is not empty; name a new folder, so that nothing is overwritten and no budget starts anew")
+    folder.mkdir(parents=True, exist_ok=True)
+    yield folder
 
 
-def _town() -> tuple[int, list[int], list[int]]:
-    """How many are ill, how many live in each district, and all incomes. Data, not noise: so a seeded generator is right."""
-    import numpy as np
-
-    generator = np.random.default_rng(20)
-    ill = int((generator.random(PEOPLE) < 0.073).sum())
-    districts = generator.multinomial(PEOPLE, [0.41, 0.33, 0.22, 0.04]).tolist()
-    incomes = np.clip(generator.lognormal(10.3, 0.5, PEOPLE), 0, 100_000).astype(int).tolist()
-    return ill, districts, incomes
+def _farewell(folder: Path | None) -> str:
+    if folder is None:
+        return "[dim]All of it was in a temporary folder, and is gone.[/dim] Keep it with: [bold]tacit demo --folder hospital[/bold]\n"
+    return f'Ask on: [bold]cd {folder} && tacit sql "SELECT COUNT(*) FROM visits" --error 100 --analyst ana[/bold]\n'
 
 
-def _as_json(shown: list[Shown], loss: Loss, attack: FloatingPoint) -> dict[str, Any]:
-    rows = [
-        {"what": row.what, "exact": row.exact, "value": row.released, "low": row.low, "high": row.high, "loss": row.loss}
-        for row in shown
-    ]
-    given_away = {"draws": attack.draws, "textbook": attack.textbook, "ours": attack.ours}
-    return {"releases": rows, "confidence": CONFIDENCE, "loss": str(loss), "floating_point": given_away}
+def _parts(here: Path) -> Iterator[Part]:
+    """The demonstration, part by part, each as soon as it is done."""
+    from tacit.doors.cli import hospital
+    from tacit.evidence.attacks.floating_point import floating_point
+    from tacit.query.prepare import prepare
+    from tacit.session import open as open_data
+
+    started = time.perf_counter()
+    data = open_data(hospital.build(here))
+    generated = time.perf_counter()
+    report = prepare(data.catalog)
+    yield Prepared({table.name: table.kept for table in report.tables}, generated - started, time.perf_counter() - generated)
+    with hospital.plainly(here) as plain:
+        ana = data.session("ana")
+        for why, sql, budget in QUESTIONS:
+            yield _asked(ana, plain, here / CHART, (why, sql, budget))
+        yield _budgets(data)
+        yield _attacked(data.session("mallory"), plain)
+    yield Fingerprint(floating_point(DRAWS))
+    data.close()
 
 
-def _print(shown: list[Shown], loss: Loss, attack: FloatingPoint) -> None:
-    from rich.table import Table
-
-    screen = console()
-    screen.print(f"\n[bold]A generated town of {PEOPLE:,} people[/bold]: what may be published of it, and what that costs\n")
-    table = Table("", box=None, header_style="bold", pad_edge=False)
-    for title in ("exact (secret)", "released", f"{CONFIDENCE:.0%} interval"):
-        table.add_column(title, justify="right")
-    table.add_column("loss", style="dim")
-    for row in shown:
-        exact, released, low, high = (f"{number:,.10g}" for number in (row.exact, row.released, row.low, row.high))
-        table.add_row(row.what, exact, f"[bold]{released}[/bold]", f"{low} to {high}", row.loss)
-    screen.print(table)
-    screen.print(f"\nIn total: [bold]{loss}[/bold]. The intervals of the four districts hold all at once.\n", highlight=False)
-    screen.print("[bold]Noise must not have a fingerprint[/bold]: outputs that only one of two neighbouring answers can give\n")
-    screen.print(_comparison(attack))
-    screen.print("\nOne such output tells which of the two it was, whatever epsilon says. tacit draws integers on a public grid.\n")
+def _asked(session: Session, plain: Any, chart: Path, question: tuple[str, str, dict[str, str]]) -> Asked:
+    """One question with its answer or its refusal; what is drawn is drawn, what is shown is shown beside the exact numbers."""
+    why, sql, budget = question
+    try:
+        answer = session.sql(sql, **budget)
+    except Refused as refusal:
+        return Asked(why, sql, budget, refusal=refusal)
+    if why == "A chart":
+        answer.chart(chart)
+        return Asked(why, sql, budget, answer, chart=chart)
+    return Asked(why, sql, budget, answer, exact=plain.rows(sql))
 
 
-def _comparison(attack: FloatingPoint) -> Any:
-    from rich.table import Table
+def _budgets(data: DataSet) -> Budgets:
+    catalog, ledger = data.catalog, data.ledger
+    rows = [("the data set", catalog.budget, ledger.left())]
+    rows += [(name, analyst.budget, ledger.left(name)) for name, analyst in catalog.analysts.items() if analyst.budget]
+    return Budgets(tuple((name, cap.epsilon, left.epsilon) for name, cap, left in rows))
 
-    table = Table("noise", box=None, header_style="bold", pad_edge=False)
-    table.add_column("draws", justify="right")
-    table.add_column("gives away", justify="right")
-    table.add_row("textbook floating-point Laplace", f"{2 * attack.draws:,}", f"[red]{attack.textbook:.1%}[/red]")
-    table.add_row("tacit, on the grid", f"{2 * attack.draws:,}", f"[green]{attack.ours:.0%}[/green]")
-    return table
+
+def _attacked(session: Session, plain: Any) -> Attacked:
+    """The same counts from a plain engine and from a session with epsilon 1 for all of them; then one more."""
+    from tacit.doors.cli.hospital import STAFF
+    from tacit.evidence.attacks.reconstruction import Subsets, reconstruct
+
+    subsets, epsilon = Subsets(STAFF, SUBSETS, seed=1), Fraction(1, SUBSETS)
+    texts = [_count(subset.tolist()) for subset in subsets]
+    truth = [bit for (bit,) in plain.rows(f"SELECT diagnosis = 'chronic' FROM patients WHERE badge BETWEEN 1 AND {STAFF} ORDER BY badge")]
+    exactly = reconstruct(subsets, [plain.rows(text)[0][0] for text in texts], truth=truth, deviation=0)
+    answers = [session.sql(text, epsilon=epsilon)["n"][0] for text in progress(texts, SUBSETS, "asking mallory's questions")]
+    private = reconstruct(subsets, answers, truth=truth, deviation=sqrt(2) / float(epsilon))
+    try:
+        session.sql(_count(list(range(STAFF))), epsilon=epsilon)
+    except Refused as refusal:
+        return Attacked(texts[0], exactly, private, epsilon * SUBSETS, refusal)
+    raise AssertionError("the ledger has let an analyst pass her cap")
+
+
+def _count(places: list[int]) -> str:
+    badges = ", ".join(str(place + 1) for place in places)
+    return f"SELECT COUNT(*) AS n FROM patients WHERE diagnosis = 'chronic' AND badge IN ({badges})"

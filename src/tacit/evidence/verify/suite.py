@@ -8,7 +8,7 @@ from tacit.evidence.verify.plants import PLANTED
 from tacit.evidence.verify.subjects import sound
 from tacit.evidence.verify.trial import Effort
 
-QUICK = Effort(samples=2_000)
+QUICK = Effort(samples=1_000)
 FULL = Effort(samples=50_000)
 
 
