@@ -231,6 +231,11 @@ def test_no_rows_have_the_whole_range_and_its_middle():
     assert (order_statistic(empty, HALF), smooth_order_statistic(empty, HALF, BETAS[0], 3)) == (4, 9)
 
 
+def test_a_unit_that_may_be_all_rows_has_the_whole_range():
+    for max_rows in (4, 10**30):
+        assert smooth_order_statistic(sorted_rows([3, 4, 5], 0, 9), HALF, BETAS[0], max_rows) == pytest.approx(9, rel=1e-11)
+
+
 def test_a_bound_never_falls_below_the_least_and_large_budgets_do_not_overflow():
     rows = sorted_rows([5] * 1000, 0, 9)
     assert smooth_order_statistic(rows, HALF, Fraction(1)) == LEAST

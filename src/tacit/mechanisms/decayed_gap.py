@@ -48,14 +48,18 @@ class Stairs:
 
 @dataclass(frozen=True, slots=True)
 class _Board:
-    """A batch of residues: blocks of left entries, each with its row of right entries, whose decays are `steps`."""
+    """A batch of residues: blocks of left entries, each with its row of `width` columns, which are right entries."""
 
     blocks: Integers
-    rows: Integers
+    width: int
+    entries: Integers | None
     steps: Integers
-    gaps: Doubles
     decay: Doubles
     decayed: Doubles
+
+    def entry(self, columns: Integers) -> Integers:
+        """The right entries in the columns: every one has its own in each row, unless a list says otherwise."""
+        return columns % self.width if self.entries is None else self.entries[columns]
 
 
 class _Search:
@@ -63,11 +67,10 @@ class _Search:
 
     def __init__(self, left: Stairs, right: Stairs, rate: float, width: int, known: Gap) -> None:
         self.rate, self.width, self.right = rate, width, right
-        residues = (left.places % width).astype(np.min_scalar_type(width))
-        order = np.argsort(residues, kind="stable") if width > 1 else slice(None)
-        self.residues = residues[order]
-        self.steps, self.sizes = left.places[order] // width, left.gaps[order]
-        self.gaps = self.sizes.astype(np.float64)
+        self.residues = (left.places % width if width > 1 else np.zeros(len(left.places))).astype(np.min_scalar_type(width))
+        order = np.argsort(self.residues, kind="stable") if width > 1 else slice(None)
+        self.residues = self.residues[order]
+        self.steps, self.gaps = _quotient(left.places[order], width), left.gaps[order]
         self.best, self.weight = known, known.weight(rate)
 
     def run(self) -> Gap:
@@ -84,35 +87,35 @@ class _Search:
     def _boards(self) -> Iterator[_Board]:
         starts = np.append(0, np.flatnonzero(self.residues[1:] != self.residues[:-1]) + 1)
         ends = np.append(starts[1:], len(self.residues))
-        span = int(self.right.places[-1] + self.width - 1) // self.width + 1
-        columns = min(span, len(self.right.places))
+        columns = min(self._span(), len(self.right.places))
         together = max(1, PART // columns)
         for first in range(0, len(starts), together):
             here = slice(first, first + together)
-            rows, steps = self._right_of(self.residues[starts[here]].astype(np.int64), span)
-            edges = np.arange(len(rows) + 1) * columns
-            blocks = np.stack([starts[here], ends[here] - 1, edges[:-1], edges[1:] - 1])
-            yield self._board(blocks, rows.ravel(), steps.ravel())
+            residues = self.residues[starts[here]].astype(np.int64)
+            edges = np.arange(len(residues) + 1) * columns
+            yield self._board(np.stack([starts[here], ends[here] - 1, edges[:-1], edges[1:] - 1]), residues)
 
-    def _right_of(self, residues: Integers, span: int) -> tuple[Integers, Integers]:
-        """For each residue, the right entries that matter and their decays: the largest gap of each decay is enough."""
-        places = self.right.places
+    def _span(self) -> int:
+        """How many different decays a right entry can have."""
+        return int(self.right.places[-1] + self.width - 1) // self.width + 1
+
+    def _board(self, blocks: Integers, residues: Integers) -> _Board:
+        """The right entries that matter for each residue, and their decays: the largest gap of each decay is enough."""
+        places, gaps, span = self.right.places, self.right.gaps, self._span()
         if len(places) <= span:
-            rows = np.broadcast_to(np.arange(len(places)), (len(residues), len(places)))
-            return rows, (places + residues[:, None]) // self.width
+            steps = _quotient(places + residues[:, None], self.width)
+            decay = np.exp(steps * -self.rate)
+            return _Board(blocks, len(places), None, steps.ravel(), decay.ravel(), (gaps * decay).ravel())
         steps = np.broadcast_to(np.arange(span), (len(residues), span))
-        return _last_at(places, steps * self.width + (self.width - 1 - residues[:, None])), steps
-
-    def _board(self, blocks: Integers, rows: Integers, steps: Integers) -> _Board:
-        gaps = self.right.gaps[rows].astype(np.float64)
+        entries = _last_at(places, steps * self.width + (self.width - 1 - residues[:, None]))
         decay = np.exp(steps * -self.rate)
-        return _Board(blocks, rows, steps, gaps, decay, gaps * decay)
+        return _Board(blocks, span, entries.ravel(), steps.ravel(), decay.ravel(), (gaps[entries] * decay).ravel())
 
     def _promising(self, board: _Board, blocks: Integers) -> Integers:
         """The blocks whose largest gap with their least decay would beat the best."""
         first, last, low, high = blocks
         decay = np.exp(self.steps[first] * -self.rate) * board.decay[low]
-        hope = (self.gaps[last] + board.gaps[high]) * decay
+        hope = (self.gaps[last] + self.right.gaps[board.entry(high)]) * decay
         return blocks[:, hope > self.weight * WORTHWHILE]
 
     def _narrowed(self, board: _Board, blocks: Integers) -> Integers:
@@ -129,7 +132,7 @@ class _Search:
         decay, decayed = board.decay[columns], board.decayed[columns]
         for entry in range(FEW):
             entries = np.minimum(first + entry, last)
-            weights = decay * np.repeat(self.gaps[entries], lengths) + decayed
+            weights = decay * np.repeat(self.gaps[entries].astype(np.float64), lengths) + decayed
             values = np.maximum.reduceat(weights, starts)
             self._note(board, entries, values, low, high)
 
@@ -137,7 +140,7 @@ class _Search:
         """The blocks on both sides of each middle entry: below it the best right entry is no nearer, above it no farther."""
         first, last, low, high = blocks
         middle = (first + last) >> 1
-        columns, values = _best_entries(board, self.gaps[middle], low, high)
+        columns, values = _best_entries(board, self.gaps[middle].astype(np.float64), low, high)
         self._note(board, middle, values, low, high)
         below = np.stack([first, middle - 1, columns, high])
         above = np.stack([middle + 1, last, low, columns])
@@ -150,7 +153,7 @@ class _Search:
         if weights[top] > self.weight:
             entry = int(entries[top])
             column, _ = _scanned(board, float(self.gaps[entry]), int(low[top]), int(high[top]))
-            size = int(self.sizes[entry]) + int(self.right.gaps[board.rows[column]])
+            size = int(self.gaps[entry]) + int(self.right.gaps[board.entry(np.array(column))])
             self.weight, self.best = float(weights[top]), Gap(size, int(self.steps[entry]) + int(board.steps[column]))
 
 
@@ -162,6 +165,10 @@ def largest_decayed_gap(left: Stairs, right: Stairs, rate: float, width: int, kn
     Gap(size=5, decays=2)
     """
     return _Search(left, right, rate, width, known).run()
+
+
+def _quotient(places: Integers, width: int) -> Integers:
+    return places if width == 1 else places // width
 
 
 def _last_at(places: Integers, wanted: Integers) -> Integers:

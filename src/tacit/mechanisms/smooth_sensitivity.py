@@ -55,7 +55,8 @@ def smooth_order_statistic(rows: SortedRows, q: Fraction, beta: Fraction, max_ro
     if not rows.size:
         return Fraction(rows.upper - rows.lower)
     place = order_place(q, rows.size)
-    return _value(_widest(rows, Window(place, place, free=1, width=max_rows), rate), rate)
+    width = min(max_rows, rows.size + 1)  # the widest pair spans so many places: more rows in a unit change nothing
+    return _value(_widest(rows, Window(place, place, free=1, width=width), rate), rate)
 
 
 def trimmed_mean(rows: SortedRows, trim: int) -> Fraction:
