@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -18,7 +19,7 @@ import sqlglot
 from sqlglot import exp, tokens
 from sqlglot.dialects.dialect import Dialect
 
-from tacit.errors import NotAllowed, NotUnderstood
+from tacit.errors import NotAllowed, NotUnderstood, Refused
 from tacit.query.surface import Apply, At, Constant, Expression, From, Item, Joined, Name, Ordering, Select, Star
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the question; ours say what to do instead
@@ -26,10 +27,13 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the q
 LONGEST_TEXT = 20_000
 MOST_NODES = 2_000
 DEEPEST = 60
+MOST_DIGITS = 40
 
 
 class _Ordinary(Dialect):
-    """Ordinary SQL: double quotes and backticks are identifiers, single quotes are text."""
+    """Ordinary SQL: double quotes and backticks are identifiers, single quotes are text. NULLs come last, as in an answer."""
+
+    NULL_ORDERING = "nulls_are_last"  # so that `nulls_first` is there only where NULLS FIRST is written
 
     class Tokenizer(tokens.Tokenizer):
         IDENTIFIERS = ['"', "`"]  # noqa: RUF012  # sqlglot's own way to declare a dialect
@@ -52,16 +56,36 @@ def parse(text: str) -> Select:
 
 def parse_expression(text: str) -> Expression:
     """One expression, such as the argument of `where` in the Python builder."""
-    return parse(f"SELECT\n{text} FROM t").items[0].expression if text.strip() else _empty()
+    item = parse_item(text)
+    if item.name is not None:
+        raise NotAllowed("an expression has no name of its own here", remedy="leave out AS")
+    return item.expression
 
 
 def parse_item(text: str) -> Item:
-    """One expression with its name."""
-    return parse(f"SELECT\n{text} FROM t").items[0] if text.strip() else _empty()
+    """One expression with its name; its places are those in `text`.
+
+    >>> parse_item("avg(cost) AS mean").expression.at
+    (1, 1)
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise NotUnderstood("the expression is empty", remedy="write one, for example cost > 100")
+    try:
+        select = parse(f"SELECT\n{text}\nFROM t")
+    except Refused as refusal:
+        at = (refusal.at[0] - 1, refusal.at[1]) if refusal.at else None
+        raise type(refusal)(refusal.message, remedy=refusal.remedy, at=at) from None
+    if select != Select(select.items[:1], select.table):
+        raise NotAllowed("one expression is taken here, and nothing after it", remedy="give several as arguments of their own")
+    return Item(_line_up(select.items[0].expression), select.items[0].name)
 
 
-def _empty() -> Any:
-    raise NotUnderstood("the expression is empty", remedy="write one, for example cost > 100")
+def _line_up(expression: Expression) -> Expression:
+    """The expression with its places one line up."""
+    at = (expression.at[0] - 1, expression.at[1]) if expression.at else None
+    if isinstance(expression, Apply):
+        return replace(expression, arguments=tuple(map(_line_up, expression.arguments)), at=at)
+    return replace(expression, at=at)
 
 
 def _checked(text: str) -> str:
@@ -93,10 +117,21 @@ def _options(text: str) -> Iterator[tuple[str, Fraction]]:
         if name.lower() not in ("epsilon", "delta", "error", "confidence"):
             remedy = "write OPTIONS (epsilon = 0.5), with delta, error or confidence"
             raise NotUnderstood(f"{name[:40]!r} is no option", remedy=remedy)
-        try:
-            yield name.lower(), Fraction(Decimal(value))
-        except (InvalidOperation, ValueError, OverflowError):
-            raise NotUnderstood(f"the option {name.lower()} needs a number", remedy=f"write {name.lower()} = 0.5") from None
+        number = _number(value)
+        if number is None:
+            raise NotUnderstood(f"the option {name.lower()} needs a number", remedy=f"write {name.lower()} = 0.5")
+        yield name.lower(), number
+
+
+def _number(text: str) -> Fraction | None:
+    """A number of at most MOST_DIGITS digits, before and after the point; None for anything else."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    if not number.is_finite() or len(number.as_tuple().digits) > MOST_DIGITS or abs(number.adjusted()) > MOST_DIGITS:
+        return None
+    return Fraction(number)
 
 
 def _one_statement(text: str) -> exp.Expr:
@@ -153,6 +188,8 @@ _CASTS = {
     "DOUBLE": "cast_number", "FLOAT": "cast_number", "DECIMAL": "cast_number",
     "DATE": "cast_date", "TEXT": "cast_text", "VARCHAR": "cast_text", "BOOLEAN": "cast_boolean",
 }  # fmt: skip
+_PARTS = frozenset({"year", "quarter", "month", "day", "dayofyear", "dayofweek", "isodow"})
+_FILTERED = frozenset({_UNARY[kind] for kind in _UNARY if issubclass(kind, exp.AggFunc)} | {"count"})
 _NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%"}
 _NEAREST = {
     "Distinct": "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",
@@ -202,7 +239,7 @@ class _Reader:
             where=self.expression(where.this) if where else None,
             group_by=self.group(tree.args.get("group")),
             having=self.expression(having.this) if having else None,
-            order_by=tuple(self.ordering(node) for node in order.expressions) if order else (),
+            order_by=self.orderings(order),
             limit=self.whole(tree.args.get("limit"), "LIMIT"),
             offset=self.whole(tree.args.get("offset"), "OFFSET") or 0,
             options=options,
@@ -242,8 +279,14 @@ class _Reader:
         self.only(node, "expressions")
         return tuple(self.expression(part) for part in node.expressions)
 
+    def orderings(self, node: exp.Expr | None) -> tuple[Ordering, ...]:
+        if node is None:
+            return ()
+        self.only(node, "expressions")
+        return tuple(self.ordering(part) for part in node.expressions)
+
     def ordering(self, node: exp.Expr) -> Ordering:
-        self.only(node, "this", "desc", "nulls_first")
+        self.only(node, "this", "desc")
         return Ordering(self.expression(node.this), bool(node.args.get("desc")))
 
     def whole(self, node: exp.Expr | None, word: str) -> int | None:
@@ -251,9 +294,9 @@ class _Reader:
             return None
         self.only(node, "expression")
         value = node.expression
-        if not isinstance(value, exp.Literal) or not re.fullmatch("[0-9]+", str(value.this)):
+        if not isinstance(value, exp.Literal) or not re.fullmatch("[0-9]{1,18}", str(value.this)):
             raise self.refuse(node, f"{word} needs a whole number")
-        return min(int(value.this), 10**9)
+        return int(value.this)
 
     # --- expressions ---
 
@@ -293,13 +336,10 @@ class _Reader:
     def literal(self, node: exp.Expr) -> Expression:
         if node.args.get("is_string"):
             return Constant(str(node.this), self.at(node))
-        try:
-            number = Decimal(str(node.this))
-        except InvalidOperation:
-            raise self.refuse(node, "a number that cannot be read") from None
-        if not number.is_finite() or abs(number.adjusted()) > 40 or len(number.as_tuple().digits) > 40:
-            raise self.refuse(node, "a number with more than 40 digits")
-        return Constant(Fraction(number), self.at(node))
+        number = _number(str(node.this))
+        if number is None:
+            raise self.refuse(node, f"a number has at most {MOST_DIGITS} digits")
+        return Constant(number, self.at(node))
 
     def boolean(self, node: exp.Expr) -> Expression:
         return Constant(bool(node.this), self.at(node))
@@ -368,19 +408,26 @@ class _Reader:
         """AGG(x) FILTER (WHERE c) is AGG over x where c holds and NULL elsewhere."""
         self.only(node, "this", "expression")
         call, condition = self.expression(node.this), self.expression(node.expression.this)
-        if not isinstance(call, Apply) or len(call.arguments) != 1:
+        if not isinstance(call, Apply) or call.function not in _FILTERED or len(call.arguments) != 1:
             raise self.refuse(node, "FILTER belongs to an aggregate of one column")
         over = Constant(Fraction(1)) if isinstance(call.arguments[0], Star) else call.arguments[0]
         return Apply(call.function, (Apply("case", (condition, over, Constant(None)), call.at),), call.at)
 
     def cast(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "to")
-        kind = node.args["to"].this.name
+        kind = self.kind(node.args["to"])
         if kind == "DATE" and isinstance(node.this, exp.Literal) and node.this.is_string:
             return Constant(self.day(node.this), self.at(node))
         if kind not in _CASTS:
             raise self.refuse(node, f"a cast to {kind} is not answered here")
         return self.apply(_CASTS[kind], node, node.this)
+
+    def kind(self, node: exp.Expr) -> str:
+        """The name of a plain type, without width or precision."""
+        self.only(node, "this")
+        if not isinstance(node, exp.DataType) or not isinstance(node.this, exp.DataType.Type):
+            raise self.refuse(node, "a cast to that type is not answered here")
+        return node.this.name
 
     def day(self, node: exp.Expr) -> date:
         try:
@@ -390,7 +437,10 @@ class _Reader:
 
     def extract(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
-        return self.apply(node.this.name.lower(), node, node.expression)
+        name = node.this.name.lower()
+        if _NAMED.get(name, name) not in _PARTS:
+            raise self.refuse(node, f"EXTRACT takes one of {', '.join(sorted(_PARTS))}")
+        return self.apply(_NAMED.get(name, name), node, node.expression)
 
     def truncate(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "unit")
