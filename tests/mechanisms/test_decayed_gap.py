@@ -75,9 +75,7 @@ def test_a_search_that_keeps_the_wrong_range_is_caught(monkeypatch):
     best = best_by_looking_at_all(left, right, 0.01, 1)
     assert largest_decayed_gap(left, right, 0.01, 1, Gap(0, 0)) == Gap(15_000, 40)
     true_search = decayed_gap._best_entries
-    monkeypatch.setattr(
-        decayed_gap, "_best_entries", lambda board, gaps, low, high: (low, true_search(board, gaps, low, high)[1])
-    )
+    monkeypatch.setattr(decayed_gap, "_best_entries", lambda board, gaps, low, high: (low, true_search(board, gaps, low, high)[1]))
     assert largest_decayed_gap(left, right, 0.01, 1, Gap(0, 0)).weight(0.01) < best * 0.999
 
 

@@ -165,7 +165,7 @@ class SmoothMechanism:
         for epsilon in (self.epsilon / 2, self.epsilon, 2 * self.epsilon):
             calibration = calibrated(epsilon, self.delta, self.gamma)
             rate = float(calibration.alpha)
-            sizes = np.linspace(-CHARTED, CHARTED, 401) / float(self.alpha)
+            sizes = (np.linspace(-CHARTED, CHARTED, 401) / float(self.alpha)).tolist()
             curves[f"epsilon {as_text(epsilon)}"] = (sizes, [rate * calibration.noise.density(rate * size) for size in sizes])
         title = f"{type(self).__name__}: noise over the smooth bound"
         return save(noise_picture(curves, None, title, axes=("error / smooth bound", "density")), path)

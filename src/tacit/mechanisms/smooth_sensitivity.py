@@ -24,7 +24,7 @@ SLACK = Fraction(1, 2**40)
 ROUNDING = 1 + Fraction(1, 2**41)
 LEAST = Fraction(1, 2**100)
 DENOMINATOR = 2**192
-STEEP = 300  # 2^62 units decay below 2^-100 in one step of 200 already: at steeper rates the same pair wins
+STEEP = Fraction(300)  # 2^62 units decay below 2^-100 in one step of 200 already: at steeper rates the same pair wins
 
 
 def order_place(q: Fraction, size: int) -> int:
