@@ -313,6 +313,20 @@ def test_hostile_values_of_every_arrow_type(tmp_path):
     assert sorted(stored(prepared, "hostile", "t"), key=repr) == sorted([(365,), (0,), (None,), (0,), (0,), (0,), (0,)], key=repr)
 
 
+def test_what_a_parquet_file_declares_of_its_values_is_not_believed(tmp_path):
+    """NaN is not in the statistics, and statistics may be wrong: bounds and NaN are looked at in every value."""
+    path = write_parquet(tmp_path / "x.parquet", {"x": [1.0, float("nan"), 2.0], "n": pa.array([1, 777777, 2], pa.int64())})
+    pq.write_table(pq.read_table(path), path, compression="none", use_dictionary=False)
+    raw = path.read_bytes()
+    footer = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
+    path.write_bytes(raw[:footer] + raw[footer:].replace((777777).to_bytes(8, "little"), (2).to_bytes(8, "little")))
+    assert pq.read_metadata(path).row_group(0).column(1).statistics.max == 2
+    assert pq.read_table(path)["n"].to_pylist() == [1, 777777, 2]
+    prepared = catalog(tmp_path, table("x", path, number("x", 0, 5), number("n", 0, 5)))
+    prepare(prepared)
+    assert stored(prepared, "x", "x", "n") == sorted([(1, 1), (None, 5), (2, 2)], key=repr)
+
+
 # --- what is said of a source that cannot be used ------------------------------------------------------------------------------
 
 
