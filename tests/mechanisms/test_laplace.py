@@ -224,9 +224,7 @@ def test_for_error_is_the_least_epsilon(shape, confidence):
         found = make(error=10, confidence=confidence, sensitivity=1, neighbours=CHANGE_ONE, **shape)
         assert measure(found, confidence).above <= 10
         assert found.neighbours == CHANGE_ONE
-        less = Laplace(
-            1, found.epsilon * Fraction(9999, 10000), step=found.step, dimension=found.dimension, on_grid=found.on_grid
-        )
+        less = Laplace(1, found.epsilon * Fraction(9999, 10000), step=found.step, dimension=found.dimension, on_grid=found.on_grid)
         assert measure(less, confidence).above > 10 - (0 if found.on_grid else float(found.step))
 
 
@@ -248,9 +246,7 @@ def test_a_release_is_the_value_and_the_noise(monkeypatch):
 
 def test_draws_have_the_scale_that_the_event_states(monkeypatch):
     asked = []
-    monkeypatch.setattr(
-        discrete, "draw_laplace", lambda scale, size: asked.append((scale, size)) or np.zeros(size, dtype=np.int64)
-    )
+    monkeypatch.setattr(discrete, "draw_laplace", lambda scale, size: asked.append((scale, size)) or np.zeros(size, dtype=np.int64))
     mechanism = Laplace(3, "0.5", step=1, dimension=4, on_grid=True)
     mechanism.release([1, 2, 3, 4])
     assert asked == [(mechanism.event.scale, 4)] == [(6, 4)]

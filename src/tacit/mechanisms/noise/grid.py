@@ -181,7 +181,7 @@ def _units_of_integers(array: NDArray[Any], step: Fraction) -> NDArray[Any]:
     """(2 x denominator + numerator) // (2 numerator), in int64 where every term fits."""
     top, bottom = step.numerator, step.denominator
     low, high = _range(array)
-    if 2 * max(-low, high) * bottom + top < WORD_LIMIT:
+    if 2 * max(-low, high, 1) * bottom + 2 * top < WORD_LIMIT:
         words = array.astype(np.int64)
         return words * bottom if top == 1 else (words * (2 * bottom) + top) // (2 * top)
     return compact((array.astype(object) * (2 * bottom) + top) // (2 * top))
