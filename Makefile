@@ -7,7 +7,7 @@ SHELL  := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check types verify bench docs clean
+.PHONY: help setup demo test check verify bench docs clean
 
 help:  ## list the recipes
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,9 +40,10 @@ clean:  ## remove the environment and what was built
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \
 	  || { echo "tacit needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 2; }
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV) \
+	  || { rm -rf $(VENV); echo "python could not make an environment; on Debian and Ubuntu: apt install python3-venv"; exit 2; }
 
 $(STAMPS)/base: $(VENV)/bin/python pyproject.toml
 	@echo "installing tacit into $(VENV) (once; a minute or two)"
