@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from tacit.mechanisms.exponential import Exponential
     from tacit.mechanisms.gaussian import Gaussian
     from tacit.mechanisms.laplace import Laplace
+    from tacit.mechanisms.quantile import Quantile
+    from tacit.mechanisms.quantile_interval import QuantileWithInterval
     from tacit.mechanisms.randomized_response import RandomizedResponse
+    from tacit.mechanisms.smooth import SmoothQuantile, SmoothTrimmedMean
     from tacit.privacy.interval import Interval
     from tacit.privacy.loss import Approximate, Concentrated, Probabilistic, Pure
     from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
@@ -38,8 +41,12 @@ __all__ = [
     "Neighbours",
     "Probabilistic",
     "Pure",
+    "Quantile",
+    "QuantileWithInterval",
     "RandomizedResponse",
     "Sealed",
+    "SmoothQuantile",
+    "SmoothTrimmedMean",
     "Universe",
     "__version__",
     "errors",
@@ -51,7 +58,10 @@ _HOMES = {
     "tacit.mechanisms.exponential": ("Exponential",),
     "tacit.mechanisms.gaussian": ("Gaussian",),
     "tacit.mechanisms.laplace": ("Laplace",),
+    "tacit.mechanisms.quantile": ("Quantile",),
+    "tacit.mechanisms.quantile_interval": ("QuantileWithInterval",),
     "tacit.mechanisms.randomized_response": ("RandomizedResponse",),
+    "tacit.mechanisms.smooth": ("SmoothQuantile", "SmoothTrimmedMean"),
     "tacit.privacy.interval": ("Interval",),
     "tacit.privacy.loss": ("Approximate", "Concentrated", "Probabilistic", "Pure"),
     "tacit.privacy.neighbours": ("ADD_REMOVE", "CHANGE_ONE", "Neighbours"),

@@ -1,0 +1,27 @@
+"""Puts the proofs, which lie beside the code, into the site: src/tacit/**/NAME.md becomes proofs/NAME.md, in the tree's order."""
+
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+CHAPTERS = ("privacy", "accounting", "mechanisms", "query", "release", "publish", "evidence")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """The navigation, with every proof in its room."""
+    room = next(part["Proofs"] for part in config.nav if "Proofs" in part)
+    room.extend(f"proofs/{proof.name}" for proof in _proofs(config))
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """The files of docs/, and the proofs."""
+    for proof in _proofs(config):
+        files.append(File.generated(config, f"proofs/{proof.name}", content=proof.read_text("utf-8")))
+    return files
+
+
+def _proofs(config: MkDocsConfig) -> list[Path]:
+    source = Path(config.config_file_path).parent / "src" / "tacit"
+    return [proof for chapter in CHAPTERS for proof in sorted((source / chapter).rglob("*.md"))]
