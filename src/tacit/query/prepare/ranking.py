@@ -11,7 +11,7 @@ import base64
 import os
 from pathlib import Path
 
-from tacit.errors import CatalogUnusable
+from tacit.errors import StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.query.prepare.packing import Packing, measured
 
@@ -26,7 +26,9 @@ def ranking_key(folder: Path) -> str:
         _create(file, bits.random_bytes(KEY_BYTES).hex())
     key = file.read_text("ascii", errors="replace").strip()
     if len(key) != 2 * KEY_BYTES or set(key) - set("0123456789abcdef"):
-        raise CatalogUnusable(f"{file} is damaged; put back a copy, or remove it: limits then keep other rows than before")
+        raise StoreUnusable(
+            f"the ranking key is damaged ({file})", remedy="put back a copy, or remove it to have limits keep other rows"
+        )
     return base64.b64encode(bytes.fromhex(key)).decode().rstrip("=")
 
 

@@ -20,7 +20,6 @@ from tacit.query.quoting import name
 
 KEY_TYPES = {"integer": "BIGINT", "wide": "HUGEINT"}
 TROUBLES: tuple[tuple[type[duckdb.Error], str], ...] = (
-    (duckdb.OutOfMemoryException, "does not fit in the memory that preparation may use; give it more with memory="),
     (duckdb.CatalogException, "names a table that is not there; correct `table`"),
     (duckdb.IOException, "cannot be read from disk, or there is no room left beside the store; check both"),
 )
@@ -66,6 +65,8 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
             with reader(workshop, catalog, table.source, wanted) as rows:
                 workshop.step(f"reading {table.name}", f"CREATE OR REPLACE TEMP TABLE {staged_name(table)} AS {select(rows)}")
             return
+        except duckdb.OutOfMemoryException:
+            raise
         except duckdb.Error as error:
             if reader is readers[-1] or not isinstance(error, MENDED):
                 raise _unusable(table, error) from None
