@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from typing import Any, Protocol
+from unicodedata import normalize
 
 from tacit.errors import NoBounds, NotAllowed, Refused, UnknownName, WrongType
 from tacit.privacy import catalog
@@ -213,9 +214,10 @@ class Binder:
                 return compared(symbol, self.term(arguments[0]), self.term(arguments[1]))
 
     def _in(self, term: Term, options: Sequence[Expression]) -> Condition:
-        if not all(isinstance(option, Constant) for option in options):
+        values = [self.term(option) for option in options]
+        if not all(isinstance(value.node, Literal) for value in values):
             raise NotAllowed("IN is answered with a list of constants", remedy="write the values out")
-        return _any_of([compared("=", term, self.term(option)) for option in options])
+        return _any_of([compared("=", term, value) for value in values])
 
     def _is_null(self, expression: Expression) -> Condition:
         if isinstance(expression, Name):
@@ -246,7 +248,7 @@ def constant_term(value: Fraction | str | bool | date | None) -> Term:
         case Fraction():
             return terms.constant(value)
         case str():
-            return Term(Literal(0), CategoryType((value,)))
+            return Term(Literal(0), CategoryType((normalize("NFC", value),)))
         case date():
             return Term(Literal(day_number(value)), DateType())
         case _:
@@ -264,6 +266,7 @@ def text_constant(term: Term) -> str | None:
 _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "<>": operator.ne,
 }  # fmt: skip
+_POSITIVE = {"<>": "="}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 
@@ -286,21 +289,26 @@ def compared(symbol: str, left: Term, right: Term) -> Condition:
     return terms.compare(symbol, left, right)
 
 
-def _constant_value(term: Term) -> Value | Fraction:
-    if isinstance(term.type, CategoryType):
-        return term.type.values[0]
-    if isinstance(term.type, BooleanType):
-        return bool(term.node.value) if isinstance(term.node, Literal) else False
-    return terms.constant_of(term) or Fraction(0)
+def _constant_value(term: Term) -> terms.Constant:
+    """The text, truth or number that a constant is."""
+    if isinstance(term.node, Literal) and term.node.value is not None:
+        match term.type:
+            case CategoryType(values):
+                return values[term.node.value]
+            case BooleanType():
+                return bool(term.node.value)
+            case NumberType(step):
+                return term.node.value * step
+    raise WrongType("a constant is needed here: a text, a number or a truth", remedy="write the value out")
 
 
-def _category_compared(symbol: str, term: Term, value: Value | Fraction) -> Condition:
+def _category_compared(symbol: str, term: Term, value: terms.Constant) -> Condition:
     assert isinstance(term.type, CategoryType)  # noqa: S101  # the caller has looked
-    if symbol in ("=", "<>"):
-        found = terms.among(term, [value])  # type: ignore[list-item]
-        return found if symbol == "=" else Negation(found)
-    ordered = [known for known in term.type.values if isinstance(known, str) == isinstance(value, str)]
-    return terms.among(term, [known for known in ordered if _ORDERED[symbol](known, value)])
+    alike = [known for known in term.type.values if terms.typed(known)[0] == terms.typed(value)[0]]
+    if not alike:
+        raise WrongType("the values of the category are of another kind than the constant", remedy="compare like with like")
+    found = terms.among(term, [known for known in alike if _ORDERED[_POSITIVE.get(symbol, symbol)](known, value)])
+    return found if symbol not in _POSITIVE else Negation(found)
 
 
 def _text_compared(symbol: str, node: TextColumn, text: str | None) -> Condition:
@@ -319,7 +327,7 @@ def _day(text: str) -> date:
 
 def _text(expression: Expression) -> str:
     if isinstance(expression, Constant) and isinstance(expression.value, str):
-        return expression.value
+        return normalize("NFC", expression.value)
     raise NotAllowed("LIKE is answered with a constant pattern", remedy="write the pattern as text")
 
 
@@ -406,7 +414,7 @@ def _shift(given: Sequence[Term], written: Sequence[Expression], direction: int)
         days = terms.constant_of(right)
         if days is None or days.denominator != 1:
             raise WrongType("a date is moved by a whole, constant number of days", remedy="write day + INTERVAL 7 DAY")
-        return Term(terms.plus(dates.date_node(left), Literal(direction * int(days))), DateType())
+        return dates.checked(Term(terms.plus(dates.date_node(left), Literal(direction * int(days))), DateType()))
     left, right = as_number(left), as_number(right)
     return terms.add(left, right) if direction > 0 else terms.subtract(left, right)
 
@@ -452,7 +460,7 @@ def _nullif(given: Sequence[Term], _: Sequence[Expression]) -> Term:
 
 def _coalesce(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     _expect(given, 1, 50)
-    return terms.cases([(Negation(IsNull(term.node)), term) for term in given[:-1]], given[-1]) if given[1:] else given[0]
+    return terms.first_known(given)
 
 
 def _extreme(symbol: str) -> Function:
@@ -472,8 +480,7 @@ def _of_values(function: Callable[..., Value]) -> Function:
         term, rest = given[0], [_constant_value(extra) for extra in given[1:]]
         if not isinstance(term.type, CategoryType) or not all(isinstance(value, str) for value in term.type.values):
             raise WrongType("text functions are for columns with declared values", remedy="declare the column's values")
-        images = [function(value, *rest) for value in term.type.values]
-        return relabelled(term, images)
+        return relabelled(term, [function(value, *rest) for value in term.type.values])
 
     return apply
 
@@ -483,14 +490,25 @@ def relabelled(term: Term, images: Sequence[Value]) -> Term:
     if all(isinstance(image, int) and not isinstance(image, bool) for image in images):
         table = [int(image) for image in images]
         return Term(terms.lookup(term, table), NumberType(Fraction(1)), points=tuple(sorted(set(table))))
-    values = tuple(dict.fromkeys(images))
-    return Term(terms.lookup(term, [values.index(image) for image in images]), CategoryType(values))
+    places = {image: code for code, image in enumerate(dict.fromkeys(images))}
+    return Term(terms.lookup(term, [places[image] for image in images]), CategoryType(tuple(places)))
 
 
-def _substring(text: str, start: Fraction, length: Fraction | None = None) -> str:
-    begin = int(start) - 1
-    end = len(text) if length is None else begin + int(length)
-    return text[max(begin, 0) : max(end, 0)]
+def _substring(text: str, start: terms.Constant, length: terms.Constant | None = None) -> str:
+    begin = _counted(start, 1) - 1
+    return text[begin:] if length is None else text[begin : begin + _counted(length, 0)]
+
+
+def _counted(number: terms.Constant, least: int) -> int:
+    if not isinstance(number, Fraction) or number.denominator != 1 or number < least:
+        raise WrongType(f"SUBSTRING takes whole numbers of at least {least}", remedy="count characters from 1")
+    return int(number)
+
+
+def _concat(text: str, more: terms.Constant) -> str:
+    if not isinstance(more, str):
+        raise WrongType("|| joins text with text", remedy="write the number in quotes")
+    return f"{text}{more}"
 
 
 def _truncate(given: Sequence[Term], written: Sequence[Expression]) -> Term:
@@ -547,7 +565,7 @@ FUNCTIONS: dict[str, Function] = {
     "trim": _of_values(str.strip),
     "length": _of_values(len),
     "substring": _of_values(_substring),
-    "concat": _of_values(lambda text, more: f"{text}{more}"),
+    "concat": _of_values(_concat),
     "date_trunc": _truncate,
     **{name: _part(name) for name in dates.PARTS},
     "cast_integer": _numbers(terms.rounded, 1),

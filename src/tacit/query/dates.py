@@ -11,13 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
+from functools import lru_cache
 
 from tacit.errors import TooWide, WrongType
 from tacit.privacy.catalog import day_number, day_of
 from tacit.query.plan import Compare, DateType, Literal, NumberType, Row, Term, TextColumn
-from tacit.query.terms import choose, floor_by, plus, times
+from tacit.query.terms import choose, floor_by, plus, times, where_known
 
 MOST_YEARS = 200
+FIRST, LAST = day_number(date(1, 3, 1)), day_number(date(9998, 12, 31))
 
 
 def _minus(left: Row, right: Row) -> Row:
@@ -128,20 +130,26 @@ def date_node(term: Term) -> Row:
     return term.node
 
 
+def checked(term: Term) -> Term:
+    """The date itself, refused where it can leave the calendar."""
+    node = date_node(term)
+    if not FIRST <= node.low <= node.high <= LAST:
+        raise TooWide("the date can leave the years 1 to 9998", remedy="move it by fewer days")
+    return term
+
+
 def _computed(term: Term, compute: Callable[[Row], Row], on_day: Callable[[date], int], meaning: NumberType | DateType) -> Term:
     node = date_node(term)
-    span = _spanned(node)
-    points = sorted({on_day(day_of(number)) for number in span})
+    points = _points(on_day, node.low, node.high)
     result = compute(node)
     if isinstance(result, Literal):
-        return (
-            Term(result, meaning, tuple(points)) if not node.nullable else Term(steps(node, [node.low] * 2, points * 2), meaning)
-        )
-    return Term(replace(result, low=points[0], high=points[-1], nullable=node.nullable), meaning, tuple(points))
+        return Term(where_known((node,), points[0]), meaning, points)
+    return Term(replace(result, low=points[0], high=points[-1], nullable=node.nullable), meaning, points)
 
 
-def _spanned(node: Row) -> range:
-    least, most = day_number(date(1, 3, 1)), day_number(date(9998, 12, 31))
-    if not least <= node.low <= node.high <= most or node.high - node.low > 366 * MOST_YEARS:
+@lru_cache(maxsize=256)
+def _points(on_day: Callable[[date], int], low: int, high: int) -> tuple[int, ...]:
+    """What a function of dates gives on the days of a range, sorted, each once."""
+    if not FIRST <= low <= high <= LAST or high - low > 366 * MOST_YEARS:
         raise TooWide(f"the dates span more than {MOST_YEARS} years", remedy="declare tighter bounds for the column")
-    return range(node.low, node.high + 1)
+    return tuple(sorted({on_day(day_of(number)) for number in range(low, high + 1)}))

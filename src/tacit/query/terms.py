@@ -20,9 +20,11 @@ from tacit.query.plan import (
     BooleanType,
     CategoryType,
     Choose,
+    Column,
     Compare,
     Condition,
     DateType,
+    Either,
     IsNull,
     Literal,
     Lookup,
@@ -34,10 +36,13 @@ from tacit.query.plan import (
     Row,
     Term,
     TextColumn,
+    TextIs,
+    TextLike,
     Truth,
     Type,
 )
 
+Constant = Value | Fraction
 FINEST_RATIO = 10**6  # a quotient of two columns is kept to a millionth, where its range allows
 
 
@@ -61,6 +66,8 @@ def plus(left: Row, right: Row) -> Row:
     """
     if isinstance(left, Literal) and isinstance(right, Literal):
         return Literal(None if left.value is None or right.value is None else left.value + right.value)
+    if Literal(None) in (left, right):
+        return Literal(None)
     if right == Literal(0):
         return left
     if left == Literal(0):
@@ -74,12 +81,16 @@ def times(left: Row, right: Row) -> Row:
     """left times right."""
     if isinstance(left, Literal) and isinstance(right, Literal):
         return Literal(None if left.value is None or right.value is None else left.value * right.value)
+    if Literal(None) in (left, right):
+        return Literal(None)
     if right == Literal(1):
         return left
     if left == Literal(1):
         return right
     corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
     checked(min(corners), max(corners))
+    if not any(corners):  # also where the other factor is too large to be written
+        return where_known((left, right), 0)
     return Multiply(left, right, min(corners), max(corners), left.nullable or right.nullable)
 
 
@@ -87,20 +98,55 @@ def floor_by(child: Row, divisor: int) -> Row:
     """floor(child / divisor), divisor > 0."""
     if isinstance(child, Literal):
         return Literal(None if child.value is None else child.value // divisor)
-    return child if divisor == 1 else Quotient(child, divisor, child.low // divisor, child.high // divisor, child.nullable)
+    low, high = child.low // divisor, child.high // divisor
+    if divisor == 1:
+        return child
+    if low == high:
+        return where_known((child,), low)
+    if divisor >= LARGEST:  # the range has both signs, and no more
+        return choose([(Compare("<", child, Literal(0)), Literal(-1))], where_known((child,), 0))
+    checked(0, child.high - low * divisor)
+    return Quotient(child, divisor, low, high, child.nullable)
 
 
-def choose(branches: Sequence[tuple[Condition, Row]], otherwise: Row) -> Row:
+def choose(branches: Sequence[tuple[Condition, Row]], otherwise: Row) -> Choose:
     """The value of the first true condition, else `otherwise`."""
     values = [row for _, row in branches] + [otherwise]
     real = [row for row in values if row != Literal(None)] or [Literal(0)]
     low, high = min(row.low for row in real), max(row.high for row in real)
+    checked(low, high)
     return Choose(tuple(branches), otherwise, low, high, any(row.nullable for row in values))
+
+
+def where_known(rows: Iterable[Row], value: int) -> Row:
+    """A constant, NULL where one of the rows is."""
+    checked(value, value)
+    missing: list[tuple[Condition, Row]] = [(IsNull(row), Literal(None)) for row in rows if row.nullable]
+    return choose(missing, Literal(value)) if missing else Literal(value)
 
 
 def truth_value(condition: Condition) -> Term:
     """A condition as 0 or 1, NULL where it is unknown."""
+    if not may_be_unknown(condition):
+        return Term(choose([(condition, Literal(1))], Literal(0)), BooleanType())
     return Term(choose([(condition, Literal(1)), (Negation(condition), Literal(0))], Literal(None)), BooleanType())
+
+
+def may_be_unknown(condition: Condition) -> bool:
+    """Whether a condition can be neither true nor false."""
+    match condition:
+        case Compare():
+            return condition.left.nullable or condition.right.nullable
+        case Among() | TextIs() | TextLike():
+            return condition.child.nullable
+        case All() | Either():
+            return any(may_be_unknown(part) for part in condition.parts)
+        case Negation():
+            return may_be_unknown(condition.part)
+        case Truth():
+            return condition.value is None
+        case IsNull():
+            return False
 
 
 # --- numbers -----------------------------------------------------------------------------------------------------------------
@@ -124,9 +170,7 @@ def common_step(one: Fraction, other: Fraction) -> Fraction:
     >>> common_step(Fraction(1, 2), Fraction(1, 3))
     Fraction(1, 6)
     """
-    return Fraction(
-        gcd(one.numerator * other.denominator, other.numerator * one.denominator), one.denominator * other.denominator
-    )
+    return Fraction(gcd(one.numerator * other.denominator, other.numerator * one.denominator), one.denominator * other.denominator)
 
 
 def on_step(term: Term, step: Fraction) -> Row:
@@ -173,8 +217,7 @@ def multiply(left: Term, right: Term) -> Term:
 
 def _by_constant(term: Term, factor: Fraction) -> Term:
     if factor == 0:
-        zero = Literal(0) if not term.nullable else choose([(IsNull(number_node(term)), Literal(None))], Literal(0))
-        return Term(zero, NumberType(Fraction(1)))
+        return Term(where_known((number_node(term),), 0), NumberType(Fraction(1)))
     node = number_node(term) if factor > 0 else times(number_node(term), Literal(-1))
     return Term(node, NumberType(number_step(term) * abs(factor)))
 
@@ -228,8 +271,8 @@ def modulo(left: Term, right: Term) -> Term:
 
 
 def narrowed(term: Term, low: int, high: int) -> Term:
-    """The same expression with a tighter range that the caller has proved."""
-    if isinstance(term.node, Literal | TextColumn):
+    """The same expression with a tighter range that the caller has proved; a column's range is also how it is stored."""
+    if isinstance(term.node, Literal | TextColumn | Column):
         return term
     return replace(term, node=replace(term.node, low=max(low, term.node.low), high=min(high, term.node.high)))
 
@@ -245,12 +288,8 @@ def absolute(term: Term) -> Term:
 
 def sign(term: Term) -> Term:
     node = number_node(term)
-    branches = [
-        (Compare("<", node, Literal(0)), Literal(-1)),
-        (Compare("=", node, Literal(0)), Literal(0)),
-        (Compare("<", Literal(0), node), Literal(1)),
-    ]
-    return Term(choose(branches, Literal(None)), NumberType(Fraction(1)), points=(-1, 0, 1))
+    signs = [(Compare("<", node, Literal(0)), Literal(-1)), (Compare("<", Literal(0), node), Literal(1))]
+    return Term(choose(signs, where_known((node,), 0)), NumberType(Fraction(1)), points=(-1, 0, 1))
 
 
 def power(term: Term, exponent: int) -> Term:
@@ -267,24 +306,29 @@ def extreme(terms: Sequence[Term], operator: Callable[[Row, Row], Condition]) ->
     result = terms[0]
     for term in terms[1:]:
         left, right, meaning = aligned(result, term)
-        keep = choose(
-            [(IsNull(left), right), (IsNull(right), left), (operator(left, right), left)],
-            right,
-        )
-        result = Term(keep, meaning)
+        keep = choose([(IsNull(left), right), (IsNull(right), left), (operator(left, right), left)], right)
+        result = Term(replace(keep, nullable=left.nullable and right.nullable), meaning)
     return result
+
+
+def first_known(terms: Sequence[Term]) -> Term:
+    """The first of several terms that is not NULL."""
+    if not terms[1:]:
+        return terms[0]
+    found = cases([(Negation(IsNull(term.node)), term) for term in terms[:-1]], terms[-1])
+    known = isinstance(found.node, Choose) and not all(term.nullable for term in terms)
+    return replace(found, node=replace(found.node, nullable=False)) if known else found  # type: ignore[arg-type]
 
 
 def width_bucket(term: Term, low: Fraction, high: Fraction, buckets: int) -> Term:
     """0 below `low`, 1..buckets in between, buckets + 1 from `high` on."""
     inside = add(floor(_by_constant(subtract(term, constant(low)), buckets / (high - low))), constant(Fraction(1)))
     kept = number_node(narrowed(inside, 1, buckets))
-    branches: list[tuple[Condition, Row]] = [
+    outside: list[tuple[Condition, Row]] = [
         (compare("<", term, constant(low)), Literal(0)),
         (compare("<=", constant(high), term), Literal(buckets + 1)),
-        (Negation(IsNull(number_node(term))), kept),
     ]
-    return narrowed(Term(choose(branches, Literal(None)), NumberType(Fraction(1))), 0, buckets + 1)
+    return narrowed(Term(choose(outside, kept), NumberType(Fraction(1))), 0, buckets + 1)
 
 
 # --- meeting of two terms ----------------------------------------------------------------------------------------------------
@@ -299,9 +343,12 @@ def aligned(left: Term, right: Term) -> tuple[Row, Row, Type]:
         step = common_step(one.step, other.step)
         return on_step(left, step), on_step(right, step), NumberType(step)
     if isinstance(one, CategoryType) and isinstance(other, CategoryType):
-        values = (*one.values, *(value for value in other.values if value not in one.values))
-        moved = lookup(right, [values.index(value) for value in other.values])
-        return _row(left), moved, CategoryType(values)
+        places = {typed(value): code for code, value in enumerate(one.values)}
+        for value in other.values:
+            places.setdefault(typed(value), len(places))
+        moved = lookup(right, [places[typed(value)] for value in other.values])
+        added = tuple(value for value in other.values if places[typed(value)] >= len(one.values))
+        return _row(left), moved, CategoryType((*one.values, *added))
     if type(one) is type(other) and isinstance(one, DateType | BooleanType):
         return _row(left), _row(right), one
     raise WrongType(f"{word(one)} and {word(other)} do not go together", remedy="compare like with like")
@@ -357,22 +404,22 @@ def within(node: Row, border: int) -> int:
     return min(max(border, node.low - 1), node.high + 1)
 
 
-def among(term: Term, values: Iterable[Value]) -> Condition:
+def among(term: Term, values: Iterable[Constant]) -> Condition:
     """A category is one of `values`, by equality of the public values."""
     if not isinstance(term.type, CategoryType):
         raise WrongType("a category is needed here", remedy="use a column with declared values")
-    wanted = list(values)
-    codes = [code for code, value in enumerate(term.type.values) if any(same(value, want) for want in wanted)]
+    wanted = {typed(value) for value in values}
+    codes = [code for code, value in enumerate(term.type.values) if typed(value) in wanted]
     return Among(_row(term), tuple(codes)) if codes else never(term)
 
 
-def same(value: Value, constant_value: object) -> bool:
-    """Whether a public value is the constant: text with text, true with true, number with number."""
-    if isinstance(value, bool) or isinstance(constant_value, bool):
-        return value is constant_value
-    if isinstance(value, str) or isinstance(constant_value, str):
-        return value == constant_value
-    return isinstance(constant_value, int | Fraction) and value == constant_value
+def typed(value: Constant) -> tuple[str, Constant]:
+    """A public value that equals another only where both are texts, truths or numbers: in Python 1 is True.
+
+    >>> typed(1) == typed(True), typed(1) == typed(Fraction(1))
+    (False, True)
+    """
+    return ("truth" if isinstance(value, bool) else "text" if isinstance(value, str) else "number", value)
 
 
 def never(term: Term) -> Condition:
@@ -411,7 +458,8 @@ def _as(term: Term, meaning: Type) -> Row:
     if isinstance(meaning, NumberType):
         return on_step(term, meaning.step)
     if isinstance(meaning, CategoryType) and isinstance(term.type, CategoryType):
-        codes = [meaning.values.index(value) for value in term.type.values]
+        places = {typed(value): code for code, value in enumerate(meaning.values)}
+        codes = [places[typed(value)] for value in term.type.values]
         if isinstance(term.node, Literal):
             return Literal(codes[term.node.value or 0])
         return lookup(term, codes)
