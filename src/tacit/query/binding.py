@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from tacit.errors import NoBounds, NotAllowed, Refused, UnknownName, WrongType
 from tacit.privacy import catalog
 from tacit.privacy.catalog import Table, Value, day_number
 from tacit.query import dates, terms
+from tacit.query.extent import Extent
 from tacit.query.plan import (
     Among,
     BooleanType,
@@ -147,20 +148,25 @@ class Binder:
     """Binds expressions in a scope. A refusal gets the place of the innermost expression that caused it."""
 
     scope: Scope
+    extent: Extent = field(default_factory=Extent)
 
     def term(self, expression: Expression) -> Term:
         """A value of a row."""
         try:
-            return self._term(expression)
+            found = self._term(expression)
+            self.extent.check(found.node)
         except Refused as refusal:
             raise _placed(refusal, expression.at) from None
+        return found
 
     def condition(self, expression: Expression) -> Condition:
         """Something true, false or unknown of a row."""
         try:
-            return self._condition(expression)
+            found = self._condition(expression)
+            self.extent.check(found)
         except Refused as refusal:
             raise _placed(refusal, expression.at) from None
+        return found
 
     def _term(self, expression: Expression) -> Term:
         if isinstance(expression, Name):

@@ -302,13 +302,14 @@ def power(term: Term, exponent: int) -> Term:
 
 
 def extreme(terms: Sequence[Term], operator: Callable[[Row, Row], Condition]) -> Term:
-    """The least or the greatest of several numbers or dates, NULLs left out."""
-    result = terms[0]
-    for term in terms[1:]:
-        left, right, meaning = aligned(result, term)
-        keep = choose([(IsNull(left), right), (IsNull(right), left), (operator(left, right), left)], right)
-        result = Term(replace(keep, nullable=left.nullable and right.nullable), meaning)
-    return result
+    """The least or the greatest of several numbers or dates, NULLs left out; halved, since each side is used several times."""
+    if not terms[1:]:
+        return terms[0]
+    half = len(terms) // 2
+    left, right, meaning = aligned(extreme(terms[:half], operator), extreme(terms[half:], operator))
+    missing = [(IsNull(one), other) for one, other in ((left, right), (right, left)) if one.nullable]
+    keep = choose([*missing, (operator(left, right), left)], right)
+    return Term(replace(keep, nullable=left.nullable and right.nullable), meaning)
 
 
 def first_known(terms: Sequence[Term]) -> Term:

@@ -4,6 +4,7 @@ qualify   names and functions get their meaning; SELECT, HAVING and ORDER BY bec
 bound     every private table is limited to the declared rows of a unit, below all else
 split     aggregates become moments: exact integers, counted once even where several aggregates need them
 keys      every group of the answer is known beforehand, or must pass a threshold
+fit       what is written out for the engine is not too large
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from collections.abc import Callable
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding import PublicFacts
 from tacit.query.passes.bound import bound
+from tacit.query.passes.fit import fit
 from tacit.query.passes.keys import keys
 from tacit.query.passes.qualify import qualify
 from tacit.query.passes.split import split
 from tacit.query.plan import Question
 from tacit.query.surface import Select
 
-PASSES: tuple[Callable[[Question], Question], ...] = (bound, split, keys)
+PASSES: tuple[Callable[[Question], Question], ...] = (bound, split, keys, fit)
 
 
 def rewrite(select: Select, catalog: Catalog, public: PublicFacts) -> Question:

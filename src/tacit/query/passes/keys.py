@@ -14,8 +14,9 @@ def keys(question: Question) -> Question:
     """The question itself, refused where its public groups are too many."""
     cells = prod(size(key) for key in question.group.keys)
     if cells > MOST_CELLS:
+        many = str(cells) if cells < 10**15 else "more than 10^15"
         raise TooManyGroups(
-            f"the question has {cells} groups, empty ones included; at most {MOST_CELLS} are answered",
+            f"the question has {many} groups, empty ones included; at most {MOST_CELLS} are answered",
             remedy="group by fewer or coarser expressions, for example FLOOR(x / 10) * 10",
         )
     return question

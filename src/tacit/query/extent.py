@@ -1,0 +1,53 @@
+"""How large an expression is when it is written out for an engine, where a part that is used twice is written twice.
+
+ABS(x) uses x three times, so ABS(ABS(ABS(...))) grows threefold with each step while the plan, which shares its parts, stays small.
+Without a limit a short question would keep the planner or the engine busy for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, is_dataclass
+
+from tacit.errors import TooWide
+from tacit.query.plan import Condition, Row, TextColumn
+
+MOST_PARTS = 10_000
+DEEPEST = 250
+Node = Row | Condition | TextColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Adds up what is written out. A part that was measured is remembered by what it is, not by what it holds."""
+
+    measured: dict[int, tuple[Node, int, int]] = field(default_factory=dict, repr=False)
+
+    def check(self, *nodes: Node) -> None:
+        """Refuses expressions that are, together, too large, or one that is too deep."""
+        sizes = [self._of(node) for node in nodes]
+        if sum(parts for parts, _ in sizes) > MOST_PARTS or any(depth > DEEPEST for _, depth in sizes):
+            raise TooWide("the expressions are too large once they are written out for the engine", remedy="ask for less at once")
+
+    def _of(self, node: Node) -> tuple[int, int]:
+        """How many parts, and how deep."""
+        if id(node) not in self.measured:
+            inner = [self._of(part) for part in _parts(node)]
+            parts = 1 + _listed(node) + sum(parts for parts, _ in inner)
+            self.measured[id(node)] = (node, parts, 1 + max((depth for _, depth in inner), default=0))
+        return self.measured[id(node)][1:]
+
+
+def _parts(node: object) -> Iterator[Node]:
+    values = node if isinstance(node, tuple) else (getattr(node, name) for name in node.__slots__)  # type: ignore[attr-defined]
+    for value in values:
+        if is_dataclass(value):
+            yield value  # type: ignore[misc]  # only nodes are held by nodes
+        elif isinstance(value, tuple) and value and not isinstance(value[0], int | str):
+            yield from _parts(value)
+
+
+def _listed(node: Node) -> int:
+    """Constants in lists are short: sixteen count as one."""
+    lists = (getattr(node, name) for name in node.__slots__)
+    return sum(len(value) // 16 for value in lists if isinstance(value, tuple))
