@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting.ledger import Ledger, check_head, open_ledger, remember_head
+from tacit.accounting.filter import Left, State
+from tacit.accounting.heads import adopt, check_head, remember_head
+from tacit.accounting.ledger import Ledger, open_ledger
 from tacit.errors import InvalidInput, NoBudget, StoppedAfterSpending, StoreUnusable
 from tacit.mechanisms.noise import bits
-from tacit.privacy.catalog import Catalog, fingerprint
+from tacit.privacy.catalog import Budget, Catalog, fingerprint
 from tacit.privacy.catalog_file import read_catalog
 from tacit.privacy.rounding import as_text
 from tacit.query.passes import rewrite
@@ -37,15 +40,15 @@ class Session:
     def __init__(self, data: DataSet, analyst: str) -> None:
         self.data, self.analyst = data, analyst
 
-    def answer(self, select: Select, asked: Request) -> Answer:
-        """Answer one question within `asked`; the cost is recorded before any data is read."""
+    def answer(self, select: Select, asked: Request, text: str) -> Answer:
+        """Answer one question within `asked`; the cost is recorded, with the question's text, before any data is read."""
         question = rewrite(select, self.data.catalog, self.data.public)
         quotes = price(question, asked, self.data.catalog.change)
         known = _fingerprint(quotes[0], self.data.version)
         if earlier := self.data.ledger.recall(known):
             return read_answer(earlier)
         quote = next((quote for quote in quotes if self.data.ledger.admits(quote.event, self.analyst)), quotes[0])
-        entry = self.data.spend(quote, self.analyst, known)
+        entry = self.data.spend(quote, self.analyst, text)
         try:
             released = answer(
                 quote, noised(quote, self.data.engine.run(quote.question.group)), self._receipt(quote, entry), [BIASES]
@@ -58,14 +61,16 @@ class Session:
     def sql(self, question: str, **budget: Any) -> Answer:
         """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts."""
         select = parse(question)
-        return self.answer(select, _asked(select, budget))
+        return self.answer(select, _asked(select, budget), question)
 
     def explain(self, question: str | Select, **budget: Any) -> Explanation:
         """What the answer would cost and how good it would be. Spends nothing and opens no data; prices epsilon 1 by default."""
         from tacit.query.explain import explained
 
         select = parse(question) if isinstance(question, str) else question
-        asked = _asked(select, budget or ({} if select.options else {"epsilon": 1}))
+        given = {name: value for name, value in budget.items() if value is not None}
+        default = {} if select.options or {"epsilon", "error"} & set(given) else {"epsilon": 1}
+        asked = _asked(select, {**default, **given})
         quote = price(rewrite(select, self.data.catalog, self.data.public), asked, self.data.catalog.change)[0]
         return explained(quote, self._left())
 
@@ -73,7 +78,9 @@ class Session:
         """The same questions from Python, built step by step: where, join, group_by, agg, then release."""
         from tacit.query.frame import start
 
-        return start(name, lambda select, **budget: self.answer(select, _asked(select, budget)), self.explain)
+        return start(
+            name, lambda select, **budget: self.answer(select, _asked(select, budget), f"a question on {name}"), self.explain
+        )
 
     def _receipt(self, quote: Quote, entry: int) -> Receipt:
         left = self.data.ledger.left(self.analyst)
@@ -82,6 +89,16 @@ class Session:
     def _left(self) -> str:
         left = self.data.ledger.left(self.analyst)
         return f"left: epsilon {as_text(left.epsilon)}, delta {as_text(left.delta)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A cap, the sums of what was spent under it, and what one further question may cost."""
+
+    name: str
+    cap: Budget
+    spent: State
+    left: Left
 
 
 class DataSet:
@@ -100,10 +117,32 @@ class DataSet:
 
     def spend(self, quote: Quote, analyst: str, question: str) -> int:
         """The number of the durable entry; only after it is written may the engine run."""
-        check_head(self.catalog.store_file.parent, self.ledger)
+        check_head(self._folder, self.ledger, self.store.ledger)
         entry = self.ledger.spend(quote.event, analyst, question, self.version)
-        remember_head(self.catalog.store_file.parent, self.ledger.identity, self.ledger.head)
+        remember_head(self._folder, entry.head)
         return entry.number
+
+    def accounts(self, analyst: str | None = None) -> list[Account]:
+        """What was spent and what is left: of the data set, and of every analyst or of one."""
+        named = [analyst] if analyst else sorted(self.catalog.analysts)
+        whole = Account("data set", self.catalog.budget, self.ledger.spent(), self.ledger.left())
+        own = [
+            Account(
+                name, self.catalog.analysts[name].budget or self.catalog.budget, self.ledger.spent(name), self.ledger.left(name)
+            )
+            for name in named
+            if name in self.catalog.analysts
+        ]
+        return [whole, *own]
+
+    def adopt(self, reason: str) -> int | None:
+        """For the curator: accept the ledger at hand as this data set's; the number of the entry that records it."""
+        entry = adopt(self._folder, self.ledger, "curator", reason)
+        return None if entry is None else entry.number
+
+    @property
+    def _folder(self) -> Path:
+        return self.catalog.store_file.parent
 
     @property
     def version(self) -> str:

@@ -179,14 +179,16 @@ class Answer:
         return f"± at {float(self.confidence):.4g} confidence, {together}; {spent}{left}"
 
     def __rich__(self) -> Any:
+        from rich.console import Group
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table(caption=self.footer(), caption_justify="left", header_style="bold")
+        table = Table(header_style="bold")
         for column in self.columns:
             table.add_column(column.name, justify="left" if column.is_key else "right")
         for at in range(len(self)):
             table.add_row(*(shown(column, at) for column in self.columns))
-        return table
+        return Group(table, Text(self.footer(), style="dim"))
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -248,9 +250,7 @@ def _cell(column: Column, at: int) -> Any:
     low, high = (ends[at] if ends else None for ends in (column.low, column.high))
     cell = {"value": value, "low": low, "high": high}
     if isinstance(value, int | float) and isinstance(low, int | float) and isinstance(high, int | float):
-        below, above = value - low, high - value
-        if abs(below - above) <= 1e-9 * max(1.0, abs(above)):
-            cell["half_width"] = above
+        cell["half_width"] = max(value - low, high - value)  # the wider side, where they differ
     return cell
 
 

@@ -9,6 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from tacit.doors.cli.accounts import adopt, budget, history
+from tacit.doors.cli.accounts import ledger as ledger_commands
+from tacit.doors.cli.ask import explain, sql
 from tacit.doors.cli.check import check
 from tacit.doors.cli.demo import demo
 from tacit.doors.cli.init import init
@@ -16,13 +19,14 @@ from tacit.doors.cli.output import error_report
 from tacit.doors.cli.prepare import prepare
 from tacit.doors.cli.schema import schema
 from tacit.doors.cli.verify import verify
-from tacit.errors import Broken, CatalogUnusable, Refused, StoreUnusable, TacitError
+from tacit.errors import Broken, CatalogUnusable, Refused, StoppedAfterSpending, StoreUnusable, TacitError
 
 EXIT_CODES: tuple[tuple[type[TacitError], int], ...] = (
     (Broken, 1),
     (Refused, 3),
     (CatalogUnusable, 4),
     (StoreUnusable, 4),
+    (StoppedAfterSpending, 130),
     (TacitError, 2),
 )
 
@@ -43,8 +47,10 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for command in (demo, init, check, prepare, schema, verify):
+for command in (demo, init, check, prepare, sql, explain, budget, history, schema, verify):
     app.command()(reported(command))
+ledger_commands.command()(reported(adopt))
+app.add_typer(ledger_commands, name="ledger")
 
 
 def _version(wanted: bool) -> None:

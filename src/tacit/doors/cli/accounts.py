@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,28 +10,48 @@ from tacit.doors.cli.ask import AnalystOption, AsJson
 from tacit.doors.cli.finding import CatalogOption, find_catalog
 from tacit.doors.cli.output import console, print_json
 
+if TYPE_CHECKING:
+    from tacit.accounting.entries import Entry
+    from tacit.session import Account
+
+
+LONGEST_QUESTION = 48
+
 
 def budget(analyst: AnalystOption = None, as_json: AsJson = False, catalog: CatalogOption = None) -> None:
     """What was spent and what is left, of the data set and of each analyst."""
     from rich.table import Table
 
-    from tacit.privacy.rounding import as_text, decimal_text
+    from tacit.privacy.rounding import as_text
     from tacit.session import open as open_data
 
     accounts = open_data(find_catalog(catalog)).accounts(analyst)
     if as_json:
-        rows = [
-            {"name": account.name}
-            | {word: {"epsilon": decimal_text(part.epsilon), "delta": decimal_text(part.delta)} for word, part in account.parts()}
-            for account in accounts
-        ]
-        print_json({"accounts": rows})
+        print_json({"accounts": [_account(account) for account in accounts]})
         return
-    table = Table("", "epsilon", "delta", "left epsilon", "left delta", header_style="bold")
+    table = Table("", "epsilon", "delta", "spent epsilon", "spent rho", "left epsilon", "left delta", header_style="bold")
     for account in accounts:
-        cells = (account.cap.epsilon, account.cap.delta, account.left.epsilon, account.left.delta)
-        table.add_row(account.name, *map(as_text, cells))
+        spent = "by rho alone" if account.spent.epsilon is None else as_text(account.spent.epsilon)
+        cells = (account.cap.epsilon, account.cap.delta), (account.left.epsilon, account.left.delta)
+        table.add_row(account.name, *map(as_text, cells[0]), spent, as_text(account.spent.rho), *map(as_text, cells[1]))
     console().print(table)
+    console().print("left: what one further question may cost; the rules are in the ledger's filter", style="dim", highlight=False)
+
+
+def _account(account: Account) -> dict[str, Any]:
+    from tacit.privacy.rounding import decimal_text
+
+    spent, left = account.spent, account.left
+    return {
+        "name": account.name,
+        "cap": {"epsilon": decimal_text(account.cap.epsilon), "delta": decimal_text(account.cap.delta)},
+        "spent": {
+            "epsilon": None if spent.epsilon is None else decimal_text(spent.epsilon),
+            "rho": decimal_text(spent.rho),
+            "delta": decimal_text(spent.delta),
+        },
+        "left": {"epsilon": decimal_text(left.epsilon), "delta": decimal_text(left.delta)},
+    }
 
 
 def history(
@@ -45,18 +65,31 @@ def history(
     from tacit.session import open as open_data
 
     ledger = open_data(find_catalog(catalog)).ledger
-    report, entries = ledger.verify(), ledger.entries(last=last)
+    report, entries = ledger.verify(), list(ledger.entries(last=last))
     if as_json:
         print_json({"whole": report.whole, "entries": [entry.to_dict() for entry in entries], "problem": report.problem})
     else:
-        table = Table("entry", "when", "analyst", "what", "epsilon", "delta", header_style="bold")
+        table = Table("entry", "when", "kind", "analyst", "epsilon", "rho", "delta", "question", header_style="bold")
         for entry in entries:
-            table.add_row(*entry.shown())
+            table.add_row(*_entry(entry))
         console().print(table)
         verdict = f"the chain of {report.entries} entries is whole" if report.whole else f"the chain is broken: {report.problem}"
         console().print(verdict, style=None if report.whole else "red", highlight=False)
     if not report.whole:
         raise typer.Exit(1)
+
+
+def _entry(entry: Entry) -> list[str]:
+    from tacit.privacy.rounding import as_text
+
+    epsilon = "-" if entry.price.epsilon is None else as_text(entry.price.epsilon)
+    paid = [epsilon, as_text(entry.price.rho), as_text(entry.price.delta)]
+    return [str(entry.number), entry.at[:19], entry.kind, entry.analyst, *paid, _short(entry.question)]
+
+
+def _short(question: str) -> str:
+    line = " ".join(question.split())
+    return line if len(line) <= LONGEST_QUESTION else f"{line[: LONGEST_QUESTION - 1]}…"
 
 
 ledger = typer.Typer(no_args_is_help=True, help="The ledger of everything that was ever spent.")
@@ -67,11 +100,13 @@ def adopt(
     catalog: CatalogOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """For the curator: take the ledger at hand as this data set's own, after it was moved or restored. It is recorded in the ledger."""
+    """For the curator: take the ledger at hand as this data set's own, after a move or a restore. The act is recorded in it."""
     from tacit.session import open as open_data
 
     entry = open_data(find_catalog(catalog)).adopt(reason)
     if as_json:
         print_json({"entry": entry})
+    elif entry is None:
+        console().print("nothing to adopt: this is the ledger that the store knows", highlight=False)
     else:
         console().print(f"adopted; recorded as entry {entry}", highlight=False)

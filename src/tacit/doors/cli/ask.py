@@ -68,7 +68,7 @@ def explain(
     budget = _budget(epsilon, delta, error, confidence, simultaneous)
     priced = {"epsilon", "error"} & set(budget)
     session = opened(catalog, analyst)
-    explanation = session.explain(question, **(budget if priced else {**budget, "epsilon": None}))
+    explanation = session.explain(question, **budget)
     if as_json:
         print_json(explanation.to_dict())
         return

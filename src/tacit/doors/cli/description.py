@@ -10,10 +10,10 @@ from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import Analyst, Budget, Catalog, Column, Kind, Table, day_of, fingerprint
-from tacit.privacy.rounding import decimal_text
 from tacit.privacy.catalog_file.reading import folded
 from tacit.privacy.catalog_file.shape import nearest
 from tacit.privacy.catalog_file.text import key_text, value_text
+from tacit.privacy.rounding import decimal_text
 
 MAY_ASK: Mapping[Kind, str] = {
     "number": "every aggregate; filters; groups",
