@@ -252,7 +252,7 @@ def test_progress_rises_to_one_and_names_its_steps(tmp_path):
     fractions = [fraction for _, fraction in told]
     assert fractions == sorted(fractions)
     assert told[-1] == ("prepared", 1.0)
-    assert set(fractions) <= {place / 6 for place in range(7)} or max(fractions) == 1.0
+    assert fractions[0] < 1 / 6
     steps = list(dict.fromkeys(words for words, _ in told))
     assert steps == [
         "reading people",
@@ -273,8 +273,8 @@ def test_data_larger_than_the_memory_it_may_use(tmp_path):
     count = 700_000
     with duckdb.connect() as engine:
         path = tmp_path / "visits.parquet"
-        rows = f"SELECT 'user ' || (i * 7919 % 200000) AS who, hash(i) % 1000 AS x, 'note ' || hash(i) AS note FROM range({count}) r(i)"
-        engine.execute(f"COPY ({rows}) TO '{path}' (FORMAT parquet)")
+        rows = "SELECT 'user ' || (i * 7919 % 200000) AS who, hash(i) % 1000 AS x, 'note ' || hash(i) AS note FROM range(?) r(i)"
+        engine.execute(f"COPY ({rows}) TO '{path}' (FORMAT parquet)", [count])
     prepared = catalog(tmp_path, table("visits", path, number("x", 0, 999), Column("note", "text"), unit=Owner("who"), max_rows=3))
     spilled = []
 

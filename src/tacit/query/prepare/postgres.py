@@ -34,16 +34,24 @@ def postgres_batches(
 ) -> Iterator[pa.RecordBatchReader]:
     """The wanted columns of a table, or all: one statement, so one moment of the database."""
     with closing(_connected(source.url(environment))) as connection, closing(connection.cursor()) as cursor:
-        cursor.execute(COLUMNS, (source.table or "",))
-        types: dict[str, tuple[str, str]] = {}
-        for column, kind in cursor.fetchall():
-            types.setdefault(folded(column), (column, kind))
-        if not types:
-            raise CatalogUnusable(f'the database has no table {source.table}; correct `table`, for example "public.visits"')
-        kinds = dict.fromkeys(types) if wanted is None else {key: wanted[key] for key in types if key in wanted}
-        chosen = [f"{_selected(*types[key], kind)} AS {name(key)}" for key, kind in kinds.items()] or ["1 AS nothing"]
-        cursor.execute(f"SELECT {', '.join(chosen)} FROM {_quoted(source.table or '', cursor)}")
-        yield _mended(cursor.fetch_record_batch())
+        try:
+            batches = _asked(cursor, source.table or "", wanted)
+        except connection.Error:
+            raise CatalogUnusable(f"the database does not give the table {source.table}; check its name and our rights") from None
+        yield _mended(batches)
+
+
+def _asked(cursor: Any, table: str, wanted: Mapping[str, Kind] | None) -> pa.RecordBatchReader:
+    cursor.execute(COLUMNS, (table,))
+    types: dict[str, tuple[str, str]] = {}
+    for column, kind in cursor.fetchall():
+        types.setdefault(folded(column), (column, kind))
+    if not types:
+        raise CatalogUnusable(f'the database has no table {table}; correct `table`, for example "public.visits"')
+    kinds = dict.fromkeys(types) if wanted is None else {key: wanted[key] for key in types if key in wanted}
+    chosen = [f"{_selected(*types[key], kind)} AS {name(key)}" for key, kind in kinds.items()] or ["1 AS nothing"]
+    cursor.execute(f"SELECT {', '.join(chosen)} FROM {_quoted(table, cursor)}")
+    return cursor.fetch_record_batch()
 
 
 def _connected(url: str) -> Any:

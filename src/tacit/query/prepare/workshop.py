@@ -44,6 +44,7 @@ class Workshop:
     tell: Progress | None = None
     steps: int = 1
     done: int = 0
+    told: float = 0.0
     engine: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
 
     def __post_init__(self) -> None:
@@ -72,7 +73,7 @@ class Workshop:
         worker.start()
         try:
             while worker.is_alive():
-                tell(words, (self.done + max(0.0, self.engine.query_progress()) / 100) / self.steps)
+                tell(words, self._fraction())
                 worker.join(LOOK)
         finally:
             while worker.is_alive():  # only after an exception: an interrupt that comes before the statement began is lost
@@ -80,6 +81,12 @@ class Workshop:
                 worker.join(LOOK)
         if failures:
             raise failures[0]
+
+    def _fraction(self) -> float:
+        """How far all steps are. The engine may still tell of an earlier statement, so what was told is never taken back."""
+        within = min(max(0.0, self.engine.query_progress() / 100), 0.99)
+        self.told = max(self.told, (self.done + within) / self.steps)
+        return self.told
 
 
 def _run(engine: duckdb.DuckDBPyConnection, statement: str, parameters: Any, failures: list[BaseException]) -> None:
