@@ -46,6 +46,7 @@ from tacit.query.plan import (
 
 LIMB = 28
 MASK = 2**LIMB - 1
+LONGEST_BRANCHES = 32
 UNIT, RANK = "tacit_unit", "tacit_rank"
 Tables = Callable[[str], ir.Table]
 
@@ -109,7 +110,9 @@ def _(node: Choose, rows: ir.Table) -> Any:
 
 @value.register
 def _(node: Lookup, rows: ir.Table) -> Any:
-    """Codes with the same image share a branch."""
+    """Codes with the same image share a branch; a long table is a list with a place."""
+    if len(node.table) > LONGEST_BRANCHES:
+        return ibis.literal(list(node.table), type="array<int64>")[value(node.child, rows)].cast("int64")
     images: dict[int | None, list[int]] = {}
     for code, image in enumerate(node.table):
         images.setdefault(image, []).append(code)
@@ -228,10 +231,13 @@ def grouped(group: Group, tables: Tables) -> ir.Table:
 def sums(group: Group, tables: Tables) -> ir.Table:
     """One row per group: its keys, and the parts m0_rows, m0_sum0, ... of every moment that is a sum."""
     rows = grouped(group, tables)
+    summed = {place: moment for place, moment in enumerate(group.moments) if moment.kind != "list"}
+    values = {node: f"value_{place}" for place, moment in summed.items() if (node := moment.value) is not None}
+    rows = rows.mutate(**{name: value(node, rows) for node, name in values.items()})
     parts: dict[str, Any] = {}
-    for place, moment in enumerate(group.moments):
-        if moment.kind != "list":
-            parts |= {f"m{place}_{name}": part for name, part in moment_parts(moment, rows).items()}
+    for place, moment in summed.items():
+        exact = rows[values[moment.value]] if moment.value is not None else None
+        parts |= {f"m{place}_{name}": part for name, part in moment_parts(moment, exact, rows).items()}
     keys = [f"key_{place}" for place in range(len(group.keys))]
     return rows.group_by(keys).aggregate(**parts) if keys else rows.aggregate(**parts)
 
@@ -247,13 +253,12 @@ def lists(group: Group, place: int, tables: Tables) -> ir.Table:
     return counted.order_by([*keys, "value"])
 
 
-def moment_parts(moment: Moment, rows: ir.Table) -> dict[str, Any]:
-    """The int64 sums that make up a moment."""
+def moment_parts(moment: Moment, exact: Any, rows: ir.Table) -> dict[str, Any]:
+    """The int64 sums that make up a moment of the column `exact`."""
     if moment.kind == "units":
         return {"units": rows[UNIT].nunique()}
     if moment.value is None:
         return {"rows": rows.count()}
-    exact = value(moment.value, rows)
     counted = {"rows": exact.count()}
     if moment.kind == "rows":
         return counted

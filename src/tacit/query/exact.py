@@ -1,7 +1,7 @@
 """From what an engine returns to one exact integer per group and moment, sealed.
 
-Limbs are put together as exact integers (a limb's name ends in its power of two), and every public group has its place, empty ones
-too. Nothing here is looked at again before a mechanism opens it.
+Limbs are put together as exact integers (a limb's name ends in its power of two), and every public group has its place, empty
+ones too. Nothing here is looked at again before a mechanism opens it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def assemble(group: Group, answers: Answers) -> Exact:
     if any(isinstance(key.term.node, TextColumn) for key in group.keys):
         return _private(group, answers)
     cells = prod(len(domain(key)) for key in group.keys)
-    places = _places(group, answers.sums)
+    places = _places(group, answers.sums) if answers.sums else np.zeros(0, dtype=np.int64)
     moments: list[Sealed[Any] | tuple[Sealed[Any], ...]] = []
     for at, moment in enumerate(group.moments):
         if moment.kind == "list":
@@ -141,9 +141,7 @@ def _private(group: Group, answers: Answers) -> Exact:
     """The groups that occur, sorted by key; each with its moments. Which of them are shown is for a threshold to say."""
     keys = [_plain(answers.sums[f"key_{place}"]) for place in range(len(group.keys))]
     rows = list(zip(*keys, strict=True))
-    order = sorted(
-        range(len(rows)), key=lambda at: tuple((value is None, value if value is not None else 0) for value in rows[at])
-    )
+    order = sorted(range(len(rows)), key=lambda at: tuple((value is None, value if value is not None else 0) for value in rows[at]))
     found = tuple(rows[at] for at in order)
     place_of = {key: place for place, key in enumerate(found)}
     moments: tuple[Any, ...] = tuple(
@@ -156,8 +154,8 @@ def _private(group: Group, answers: Answers) -> Exact:
 
 
 def _plain(column: Integers) -> list[Any]:
-    plain: list[Any] = np.where(np.ma.getmaskarray(column), None, np.ma.getdata(column)).tolist()
-    return plain
+    missing = np.ma.getmaskarray(column)
+    return [None if gone else value for value, gone in zip(np.ma.getdata(column).tolist(), missing, strict=True)]
 
 
 def _listed_private(
