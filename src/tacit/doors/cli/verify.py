@@ -39,7 +39,7 @@ def verify(
     if as_json:
         print_json(_as_json(rows))
     else:
-        _print_table(rows)
+        _print_table(rows, effort.false_alarm)
     if any(row.broken for row in rows):
         raise typer.Exit(1)
 
@@ -59,7 +59,7 @@ def _as_json(rows: list[Row]) -> dict[str, object]:
     return {"holds": not any(row.broken for row in rows), "rows": listed}
 
 
-def _print_table(rows: list[Row]) -> None:
+def _print_table(rows: list[Row], false_alarm: float) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -73,6 +73,9 @@ def _print_table(rows: list[Row]) -> None:
         table.add_row(row.name, row.claimed, row.measured, samples, verdict)
     screen = console()
     screen.print(table)
+    screen.print(
+        f"[dim]What is drawn accuses a sound mechanism with probability {false_alarm:g} a check; to pass is no proof.[/dim]"
+    )
     for row in rows:
         for breach in row.broken:
             screen.print(f"[red]broken[/red] {escape(str(breach))}", highlight=False)
