@@ -63,7 +63,7 @@ class _Look:
         sql = filled(self.raw)
         numbers, days, places = self.one(
             f"bool_and(regexp_full_match({sql}, '{WRITTEN_NUMBER}'))",
-            f"bool_and(regexp_full_match({sql}, '{WRITTEN_DAY}') AND TRY_CAST({sql} AS DATE) IS NOT NULL)",
+            f"bool_and(regexp_full_match({sql}, '{WRITTEN_DAY}') AND TRY_CAST({sql} AS DATE) IS NOT NULL) FILTER ({sql} IS NOT NULL)",
             f"max(length(regexp_extract({sql}, '\\.(.*)$', 1)))",
         )
         if numbers:
