@@ -286,8 +286,10 @@ def test_rows_without_a_unit(no_unit, tmp_path):
 def test_own_units_of_several_tables_are_different_people(tmp_path):
     for name in ("a", "b"):
         write_csv(tmp_path / f"{name}.csv", ["who", "x"], [["p", 1], [None, 2], [None, 3]])
+    dropped = table("c", tmp_path / "a.csv", number("x", 0, 9), unit=Owner("who"), max_rows=9)
     prepared = catalog(
         tmp_path,
+        dropped,
         *(
             table(name, tmp_path / f"{name}.csv", number("x", 0, 9), unit=Owner("who"), max_rows=9, no_unit="own")
             for name in ("a", "b")

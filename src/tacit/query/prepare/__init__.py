@@ -129,7 +129,7 @@ def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> dict[str
         first = units if own_key(table) else 0
         workshop.step(f"writing {table.name}", _stored_table(catalog, table, key_type, first))
         reports[table.name] = report = _report(workshop, catalog, table, key_type)
-        units += report.unnamed if own_key(table) else 0
+        units += report.unnamed if own_key(table) and _keeps_unnamed(table) else 0
     return reports
 
 

@@ -61,9 +61,10 @@ class _Look:
     def text(self) -> Found:
         """Texts of a CSV file: numbers or days if all of them are written so, else values."""
         sql = filled(self.raw)
+        is_day = f"regexp_full_match({sql}, '{WRITTEN_DAY}') AND TRY_CAST({sql} AS DATE) IS NOT NULL"
         numbers, days, places = self.one(
             f"bool_and(regexp_full_match({sql}, '{WRITTEN_NUMBER}'))",
-            f"bool_and(regexp_full_match({sql}, '{WRITTEN_DAY}') AND TRY_CAST({sql} AS DATE) IS NOT NULL) FILTER ({sql} IS NOT NULL)",
+            f"bool_and({is_day}) FILTER ({sql} IS NOT NULL)",
             f"max(length(regexp_extract({sql}, '\\.(.*)$', 1)))",
         )
         if numbers:
@@ -71,8 +72,8 @@ class _Look:
         return self.days(f"TRY_CAST({sql} AS DATE)") if days else self.values()
 
     def days(self, sql: str) -> Found:
-        sql = f"CASE WHEN {sql} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {sql} END"
-        low, high, nulls = self.one(f"min({sql})", f"max({sql})", f"count(*) FILTER ({self.raw.sql} IS NULL)")
+        known = f"CASE WHEN {sql} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {sql} END"
+        low, high, nulls = self.one(f"min({known})", f"max({known})", f"count(*) FILTER ({sql} IS NULL)")
         if not isinstance(low, date) or not isinstance(high, date):
             return "it has no values"
         bounds = Fraction(day_number(low)), Fraction(day_number(high))

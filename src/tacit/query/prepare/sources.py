@@ -113,9 +113,8 @@ def _files(catalog: Catalog, source: Source) -> list[Path]:
     else:
         found = [path] if path.is_file() else sorted(Path(file) for file in glob(str(path)))
     if not found:
-        raise CatalogUnusable(
-            f"there is no file {source.location}; correct `source`, which is taken from the folder of the catalog"
-        )
+        missing = source.declared or source.location
+        raise CatalogUnusable(f"there is no file {missing}; correct `source`, which is taken from the folder of the catalog")
     return found
 
 
