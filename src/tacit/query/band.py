@@ -33,8 +33,9 @@ class Band:
         return self + (-other)
 
     def __mul__(self, other: Band) -> Band:
-        corners = [one * two for one in (self.low, self.high) for two in (other.low, other.high)]
-        return Band(self.value * other.value, np.minimum.reduce(corners), np.maximum.reduce(corners))
+        with np.errstate(all="ignore"):
+            corners = [one * two for one in (self.low, self.high) for two in (other.low, other.high)]
+            return _between(self.value * other.value, corners)
 
     def __truediv__(self, other: Band) -> Band:
         """Where the divisor may be zero nothing is known: the ends are infinite; where its value is zero, the value is NaN."""
@@ -42,11 +43,7 @@ class Band:
         with np.errstate(all="ignore"):
             corners = [one / two for one in (self.low, self.high) for two in (other.low, other.high)]
             value = np.where(other.value == 0, np.nan, self.value / other.value)
-        return Band(
-            value,
-            np.where(open_ended, -np.inf, np.minimum.reduce(corners)),
-            np.where(open_ended, np.inf, np.maximum.reduce(corners)),
-        )
+        return _between(value, [np.where(open_ended, np.nan, corner) for corner in corners])
 
     def scaled(self, factor: float) -> Band:
         """Every number times a constant."""
@@ -70,6 +67,12 @@ class Band:
         ends = (self.low**2, self.high**2)
         crosses = (self.low <= 0) & (self.high >= 0)
         return Band(self.value**2, np.where(crosses, 0.0, np.minimum(*ends)), np.maximum(*ends))
+
+
+def _between(value: Floats, corners: list[Floats]) -> Band:
+    """The band between the least and the greatest corner; where one is no number, nothing is known."""
+    low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+    return Band(value, np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))
 
 
 def certain(value: float, like: Band) -> Band:

@@ -57,12 +57,13 @@ class PublicFacts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table of the question, under the name by which columns call it."""
+    """A table of the question, under the name by which columns call it; `using` is the column that it shares with the others."""
 
     alias: str
     table: Table
     columns: Mapping[str, catalog.Column]
     optional: bool = False
+    using: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ class Scope:
         if not found:
             known = [column.name for _, source in sources for column in source.columns.values()]
             raise UnknownName(f"no column {name.parts[-1][:60]!r} is declared", remedy=_nearest(name.parts[-1], known), at=name.at)
+        if len(found) > 1 and len(name.parts) == 1:
+            found = [(index, column) for index, column in found if self.sources[index].using != wanted]
         if len(found) > 1:
             raise UnknownName(f"the column {wanted[:60]!r} is in several tables", remedy="write table.column", at=name.at)
         return found[0]

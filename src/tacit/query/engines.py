@@ -141,8 +141,8 @@ def _connect(path: Path, limits: Limits) -> tuple[Any, Any]:
 
 def _largest_group(table: Any, column: str) -> Any:
     named = table.filter(table[column].notnull())
-    counted = named.group_by(column).aggregate(n=named.count())
-    return counted.aggregate(rows=counted["n"].max())
+    counted = named.group_by(key=named[column]).aggregate(rows=named.count())
+    return counted.aggregate(rows=counted["rows"].max())
 
 
 def _numbers(column: Any) -> Integers:

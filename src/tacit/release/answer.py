@@ -16,16 +16,12 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import day_of
 from tacit.privacy.rounding import as_text, decimal_text
+from tacit.query.passes.keys import key_value
 from tacit.query.plan import (
-    BooleanType,
-    CategoryType,
-    DateType,
     KeyValue,
-    NumberType,
     Out,
     Output,
     Result,
-    Term,
     Test,
 )
 from tacit.query.price import Quote, is_date
@@ -289,24 +285,6 @@ def _as_date(number: float) -> str | None:
     return day_of(int(number)).isoformat() if np.isfinite(number) else None
 
 
-def key_value(term: Term, stored: Any) -> Any:
-    """What a key's integer stands for."""
-    if stored is None or isinstance(stored, str):
-        return stored
-    match term.type:
-        case NumberType(step):
-            exact = stored * step
-            return int(exact) if exact.denominator == 1 else float(exact)
-        case CategoryType(values):
-            return values[stored]
-        case DateType():
-            return day_of(stored).isoformat()
-        case BooleanType():
-            return bool(stored)
-        case _:
-            return str(stored)
-
-
 def _kept(quote: Quote, noisy: Noisy) -> list[int]:
     """The places of the groups that are shown, in their order."""
     question, places = quote.question, list(range(len(noisy.groups)))
@@ -320,10 +298,13 @@ def _kept(quote: Quote, noisy: Noisy) -> list[int]:
     return places[question.offset : end]
 
 
-def _sortable(value: Any, descending: bool) -> tuple[bool, Any]:
-    """NULL last in either direction; like compares with like."""
-    missing = value is None or (isinstance(value, float) and np.isnan(value))
-    return (missing != descending, 0 if missing else value)
+def _sortable(value: Any, descending: bool) -> tuple[bool, bool, Any]:
+    """NULL last in either direction; numbers before text, where a key has both."""
+    return (_missing(value) != descending, isinstance(value, str), 0 if _missing(value) else value)
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and bool(np.isnan(value)))
 
 
 def _plain(out: Out, quote: Quote, noisy: Noisy) -> list[Any]:
@@ -331,7 +312,10 @@ def _plain(out: Out, quote: Quote, noisy: Noisy) -> list[Any]:
     if isinstance(out, KeyValue):
         term = quote.question.group.keys[out.index].term
         return [key_value(term, group[out.index]) for group in noisy.groups]
-    return list(band_of(out, quote, noisy).value.tolist())
+    values: list[float] = band_of(out, quote, noisy).value.tolist()
+    if isinstance(out, Result) and is_date(quote.question.calls[out.index]):
+        return [_as_date(value) for value in values]
+    return values
 
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -340,13 +324,13 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 
 
-def _held(test: Test, quote: Quote, noisy: Noisy) -> list[bool]:
-    """For each group whether a HAVING holds; a comparison with NULL, or of unlike things, does not."""
+def _held(test: Test, quote: Quote, noisy: Noisy) -> list[bool | None]:
+    """For each group whether a HAVING holds; None where it is unknown, as a comparison with NULL is."""
     if test.operator in ("and", "or", "not"):
         parts = [_held(part, quote, noisy) for part in test.parts if isinstance(part, Test)]
         if test.operator == "not":
-            return [not held for held in parts[0]]
-        return [all(held) if test.operator == "and" else any(held) for held in zip(*parts, strict=True)]
+            return [None if held is None else not held for held in parts[0]]
+        return [_joined(held, decisive=test.operator == "or") for held in zip(*parts, strict=True)]
     left, right = (_side(part, quote, noisy) for part in test.parts)
     return [_compared(test.operator, one, two) for one, two in zip(left, right, strict=True)]
 
@@ -357,7 +341,16 @@ def _side(part: Any, quote: Quote, noisy: Noisy) -> list[Any]:
     return _plain(part, quote, noisy)
 
 
-def _compared(operator: str, one: Any, two: Any) -> bool:
-    if one is None or two is None or isinstance(one, str) != isinstance(two, str):
-        return False
+def _joined(parts: Sequence[bool | None], decisive: bool) -> bool | None:
+    """AND or OR: one decisive part decides; else one unknown part leaves the whole unknown."""
+    if decisive in parts:
+        return decisive
+    return None if None in parts else not decisive
+
+
+def _compared(operator: str, one: Any, two: Any) -> bool | None:
+    if _missing(one) or _missing(two):
+        return None
+    if isinstance(one, str) != isinstance(two, str):
+        return operator == "<>"
     return bool(_COMPARISONS[operator](one, two))

@@ -10,7 +10,8 @@ import numpy as np
 from tacit.privacy.interval import Interval
 from tacit.query.aggregates import finished, moments_of
 from tacit.query.band import Band, Floats, certain
-from tacit.query.plan import Arithmetic, Call, KeyValue, Number, NumberType, Out, Result, Rounded
+from tacit.query.passes.keys import key_value
+from tacit.query.plan import Arithmetic, Call, KeyValue, Number, Out, Result, Rounded
 from tacit.query.price import Quote, missed_by
 from tacit.release.noisy import Noisy, half_width
 
@@ -46,8 +47,7 @@ def _zeros(noisy: Noisy) -> Band:
 def _key(index: int, quote: Quote, noisy: Noisy) -> Band:
     """A key as a number, for arithmetic with it."""
     term = quote.question.group.keys[index].term
-    step = float(term.type.step) if isinstance(term.type, NumberType) else 1.0
-    numbers = np.array([np.nan if group[index] is None else float(group[index]) * step for group in noisy.groups])
+    numbers = np.array([np.nan if group[index] is None else float(key_value(term, group[index])) for group in noisy.groups])
     return Band(numbers, numbers, numbers)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from tacit.errors import TooManyGroups
-from tacit.query.plan import Key, Question, TextColumn
+from tacit.privacy.catalog import day_of
+from tacit.query.plan import BooleanType, CategoryType, DateType, Key, NumberType, Question, Term, TextColumn
 
 MOST_CELLS = 10**7
 
@@ -34,6 +36,24 @@ def domain(key: Key) -> tuple[int | None, ...]:
         return ()
     points: tuple[int, ...] = key.term.points or tuple(range(node.low, node.high + 1))
     return (*points, None) if node.nullable else points
+
+
+def key_value(term: Term, stored: Any) -> Any:
+    """What a key's integer stands for."""
+    if stored is None or isinstance(stored, str):
+        return stored
+    match term.type:
+        case NumberType(step):
+            exact = stored * step
+            return int(exact) if exact.denominator == 1 else float(exact)
+        case CategoryType(values):
+            return values[stored]
+        case DateType():
+            return day_of(stored).isoformat()
+        case BooleanType():
+            return bool(stored)
+        case _:
+            return str(stored)
 
 
 def size(key: Key) -> int:
