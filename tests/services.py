@@ -29,7 +29,7 @@ def postgres_server() -> Iterator[str]:
     if os.geteuid() == 0:
         shutil.chown(folder, _account().pw_uid)
     data, port = folder / "data", _free_port()
-    settings = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
+    settings = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories="  # with fsync on, as the ledger asks
     try:
         _run(programs / "initdb", "-D", data, "-U", "tacit", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
         _run(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-o", settings, "-w", "start")

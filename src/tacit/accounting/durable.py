@@ -1,0 +1,96 @@
+"""Files that outlive a crash, turns that processes take at them, and one wait for the disk on behalf of many."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+COUNT = 8  # bytes of a counter
+
+
+@contextmanager
+def turn_of(path: Path) -> Iterator[None]:
+    """One process or thread at a time, the others asleep until the kernel wakes them.
+
+    The descriptor is opened anew each time: one that a fork copies would share its lock with the child.
+    """
+    with opened(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT) as descriptor:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCommit:
+    """Many writers of one log, each of whom waits until the log is on the disk, while one of them waits for the disk.
+
+    Whoever has written takes a number in its turn; then the first in the other queue flushes the log for all numbers taken so far,
+    and those who come after find that theirs is done. Both counters lie in one block of one file, so that a crash cannot leave
+    "flushed" ahead of "taken". ledger.md proves that nobody is let go too early.
+    """
+
+    log: Path
+    counters: Path
+    flushing: Path
+
+    def taken(self) -> int:
+        """The next number, for a writer that has written and still has its turn."""
+        with opened(self.counters, os.O_RDWR | os.O_CREAT) as descriptor:
+            number = _counter(descriptor, 0) + 1
+            os.pwrite(descriptor, number.to_bytes(COUNT, "big"), 0)
+            return number
+
+    def settle(self, number: int) -> None:
+        """Return when everything that was written before the number was taken is on the disk."""
+        with turn_of(self.flushing), opened(self.counters, os.O_RDWR | os.O_CREAT) as descriptor:
+            latest = _counter(descriptor, 0)
+            if not number <= _counter(descriptor, COUNT) <= latest:
+                _flush(self.log)
+                os.pwrite(descriptor, latest.to_bytes(COUNT, "big"), COUNT)
+
+
+def sync_folder(folder: Path) -> None:
+    """Names made or replaced in the folder outlive a power failure."""
+    with opened(folder, os.O_RDONLY) as descriptor:
+        os.fsync(descriptor)
+
+
+def replace_file(file: Path, content: str) -> None:
+    """Put a text in the place of a file, for its owner alone, such that a crash leaves the old one or the new one, whole.
+
+    Two writers at once would share the file that is being written: the caller has the turn.
+    """
+    new = file.with_name(f"{file.name}.new")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as written:
+        written.write(content)
+        written.flush()
+        os.fsync(written.fileno())
+    os.replace(new, file)
+    sync_folder(file.parent)
+
+
+@contextmanager
+def opened(path: Path, flags: int) -> Iterator[int]:
+    """A descriptor of a file, for its owner alone where it is made."""
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _counter(descriptor: int, place: int) -> int:
+    return int.from_bytes(os.pread(descriptor, COUNT, place), "big")
+
+
+def _flush(file: Path) -> None:
+    """What any process wrote into the file is on the disk; on macOS, fsync alone leaves it in the drive's cache."""
+    with opened(file, os.O_RDONLY) as descriptor:
+        if hasattr(fcntl, "F_FULLFSYNC"):
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        else:
+            os.fdatasync(descriptor)

@@ -1,0 +1,156 @@
+"""An entry of the ledger: one thing that happened, what it cost, and the hash of the entry before it.
+
+The text of an entry is canonical JSON and holds everything; its hash is the SHA-256 of the text, which a reader can check with
+any tool. A text names the hash before it: nothing earlier can be changed, taken out or moved and leave what follows as it was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from typing import Any
+
+from tacit.accounting.composition import Cost
+from tacit.accounting.event_text import canonical_json, event_json, event_of, relation_from, relation_text
+from tacit.accounting.events import Event
+from tacit.accounting.filter import State
+from tacit.errors import StoreUnusable
+from tacit.privacy.catalog import Budget
+from tacit.privacy.neighbours import Neighbours
+
+FORMAT = 1
+PLAIN = ("ledger", "number", "previous", "kind", "at", "analyst", "question", "data_version")  # texts and whole numbers
+NOTHING_BEFORE = "0" * 64
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last entry of a ledger, and the sums after it, under the relation that the ledger counts for."""
+
+    ledger: str
+    number: int
+    hash: str
+    neighbours: Neighbours
+    spent: State
+
+    def __str__(self) -> str:
+        return f"entry {self.number} of ledger {self.ledger[:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What happened, whose it is and what it cost. `spent` and `analyst_spent` are the sums after it.
+
+    kind    begin    the first entry
+            spend    a question was paid for: `event` is what will run, `price` its cost under the ledger's relation
+            adopt    the curator put this ledger in the place of another one, whose sums are carried over as the price
+    """
+
+    ledger: str
+    number: int
+    previous: str
+    at: str
+    kind: str
+    price: Cost
+    cap: Budget
+    spent: State
+    analyst: str = ""
+    question: str = ""
+    data_version: str = ""
+    event: Event | None = None
+    analyst_cap: Budget | None = None
+    analyst_spent: State | None = None
+
+    @property
+    def text(self) -> str:
+        plain = {name: getattr(self, name) for name in PLAIN}
+        counted = {
+            "event": _maybe(event_json, self.event),
+            "price": {**_sums_json(self.price), "neighbours": relation_text(self.price.neighbours)},
+            "cap": _cap_json(self.cap),
+            "analyst_cap": _maybe(_cap_json, self.analyst_cap),
+            "spent": _sums_json(self.spent),
+            "analyst_spent": _maybe(_sums_json, self.analyst_spent),
+        }
+        return canonical_json({"format": FORMAT, **plain, **counted})
+
+    @property
+    def hash(self) -> str:
+        return hash_of(self.text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry as its text has it, with its hash; numbers are exact texts."""
+        return {**json.loads(self.text), "hash": self.hash}
+
+    @property
+    def head(self) -> Head:
+        return Head(self.ledger, self.number, self.hash, self.price.neighbours, self.spent)
+
+
+def hash_of(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def entry_from(text: str) -> Entry:
+    """The entry of a text."""
+    known = json.loads(text)
+    if known.get("format") != FORMAT:
+        raise StoreUnusable("the ledger holds entries of a format that is not known here", remedy="update tacit")
+    counted: dict[str, Any] = {
+        "event": _maybe(event_of, known["event"]),
+        "price": Cost(*_sums(known["price"]), relation_from(known["price"]["neighbours"])),
+        "cap": _cap(known["cap"]),
+        "analyst_cap": _maybe(_cap, known["analyst_cap"]),
+        "spent": State(*_sums(known["spent"])),
+        "analyst_spent": _maybe(lambda sums: State(*_sums(sums)), known["analyst_spent"]),
+    }
+    return Entry(**{name: known[name] for name in PLAIN}, **counted)
+
+
+def head_text(head: Head) -> str:
+    """A head as a text, and back with `head_from`."""
+    plain = {"format": FORMAT, "ledger": head.ledger, "number": head.number, "hash": head.hash}
+    return canonical_json({**plain, "neighbours": relation_text(head.neighbours), "spent": _sums_json(head.spent)})
+
+
+def head_from(text: str) -> Head:
+    """The head of a text."""
+    known = json.loads(text)
+    spent = State(*_sums(known["spent"]))
+    return Head(str(known["ledger"]), int(known["number"]), str(known["hash"]), relation_from(known["neighbours"]), spent)
+
+
+def state_text(state: State) -> str:
+    """Sums as a text.
+
+    >>> state_text(State(None, Fraction(1, 8)))
+    '{"delta":"0","epsilon":null,"rho":"1/8"}'
+    """
+    return canonical_json(_sums_json(state))
+
+
+def state_from(text: str) -> State:
+    return State(*_sums(json.loads(text)))
+
+
+def _maybe(convert: Callable[[Any], Any], value: Any) -> Any:
+    return None if value is None else convert(value)
+
+
+def _sums_json(sums: State | Cost) -> dict[str, Any]:
+    return {"epsilon": _maybe(str, sums.epsilon), "rho": str(sums.rho), "delta": str(sums.delta)}
+
+
+def _sums(known: Mapping[str, Any]) -> tuple[Fraction | None, Fraction, Fraction]:
+    return _maybe(Fraction, known["epsilon"]), Fraction(known["rho"]), Fraction(known["delta"])
+
+
+def _cap_json(cap: Budget) -> dict[str, str]:
+    return {"epsilon": str(cap.epsilon), "delta": str(cap.delta)}
+
+
+def _cap(known: Mapping[str, str]) -> Budget:
+    return Budget(Fraction(known["epsilon"]), Fraction(known["delta"]))

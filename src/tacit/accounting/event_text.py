@@ -1,0 +1,132 @@
+"""Events as canonical JSON and back: what a ledger of today must still say in ten years.
+
+One event has one text: keys sorted, no blanks, ASCII only, exact numbers as strings ("1/3"), counts as integers. The names of kinds
+and fields are part of the format, whatever the classes come to be called; the test beside it holds one text of each kind, for ever.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+from tacit.accounting.events import (
+    AboveThreshold,
+    Batch,
+    Event,
+    ExponentialChoice,
+    GaussianNoise,
+    GaussianNoiseOne,
+    LaplaceNoise,
+    NoisyMax,
+    Parallel,
+    RandomizedAnswer,
+    SmoothNoise,
+    ThresholdedKeys,
+)
+from tacit.errors import InvalidInput, UnknownEvent
+from tacit.privacy.neighbours import Neighbours
+
+KINDS: dict[str, type[Event]] = {
+    "laplace": LaplaceNoise,
+    "gaussian": GaussianNoise,
+    "gaussian-one": GaussianNoiseOne,
+    "exponential": ExponentialChoice,
+    "noisy-max": NoisyMax,
+    "above-threshold": AboveThreshold,
+    "randomized-answer": RandomizedAnswer,
+    "smooth": SmoothNoise,
+    "thresholded-keys": ThresholdedKeys,
+    "batch": Batch,
+    "parallel": Parallel,
+}
+NAMES = {kind: name for name, kind in KINDS.items()}
+
+
+def canonical_json(value: Any) -> str:
+    """The one text of a JSON value here: sorted keys, no blanks, ASCII.
+
+    >>> canonical_json({"b": [1, None], "a": "1/3"})
+    '{"a":"1/3","b":[1,null]}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def event_text(event: Event) -> str:
+    """The text of an event.
+
+    >>> event_text(ExponentialChoice(Fraction(1, 3), Neighbours("add-remove", "unit")))
+    '{"epsilon":"1/3","kind":"exponential","neighbours":"add-remove unit"}'
+    """
+    return canonical_json(event_json(event))
+
+
+def event_from(text: str) -> Event:
+    """The event of a text.
+
+    >>> event_from('{"epsilon":"1/3","kind":"noisy-max","neighbours":"add-remove row"}').epsilon
+    Fraction(1, 3)
+    """
+    return event_of(json.loads(text))
+
+
+def event_json(event: Event) -> dict[str, Any]:
+    """The event as a JSON object, for use inside a larger one."""
+    if type(event) not in NAMES:
+        raise UnknownEvent(f"{type(event).__name__} has no text; record an event of events.py")
+    return {"kind": NAMES[type(event)], **{at.name: FORMS[str(at.type)].write(getattr(event, at.name)) for at in fields(event)}}
+
+
+def event_of(known: Any) -> Event:
+    """The event that `event_json` wrote; what it did not write, in whole or in part, is no event."""
+    if not isinstance(known, dict) or known.get("kind") not in KINDS:
+        raise UnknownEvent("the text names a kind of event that is not known here; it may come from a newer tacit: update")
+    kind = KINDS[known["kind"]]
+    if known.keys() != {"kind", *(at.name for at in fields(kind))}:
+        raise UnknownEvent(f"an event of kind {known['kind']!r} has other fields here; it may come from a newer tacit: update")
+    return kind(**{at.name: FORMS[str(at.type)].read(known[at.name]) for at in fields(kind)})
+
+
+def relation_text(relation: Neighbours) -> str:
+    return f"{relation.change} {relation.of}"
+
+
+def relation_from(text: str) -> Neighbours:
+    """The relation of a text.
+
+    >>> relation_from("change-one unit") == Neighbours("change-one", "unit")
+    True
+    """
+    change, _, of = text.partition(" ")
+    return Neighbours(change, of)  # type: ignore[arg-type]  # checked by Neighbours itself
+
+
+def _exact_text(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        raise InvalidInput(f"an event holds exact numbers, not {type(value).__name__}; read it with exact(...) first")
+    return str(Fraction(value))
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or int(value) != value:
+        raise InvalidInput(f"an event holds whole numbers here, not {value!r}")
+    return int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a field of one type is written and read."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+FORMS = {
+    "Fraction": Form(_exact_text, Fraction),
+    "Fraction | None": Form(lambda it: None if it is None else _exact_text(it), lambda it: None if it is None else Fraction(it)),
+    "int": Form(_count, _count),
+    "Neighbours": Form(relation_text, relation_from),
+    "tuple[Event, ...]": Form(lambda parts: [event_json(part) for part in parts], lambda parts: tuple(map(event_of, parts))),
+}
