@@ -3,48 +3,49 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from math import sqrt
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.demo_parts import Asked, Attacked, Budgets, Fingerprint, Part, Prepared
+from tacit.doors.cli.demo_parts import Answered, Attacked, Budgets, Drawn, Fingerprint, Part, Prepared, Question, TurnedDown
 from tacit.doors.cli.output import console, print_json, progress
 from tacit.errors import InvalidInput, Refused
 
 if TYPE_CHECKING:
-    from tacit.session import DataSet, Session
+    from tacit.doors.cli.hospital import Plain
+    from tacit.session import Session
 
 SUBSETS = 256
-DRAWS = 100_000
-CHART = "visits.svg"
-QUESTIONS: tuple[tuple[str, str, dict[str, str]], ...] = (
-    (
-        "A table, with a join to public data",
-        "SELECT site, COUNT(*) AS visits, AVG(cost) AS cost\nFROM visits JOIN wards ON visits.ward = wards.ward\nGROUP BY site",
-        {"epsilon": "0.5"},
-    ),
-    (
-        "Quantiles",
-        "SELECT MEDIAN(cost) AS median, PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY cost) AS ninth_decile\nFROM visits",
-        {"epsilon": "0.5"},
-    ),
-    (
-        "By the error that is wanted: the least epsilon that gives it is spent",
-        "SELECT sex, COUNT(*) AS patients\nFROM patients WHERE age >= 65\nGROUP BY sex",
-        {"error": "50"},
-    ),
-    ("One that is refused, before anything is spent", "SELECT AVG(weight) AS weight FROM patients", {"epsilon": "0.5"}),
-    (
-        "A chart",
-        "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS visits\nFROM visits GROUP BY month",
-        {"epsilon": "0.1"},
-    ),
+DRAWS = 50_000
+WIDTH = 100
+NEXT = 'tacit sql "SELECT COUNT(*) FROM visits" --error 100 --analyst ana'
+SITES = Question(
+    "1. A table, with a join to public data",
+    "SELECT site, COUNT(*) AS visits, AVG(cost) AS cost\nFROM visits JOIN wards ON visits.ward = wards.ward\nGROUP BY site",
+    {"epsilon": "0.5"},
+)
+QUANTILES = Question(
+    "2. Quantiles",
+    "SELECT MEDIAN(cost) AS median,\n       PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY cost) AS ninth_decile\nFROM visits",
+    {"epsilon": "0.5"},
+)
+OLD = Question(
+    "3. By a wanted error, at the least epsilon",
+    "SELECT sex, COUNT(*) AS patients\nFROM patients WHERE age >= 65\nGROUP BY sex",
+    {"error": "50"},
+)
+WEIGHT = Question("4. One that is refused; nothing is spent", "SELECT AVG(weight) AS weight FROM patients", {"epsilon": "0.5"})
+MONTHS = Question(
+    "5. A chart",
+    "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS visits\nFROM visits GROUP BY month",
+    {"epsilon": "0.1"},
 )
 
 
@@ -60,11 +61,17 @@ def demo(
         for part in _parts(here):
             part.tell(told)
             if not as_json:
-                console().print(*part.show(), sep="\n", highlight=False)
+                _print(part)
     if as_json:
         print_json(told | {"folder": None if folder is None else str(folder)})
     else:
         console().print(_farewell(folder), highlight=False, soft_wrap=True)
+
+
+def _print(part: Part) -> None:
+    screen = console()
+    for piece in part.show():
+        screen.print(piece, highlight=False, width=min(WIDTH, screen.width))
 
 
 @contextmanager
@@ -81,9 +88,11 @@ def _place(folder: Path | None) -> Iterator[Path]:
 
 
 def _farewell(folder: Path | None) -> str:
+    from rich.markup import escape
+
     if folder is None:
-        return "[dim]All of it was in a temporary folder, and is gone.[/dim] Keep it with: [bold]tacit demo --folder hospital[/bold]\n"
-    return f'Ask on: [bold]cd {folder} && tacit sql "SELECT COUNT(*) FROM visits" --error 100 --analyst ana[/bold]\n'
+        return "\nAll of it was in a temporary folder, and is gone. Keep it with: [bold]tacit demo --folder hospital[/bold]\n"
+    return f"\nIt is kept. Ask on: [bold]cd {escape(quote(str(folder)))} && {NEXT}[/bold]\n"
 
 
 def _parts(here: Path) -> Iterator[Part]:
@@ -99,53 +108,46 @@ def _parts(here: Path) -> Iterator[Part]:
     report = prepare(data.catalog)
     yield Prepared({table.name: table.kept for table in report.tables}, generated - started, time.perf_counter() - generated)
     with hospital.plainly(here) as plain:
-        ana = data.session("ana")
-        for why, sql, budget in QUESTIONS:
-            yield _asked(ana, plain, here / CHART, (why, sql, budget))
-        yield _budgets(data)
+        yield from _questions(data.session("ana"), plain, here / "visits.svg")
+        yield Budgets(data.accounts())
         yield _attacked(data.session("mallory"), plain)
     yield Fingerprint(floating_point(DRAWS))
-    data.close()
+    data.engine.close()
 
 
-def _asked(session: Session, plain: Any, chart: Path, question: tuple[str, str, dict[str, str]]) -> Asked:
-    """One question with its answer or its refusal; what is drawn is drawn, what is shown is shown beside the exact numbers."""
-    why, sql, budget = question
+def _questions(ana: Session, plain: Plain, chart: Path) -> Iterator[Part]:
+    for question in (SITES, QUANTILES, OLD):
+        yield Answered(question, ana.sql(question.sql, **question.budget), plain.rows(question.sql))
+    yield TurnedDown(WEIGHT, _refusal(ana, WEIGHT.sql, **WEIGHT.budget))
+    answer = ana.sql(MONTHS.sql, **MONTHS.budget)
+    answer.chart(chart)
+    yield Drawn(MONTHS, answer, chart)
+
+
+def _refusal(session: Session, sql: str, **budget: Any) -> Refused:
     try:
-        answer = session.sql(sql, **budget)
+        session.sql(sql, **budget)
     except Refused as refusal:
-        return Asked(why, sql, budget, refusal=refusal)
-    if why == "A chart":
-        answer.chart(chart)
-        return Asked(why, sql, budget, answer, chart=chart)
-    return Asked(why, sql, budget, answer, exact=plain.rows(sql))
+        return refusal
+    raise AssertionError(f"this must be refused: {sql}")
 
 
-def _budgets(data: DataSet) -> Budgets:
-    catalog, ledger = data.catalog, data.ledger
-    rows = [("the data set", catalog.budget, ledger.left())]
-    rows += [(name, analyst.budget, ledger.left(name)) for name, analyst in catalog.analysts.items() if analyst.budget]
-    return Budgets(tuple((name, cap.epsilon, left.epsilon) for name, cap, left in rows))
-
-
-def _attacked(session: Session, plain: Any) -> Attacked:
+def _attacked(mallory: Session, plain: Plain) -> Attacked:
     """The same counts from a plain engine and from a session with epsilon 1 for all of them; then one more."""
     from tacit.doors.cli.hospital import STAFF
     from tacit.evidence.attacks.reconstruction import Subsets, reconstruct
 
     subsets, epsilon = Subsets(STAFF, SUBSETS, seed=1), Fraction(1, SUBSETS)
-    texts = [_count(subset.tolist()) for subset in subsets]
-    truth = [bit for (bit,) in plain.rows(f"SELECT diagnosis = 'chronic' FROM patients WHERE badge BETWEEN 1 AND {STAFF} ORDER BY badge")]
-    exactly = reconstruct(subsets, [plain.rows(text)[0][0] for text in texts], truth=truth, deviation=0)
-    answers = [session.sql(text, epsilon=epsilon)["n"][0] for text in progress(texts, SUBSETS, "asking mallory's questions")]
-    private = reconstruct(subsets, answers, truth=truth, deviation=sqrt(2) / float(epsilon))
-    try:
-        session.sql(_count(list(range(STAFF))), epsilon=epsilon)
-    except Refused as refusal:
-        return Attacked(texts[0], exactly, private, epsilon * SUBSETS, refusal)
-    raise AssertionError("the ledger has let an analyst pass her cap")
+    texts = [_count(subset + 1) for subset in subsets]
+    truth = [bit for (bit,) in plain.rows("SELECT diagnosis = 'chronic' FROM patients WHERE badge > 0 ORDER BY badge")]
+    exact = reconstruct(subsets, [plain.rows(text)[0][0] for text in texts], truth=truth, deviation=0)
+    answers = [mallory.sql(text, epsilon=epsilon).rows()[0]["n"] for text in progress(texts, SUBSETS, "asking mallory's questions")]
+    noisy = [answer["value"] for answer in answers]
+    private = reconstruct(subsets, noisy, truth=truth, deviation=sqrt(2) / float(epsilon))
+    refusal = _refusal(mallory, _count(range(1, STAFF + 1)), epsilon=epsilon)
+    return Attacked(texts[0], exact, private, epsilon * SUBSETS, answers[0]["half_width"], refusal)
 
 
-def _count(places: list[int]) -> str:
-    badges = ", ".join(str(place + 1) for place in places)
-    return f"SELECT COUNT(*) AS n FROM patients WHERE diagnosis = 'chronic' AND badge IN ({badges})"
+def _count(badges: Iterable[int]) -> str:
+    listed = ", ".join(map(str, badges))
+    return f"SELECT COUNT(*) AS n FROM patients\nWHERE diagnosis = 'chronic' AND badge IN ({listed})"  # noqa: S608  # the attacker's own text

@@ -6,6 +6,8 @@ noise. Nothing that tacit releases is drawn from it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ WARDS = {  # where, beds, usual cost, share of visits
     "rehabilitation": ("park", 64, 300, 0.08),
 }
 FIRST_DAY, DAYS = np.datetime64("2022-01-01"), 1096
-MOST_VISITS = 15
+MOST_VISITS, MOST_COST = 15, 8000
 
 CATALOG = f"""\
 # What is declared here is public; nothing in it is taken from the data.
@@ -44,6 +46,7 @@ epsilon_per_query = 0.5
 
 [analysts.mallory]
 epsilon = 1
+delta = 0
 
 [tables.patients]
 source = "patients.parquet"
@@ -65,7 +68,7 @@ max_rows = {MOST_VISITS}                # most visits of one patient that any an
 [tables.visits.columns]
 ward = {{ values = {list(WARDS)}, unknown = "drop" }}
 day  = {{ type = "date", bounds = ["2022-01-01", "2024-12-31"], nulls = "drop" }}
-cost = {{ bounds = [0, 8000], nulls = "drop" }}
+cost = {{ bounds = [0, {MOST_COST}], nulls = "drop" }}
 
 [tables.wards]
 source = "wards.csv"
@@ -73,13 +76,13 @@ public = true
 """.replace("'", '"')
 
 
-def build(folder: Path, patients: int = PATIENTS) -> Path:
+def build(folder: Path) -> Path:
     """Write the hospital into a folder: patients.parquet, visits.parquet, wards.csv, and the catalog, whose path comes back."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     generator = np.random.default_rng(SEED)
-    people = _patients(generator, patients)
+    people = _patients(generator, PATIENTS)
     pq.write_table(pa.table(people), folder / "patients.parquet")
     pq.write_table(pa.table(_visits(generator, people)), folder / "visits.parquet")
     lines = [f"{ward},{site},{beds}" for ward, (site, beds, _, _) in WARDS.items()]
@@ -118,5 +121,28 @@ def _visits(generator: np.random.Generator, patients: dict[str, Any]) -> dict[st
         "patient_id": whose,
         "ward": np.array(list(WARDS))[ward],
         "day": FIRST_DAY + generator.choice(DAYS, len(whose), p=season / season.sum()),
-        "cost": np.round(usual[ward] * generator.lognormal(-0.1, 0.45, len(whose))).astype(np.int64),
+        "cost": np.round(usual[ward] * generator.lognormal(-0.1, 0.45, len(whose))).clip(0, MOST_COST).astype(np.int64),
     }
+
+
+class Plain:
+    """The hospital in an engine that protects nobody: what a demonstration compares with, and what an attacker wishes for."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """The exact answer."""
+        return list(self._connection.execute(sql).fetchall())
+
+
+@contextmanager
+def plainly(folder: Path) -> Iterator[Plain]:
+    """The files of a folder as tables of plain DuckDB."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.read_parquet(str(folder / "patients.parquet")).create("patients")
+        connection.read_parquet(str(folder / "visits.parquet")).create("visits")
+        connection.read_csv(str(folder / "wards.csv")).create("wards")
+        yield Plain(connection)

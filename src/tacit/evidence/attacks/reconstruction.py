@@ -30,6 +30,7 @@ Bits = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Subset = NDArray[np.intp]
 ENTRIES = 2**21  # of the question matrix in memory at one time
+COLOURS = {"no": "#4c78a8", "yes": "#e07a3f", "?": "#999999"}
 PRECISE = 1e-7  # of the solver; rounding at 1/2 needs far less
 
 
@@ -139,10 +140,11 @@ class Reconstruction:
         names = ["?"] * self.people if self.truth is None else ["yes" if bit else "no" for bit in self.truth]
         rows = [{"estimate": float(value), "bit": name} for value, name in zip(self.estimates, names, strict=True)]
         base = alt.Chart(alt.InlineData(values=rows), width=520, height=240, title=self._title(alt))
-        colours = alt.Scale(domain=["no", "yes", "?"], range=["#4c78a8", "#e07a3f", "#999999"])
-        bars = base.mark_bar(opacity=0.8).encode(
-            x=alt.X("estimate:Q", bin=alt.Bin(maxbins=60), title="estimate of a person's bit; above 1/2 is taken for yes"),
-            y=alt.Y("count():Q", title="people", stack=None),
+        known = [name for name in COLOURS if name in names]
+        colours = alt.Scale(domain=known, range=[COLOURS[name] for name in known])
+        bars = base.mark_bar().encode(
+            x=alt.X("estimate:Q", bin=alt.Bin(maxbins=40), title="estimate of a person's bit; above 1/2 is taken for yes"),
+            y=alt.Y("count():Q", title="people"),
             color=alt.Color("bit:N", title="in truth", scale=colours),
         )
         border = alt.Chart(alt.InlineData(values=[{"at": 0.5}])).mark_rule(strokeDash=[4, 3]).encode(x="at:Q")
