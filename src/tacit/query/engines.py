@@ -61,7 +61,8 @@ class DuckDBEngine:
             return assembled.assemble(group, self._arrays(group))
 
     def fan_out(self, table: str, column: str) -> int:
-        rows = self._fetch(lambda tables: _largest_group(tables(table.lower()), column.lower()))
+        with self._lock, self._deadline():
+            rows = self._fetch(lambda tables: _largest_group(tables(table.lower()), column.lower()))
         return int(rows["rows"][0]) if len(rows["rows"]) and rows["rows"][0] is not None else 0
 
     def close(self) -> None:
@@ -89,28 +90,30 @@ class DuckDBEngine:
 
     @contextmanager
     def _deadline(self) -> Iterator[None]:
-        """Stops the engine when its time is up; whatever it raises, the message is ours."""
+        """Stops the engine when its time is up; whatever it raises, the message is ours, and the same for every reason."""
         import duckdb
+        import pyarrow
 
-        self._opened()
-        late = threading.Event()
+        connection = self._opened().con
+        done = threading.Event()
 
         def stop() -> None:
-            late.set()
-            self._connection.interrupt()
+            """Again and again: one question is several statements, and an interrupt between two of them is lost."""
+            wait = self.limits.seconds
+            while not done.wait(wait):
+                connection.interrupt()
+                wait = 0.05
 
-        timer = threading.Timer(self.limits.seconds, stop)
-        timer.daemon = True
-        timer.start()
+        threading.Thread(target=stop, daemon=True).start()
         try:
             yield
-        except (duckdb.Error, MemoryError):
+        except (duckdb.Error, pyarrow.ArrowException, MemoryError, RecursionError):
             raise TimedOut(
-                "the engine did not finish within its limits; what was spent stays spent",
-                remedy="ask a smaller question" if late.is_set() else "ask the curator to look at the engine's limits",
+                "the engine did not finish within its limits of time and memory; what was spent stays spent",
+                remedy="ask a smaller question, or ask the curator for higher limits",
             ) from None
         finally:
-            timer.cancel()
+            done.set()
 
 
 def _connect(path: Path, limits: Limits) -> tuple[Any, Any]:
