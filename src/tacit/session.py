@@ -23,7 +23,7 @@ from tacit.query.price import Quote, Request, price, request
 from tacit.query.sql import parse
 from tacit.query.store import StoreInfo, store_info
 from tacit.query.surface import Select
-from tacit.release.answer import Answer, Receipt, answer, read_answer
+from tacit.release.answer import Answer, Receipt, answer, record, recorded
 from tacit.release.noisy import noised
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Session:
         quotes = price(question, asked, self.data.catalog.change)
         known = _fingerprint(quotes[0], self.data.version)
         if earlier := self.data.ledger.recall(known):
-            return read_answer(earlier)
+            return recorded(earlier)
         quote = next((quote for quote in quotes if self.data.ledger.admits(quote.event, self.analyst)), quotes[0])
         entry = self.data.spend(quote, self.analyst, text)
         try:
@@ -55,7 +55,7 @@ class Session:
             )
         except KeyboardInterrupt:
             raise StoppedAfterSpending(f"stopped; entry {entry} of the ledger stays spent") from None
-        self.data.ledger.remember(known, entry, released.to_json())
+        self.data.ledger.remember(known, entry, record(released))
         return released
 
     def sql(self, question: str, **budget: Any) -> Answer:

@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import day_of
 from tacit.privacy.rounding import as_text, decimal_text
+from tacit.query.band import Floats
 from tacit.query.passes.keys import key_value
 from tacit.query.plan import (
     KeyValue,
@@ -28,7 +29,7 @@ from tacit.query.price import Quote, is_date
 from tacit.release.intervals import band_of
 from tacit.release.noisy import Noisy
 
-SIGNIFICANT = 6
+Plain = TypeVar("Plain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,22 +198,32 @@ class Answer:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(self.footer())}</p>"
 
 
-def read_answer(text: str) -> Answer:
-    """The answer that `to_json` wrote: what was released once is the same for ever."""
-    known = json.loads(text)
-    columns = []
-    for column in known["columns"]:
-        cells = [row[column["name"]] for row in known["rows"]]
-        if column["kind"] == "key":
-            columns.append(Column(column["name"], "key", tuple(cells)))
-        else:
-            value, low, high = (tuple(cell[part] for cell in cells) for part in ("value", "low", "high"))
-            columns.append(Column(column["name"], column["kind"], value, low, high))
-    price, left = known["price"], known["left"] or {}
-    spent = (Fraction(price["epsilon"]), Fraction(price["delta"]))
-    rest = (Fraction(left["epsilon"]), Fraction(left["delta"])) if left else (None, None)
-    receipt = Receipt(spent[0], spent[1], rest[0], rest[1], known["entry"], known["data_version"])
-    return Answer(tuple(columns), Fraction(str(known["confidence"])), receipt, known["simultaneous"], tuple(known["notes"]))
+def record(answer: Answer) -> str:
+    """The answer as text, column by column, to be kept: what was released once is the same for ever."""
+    columns = [[column.name, column.kind, column.values, column.low, column.high] for column in answer.columns]
+    receipt = answer.receipt
+    amounts = (receipt.epsilon, receipt.delta, receipt.left_epsilon, receipt.left_delta)
+    kept = {
+        "columns": columns,
+        "confidence": str(answer.confidence),
+        "amounts": [None if amount is None else str(amount) for amount in amounts],
+        "place": [receipt.entry, receipt.data_version],
+        "simultaneous": answer.simultaneous,
+        "notes": answer.notes,
+    }
+    return json.dumps(kept, ensure_ascii=False, allow_nan=False)
+
+
+def recorded(text: str) -> Answer:
+    """The answer that `record` wrote."""
+    kept = json.loads(text)
+    columns = [
+        Column(name, kind, tuple(values), *(None if end is None else tuple(end) for end in ends))
+        for name, kind, values, *ends in kept["columns"]
+    ]
+    epsilon, delta, *left = (None if amount is None else Fraction(amount) for amount in kept["amounts"])
+    receipt = Receipt(epsilon or Fraction(0), delta or Fraction(0), left[0], left[1], *kept["place"])
+    return Answer(tuple(columns), Fraction(kept["confidence"]), receipt, kept["simultaneous"], tuple(kept["notes"]))
 
 
 def shown(column: Column, at: int) -> str:
@@ -226,7 +237,8 @@ def shown(column: Column, at: int) -> str:
     if isinstance(value, str) or isinstance(low, str) or isinstance(high, str):
         return f"{value} [{low}, {high}]"
     below, above = value - low, high - value
-    digits = _decimals(max(below, above))
+    whole = all(isinstance(number, int) for number in (value, low, high))
+    digits = 0 if whole else _decimals(max(below, above))
     if abs(below - above) <= 1e-9 * max(1.0, abs(above)):
         return f"{value:,.{digits}f} ± {above:,.{digits}f}"
     return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
@@ -263,26 +275,36 @@ def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = 
 def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> Column:
     if isinstance(output.value, KeyValue):
         key = quote.question.group.keys[output.value.index]
-        values = tuple(key_value(key.term, noisy.groups[at][output.value.index]) for at in kept)
-        return Column(output.name, "key", values)
+        stored = [noisy.groups[at][output.value.index] for at in kept]
+        meaning = {value: key_value(key.term, value) for value in set(stored)}
+        return Column(output.name, "key", tuple(meaning[value] for value in stored))
     band = band_of(output.value, quote, noisy)
     call = quote.question.calls[output.value.index] if isinstance(output.value, Result) else None
     kind = call.name if call else "expression"
-    form: Callable[[float], Any] = _as_date if call and is_date(call) else (_as_count if kind in ("count", "units") else _as_number)
-    value, low, high = (tuple(form(float(numbers[at])) for at in kept) for numbers in (band.value, band.low, band.high))
+    form = _dates if call and is_date(call) else (_counts if kind in ("count", "units") else _numbers)
+    places = np.asarray(kept, dtype=np.int64)
+    value, low, high = (tuple(form(numbers[places])) for numbers in (band.value, band.low, band.high))
     return Column(output.name, kind, value, low, high)
 
 
-def _as_number(number: float) -> float | None:
-    return float(number) if np.isfinite(number) else None
+def _numbers(numbers: Floats) -> list[float | None]:
+    """Plain numbers; None where there is none."""
+    return _where_finite(numbers, numbers.tolist())
 
 
-def _as_count(number: float) -> int | None:
-    return int(number) if np.isfinite(number) else None
+def _counts(numbers: Floats) -> list[int | None]:
+    return _where_finite(numbers, np.nan_to_num(numbers, nan=0.0, posinf=0.0, neginf=0.0).astype(np.int64).tolist())
 
 
-def _as_date(number: float) -> str | None:
-    return day_of(int(number)).isoformat() if np.isfinite(number) else None
+def _dates(numbers: Floats) -> list[str | None]:
+    return [None if day is None else day_of(day).isoformat() for day in _counts(numbers)]
+
+
+def _where_finite(numbers: Floats, plain: list[Plain]) -> list[Plain | None]:
+    finite = np.isfinite(numbers)
+    if finite.all():
+        return list(plain)
+    return [value if known else None for value, known in zip(plain, finite.tolist(), strict=True)]
 
 
 def _kept(quote: Quote, noisy: Noisy) -> list[int]:
@@ -312,10 +334,10 @@ def _plain(out: Out, quote: Quote, noisy: Noisy) -> list[Any]:
     if isinstance(out, KeyValue):
         term = quote.question.group.keys[out.index].term
         return [key_value(term, group[out.index]) for group in noisy.groups]
-    values: list[float] = band_of(out, quote, noisy).value.tolist()
+    values = band_of(out, quote, noisy).value
     if isinstance(out, Result) and is_date(quote.question.calls[out.index]):
-        return [_as_date(value) for value in values]
-    return values
+        return list(_dates(values))
+    return list(values.tolist())
 
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
