@@ -50,6 +50,7 @@ class Prepared:
             "The promise, over all that is ever released to all analysts together: add or remove one patient with all visits, "
             "and nothing that can be seen becomes more than e^3 times as likely (epsilon 3; but for a delta of 1e-7)."
         )
+        yield _inset("Below, (exact) is what a plain engine says. Only a demonstration may show it.")
 
     def tell(self, told: Told) -> None:
         told["hospital"] = dict(self.rows)
