@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from typer.testing import CliRunner
@@ -101,3 +103,19 @@ def _read(terminal):
         return os.read(terminal, 65536)
     except OSError:
         return b""
+
+
+def test_ctrl_c_leaves_nothing_behind(folder):
+    with (folder / "visits.csv").open("w") as visits:
+        visits.write("patient,cost,sex\n")
+        visits.writelines(f"{place % 100_000},{place % 100},F\n" for place in range(1_500_000))
+    running = subprocess.Popen([sys.executable, "-m", "tacit", "prepare"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    store = folder / ".tacit" / "store"
+    while not list(store.glob("preparing-*/store.duckdb*")):
+        assert running.poll() is None
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    said, complained = running.communicate(timeout=60)
+    assert running.returncode != 0
+    assert (said, b"Traceback" in complained) == (b"", False)
+    assert [path.name for path in store.iterdir()] == ["prepare.lock"]

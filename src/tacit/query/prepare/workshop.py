@@ -9,8 +9,8 @@ would pass the bounds. `top_n_window_elimination` makes a heap per unit of `rank
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,41 +56,27 @@ class Workshop:
             raise InvalidInput(f"memory must be a size or a share, such as 4GB or 60%, not {self.memory!r}") from None
 
     def step(self, words: str, statement: str, parameters: Mapping[str, Any] | None = None) -> None:
-        """Run one statement of the plan, telling how far it is while it runs; an exception in the telling stops it."""
-        if self.tell is None:
-            self.engine.execute(statement, parameters)
-        else:
-            self._watched(words, statement, parameters, self.tell)
+        """Run one statement of the plan, telling how far it is; an exception in the telling, or Ctrl-C, stops it."""
+        with ThreadPoolExecutor(1) as worker:
+            running = worker.submit(self.engine.execute, statement, parameters)
+            try:
+                while not running.done():
+                    if self.tell is not None:
+                        self.tell(words, self._fraction())
+                    wait([running], LOOK)
+            finally:
+                while not running.done():  # only after an exception: an interrupt that comes before the statement began is lost
+                    self.engine.interrupt()
+                    wait([running], LOOK)
+            running.result()
         self.done += 1
 
     def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """All rows of a small answer."""
         return self.engine.execute(query, parameters).fetchall()
 
-    def _watched(self, words: str, statement: str, parameters: Mapping[str, Any] | None, tell: Progress) -> None:
-        failures: list[BaseException] = []
-        worker = threading.Thread(target=_run, args=(self.engine, statement, parameters, failures))
-        worker.start()
-        try:
-            while worker.is_alive():
-                tell(words, self._fraction())
-                worker.join(LOOK)
-        finally:
-            while worker.is_alive():  # only after an exception: an interrupt that comes before the statement began is lost
-                self.engine.interrupt()
-                worker.join(LOOK)
-        if failures:
-            raise failures[0]
-
     def _fraction(self) -> float:
         """How far all steps are. The engine may still tell of an earlier statement, so what was told is never taken back."""
         within = min(max(0.0, self.engine.query_progress() / 100), 0.99)
         self.told = max(self.told, (self.done + within) / self.steps)
         return self.told
-
-
-def _run(engine: duckdb.DuckDBPyConnection, statement: str, parameters: Any, failures: list[BaseException]) -> None:
-    try:
-        engine.execute(statement, parameters)
-    except BaseException as failure:
-        failures.append(failure)
