@@ -60,10 +60,9 @@ class Workshop:
         with ThreadPoolExecutor(1) as worker:
             running = worker.submit(self.engine.execute, statement, parameters)
             try:
-                while not running.done():
-                    if self.tell is not None:
-                        self.tell(words, self._fraction())
-                    wait([running], LOOK)
+                self._told(words)
+                while wait([running], LOOK).not_done:
+                    self._told(words)
             finally:
                 while not running.done():  # only after an exception: an interrupt that comes before the statement began is lost
                     self.engine.interrupt()
@@ -75,8 +74,9 @@ class Workshop:
         """All rows of a small answer."""
         return self.engine.execute(query, parameters).fetchall()
 
-    def _fraction(self) -> float:
-        """How far all steps are. The engine may still tell of an earlier statement, so what was told is never taken back."""
+    def _told(self, words: str) -> None:
+        """Tell how far all steps are. The engine may still speak of an earlier statement, so nothing told is taken back."""
         within = min(max(0.0, self.engine.query_progress() / 100), 0.99)
         self.told = max(self.told, (self.done + within) / self.steps)
-        return self.told
+        if self.tell is not None:
+            self.tell(words, self.told)
