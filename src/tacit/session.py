@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from tacit.query.price import Quote, Request, price, request
 from tacit.query.sql import parse
 from tacit.query.store import StoreInfo, store_info
 from tacit.query.surface import Select
-from tacit.release.answer import Answer, Receipt, answer, record, recorded
+from tacit.release.answer import Answer, Receipt, answer, record, recorded, renamed
 from tacit.release.noisy import noised
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Session:
         quotes = price(question, asked, self.data.catalog.change)
         known = _fingerprint(quotes[0], self.data.version)
         if earlier := self.data.ledger.recall(known):
-            return recorded(earlier)
+            return renamed(recorded(earlier), [output.name for output in question.outputs])
         quote = next((quote for quote in quotes if self.data.ledger.admits(quote.event, self.analyst)), quotes[0])
         entry = self.data.spend(quote, self.analyst, text)
         try:
@@ -122,6 +122,17 @@ class DataSet:
         remember_head(self._folder, entry.head)
         return entry.number
 
+    def close(self) -> None:
+        """Lets go of the prepared data, if it was opened."""
+        if "engine" in self.__dict__:
+            self.engine.close()
+
+    def __enter__(self) -> DataSet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def accounts(self, analyst: str | None = None) -> list[Account]:
         """What was spent and what is left: of the data set, and of every analyst or of one."""
         named = [analyst] if analyst else sorted(self.catalog.analysts)
@@ -189,5 +200,8 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
 
 
 def _fingerprint(quote: Quote, version: str) -> str:
-    """What makes two questions the same: the plan, the budget and the prepared data; never the text."""
-    return hashlib.sha256(repr((version, quote.question, quote.request)).encode()).hexdigest()
+    """What makes two questions the same: the plan, the budget and the prepared data; never the text, nor the names it gives."""
+    outputs = tuple(replace(output, name="") for output in quote.question.outputs)
+    keys = tuple(replace(key, name="") for key in quote.question.group.keys)
+    plan = replace(quote.question, outputs=outputs, group=replace(quote.question.group, keys=keys))
+    return hashlib.sha256(repr((version, plan, quote.request)).encode()).hexdigest()

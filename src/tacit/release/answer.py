@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -224,6 +224,11 @@ def recorded(text: str) -> Answer:
     epsilon, delta, *left = (None if amount is None else Fraction(amount) for amount in kept["amounts"])
     receipt = Receipt(epsilon or Fraction(0), delta or Fraction(0), left[0], left[1], *kept["place"])
     return Answer(tuple(columns), Fraction(kept["confidence"]), receipt, kept["simultaneous"], tuple(kept["notes"]))
+
+
+def renamed(known: Answer, names: Sequence[str]) -> Answer:
+    """The same answer under the names of another question."""
+    return replace(known, columns=tuple(replace(column, name=name) for column, name in zip(known.columns, names, strict=True)))
 
 
 def shown(column: Column, at: int) -> str:

@@ -65,7 +65,8 @@ def history(
     from tacit.session import open as open_data
 
     ledger = open_data(find_catalog(catalog)).ledger
-    report, entries = ledger.verify(), list(ledger.entries(last=last))
+    report = ledger.verify()
+    entries = list(ledger.entries(last=last)) if report.whole else []
     if as_json:
         print_json({"whole": report.whole, "entries": [entry.to_dict() for entry in entries], "problem": report.problem})
     else:

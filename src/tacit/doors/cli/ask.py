@@ -40,7 +40,8 @@ def sql(
 ) -> None:
     """Answer one question with differential privacy. The budget is spent before any data is read."""
     session = opened(catalog, analyst)
-    answer = session.sql(question, **_budget(epsilon, delta, error, confidence, simultaneous))
+    with session.data:
+        answer = session.sql(question, **_budget(epsilon, delta, error, confidence, simultaneous))
     if chart is not None:
         answer.chart(chart)
     if as_json:

@@ -184,7 +184,7 @@ def _outputs(items: tuple[Item, ...], asked: Asked) -> tuple[Output, ...]:
 def _name(expression: Expression) -> str:
     """What a column of the answer is called where the question does not say."""
     if isinstance(expression, Name):
-        return expression.parts[-1]
+        return expression.parts[-1].lower()
     if isinstance(expression, Apply):
         words = [_name(argument) for argument in expression.arguments if not isinstance(argument, Constant | Star)]
         symbol = WORDS.get(expression.function)

@@ -1,0 +1,291 @@
+"""The order of things on the road: what is spent when, what stays spent, and what stops every answer."""
+
+import json
+import shutil
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import tacit
+from tacit.doors.cli import app
+from tacit.errors import BudgetExceeded, InvalidInput, NoBudget, Refused, StoppedAfterSpending, StoreUnusable, TimedOut
+from tacit.query.engines import DuckDBEngine, Limits
+from tacit.query.prepare import prepare
+from tacit.release import noisy
+
+CATALOG = """
+[budget]
+epsilon = 10
+delta = 1e-6
+
+[analysts.ana]
+epsilon = 4
+epsilon_per_query = 2
+
+[analysts.bob]
+
+[tables.visits]
+source = "visits.csv"
+unit = { column = "person" }
+max_rows = 3
+
+[tables.visits.columns]
+person = { key = true }
+cost = { bounds = [0, 100], nulls = "drop" }
+ward = { values = ["a", "b"], unknown = "drop" }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    draw = np.random.default_rng(7)  # rows, not noise
+    rows = [f"{draw.integers(0, 200)},{draw.integers(0, 101)},{draw.choice(['a', 'b'])}" for _ in range(600)]
+    (tmp_path / "visits.csv").write_text("\n".join(["person,cost,ward", *rows]))
+    (tmp_path / "tacit.toml").write_text(CATALOG)
+    prepare(tacit.open(tmp_path / "tacit.toml").catalog)
+    return tmp_path
+
+
+@pytest.fixture
+def data(folder):
+    return tacit.open(folder / "tacit.toml")
+
+
+COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+
+
+def entries(data):
+    return data.ledger.head.number
+
+
+def test_an_answer_has_a_receipt_for_a_durable_entry(data):
+    answer = data.session("ana").sql(COUNT, epsilon=1)
+    assert answer.receipt.entry == entries(data) == 1
+    assert (answer.receipt.epsilon, answer.receipt.left_epsilon) == (1, 3)
+    assert answer["ward"] == ("a", "b")
+    assert all(
+        low <= value <= high for value, low, high in zip(answer["n"], answer.column("n").low, answer.column("n").high, strict=True)
+    )
+
+
+def test_the_entry_is_written_before_the_engine_runs(data, monkeypatch):
+    seen = []
+
+    def run(self, group):
+        seen.append(entries(data))
+        raise RuntimeError("the engine fell over")
+
+    monkeypatch.setattr(DuckDBEngine, "run", run)
+    with pytest.raises(RuntimeError):
+        data.session("ana").sql(COUNT, epsilon=1)
+    assert seen == [1]
+    assert entries(data) == 1, "what failed after the spend stays spent"
+
+
+@pytest.mark.parametrize(
+    ("question", "budget", "kind"),
+    [
+        ("SELECT SUM(nothing) FROM visits", {"epsilon": 1}, Refused),
+        ("SELECT cost FROM visits", {"epsilon": 1}, Refused),
+        (COUNT, {"epsilon": 3}, BudgetExceeded),
+        (COUNT, {}, NoBudget),
+        (COUNT, {"epsilon": 1, "error": 5}, NoBudget),
+        (COUNT, {"epsilon": -1}, InvalidInput),
+        ("SELECT AVG(cost) FROM visits", {"error": 1}, Refused),
+    ],
+)
+def test_a_refusal_spends_nothing_and_reads_nothing(data, monkeypatch, question, budget, kind):
+    monkeypatch.setattr(DuckDBEngine, "run", lambda *_: pytest.fail("the engine was asked"))
+    with pytest.raises(kind):
+        data.session("ana").sql(question, **budget)
+    assert entries(data) == 0
+
+
+def test_the_same_question_has_the_same_answer_at_no_charge(data):
+    ana, bob = data.session("ana"), data.session("bob")
+    first = ana.sql(COUNT, epsilon=1)
+    again = bob.sql("select  WARD, count(*) as n from VISITS group by 1", epsilon="1.0")
+    assert again.to_dict() == first.to_dict()
+    other_names = bob.sql("SELECT ward AS place, COUNT(*) FROM visits GROUP BY ward", epsilon=1)
+    assert [column.name for column in other_names.columns] == ["place", "count"]
+    assert other_names["count"] == first["n"]
+    assert entries(data) == 1
+    assert ana.sql(COUNT, epsilon="0.5").receipt.entry == 2
+
+
+def test_preparing_again_resets_no_budget_and_keeps_no_answer(data, folder):
+    data.session("ana").sql(COUNT, epsilon=1)
+    prepare(data.catalog)
+    anew = tacit.open(folder / "tacit.toml")
+    assert anew.version != data.version
+    assert anew.session("ana").sql(COUNT, epsilon=1).receipt.left_epsilon == 2
+    assert entries(anew) == 2
+
+
+def test_one_budget_over_everybody(data):
+    bob = data.session("bob")
+    for turn in range(9):
+        bob.sql(f"SELECT COUNT(*) AS n{turn} FROM visits WHERE cost > {turn}", epsilon=1)
+    with pytest.raises(BudgetExceeded, match="data set"):
+        data.session("ana").sql(COUNT, epsilon=2)
+    assert data.session("ana").sql(COUNT, epsilon=1).receipt.left_epsilon == 0
+
+
+def test_unknown_analysts_do_not_ask(data):
+    with pytest.raises(InvalidInput, match="ana, bob"):
+        data.session()
+    with pytest.raises(InvalidInput, match="ana, bob"):
+        data.session("eve")
+
+
+def test_stopping_by_hand_says_that_the_budget_is_spent(data, monkeypatch):
+    def run(self, group):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DuckDBEngine, "run", run)
+    with pytest.raises(StoppedAfterSpending, match=r"entry 1 .* stays spent"):
+        data.session("ana").sql(COUNT, epsilon=1)
+
+
+def test_a_time_out_costs_what_an_answer_costs(data, monkeypatch):
+    data.engine = DuckDBEngine(data.catalog.store_file, Limits(seconds=0.2))
+    endless = "SELECT sum(i) FROM range(10000000000000) t(i)"
+    monkeypatch.setattr(DuckDBEngine, "_arrays", lambda self, _: self._connection.execute(endless))
+    with pytest.raises(TimedOut, match="stays spent"):
+        data.session("ana").sql(COUNT, epsilon=1)
+    assert entries(data) == 1
+
+
+def test_a_missing_or_older_ledger_stops_answers_until_it_is_adopted(data, folder):
+    kept = folder / ".tacit"
+    data.session("ana").sql(COUNT, epsilon=1)
+    ledgers = sorted(kept.glob("ledger.sqlite*"))
+    old = {path: path.read_bytes() for path in ledgers}
+    data.session("ana").sql(COUNT, epsilon="0.5")
+    data.ledger.__dict__.clear()
+    for path in kept.glob("ledger.sqlite*"):
+        path.unlink()
+    for path, content in old.items():
+        path.write_bytes(content)
+    older = tacit.open(folder / "tacit.toml")
+    with pytest.raises(StoreUnusable, match="older"):
+        older.session("ana").sql(COUNT, epsilon="0.25")
+    assert older.adopt("restored from a backup") == 2
+    assert older.ledger.spent().epsilon == Fraction(3, 2), "adopting never makes budget"
+    assert older.session("ana").sql(COUNT, epsilon="0.25").receipt.entry == 3
+    for path in kept.glob("ledger.sqlite*"):
+        path.unlink()
+    with pytest.raises(StoreUnusable, match="ledger"):
+        tacit.open(folder / "tacit.toml").session("ana").sql(COUNT, epsilon="0.125")
+
+
+def test_an_unprepared_or_changed_catalog_stops_answers(folder):
+    shutil.rmtree(folder / ".tacit" / "store")
+    with pytest.raises(StoreUnusable, match="tacit prepare"):
+        tacit.open(folder / "tacit.toml").session("ana").sql(COUNT, epsilon=1)
+    prepare(tacit.open(folder / "tacit.toml").catalog)
+    (folder / "tacit.toml").write_text(CATALOG.replace("[0, 100]", "[0, 200]"))
+    with pytest.raises(StoreUnusable, match="changed"):
+        tacit.open(folder / "tacit.toml").session("ana").sql(COUNT, epsilon=1)
+
+
+def test_explaining_spends_nothing_and_reads_no_private_data(data, monkeypatch):
+    monkeypatch.setattr(DuckDBEngine, "run", lambda *_: pytest.fail("the engine was asked"))
+    told = str(data.session("ana").explain("SELECT ward, AVG(cost), COUNT(*) AS n FROM visits GROUP BY ward"))
+    assert "3 rows of one unit" in told
+    assert "price: epsilon 1" in told
+    assert entries(data) == 0
+
+
+def test_the_builder_asks_the_same_question_as_sql(data):
+    ana = data.session("ana")
+    built = ana.table("visits").where("cost > 10").group_by("ward").agg(n="count(*)").release(epsilon=1)
+    assert ana.sql("SELECT ward, COUNT(*) AS n FROM visits WHERE cost > 10 GROUP BY ward", epsilon=1).to_dict() == built.to_dict()
+    assert entries(data) == 1
+
+
+def test_a_budget_written_in_the_question_counts_once(data):
+    ana = data.session("ana")
+    question = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.5) ward, COUNT(*) AS n FROM visits GROUP BY ward"
+    assert ana.sql(question).receipt.epsilon == Fraction(1, 2)
+    with pytest.raises(NoBudget, match="leave one of them out"):
+        ana.sql(question, epsilon=1)
+
+
+def test_nobody_watches_the_last_step_unless_a_test_does(data, monkeypatch):
+    """The hook for grey-box tests starts empty, and no name of a catalog, an option or the environment reaches it."""
+    monkeypatch.setenv("TACIT_OBSERVERS", "1")
+    data.session("ana").sql(COUNT, epsilon=1)
+    assert noisy._observers == []
+    seen = []
+    monkeypatch.setattr(noisy, "_observers", [lambda quote, exact, released: seen.append((quote, repr(exact)))])
+    data.session("ana").sql(COUNT, epsilon="0.5")
+    assert len(seen) == 1
+    assert "Sealed(...)" in seen[0][1]
+
+
+class TestCommands:
+    run = staticmethod(CliRunner().invoke)
+
+    def ask(self, folder, *words):
+        return self.run(app, [*words, "--catalog", str(folder / "tacit.toml")])
+
+    def test_json_has_the_shape_of_the_design(self, folder):
+        done = self.ask(folder, "sql", COUNT, "--epsilon", "1", "--analyst", "ana", "--json")
+        known = json.loads(done.stdout)
+        assert done.exit_code == 0
+        assert known["columns"] == [{"name": "ward", "kind": "key"}, {"name": "n", "kind": "count"}]
+        assert set(known["rows"][0]["n"]) == {"value", "low", "high", "half_width"}
+        assert known["price"] == {"epsilon": "1", "delta": "0"}
+        assert known["left"]["epsilon"] == "3"
+
+    def test_csv_and_table_and_chart(self, folder, tmp_path):
+        done = self.ask(folder, "sql", COUNT, "--epsilon", "1", "--analyst", "bob", "--csv")
+        assert done.stdout.splitlines()[0] == "ward,n,n_low,n_high"
+        drawn = tmp_path / "chart.svg"
+        done = self.ask(folder, "sql", COUNT, "--epsilon", "1", "--analyst", "bob", "--chart", str(drawn))
+        assert "<svg" in drawn.read_text()
+        assert "±" in done.stdout
+
+    @pytest.mark.parametrize(
+        ("words", "code", "error"),
+        [
+            (("sql", "SELECT SUM(x) FROM visits", "--epsilon", "1", "--analyst", "ana", "--json"), 3, "unknown_name"),
+            (("sql", COUNT, "--epsilon", "2.5", "--analyst", "ana", "--json"), 3, "budget_exceeded"),
+            (("sql", COUNT, "--analyst", "ana", "--json"), 3, "no_budget"),
+            (("sql", COUNT, "--epsilon", "x", "--analyst", "ana", "--json"), 2, "invalid_budget"),
+            (("sql", COUNT, "--epsilon", "1", "--json"), 2, "invalid_input"),
+        ],
+    )
+    def test_errors_have_codes(self, folder, words, code, error):
+        done = self.ask(folder, *words)
+        assert done.exit_code == code
+        assert json.loads(done.stderr)["error"]["code"] == error
+        assert done.stdout == ""
+
+    def test_accounts(self, folder):
+        self.ask(folder, "sql", COUNT, "--epsilon", "1", "--analyst", "ana")
+        known = json.loads(self.ask(folder, "budget", "--json").stdout)
+        assert [account["name"] for account in known["accounts"]] == ["data set", "ana", "bob"]
+        assert known["accounts"][0]["left"]["epsilon"] == "9"
+        shown = self.ask(folder, "history")
+        assert shown.exit_code == 0
+        assert "the chain of 2 entries is whole" in shown.stdout
+        assert json.loads(self.ask(folder, "history", "--json").stdout)["entries"][-1]["analyst"] == "ana"
+
+    def test_a_tampered_ledger_ends_with_one(self, folder):
+        import sqlite3
+
+        self.ask(folder, "sql", COUNT, "--epsilon", "1", "--analyst", "ana")
+        forge = ('"analyst":"ana"', '"analyst":"eve"')
+        with sqlite3.connect(folder / ".tacit" / "ledger.sqlite") as ledger:
+            tables = [name for (name,) in ledger.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            for table in tables:
+                columns = [row[1] for row in ledger.execute(f"PRAGMA table_info({table})")]
+                if "text" in columns and "hash" in columns:
+                    ledger.execute(f"UPDATE {table} SET text = replace(text, ?, ?)", forge)  # noqa: S608
+        done = self.ask(folder, "history")
+        assert done.exit_code == 1
+        assert "broken" in done.stdout
