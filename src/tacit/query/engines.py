@@ -53,6 +53,7 @@ class DuckDBEngine:
         self.path, self.limits = path, limits or Limits()
         self._connection: Any = None
         self._backend: Any = None
+        self._tables: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     def run(self, group: Group) -> assembled.Exact:
@@ -70,6 +71,7 @@ class DuckDBEngine:
         if self._connection is not None:
             self._connection.close()
             self._connection = self._backend = None
+            self._tables = {}
 
     def _arrays(self, group: Group) -> assembled.Answers:
         from tacit.query import compile as compiled
@@ -80,8 +82,14 @@ class DuckDBEngine:
 
     def _fetch(self, build: Callable[[Callable[[str], Any]], Any]) -> Mapping[str, Integers]:
         backend = self._opened()
-        table = self._connection.sql(backend.compile(build(backend.table))).to_arrow_table()
+        table = self._connection.sql(backend.compile(build(self._table))).to_arrow_table()
         return {name: _numbers(table.column(name)) for name in table.column_names}
+
+    def _table(self, name: str) -> Any:
+        """A stored table; its columns are read once, since the store that is open never changes."""
+        if name not in self._tables:
+            self._tables[name] = self._opened().table(name)
+        return self._tables[name]
 
     def _opened(self) -> Any:
         if self._backend is None:
