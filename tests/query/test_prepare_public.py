@@ -113,3 +113,11 @@ def test_too_many_values_are_left_out(tmp_path, monkeypatch):
 def test_a_table_of_which_nothing_can_be_read(tmp_path):
     with pytest.raises(CatalogUnusable, match="wards has no column that can be read"):
         prepared_from(tmp_path, write_csv(tmp_path / "wards.csv", ["a"], []))
+
+
+def test_names_that_cannot_be_used(tmp_path):
+    rows = [["0", "a", "1", "x"], ["1", "b", "2", "y"]]
+    _, columns, report = prepared_from(tmp_path, write_csv(tmp_path / "wards.csv", ["", "ward", "tacit_unit", "WARD"], rows))
+    assert list(columns) == ["ward"]
+    assert columns["ward"].values == ("a", "b")
+    assert report.left_out == {"tacit_unit": "such names are tacit's own"}

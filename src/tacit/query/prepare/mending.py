@@ -38,8 +38,8 @@ class Header:
 
     @property
     def places(self) -> Mapping[str, int]:
-        """Where each column stands; of two with one name, the first counts."""
-        return {name: self.names.index(name) for name in self.names}
+        """Where each column with a name stands; of two with one name, the first counts."""
+        return {name: self.names.index(name) for name in self.names if name}
 
 
 def csv_header(file: Path) -> Header:

@@ -20,6 +20,8 @@ Found = Column | str
 
 def found_column(workshop: Workshop, relation: str, key: str, raw: Raw, typed: bool) -> Found:
     """The column that the public data show, or the reason why it is left out."""
+    if key.startswith("tacit_"):
+        return "such names are tacit's own"
     look = _Look(workshop, relation, key, raw)
     if raw.nature in ("integer", "wide", "truth"):
         return look.values() if raw.nature == "truth" else look.number(raw.sql, 0)
