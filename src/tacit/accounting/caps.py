@@ -48,7 +48,7 @@ class Cap:
         if name == "epsilon" and rest:
             less = f"ask with epsilon={at_most(rest)} or less"
         elif name == "rho":
-            less = "ask for a smaller epsilon, or without delta, which gives noise without a rho"
+            less = "ask for a smaller epsilon, or without delta"
         raised = f"let the curator raise {self.declared} in tacit.toml"
         return BudgetExceeded(
             f"{self.whose} does not admit this question: it costs {words(price)}, and {name} {at_most(rest)} is left",

@@ -7,7 +7,7 @@ any tool. A text names the hash before it: nothing earlier can be changed, taken
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
@@ -110,17 +110,22 @@ def entry_from(text: str) -> Entry:
     return Entry(**{name: known[name] for name in PLAIN}, **counted)
 
 
-def head_text(head: Head) -> str:
-    """A head as a text, and back with `head_from`."""
-    plain = {"format": FORMAT, "ledger": head.ledger, "number": head.number, "hash": head.hash}
-    return canonical_json({**plain, "neighbours": relation_text(head.neighbours), "spent": _sums_json(head.spent)})
+def heads_text(heads: Sequence[Head]) -> str:
+    """Heads as a text, and back with `heads_from`."""
+    known = [
+        {"ledger": head.ledger, "number": head.number, "hash": head.hash}
+        | {"neighbours": relation_text(head.neighbours), "spent": _sums_json(head.spent)}
+        for head in heads
+    ]
+    return canonical_json({"format": FORMAT, "heads": known})
 
 
-def head_from(text: str) -> Head:
-    """The head of a text."""
-    known = json.loads(text)
-    spent = State(*_sums(known["spent"]))
-    return Head(str(known["ledger"]), int(known["number"]), str(known["hash"]), relation_from(known["neighbours"]), spent)
+def heads_from(text: str) -> tuple[Head, ...]:
+    """The heads of a text."""
+    return tuple(
+        Head(str(at["ledger"]), int(at["number"]), str(at["hash"]), relation_from(at["neighbours"]), State(*_sums(at["spent"])))
+        for at in json.loads(text)["heads"]
+    )
 
 
 def state_text(state: State) -> str:

@@ -7,11 +7,15 @@ that entry, with that hash. Only the curator's `adopt` accepts another ledger, a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacit.accounting.composition import Cost
 from tacit.accounting.durable import replace_file, turn_of
-from tacit.accounting.entries import Entry, Head, head_from, head_text
+from tacit.accounting.entries import Entry, Head, heads_from, heads_text
+from tacit.accounting.filter import NOTHING_SPENT
 from tacit.errors import StoreUnusable
 
 if TYPE_CHECKING:
@@ -21,12 +25,12 @@ FILE = "ledger.json"
 REMEDY = "put the ledger back where tacit.toml says it is; or, if it is lost, let the curator run: tacit ledger adopt"
 
 
-def remembered_head(folder: Path) -> Head | None:
-    """The head that a store's folder remembers; None where it remembers none."""
+def remembered_heads(folder: Path) -> tuple[Head, ...]:
+    """What a store's folder remembers: the last head first, then ever fewer of the older ones."""
     try:
-        return head_from((folder / FILE).read_text())
+        return heads_from((folder / FILE).read_text())
     except FileNotFoundError:
-        return None
+        return ()
     except (OSError, ValueError, TypeError, LookupError, AttributeError):
         raise StoreUnusable(f"{folder / FILE} cannot be read, so nobody knows which ledger counts here", remedy=REMEDY) from None
 
@@ -35,11 +39,20 @@ def remember_head(folder: Path, head: Head) -> None:
     """Remember a head, unless a later one of the same ledger is remembered already. On return it is on the disk."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with turn_of(folder):
-        known = remembered_head(folder)
-        if known is not None and known.ledger != head.ledger:
-            raise StoreUnusable(f"this store belongs to ledger {known.ledger[:8]}, not to {head.ledger[:8]}", remedy=REMEDY)
-        if known is None or known.number < head.number:
-            replace_file(folder / FILE, head_text(head))
+        known = remembered_heads(folder)
+        if known and known[0].ledger != head.ledger:
+            raise StoreUnusable(f"this store belongs to ledger {known[0].ledger[:8]}, not to {head.ledger[:8]}", remedy=REMEDY)
+        if not known or known[0].number < head.number:
+            replace_file(folder / FILE, heads_text(thinned([head, *known])))
+
+
+def thinned(heads: Iterable[Head]) -> list[Head]:
+    """Of heads with the last one first: the oldest and the newest of each age of 1, 2 to 3, 4 to 7, ... entries."""
+    last, *older = heads
+    by_age: dict[int, list[Head]] = {}
+    for head in older:
+        by_age.setdefault((last.number - head.number).bit_length(), []).append(head)
+    return [last, *(kept for same in by_age.values() for kept in (same[0], *same[1:][-1:]))]
 
 
 def check_head(folder: Path, ledger: Ledger, named: str | None = None) -> None:
@@ -47,31 +60,50 @@ def check_head(folder: Path, ledger: Ledger, named: str | None = None) -> None:
 
     `named` is the identity that the prepared data itself names; it counts where the folder remembers no head.
     """
-    known = remembered_head(folder)
-    identity = named if known is None else known.ledger
+    known = remembered_heads(folder)
+    identity = known[0].ledger if known else named
     if identity is not None and identity != ledger.identity:
         raise StoreUnusable(f"this store belongs to ledger {identity[:8]}, and found is {ledger.identity[:8]}", remedy=REMEDY)
-    if known is not None and (found := ledger.hash_at(known.number)) != known.hash:
+    if known and (found := ledger.hash_at(known[0].number)) != known[0].hash:
         what = "is older than" if found is None else "has another history than"
-        raise StoreUnusable(f"the ledger {what} the one that this store saw: {known} is not in it", remedy=REMEDY)
+        raise StoreUnusable(f"the ledger {what} the one that this store saw: {known[0]} is not in it", remedy=REMEDY)
 
 
 def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
     """Accept the ledger as it is: an entry in its chain says so, and it is the one that the folder remembers from now on.
 
-    The sums that were remembered, as far as this ledger has not counted them, are carried over by that entry: adopting never
+    The sums that were remembered, from the latest point that this ledger shares, are carried over by that entry: adopting never
     makes budget. Of a memory that cannot be read nothing can be carried over, and the entry says that too. None comes back, and
     nothing is written, where the ledger is the remembered one already.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with turn_of(folder):
         try:
-            forgotten = remembered_head(folder)
+            known = remembered_heads(folder)
         except StoreUnusable:
-            forgotten = None
-        else:
-            if forgotten is not None and ledger.hash_at(forgotten.number) == forgotten.hash:
-                return None
-        entry = ledger.adopt(forgotten, by, reason)
-        replace_file(folder / FILE, head_text(entry.head))
+            known = ()
+        if known and _holds(ledger, known[0]):
+            return None
+        place = f"{known[0]}, {known[0].hash}" if known else "nothing that is known"
+        entry = ledger.adopt(_carried(ledger, known), by, f"{reason} (in the place of {place})")
+        replace_file(folder / FILE, heads_text([entry.head]))
         return entry
+
+
+def _holds(ledger: Ledger, head: Head) -> bool:
+    return ledger.hash_at(head.number) == head.hash
+
+
+def _carried(ledger: Ledger, known: tuple[Head, ...]) -> Cost:
+    """What was spent between the latest remembered point that the ledger shares, or the beginning, and the last one."""
+    relation = ledger.head.neighbours
+    if not known:
+        return Cost(Fraction(0), Fraction(0), Fraction(0), relation)
+    if known[0].neighbours != relation:
+        raise StoreUnusable(
+            f"what was spent is known for '{known[0].neighbours}', and cannot be carried over to '{relation}'",
+            remedy="declare the same `neighbours` as before",
+        )
+    spent, shared = known[0].spent, next((head.spent for head in known if _holds(ledger, head)), NOTHING_SPENT)
+    epsilon = None if spent.epsilon is None or shared.epsilon is None else spent.epsilon - shared.epsilon
+    return Cost(epsilon, spent.rho - shared.rho, spent.delta - shared.delta, relation)

@@ -115,14 +115,12 @@ class Ledger:
         lines = takewhile(lambda line: line.number <= books.number, self._lines(0))
         return checked(lines, self._head(books), analysts)
 
-    def adopt(self, forgotten: Head | None, by: str, reason: str) -> Entry:
-        """Record that this ledger takes the place of another; what that one had spent, and this one has not, is carried over."""
-        words = f"{reason} (in the place of {'nothing that is known' if forgotten is None else f'{forgotten}, {forgotten.hash}'})"
+    def adopt(self, carried: Cost, by: str, why: str) -> Entry:
+        """The entry by which this ledger takes the place of another one, and counts what that one had spent; see heads.py."""
 
         def decide(books: Books) -> Entry:
-            carried = _carried(self._head(books), forgotten)
             spent = self._whole.filter.after(books.spent, carried)
-            return self._entry(books, kind="adopt", analyst=by, question=words, price=carried, spent=spent)
+            return self._entry(books, kind="adopt", analyst=by, question=why, price=carried, spent=spent)
 
         return self._store.write(by, decide)
 
@@ -180,22 +178,6 @@ def _first(lines: list[Line]) -> Entry:
     if not lines or lines[0].number != 0:
         raise StoreUnusable("the ledger has lost its first entry", remedy="put the ledger back from where it is kept safe")
     return entry_from(lines[0].text)
-
-
-def _carried(head: Head, forgotten: Head | None) -> Cost:
-    """What a forgotten ledger had spent beyond this one: the difference where this is an earlier state of it, else everything."""
-    if forgotten is None:
-        return Cost(Fraction(0), Fraction(0), Fraction(0), head.neighbours)
-    if forgotten.neighbours != head.neighbours:
-        raise StoreUnusable(
-            f"what was spent is known for '{forgotten.neighbours}', and cannot be carried over to '{head.neighbours}'",
-            remedy="declare the same `neighbours` as before",
-        )
-    earlier = forgotten.ledger == head.ledger and head.number < forgotten.number
-    counted = head.spent if earlier else NOTHING_SPENT
-    epsilon = None if forgotten.spent.epsilon is None else max(Fraction(0), forgotten.spent.epsilon - (counted.epsilon or 0))
-    rho, delta = forgotten.spent.rho - counted.rho, forgotten.spent.delta - counted.delta
-    return Cost(epsilon, max(Fraction(0), rho), max(Fraction(0), delta), head.neighbours)
 
 
 def _now() -> str:

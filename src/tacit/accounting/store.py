@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -98,8 +99,8 @@ class Store:
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self._process, self._connected = os.getpid(), connect(address)
         self._left_behind: list[Database] = []
+        self._process, self._connected = self._connect()
 
     def begin(self, first: Entry) -> None:
         """Make a ledger with its first entry, unless one is there."""
@@ -150,8 +151,14 @@ class Store:
         """The database of this process. After a fork it is connected anew; the parent's connections are kept, never closed."""
         if self._process != os.getpid():
             self._left_behind.append(self._connected)
-            self._process, self._connected = os.getpid(), connect(self._address)
+            self._process, self._connected = self._connect()
         return self._connected
+
+    def _connect(self) -> tuple[int, Database]:
+        """A database of this process, whose connections are closed when the store is gone, by this process alone."""
+        process, database = os.getpid(), connect(self._address)
+        weakref.finalize(self, lambda: database.engine.dispose() if os.getpid() == process else None)
+        return process, database
 
     def _is_there(self) -> bool:
         with self._database.engine.connect() as connection:
