@@ -33,7 +33,7 @@ bench: $(STAMPS)/all  ## measure, and write the tables of benchmarks/README.md (
 	$(BIN)/python -m benchmarks
 
 docs: $(STAMPS)/all  ## build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 clean:  ## remove the environment and what was built

@@ -17,39 +17,51 @@ if TYPE_CHECKING:
     from tacit.mechanisms.exponential import Exponential
     from tacit.mechanisms.gaussian import Gaussian
     from tacit.mechanisms.laplace import Laplace
+    from tacit.mechanisms.noisy_max import NoisyMax
     from tacit.mechanisms.quantile import Quantile
     from tacit.mechanisms.quantile_interval import QuantileWithInterval
     from tacit.mechanisms.randomized_response import RandomizedResponse
+    from tacit.mechanisms.selection import KeyThreshold
     from tacit.mechanisms.smooth import SmoothQuantile, SmoothTrimmedMean
+    from tacit.mechanisms.sparse_vector import SparseVector
     from tacit.privacy.interval import Interval
     from tacit.privacy.loss import Approximate, Concentrated, Probabilistic, Pure
     from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
     from tacit.privacy.sealed import Sealed
     from tacit.privacy.universe import Universe
+    from tacit.release.answer import Answer
+    from tacit.session import DataSet, Session, open  # noqa: A004  # read as tacit.open
 
     __version__: str
 
 __all__ = [
     "ADD_REMOVE",
     "CHANGE_ONE",
+    "Answer",
     "Approximate",
     "Concentrated",
+    "DataSet",
     "Exponential",
     "Gaussian",
     "Interval",
+    "KeyThreshold",
     "Laplace",
     "Neighbours",
+    "NoisyMax",
     "Probabilistic",
     "Pure",
     "Quantile",
     "QuantileWithInterval",
     "RandomizedResponse",
     "Sealed",
+    "Session",
     "SmoothQuantile",
     "SmoothTrimmedMean",
+    "SparseVector",
     "Universe",
     "__version__",
     "errors",
+    "open",
     "verify",
 ]
 
@@ -58,15 +70,20 @@ _HOMES = {
     "tacit.mechanisms.exponential": ("Exponential",),
     "tacit.mechanisms.gaussian": ("Gaussian",),
     "tacit.mechanisms.laplace": ("Laplace",),
+    "tacit.mechanisms.noisy_max": ("NoisyMax",),
     "tacit.mechanisms.quantile": ("Quantile",),
     "tacit.mechanisms.quantile_interval": ("QuantileWithInterval",),
     "tacit.mechanisms.randomized_response": ("RandomizedResponse",),
+    "tacit.mechanisms.selection": ("KeyThreshold",),
     "tacit.mechanisms.smooth": ("SmoothQuantile", "SmoothTrimmedMean"),
+    "tacit.mechanisms.sparse_vector": ("SparseVector",),
     "tacit.privacy.interval": ("Interval",),
     "tacit.privacy.loss": ("Approximate", "Concentrated", "Probabilistic", "Pure"),
     "tacit.privacy.neighbours": ("ADD_REMOVE", "CHANGE_ONE", "Neighbours"),
     "tacit.privacy.sealed": ("Sealed",),
     "tacit.privacy.universe": ("Universe",),
+    "tacit.release.answer": ("Answer",),
+    "tacit.session": ("DataSet", "Session", "open"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

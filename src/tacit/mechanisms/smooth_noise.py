@@ -1,7 +1,7 @@
 """What the mechanisms of smooth sensitivity share: a public grid, a private scale, and noise that fits it.
 
 The scale depends on the data. So there is no interval and no attribute that tells it; `SmoothBound` sells a public bound on it,
-and `half_width` turns such a bound into an error bar.
+and `half_width` turns such a bound into an error bar. Proofs in smooth.md.
 """
 
 from __future__ import annotations

@@ -1,0 +1,372 @@
+"""The documentation holds: its code runs, its commands exist, its links lead somewhere, and nothing is left out of it."""
+
+import ast
+import inspect
+import json
+import re
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+import pages
+import tacit
+from pages import ROOT
+from tacit import errors
+from tacit.doors.cli import app
+from tacit.privacy.catalog_file import parse_catalog
+from tacit.query.binding import AGGREGATES, CONDITIONS, FUNCTIONS
+from tacit.query.passes import rewrite
+from tacit.query.price import price, request
+from tacit.query.sql import parse
+from tacit.query.surface import Apply
+
+DOCS = ROOT / "docs"
+SOURCE = ROOT / "src" / "tacit"
+FRONT = [ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "CONTRIBUTING", "SECURITY", "CHANGELOG")]
+PROOFS = sorted(SOURCE.rglob("*.md"))
+PAGES = {str(path.relative_to(ROOT)): path for path in [*FRONT, *sorted(DOCS.rglob("*.md")), *PROOFS]}
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+PROOF = re.compile(r"(\w+\.md)")
+TEST = re.compile(r"`(?:tests/)?(?:\w+/)*((?:test_\w+\.py)?(?:(?:::)?test_\w+)?)`")
+RECIPES = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+COMMAND = typer.main.get_command(app)
+
+
+def text(name: str) -> str:
+    return PAGES[name].read_text("utf-8")
+
+
+def prose(page: str) -> str:
+    """A page without its blocks and code."""
+    return re.sub(r"`[^`\n]*`", "", pages.FENCE.sub("", page))
+
+
+# --- what runs ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if pages.blocks(PAGES[name].read_text("utf-8"))])
+def test_the_code_of_a_page_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for variable in ("TACIT_CATALOG", "TACIT_ANALYST"):
+        monkeypatch.delenv(variable, raising=False)
+    pages.run_page(name, text(name), tmp_path)
+
+
+def test_a_page_that_is_wrong_is_caught(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AssertionError, match="Expected"):
+        pages.run_page("planted", "```python\n>>> 1 + 1\n3\n```\n", tmp_path)
+    with pytest.raises(NameError):
+        pages.run_page("planted", "```python\nnobody_knows\n```\n", tmp_path)
+    with pytest.raises(AssertionError, match="exit code"):
+        pages.run_page("planted", "```console\n$ tacit check\nall is well\n```\n", tmp_path)
+    with pytest.raises(AssertionError, match="printed"):
+        pages.run_page("planted", "```console\n$ tacit --version\ntacit of another name 1.0\n```\n", tmp_path)
+    pages.run_page("sound", "```console\n$ tacit --version\ntacit 3.2.1\n```\n", tmp_path)
+
+
+def parts(command: Any) -> dict[str, Any]:
+    """The commands of a group; none of a command."""
+    return getattr(command, "commands", {})
+
+
+def resolved(words: tuple[str, ...]) -> Any:
+    """The command that the words name, after its groups."""
+    found = COMMAND
+    for word in words:
+        if not parts(found):
+            break
+        found = parts(found).get(word) or pytest.fail(f"there is no command `tacit {' '.join(words)}`")
+    return found
+
+
+def options(command: Any) -> set[str]:
+    return {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("-")}
+
+
+def check_command(words: tuple[str, ...]) -> None:
+    if words[0] == "make":
+        assert {word for word in words[1:] if "=" not in word} <= RECIPES, words
+    if words[0] != "tacit" or words[1:] == ("--version",):
+        return
+    command = resolved(words[1:])
+    given = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+    assert given <= options(command) | {"--help"}, f"{' '.join(words)}: no option {given - options(command)}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_and_options_exist(name):
+    for command in pages.commands(text(name)):
+        check_command(command.words)
+    for written in re.findall(r"`(tacit [a-z][^`\n]*|make [a-z]+)`", pages.FENCE.sub("", text(name))):
+        words = [word for word in written.split() if not re.search(r"[A-Z<>\[\]\".]", word)]
+        check_command(tuple(words))
+
+
+def test_a_command_that_is_not_there_is_caught():
+    with pytest.raises(pytest.fail.Exception, match="no command"):
+        check_command(("tacit", "abolish"))
+    with pytest.raises(AssertionError, match="no option"):
+        check_command(("tacit", "check", "--harder"))
+    with pytest.raises(AssertionError):
+        check_command(("make", "coffee"))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_fences_are_closed_and_have_a_language(name):
+    plain = pages.FENCE.sub("", text(name))
+    assert "```" not in plain, "a fence stands at the beginning of a line, and is closed"
+    assert all(block.language for block in pages.blocks(text(name))), "a block names its language; `text` is one"
+
+
+# --- links -------------------------------------------------------------------------------------------------------------------
+
+
+def anchors(page: str) -> set[str]:
+    """The anchors of the headings of a page, the way MkDocs makes them."""
+    from markdown.extensions.toc import slugify
+
+    headings = re.findall(r"^#+ (.+)$", pages.FENCE.sub("", page), re.MULTILINE)
+    return {slugify(heading.replace("`", ""), "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere(name):
+    for target in LINK.findall(pages.FENCE.sub("", text(name))):
+        if target.startswith(("https://", "mailto:")):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (PAGES[name].parent / path).resolve() if path else PAGES[name]
+        assert file.exists(), f"{name} links to {target}"
+        if anchor and file.suffix == ".md":
+            assert anchor in anchors(file.read_text("utf-8")), f"{name} links to {target}"
+        if name.startswith("docs/"):
+            assert file.is_relative_to(DOCS), f"{name}: the site has no {target}; name the file in code instead"
+
+
+TESTS = {
+    path.name: set(re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE)) for path in (ROOT / "tests").rglob("test_*.py")
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_tests_that_are_named_exist(name):
+    every = set().union(*TESTS.values())
+    for named in filter(None, TEST.findall(text(name))):
+        file, _, function = (
+            named.rpartition("::") if "::" in named else (named, "", "") if named.endswith(".py") else ("", "", named)
+        )
+        assert not file or file in TESTS, f"{name} names {named}"
+        assert not function or function in (TESTS[file] if file else every), f"{name} names {named}"
+
+
+# --- nothing is left out -----------------------------------------------------------------------------------------------------
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads mkdocs.yml, whose tags name Python objects that are of no interest here."""
+
+
+_Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, suffix, node: suffix)
+
+
+def in_navigation() -> list[str]:
+    def walk(item: object) -> list[str]:
+        if isinstance(item, str):
+            return [item]
+        return [page for part in (item.values() if isinstance(item, dict) else item) for page in walk(part)]
+
+    return walk(yaml.load((ROOT / "mkdocs.yml").read_text(), _Loader)["nav"])  # noqa: S506  # a safe loader all the same
+
+
+def test_every_page_is_in_the_navigation_once():
+    listed = in_navigation()
+    assert sorted(listed) == sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
+    assert len({path.name for path in PROOFS}) == len(PROOFS), "proofs are put into the site by their names"
+
+
+def mechanisms() -> dict[str, str]:
+    """Modules of mechanisms/ with a class that releases something, and their docstrings."""
+    found = {}
+    for path in sorted((SOURCE / "mechanisms").glob("*.py")):
+        tree = ast.parse(path.read_text())
+        classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and path.stem != "mechanism"]
+        if any(getattr(part, "name", "") == "release" for node in classes for part in node.body):
+            found[path.stem] = ast.get_docstring(tree) or ""
+    return found
+
+
+@pytest.mark.parametrize(("module", "docstring"), mechanisms().items())
+def test_every_mechanism_has_its_proof_beside_it(module, docstring):
+    named = {f"{module}.md", *PROOF.findall(docstring)}
+    beside = [SOURCE / "mechanisms" / name for name in named if (SOURCE / "mechanisms" / name).exists()]
+    assert beside, f"{module}.py has no {module}.md, and its docstring names no other proof"
+    assert any(re.search(r"proof|∎|QED", proof.read_text("utf-8"), re.IGNORECASE) for proof in beside)
+
+
+def test_decisions_are_numbered_without_gaps():
+    numbers = [int(path.name[:4]) for path in sorted((DOCS / "decisions").glob("[0-9]*.md"))]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.parametrize("path", sorted((DOCS / "decisions").glob("[0-9]*.md")), ids=lambda path: path.stem)
+def test_a_decision_says_what_why_and_what_else(path):
+    headings = re.findall(r"^## (.+)$", path.read_text("utf-8"), re.MULTILINE)
+    assert headings == ["The question", "The decision", "Why", "What else was considered", "Where it is"]
+
+
+# --- the reference -----------------------------------------------------------------------------------------------------------
+
+
+def section(page: str, heading: str) -> str:
+    """What stands below a heading, up to the next one of its level or above."""
+    level = len(heading) - len(heading.lstrip("#"))
+    found = re.search(rf"^{re.escape(heading)}\n(.*?)(?=^#{{1,{level}}} |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert found, f"there is no heading {heading!r}"
+    return found[1]
+
+
+def leaves(command: Any, words: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Every command by its words, those of groups too."""
+    if not parts(command):
+        return {" ".join(words): command}
+    return {name: leaf for word, part in parts(command).items() for name, leaf in leaves(part, (*words, word)).items()}
+
+
+LEAVES = leaves(COMMAND)
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_the_command_line_is_described(name):
+    described = section(text("docs/reference/command-line.md"), f"## tacit {name}")
+    flags = set(re.findall(r"^\| `(--[a-z-]+)", described, re.MULTILINE))
+    assert flags == {name for name in options(LEAVES[name]) if name.startswith("--")} - {"--help"}
+
+
+def test_no_command_is_described_that_is_not_there():
+    headings = re.findall(r"^## tacit (.+)$", text("docs/reference/command-line.md"), re.MULTILINE)
+    assert headings == list(LEAVES)
+
+
+def test_the_public_names_are_described():
+    rows = re.findall(r"^\| `tacit\.(\w+)`", text("docs/reference/python.md"), re.MULTILINE)
+    assert sorted(rows) == sorted(tacit.__all__)
+
+
+def refusals() -> dict[str, str]:
+    classes = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.TacitError)]
+    return {kind.__name__: getattr(kind, "code", "") for kind in classes}
+
+
+def test_every_error_is_described_with_its_code():
+    page = text("docs/reference/errors.md")
+    described = dict(re.findall(r"^\| `(\w+)` \| (?:`(\w+)`)?", page, re.MULTILINE))
+    assert described == refusals()
+
+
+def declared_keys(schema: dict, path: str = "") -> set[str]:
+    """Every key of tacit.toml, from its schema."""
+    found: set[str] = set()
+    for part in (schema, *schema.get("anyOf", ())):
+        found |= set(part.get("properties", {}))
+    return found
+
+
+def test_every_key_of_the_catalog_is_described():
+    schema = json.loads((SOURCE / "privacy" / "tacit.schema.json").read_text())
+    keys = set().union(*(declared_keys(part) for part in (schema, *schema["properties"].values(), *schema["definitions"].values())))
+    described = set(re.findall(r"^\| `([a-z_]+)`", text("docs/guides/catalog.md"), re.MULTILINE))
+    assert described == keys
+
+
+def test_the_glossary_is_in_order():
+    words = re.findall(r"^\*\*(.+?)\*\*", text("docs/reference/glossary.md"), re.MULTILINE)
+    assert words == sorted(words, key=str.lower)
+    assert len(words) > 20
+
+
+def test_modules_that_pages_name_exist():
+    for name in PAGES:
+        for module in re.findall(r"`(tacit(?:\.(?!toml)[a-z_]+)+)`", text(name)):
+            parent, _, last = module.rpartition(".")
+            try:
+                import_module(module)
+            except ImportError:
+                assert hasattr(import_module(parent), last), f"{name} names {module}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_files_that_pages_name_exist(name):
+    for named in re.findall(r"`((?:src/tacit|tests|benchmarks|docs)/[\w/.-]+\.(?:py|md|json|toml))`", text(name)):
+        assert (ROOT / named).exists(), f"{name} names {named}"
+
+
+# --- SQL ---------------------------------------------------------------------------------------------------------------------
+
+
+class Wards:
+    """What the guide's public table holds, as the store would say it."""
+
+    def columns(self, table):
+        from tacit.privacy.catalog import Column
+
+        whole = {"bounds": (Fraction(0), Fraction(100)), "step": Fraction(1)}
+        ward = Column("ward", "category", values=("north", "south", "east", "west"))
+        return {"ward": ward, "floor": Column("floor", "number", **whole), "beds": Column("beds", "number", **whole)}
+
+    def fan_out(self, table, column):
+        return 1
+
+
+def hospital():
+    block = next(block for block in pages.blocks(text("docs/guides/catalog.md")) if block.title == "tacit.toml")
+    return parse_catalog(block.text)
+
+
+def asked(question: str):
+    """The question, understood and priced at epsilon 1; a budget written in it counts."""
+    select = parse(question)
+    return select, price(rewrite(select, hospital(), Wards()), request(**{"epsilon": 1, **dict(select.options)}))
+
+
+def questions(name: str, title: str = "sql") -> list[tuple[str, str]]:
+    """The questions of a page, and what is said after each."""
+    found = re.findall(rf"^```{title}\n(.*?)^```$", text(name), re.MULTILINE | re.DOTALL)
+    lines = [line for block in found for line in block.splitlines() if line.strip()]
+    return [(question.strip(), note.strip()) for question, _, note in (line.partition("-- ") for line in lines)]
+
+
+ASKED = [(name, question) for name in PAGES for question, _ in questions(name)]
+REFUSED = [(name, question, code) for name in PAGES for question, code in questions(name, "sql refused")]
+
+
+@pytest.mark.parametrize(("name", "question"), ASKED)
+def test_questions_of_pages_are_answered(name, question):
+    asked(question.rstrip(";"))
+
+
+@pytest.mark.parametrize(("name", "question", "code"), REFUSED)
+def test_questions_of_pages_are_refused_as_said(name, question, code):
+    with pytest.raises(errors.Refused) as refused:
+        asked(question.rstrip(";"))
+    assert refused.value.code == code
+
+
+def functions(expression: object) -> set[str]:
+    if not isinstance(expression, Apply):
+        return set()
+    return {expression.function}.union(*map(functions, expression.arguments))
+
+
+def test_everything_that_is_answered_is_in_the_reference():
+    used: set[str] = set()
+    for name, question in ASKED:
+        if name == "docs/reference/sql.md":
+            select = asked(question.rstrip(";"))[0]
+            parts = [*(item.expression for item in select.items), *select.group_by, select.where, select.having]
+            used |= set().union(*map(functions, parts))
+    assert (set(FUNCTIONS) | CONDITIONS | AGGREGATES | {"case"}) - used == set()
