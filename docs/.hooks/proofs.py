@@ -1,5 +1,6 @@
 """Puts the proofs, which lie beside the code, into the site: src/tacit/**/NAME.md becomes proofs/NAME.md, in the tree's order."""
 
+import re
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -18,8 +19,16 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """The files of docs/, and the proofs."""
     for proof in _proofs(config):
-        files.append(File.generated(config, f"proofs/{proof.name}", content=proof.read_text("utf-8")))
+        files.append(File.generated(config, f"proofs/{proof.name}", content=_readable(proof.read_text("utf-8"))))
     return files
+
+
+STARRED = re.compile(r"(?<![\w*`])([A-Za-z](?:_\w)?)\*(?!\*)")
+
+
+def _readable(proof: str) -> str:
+    """The text with the star of R* or S_r* as a star: Markdown would read two of them as emphasis."""
+    return "\n".join(line if line.startswith("    ") else STARRED.sub(r"\1\\*", line) for line in proof.split("\n"))
 
 
 def _proofs(config: MkDocsConfig) -> list[Path]:
