@@ -24,6 +24,7 @@ from tacit.errors import StoreUnusable
 
 WAIT = 60  # seconds that a statement waits for another program; tacit's own processes take turns, and wait for far less
 CREATION = 0x7AC17  # the number of the advisory lock under which PostgreSQL tables are made
+DURABLE = "SHOW fsync"
 SESSION = f"SET synchronous_commit = on; SET lock_timeout = '{WAIT}s'; SET idle_in_transaction_session_timeout = '{WAIT}s'"
 
 Turn = Callable[[], AbstractContextManager[object]]
@@ -131,8 +132,10 @@ def _postgres(url: URL) -> Database:
         raise StoreUnusable("a ledger in PostgreSQL needs a driver", remedy="run: pip install 'tacit[postgres]'") from None
     listen(engine, "connect", lambda connection, _: connection.execute(SESSION))
     with told(), engine.connect() as connection:
-        if connection.scalar(text("SHOW fsync")) != "on":
-            raise StoreUnusable("this PostgreSQL runs with fsync off, so a spend could be lost", remedy="set fsync = on there")
+        durable = connection.scalar(text(DURABLE)) == "on"
+    if not durable:
+        engine.dispose()
+        raise StoreUnusable("this PostgreSQL runs with fsync off, so a spend could be lost", remedy="set fsync = on there")
     threads = Lock()  # so that the threads of this process use one connection for their turns and not one each
     return Database(
         engine,

@@ -27,6 +27,7 @@ from tacit.accounting.filter import NOTHING_SPENT, State
 from tacit.errors import InvalidInput, StoreUnusable
 
 PAUSES = (0.05, 0.2, 1.0)  # seconds before each further attempt at something that failed before COMMIT
+COMMIT = "COMMIT"
 Result = TypeVar("Result")
 Whole = sql.Integer().with_variant(sql.BigInteger(), "postgresql")
 
@@ -183,7 +184,7 @@ class Store:
                 roll_back(connection)
                 raise
             with confirmed():
-                connection.exec_driver_sql("COMMIT")
+                connection.exec_driver_sql(COMMIT)
                 number = database.taken()
         with confirmed():
             database.settle(number)
