@@ -75,14 +75,14 @@ def prepare(
     with replacing(catalog) as folder, _in_our_words(memory):
         workshop = Workshop(folder / "spill", memory, progress, _steps(catalog))
         with closing(workshop.engine) as engine:
-            engine.execute(f"ATTACH {text(str(folder / 'store.duckdb'))} AS store")
+            workshop.run(f"ATTACH {text(str(folder / 'store.duckdb'))} AS store")
             private = _prepare_private(workshop, catalog, ranking_key(catalog.kept))
             public = {table.name: _prepare_public(workshop, catalog, table) for table in catalog.tables.values() if table.public}
             mark = mark or _old_mark(catalog)
             info = new_info(catalog, mark.ledger, mark.head, {table: columns for table, (columns, _) in public.items()})
             write_info(engine, "store", info)
-            engine.execute("CHECKPOINT store")
-            engine.execute("DETACH store")
+            workshop.run("CHECKPOINT store")
+            workshop.run("DETACH store")
     if progress is not None:
         progress("prepared", 1.0)
     reports = {**private, **{table: report for table, (_, report) in public.items()}}
@@ -185,7 +185,7 @@ def _report(workshop: Workshop, catalog: Catalog, table: Table, key_type: str) -
 def _prepare_public(workshop: Workshop, catalog: Catalog, table: Table) -> tuple[dict[str, Column], TableReport]:
     """Copy a public table, with the columns that are declared and those that the data show."""
     columns, left_out, rows = _public_columns(workshop, catalog, table)
-    workshop.engine.execute(f"CREATE TEMP TABLE {_ranked_name(table)} AS {cleaned(workshop, columns, rows, {})}")
+    workshop.run(f"CREATE TEMP TABLE {_ranked_name(table)} AS {cleaned(workshop, columns, rows, {})}")
     values = ", ".join(f"{sql} AS {name(column)}" for column, sql in packing(columns).unpack().items())
     workshop.step(
         f"writing {table.name}",

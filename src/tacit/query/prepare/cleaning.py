@@ -167,8 +167,8 @@ def _listed(column: Column, alias: str, workshop: Workshop) -> str:
     if len(set(rows)) < len(rows):
         raise CatalogUnusable(f"{column.name} has two values that are read alike, such as 1 and 1.0; keep one of them")
     listed = name(f"{alias} values")
-    workshop.engine.execute(f"DROP TYPE IF EXISTS {listed}")  # a source may be read twice
-    workshop.engine.execute(f"CREATE TYPE {listed} AS ENUM ({', '.join(text(value) for (value,) in rows)})")
+    workshop.run(f"DROP TYPE IF EXISTS {listed}")  # a source may be read twice
+    workshop.run(f"CREATE TYPE {listed} AS ENUM ({', '.join(text(value) for (value,) in rows)})")
     return listed
 
 

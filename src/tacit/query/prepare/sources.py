@@ -87,11 +87,11 @@ def _mended_csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wa
 def _duckdb(workshop: Workshop, catalog: Catalog, source: Source, _: Wanted) -> Iterator[Rows]:
     (file,) = _files(catalog, source)[:1]
     table = ".".join(name(part) for part in (source.table or "").split("."))
-    workshop.engine.execute(f"ATTACH {text(str(file))} AS source (READ_ONLY)")
+    workshop.run(f"ATTACH {text(str(file))} AS source (READ_ONLY)")
     try:
         yield _described(workshop, f"source.{table}")
     finally:
-        workshop.engine.execute("DETACH source")
+        workshop.run("DETACH source")
 
 
 @contextmanager

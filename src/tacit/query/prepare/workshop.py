@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
@@ -33,6 +33,8 @@ SETTINGS = (
 )
 
 Progress = Callable[[str, float], None]
+Parameters = Mapping[str, Any] | None
+Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
@@ -55,10 +57,23 @@ class Workshop:
         except duckdb.Error:
             raise InvalidInput(f"memory must be a size or a share, such as 4GB or 60%, not {self.memory!r}") from None
 
-    def step(self, words: str, statement: str, parameters: Mapping[str, Any] | None = None) -> None:
+    def step(self, words: str, statement: str, parameters: Parameters = None) -> None:
         """Run one statement of the plan, telling how far it is; an exception in the telling, or Ctrl-C, stops it."""
+        self._watched(lambda: self.engine.execute(statement, parameters), words)
+        self.done += 1
+
+    def run(self, statement: str) -> None:
+        """Run one statement that is not worth a word."""
+        self._watched(lambda: self.engine.execute(statement))
+
+    def rows(self, query: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
+        """All rows of a small answer."""
+        return self._watched(lambda: self.engine.execute(query, parameters).fetchall())
+
+    def _watched(self, work: Callable[[], Result], words: str = "") -> Result:
+        """What the work gives. Another thread does it, so that this one hears Ctrl-C, which the engine would make an error of."""
         with ThreadPoolExecutor(1) as worker:
-            running = worker.submit(self.engine.execute, statement, parameters)
+            running = worker.submit(work)
             try:
                 self._told(words)
                 while wait([running], LOOK).not_done:
@@ -67,16 +82,11 @@ class Workshop:
                 while not running.done():  # only after an exception: an interrupt that comes before the statement began is lost
                     self.engine.interrupt()
                     wait([running], LOOK)
-            running.result()
-        self.done += 1
-
-    def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """All rows of a small answer."""
-        return self.engine.execute(query, parameters).fetchall()
+            return running.result()
 
     def _told(self, words: str) -> None:
         """Tell how far all steps are. The engine may still speak of an earlier statement, so nothing told is taken back."""
         within = min(max(0.0, self.engine.query_progress() / 100), 0.99)
         self.told = max(self.told, (self.done + within) / self.steps)
-        if self.tell is not None:
+        if self.tell is not None and words:
             self.tell(words, self.told)
