@@ -149,7 +149,8 @@ def test_links_lead_somewhere(name):
 
 
 TESTS = {
-    path.name: set(re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE)) for path in (ROOT / "tests").rglob("test_*.py")
+    path.name: set(re.findall(r"^\s*def (test_\w+)", path.read_text(), re.MULTILINE))
+    for path in (ROOT / "tests").rglob("test_*.py")
 }
 
 
@@ -281,6 +282,41 @@ def test_every_key_of_the_catalog_is_described():
     keys = set().union(*(declared_keys(part) for part in (schema, *schema["properties"].values(), *schema["definitions"].values())))
     described = set(re.findall(r"^\| `([a-z_]+)`", text("docs/guides/catalog.md"), re.MULTILINE))
     assert described == keys
+
+
+RULES = range(1, 21)
+NAMED = re.compile(r"^- `(tests/[\w/]+\.py)::(test_\w+)`", re.MULTILINE)
+
+
+def unkept(rule: str) -> list[str]:
+    """What is wrong with a rule of the promise: tests that are not there, or neither a test nor a gap."""
+    named = NAMED.findall(rule)
+    missing = [
+        f"{file}::{test}"
+        for file, test in named
+        if not (ROOT / file).is_file() or not re.search(rf"^\s*def {test}\b", (ROOT / file).read_text(), re.MULTILINE)
+    ]
+    return missing or ([] if named or re.search(r"^Gap: \w+", rule, re.MULTILINE) else ["neither a test nor a gap"])
+
+
+@pytest.mark.parametrize("number", RULES)
+def test_every_rule_of_the_promise_has_its_test_or_its_gap(number):
+    page = text("docs/promise.md")
+    heading = re.search(rf"^### D{number} .+$", page, re.MULTILINE)
+    assert heading, f"rule D{number} is not named"
+    assert unkept(section(page, heading[0])) == []
+
+
+def test_a_rule_without_test_or_gap_is_caught():
+    assert unkept("We promise much.") == ["neither a test nor a gap"]
+    assert unkept("- `tests/test_docs.py::test_of_nothing`") == ["tests/test_docs.py::test_of_nothing"]
+    assert unkept("- `tests/test_nowhere.py::test_of_nothing`") == ["tests/test_nowhere.py::test_of_nothing"]
+    assert unkept("Gap: there is no server.") == []
+
+
+def test_the_promise_has_twenty_rules_in_order():
+    found = re.findall(r"^### D(\d+) ", text("docs/promise.md"), re.MULTILINE)
+    assert [int(number) for number in found] == list(RULES)
 
 
 def test_the_glossary_is_in_order():
