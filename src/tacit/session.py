@@ -23,8 +23,10 @@ from tacit.query.price import Quote, Request, price, request
 from tacit.query.sql import parse
 from tacit.query.store import StoreInfo, store_info
 from tacit.query.surface import Select
-from tacit.release.answer import Answer, Receipt, answer, record, recorded, renamed
+from tacit.release.answer import Answer, Receipt
 from tacit.release.noisy import noised
+from tacit.release.record import record, recorded, renamed
+from tacit.release.tabulate import answer
 
 if TYPE_CHECKING:
     from tacit.query.engines import DuckDBEngine, StoredFacts
