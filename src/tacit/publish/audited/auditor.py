@@ -1,0 +1,111 @@
+"""What every simulatable auditor is: three functions of the history, the question and public facts. None of them is given data.
+
+An auditor is a frozen value that holds public facts alone (bounds, a prior). What the history says is a state of its own, made by
+`begin` and `learn` and by nothing else, so that a decision is a function of the questions and the answers given: an analyst could
+compute it, and a refusal tells nothing (simulatable.md). The states are never changed in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from tacit.errors import Broken, InvalidInput
+from tacit.publish.audited.question import Decision, Number, Question
+
+State = TypeVar("State")
+
+
+class Auditor(Protocol[State]):
+    """Decides without seeing data."""
+
+    @property
+    def name(self) -> str:
+        """The name by which it is asked for."""
+
+    @property
+    def facts(self) -> str:
+        """The public facts it goes by, in words; a history made under other facts is another history."""
+
+    @property
+    def aggregates(self) -> frozenset[str]:
+        """What it can be asked: of max, min and sum."""
+
+    def begin(self, people: int) -> State:
+        """What is known before any answer."""
+
+    def decide(self, state: State, question: Question) -> Decision:
+        """Whether the question will be answered."""
+
+    def learn(self, state: State, question: Question, answer: Number) -> State:
+        """What is known after one more answer."""
+
+    def summary(self, state: State) -> str:
+        """What the history has used up, in a sentence."""
+
+
+Transcript = Iterable[tuple[Question, Number | None]]
+
+
+def replayed(auditor: Auditor[State], people: int, transcript: Transcript) -> list[Decision]:
+    """The decisions that an analyst computes at home from the questions and the answers given (None: it was refused).
+
+    >>> from tacit.publish.audited.maximum import MaxAuditor
+    >>> from tacit.publish.audited.question import question
+    >>> asked = [(question("max", range(5)), 10), (question("max", range(4)), None)]
+    >>> [decision.answered for decision in replayed(MaxAuditor(), 5, asked)]
+    [True, False]
+    """
+    state, decisions = auditor.begin(people), []
+    for question, answer in transcript:
+        decisions.append(auditor.decide(state, question))
+        if answer is not None:
+            state = auditor.learn(state, question, answer)
+    return decisions
+
+
+def check_simulatable(auditor: Auditor[State], people: int, transcript: Sequence[tuple[Question, Number | None]]) -> None:
+    """Raises `Broken` unless what was decided over the data is what `replayed` decides without it."""
+    for number, (found, (question, answer)) in enumerate(zip(replayed(auditor, people, transcript), transcript, strict=True)):
+        if found.answered != (answer is not None):
+            did = "was answered" if answer is not None else "was refused"
+            raise Broken("simulatable", f"question {number + 1} ({question}) {did}, which the answers before it do not explain")
+
+
+def check_aggregate(auditor: Auditor[State], question: Question) -> Question:
+    """The question, if it is one that this auditor decides."""
+    if question.aggregate not in auditor.aggregates:
+        allowed = " and ".join(sorted(name.upper() for name in auditor.aggregates))
+        raise InvalidInput(f"the auditor {auditor.name} decides about {allowed}, not about {question.aggregate.upper()}")
+    return question
+
+
+def bounds_text(lower: float | None, upper: float | None) -> str:
+    """Known bounds in words.
+
+    >>> bounds_text(None, None), bounds_text(0.0, None)
+    ('any real values', 'values of at least 0.0')
+    """
+    if lower is None and upper is None:
+        return "any real values"
+    words = [f"of at least {lower}"] * (lower is not None) + [f"of at most {upper}"] * (upper is not None)
+    return "values " + " and ".join(words)
+
+
+def check_bounds(lower: float | None, upper: float | None) -> None:
+    if lower is not None and upper is not None and not lower < upper:
+        raise InvalidInput(f"bounds ascend: {lower} is not below {upper}")
+
+
+def far_below(level: float) -> float:
+    """A number below a level, for floats of every size: they have gaps, so that subtracting 1 may change nothing.
+
+    >>> far_below(3.0), far_below(1e300) < 1e300
+    (0.0, True)
+    """
+    return level - max(1.0, abs(level))
+
+
+def far_above(level: float) -> float:
+    """A number above a level."""
+    return level + max(1.0, abs(level))
