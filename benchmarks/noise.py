@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
@@ -17,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.tables import REPEATS, best_seconds, machine, markdown, write_table
+from tacit.evidence.attacks.timing import rank_correlation
 from tacit.mechanisms.noise import bits
 from tacit.mechanisms.noise.discrete import discrete_gaussian, discrete_laplace, draw_gaussian, draw_laplace
 from tacit.mechanisms.noise.sampler import sampler
@@ -34,20 +34,6 @@ LAWS = {"Laplace": (discrete_laplace, draw_laplace), "Gaussian": (discrete_gauss
 IMPORTS = ["import tacit", "from tacit.mechanisms.laplace import Laplace"]
 
 Row = tuple[str, ...]
-
-
-def rank_correlation(draw: Callable[[], int], count: int) -> float:
-    """Spearman's correlation of the time that one draw takes and the magnitude of what it gives."""
-    from scipy.stats import rankdata
-
-    clock = time.perf_counter_ns
-    spent, values = np.empty(count), []
-    for index in range(count):
-        start = clock()
-        value = draw()
-        spent[index] = clock() - start
-        values.append(abs(int(value)))
-    return float(np.corrcoef(rankdata(spent), rankdata(np.array(values, dtype=float)))[0, 1])
 
 
 def peer(law: str, scale: Fraction, vector: bool) -> Callable[[object], object] | None:

@@ -1,15 +1,17 @@
-"""Textbook floating-point Laplace noise gives away the answer that it was added to (Mironov 2012).
+"""Textbook floating-point noise gives away the answer that it was added to (Mironov 2012; for the Gaussian, Jin and others 2022).
 
 A float has 53 bits, so `answer + sign * -scale * ln(U)` reaches only some floats, and which ones depends on the answer. The
 attacker asks of an output: could the other answer have given it? Where it could not, one look settles what epsilon was to hide.
-Noise that is an exact integer on a public grid reaches every grid point from every answer, so the same test learns nothing.
+The same holds for `answer + scale * Phi^-1(U)`. Noise that is an exact integer on a public grid reaches every grid point from every
+answer, so the same test learns nothing.
 
-The textbook sampler here is the attacked object, not a source of noise: it uses NumPy's generator on purpose, as the code does
+A textbook sampler here is the attacked object, not a source of noise: it uses NumPy's generator on purpose, as the code does
 that it stands for, and nothing in tacit releases a value with it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -20,6 +22,8 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput
 
 Floats = NDArray[np.float64]
+Sampler = Callable[[float, float, int, np.random.Generator], Floats]
+Reach = Callable[[Floats, float, float], NDArray[np.bool_]]
 BITS = 2.0**53
 SEARCHED = 8  # uniforms tried on each side of the inverse; two suffice in practice, as every sampler reaches its own outputs
 
@@ -33,6 +37,7 @@ class FloatingPoint:
     textbook_one: float
     ours_zero: float
     ours_one: float
+    law: str = "Laplace"
 
     @property
     def textbook(self) -> float:
@@ -47,10 +52,14 @@ class FloatingPoint:
     def summary(self) -> str:
         """The result in two sentences."""
         return (
-            f"Of {self.draws:,} outputs for each of two neighbouring answers, textbook floating-point Laplace noise "
+            f"Of {self.draws:,} outputs for each of two neighbouring answers, textbook floating-point {self.law} noise "
             f"gives away {self.textbook:.1%}: the other answer cannot have produced them. "
             f"Noise on the grid gives away {self.ours:.1%}."
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shares; `recovered` is that of the textbook's outputs which settle the answer, `ours` that of the grid's."""
+        return {"law": self.law, "draws": self.draws, "recovered": self.textbook, "ours": self.ours}
 
     def chart(self, path: str | None = None) -> Any:
         """An Altair chart of the four shares, saved if a path is given."""
@@ -81,18 +90,65 @@ def floating_point(draws: int = 100_000) -> FloatingPoint:
     """
     from tacit.mechanisms.laplace import Laplace
 
+    step = Laplace(sensitivity=1, epsilon=1).step
+    ours = Laplace(sensitivity=1, epsilon=1, step=step, dimension=_checked(draws), on_grid=True)
+    return _shares("Laplace", textbook_laplace, textbook_can_give, ours, draws)
+
+
+def floating_point_gaussian(draws: int = 100_000) -> FloatingPoint:
+    """The same for Gaussian noise of deviation 1, drawn by the textbook through the inverse of the normal law.
+
+    >>> found = floating_point_gaussian(draws=20_000)
+    >>> found.textbook > 0.3, found.ours
+    (True, 0.0)
+    """
+    from tacit.mechanisms.gaussian import Gaussian
+
+    step = Gaussian(sensitivity=1, rho="1/2").step
+    ours = Gaussian(sensitivity=1, rho="1/2", step=step, dimension=_checked(draws), on_grid=True)
+    return _shares("Gaussian", textbook_gaussian, textbook_gaussian_can_give, ours, draws)
+
+
+def _checked(draws: int) -> int:
     if draws < 1:
         raise InvalidInput(f"draws must be at least 1, not {draws}")
+    return draws
+
+
+def _shares(law: str, draw: Sampler, can_give: Reach, ours: Any, draws: int) -> FloatingPoint:
     generator = np.random.default_rng()  # the attacked sampler, see above
-    ours = Laplace(sensitivity=1, epsilon=1, step=Laplace(sensitivity=1, epsilon=1).step, dimension=draws, on_grid=True)
 
     def textbook_share(answer: int, other: int) -> float:
-        return 1 - float(textbook_can_give(textbook_laplace(answer, 1.0, draws, generator), other, 1.0).mean())
+        return 1 - float(can_give(draw(answer, 1.0, draws, generator), other, 1.0).mean())
 
     def our_share(answer: int, other: int) -> float:
-        return 1 - float(grid_can_give(np.asarray(ours.release(np.full(draws, answer)), np.float64), other, ours.step).mean())
+        outputs = np.asarray(ours.release(np.full(draws, answer)), np.float64)
+        return 1 - float(grid_can_give(outputs, other, ours.step).mean())
 
-    return FloatingPoint(draws, textbook_share(0, 1), textbook_share(1, 0), our_share(0, 1), our_share(1, 0))
+    return FloatingPoint(draws, textbook_share(0, 1), textbook_share(1, 0), our_share(0, 1), our_share(1, 0), law)
+
+
+def textbook_gaussian(answer: float, scale: float, size: int, generator: np.random.Generator) -> Floats:
+    """`answer` plus scale times Phi^-1(U), with U a multiple of 2^-53 in (0, 1)."""
+    from scipy.special import ndtri
+
+    return np.asarray(answer + scale * ndtri(np.clip(generator.random(size), 1 / BITS, None)), dtype=np.float64)
+
+
+def textbook_gaussian_can_give(outputs: Floats, answer: float, scale: float) -> NDArray[np.bool_]:
+    """Whether some U gives each output from `answer`: those near Phi of the noise are tried.
+
+    >>> draws = textbook_gaussian(1, 1.0, 20_000, np.random.default_rng(7))
+    >>> bool(textbook_gaussian_can_give(draws, 1, 1.0).all()), bool(textbook_gaussian_can_give(draws, 0, 1.0).all())
+    (True, False)
+    """
+    from scipy.special import ndtr, ndtri
+
+    nearest = np.rint(ndtr((outputs - answer) / scale) * BITS)
+    reached = np.zeros(len(outputs), dtype=np.bool_)
+    for offset in range(-SEARCHED, SEARCHED + 1):
+        reached |= answer + scale * ndtri(np.clip(nearest + offset, 1, BITS - 1) / BITS) == outputs
+    return reached
 
 
 def textbook_laplace(answer: float, scale: float, size: int, generator: np.random.Generator) -> Floats:
@@ -122,8 +178,12 @@ def textbook_can_give(outputs: Floats, answer: float, scale: float) -> NDArray[n
 def grid_can_give(outputs: Floats, answer: int, step: Fraction) -> NDArray[np.bool_]:
     """Whether each output is `answer` plus a whole number of steps, each of which discrete noise draws with some probability.
 
+    Where the step is a power of two, floats are divided by it without rounding; else fractions do it.
+
     >>> grid_can_give(np.array([0.5, 2.25, 0.3]), answer=1, step=Fraction(1, 4))
     array([ True,  True, False])
     """
+    if step.numerator & (step.numerator - 1) == 0 and step.denominator & (step.denominator - 1) == 0 and answer % step == 0:
+        return np.asarray(np.fmod(outputs, float(step)) == 0, dtype=np.bool_)
     units = [(Fraction(output) - answer) / step for output in outputs.tolist()]
     return np.array([unit.denominator == 1 for unit in units])

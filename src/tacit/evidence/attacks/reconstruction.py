@@ -130,6 +130,17 @@ class Reconstruction:
             text += f": {int((self.bits == self.truth).sum()):,} bits are right, {self.recovered:.1%} (a coin: 50%)"
         return text + (f". Theory expects {self.predicted:.1%}." if self.predicted is not None else ".")
 
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, without the estimates."""
+        return {
+            "people": self.people,
+            "questions": self.questions,
+            "method": self.method,
+            "deviation": self.deviation,
+            "recovered": self.recovered,
+            "predicted": self.predicted,
+        }
+
     def chart(self, path: str | Path | None = None) -> Any:
         """An Altair chart of the estimates, apart by the true bit where it is known, saved if a path is given."""
         import altair
@@ -199,12 +210,10 @@ def reconstruct(
     """
     from scipy.sparse.linalg import lsqr
 
-    matrix = questions.operator() if isinstance(questions, Subsets) else np.asarray(questions, dtype=np.float64)
-    known = np.asarray(answers, dtype=np.float64)
-    _check(matrix.shape, known, truth)
+    given = questions.operator() if isinstance(questions, Subsets) else np.asarray(questions, dtype=np.float64)
+    matrix, known, real = checked(given, answers, truth)
     centre = np.full(matrix.shape[1], 0.5)
     moved = lsqr(matrix, known - matrix @ centre, atol=PRECISE, btol=PRECISE)[0]
-    real = None if truth is None else np.asarray(truth).astype(np.bool_)
     return Reconstruction(centre + moved, len(known), real, deviation)
 
 
@@ -223,10 +232,13 @@ def predicted_share(people: int, questions: int, deviation: float) -> float | No
     return erfc(-spread / sqrt(2)) / 2
 
 
-def _check(shape: tuple[int, ...], answers: Floats, truth: ArrayLike | None) -> None:
-    if len(shape) != 2 or answers.shape != shape[:1]:
-        raise InvalidInput(f"each question is a row and has one answer; questions are {shape} and answers {answers.shape}")
-    if not np.isfinite(answers).all():
+def checked(matrix: Any, answers: ArrayLike, truth: ArrayLike | None) -> tuple[Any, Floats, Bits | None]:
+    """The questions, the answers and the true bits as arrays that fit together; else an error that says what does not."""
+    shape, known = matrix.shape, np.asarray(answers, dtype=np.float64)
+    if len(shape) != 2 or known.shape != shape[:1]:
+        raise InvalidInput(f"each question is a row and has one answer; questions are {shape} and answers {known.shape}")
+    if not np.isfinite(known).all():
         raise InvalidInput("an answer is not a finite number; leave out the question that it belongs to")
     if truth is not None and np.shape(truth) != shape[1:]:
         raise InvalidInput(f"the truth has shape {np.shape(truth)}, and the questions are about {shape[1]} people")
+    return matrix, known, None if truth is None else np.asarray(truth).astype(np.bool_)

@@ -1,0 +1,86 @@
+"""Data sets to attack: people made up for the purpose, or a copy of a prepared store; each with a ledger of its own, soon gone.
+
+For the curator alone: the copy is of private data, and its scratch ledger promises nothing about the real one. Nothing that an
+attack is answered there may be published.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tacit.privacy.catalog import Budget, Catalog
+from tacit.privacy.rounding import Number, as_text, exact
+from tacit.session import DataSet
+from tacit.session import open as open_data
+
+PEOPLE = """\
+[budget]
+epsilon = {epsilon}
+delta = 0
+
+[tables.people]
+source = "people.csv"
+unit = "row"
+
+[tables.people.columns]
+person = {{ bounds = [1, {people}] }}
+secret = {{ bounds = [0, 1] }}
+"""
+
+
+@contextmanager
+def people_data(bits: ArrayLike, epsilon: Number) -> Iterator[DataSet]:
+    """A prepared table of people (numbered from 1) with a secret bit each, under a budget of `epsilon`; gone afterwards.
+
+    >>> with people_data([1, 0, 1], epsilon=1) as data:
+    ...     print(data.session().explain("SELECT COUNT(*) FROM people", epsilon=1).left)
+    left: epsilon 1, delta 0
+    """
+    from tacit.query.prepare import prepare
+
+    secret = np.asarray(bits).astype(int)
+    with TemporaryDirectory(prefix="tacit-attack-") as name:
+        folder = Path(name)
+        rows = [f"{place + 1},{bit}" for place, bit in enumerate(secret)]
+        (folder / "people.csv").write_text("\n".join(["person,secret", *rows, ""]), encoding="utf-8")
+        catalog = folder / "tacit.toml"
+        catalog.write_text(PEOPLE.format(epsilon=float(exact(epsilon)), people=len(secret)), encoding="utf-8")
+        data = open_data(catalog)
+        prepare(data.catalog)
+        try:
+            yield data
+        finally:
+            data.engine.close()
+
+
+@contextmanager
+def copied_data(catalog: Catalog, epsilon: Number) -> Iterator[DataSet]:
+    """A copy of a prepared store under a budget of `epsilon` and a scratch ledger, with no analyst's caps; gone afterwards."""
+    with TemporaryDirectory(prefix="tacit-attack-") as name:
+        folder = Path(name)
+        budget = Budget(exact(epsilon, "epsilon"), catalog.budget.delta)
+        copy = replace(
+            catalog,
+            budget=budget,
+            analysts=MappingProxyType({}),
+            path=folder / "tacit.toml",
+            ledger_url=None,
+            store_path=None,
+        )
+        copy.store_file.parent.mkdir(parents=True, mode=0o700)
+        shutil.copyfile(catalog.store_file, copy.store_file)
+        data = DataSet(copy)
+        data.adopt(f"a scratch ledger of epsilon {as_text(budget.epsilon)}, for attacks on a copy")
+        try:
+            yield data
+        finally:
+            data.engine.close()
