@@ -98,3 +98,62 @@ def keys() -> st.SearchStrategy[str]:
         st.builds("COALESCE(fruit, 'none')".format),
         st.builds("FLOOR({} / 1000000)".format, st.sampled_from(["below", "millions / 1000"])),
     )
+
+
+# --- whole questions on the clinic of worlds.py ----------------------------------------------------------------------------------
+
+AGGREGATES = [
+    "COUNT(*)", "COUNT(cost)", "COUNT(scan)", "COUNT(diagnosis)", "COUNT(DISTINCT person)", "SUM(cost)", "SUM(age)", "AVG(age)",
+    "AVG(cost)", "VAR_POP(age)", "VAR_SAMP(cost)", "STDDEV(age)", "STDDEV_POP(cost)", "MEDIAN(age)", "MIN(cost)", "MAX(day)",
+    "PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY cost)", "SUM(CASE WHEN visits.ward = 'a' THEN age ELSE -2 * age END)",
+    "SUM(age * age)", "AVG(age > 2)", "COUNT(*) FILTER (WHERE age > 0)", "SUM(cost / age)", "MEDIAN(ABS(age - 2))",
+]  # fmt: skip
+ROW_KEYS = ["visits.ward", "age", "EXTRACT(MONTH FROM day)", "age > 2", "WIDTH_BUCKET(cost, 0, 50, 4)", "cost IS NULL"]
+JOINED_KEYS = ["site", "beds", "COALESCE(site, 'none')"]
+FILTERS = [
+    "age > 0",
+    "cost BETWEEN 5 AND 30",
+    "visits.ward <> 'a'",
+    "diagnosis LIKE 'f%'",
+    "scan IS NOT NULL",
+    "day < '2020-03-01'",
+    "cost > age",
+]
+JOINS = [
+    "",
+    " JOIN wards ON visits.ward = wards.ward",
+    " LEFT JOIN wards ON wards.ward = visits.ward",
+    " JOIN wards ON wards.beds = age + 2",
+]
+
+
+@st.composite
+def clinic_questions(draw: st.DrawFn, most: int = 3, private_keys: bool = False) -> str:
+    """SELECT aggregates FROM visits, perhaps joined, filtered and grouped."""
+    join = draw(st.sampled_from(JOINS))
+    own = [*ROW_KEYS, *(JOINED_KEYS if join else []), *(["diagnosis"] if private_keys else [])]
+    keys_ = draw(st.lists(st.sampled_from(own), max_size=2, unique=True))
+    asked = draw(st.lists(st.sampled_from(AGGREGATES), min_size=1, max_size=most, unique=True))
+    filters = draw(st.lists(st.sampled_from(FILTERS), max_size=1))
+    where = f" WHERE {filters[0]}" if filters else ""
+    group = f" GROUP BY {', '.join(keys_)}" if keys_ else ""
+    return f"SELECT {', '.join([*keys_, *asked])} FROM visits{join}{where}{group}"
+
+
+def clinic_rows() -> st.SearchStrategy[dict[str, object]]:
+    """One visit, as stored."""
+    return st.fixed_dictionaries(
+        {
+            "ward": st.sampled_from([0, 0, 1, 2, None]),
+            "cost": st.none() | st.sampled_from([0, 5000]) | st.integers(0, 5000),
+            "age": st.sampled_from([0, 10]) | st.integers(0, 10),
+            "day": st.sampled_from([0, 93, 31]) | st.integers(0, 93),
+            "diagnosis": st.sampled_from(["flu", "fever", "cold", None]),
+            "scan": st.sampled_from([0, None]),
+        }
+    )
+
+
+def clinic_units(least: int = 0, most: int = 4) -> st.SearchStrategy[list[list[dict[str, object]]]]:
+    """The rows of each of several people."""
+    return st.lists(st.lists(clinic_rows(), min_size=1, max_size=5), min_size=least, max_size=most)
