@@ -21,7 +21,8 @@ from pages import ROOT
 from tacit import errors
 from tacit.doors.cli import app
 from tacit.privacy.catalog_file import parse_catalog
-from tacit.query.binding import AGGREGATES, CONDITIONS, FUNCTIONS
+from tacit.query.binding import AGGREGATES, CONDITIONS
+from tacit.query.functions import FUNCTIONS
 from tacit.query.passes import rewrite
 from tacit.query.price import price, request
 from tacit.query.sql import parse

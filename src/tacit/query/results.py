@@ -9,7 +9,8 @@ from fractions import Fraction
 from tacit.errors import NotAllowed, WrongType
 from tacit.privacy.catalog import Catalog, Value
 from tacit.query import plan, terms
-from tacit.query.binding import AGGREGATES, Binder, Scope, as_number
+from tacit.query.binding import AGGREGATES, Binder
+from tacit.query.comparing import as_number
 from tacit.query.plan import (
     Arithmetic,
     BooleanType,
@@ -30,6 +31,7 @@ from tacit.query.plan import (
     TextColumn,
     Type,
 )
+from tacit.query.scope import Scope
 from tacit.query.surface import Apply, Constant, Expression, Name, Star
 
 QUANTILES = {"min": Fraction(0), "max": Fraction(1), "median": Fraction(1, 2)}

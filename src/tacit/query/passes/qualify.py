@@ -8,7 +8,7 @@ from itertools import chain, count
 from tacit.errors import NotAllowed, UnknownName, WrongType
 from tacit.privacy.catalog import Catalog, Column, Table
 from tacit.query import terms
-from tacit.query.binding import Binder, PublicFacts, Scope, Source, column_term
+from tacit.query.binding import Binder
 from tacit.query.plan import (
     CategoryType,
     Condition,
@@ -30,6 +30,7 @@ from tacit.query.plan import (
     Where,
 )
 from tacit.query.results import Asked, is_column
+from tacit.query.scope import PublicFacts, Scope, Source, column_term
 from tacit.query.surface import Apply, Constant, Expression, From, Item, Joined, Name, Select, Star
 
 WORDS = {
