@@ -1,129 +1,26 @@
-"""SQL text to a `surface.Select`, by allow-list: what is not in the tables below is refused, with its place in the text.
+"""The allow-list: a tree of sqlglot to a `surface.Select`, with its place in the text for every refusal.
 
-sqlglot parses; nothing of its tree goes further than this file. Every node must be of a listed class and may carry only the
-listed arguments: one that is passed over (a FILTER, an ESCAPE, a NOT) would be a question answered other than it was asked.
+Every node must be of a listed class and may carry only the listed arguments: one that is passed over (a FILTER, an ESCAPE, a NOT)
+would be a question answered other than it was asked.
 """
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any
 
-import sqlglot
-from sqlglot import exp, tokens
-from sqlglot.dialects.dialect import Dialect
+from sqlglot import exp
 
-from tacit.errors import NotAllowed, NotUnderstood, Refused
+from tacit.errors import NotAllowed
 from tacit.query.surface import Apply, At, Constant, Expression, From, Item, Joined, Name, Ordering, Select, Star
 
-logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the question; ours say what to do instead
-
-LONGEST_TEXT = 20_000
-MOST_NODES = 2_000
-DEEPEST = 60
 MOST_DIGITS = 40
 
 
-class _Ordinary(Dialect):
-    """Ordinary SQL: double quotes and backticks are identifiers, single quotes are text. NULLs come last, as in an answer."""
-
-    NULL_ORDERING = "nulls_are_last"  # so that `nulls_first` is there only where NULLS FIRST is written
-
-    class Tokenizer(tokens.Tokenizer):
-        IDENTIFIERS = ['"', "`"]  # noqa: RUF012  # sqlglot's own way to declare a dialect
-
-
-def parse(text: str) -> Select:
-    """The question that `text` asks.
-
-    >>> parse("SELECT COUNT(*) AS n FROM visits WHERE cost > 10").where
-    Apply(function='>', arguments=(Name(parts=('cost',), at=(1, 40)), Constant(value=Fraction(10, 1), at=(1, 47))), at=(1, 40))
-    """
-    text, options = _budget_in(_checked(text))
-    tree = _one_statement(text)
-    if not isinstance(tree, exp.Select):
-        raise NotAllowed(
-            f"only SELECT is answered, not {type(tree).__name__.upper()}", remedy="ask one SELECT ... FROM a declared table"
-        )
-    return _Reader(text).select(tree, options)
-
-
-def parse_expression(text: str) -> Expression:
-    """One expression, such as the argument of `where` in the Python builder."""
-    item = parse_item(text)
-    if item.name is not None:
-        raise NotAllowed("an expression has no name of its own here", remedy="leave out AS")
-    return item.expression
-
-
-def parse_item(text: str) -> Item:
-    """One expression with its name; its places are those in `text`.
-
-    >>> parse_item("avg(cost) AS mean").expression.at
-    (1, 1)
-    """
-    if not isinstance(text, str) or not text.strip():
-        raise NotUnderstood("the expression is empty", remedy="write one, for example cost > 100")
-    try:
-        select = parse(f"SELECT\n{text}\nFROM t")
-    except Refused as refusal:
-        at = (refusal.at[0] - 1, refusal.at[1]) if refusal.at else None
-        raise type(refusal)(refusal.message, remedy=refusal.remedy, at=at) from None
-    if select != Select(select.items[:1], select.table):
-        raise NotAllowed("one expression is taken here, and nothing after it", remedy="give several as arguments of their own")
-    return Item(_line_up(select.items[0].expression), select.items[0].name)
-
-
-def _line_up(expression: Expression) -> Expression:
-    """The expression with its places one line up."""
-    at = (expression.at[0] - 1, expression.at[1]) if expression.at else None
-    if isinstance(expression, Apply):
-        return replace(expression, arguments=tuple(map(_line_up, expression.arguments)), at=at)
-    return replace(expression, at=at)
-
-
-def _checked(text: str) -> str:
-    if not isinstance(text, str) or not text.strip():
-        raise NotUnderstood("the question is empty", remedy="ask for example SELECT COUNT(*) FROM a declared table")
-    if len(text) > LONGEST_TEXT:
-        raise NotAllowed(f"the question has more than {LONGEST_TEXT} characters", remedy="ask a shorter one")
-    if bad := _CONTROL.search(text):
-        raise NotUnderstood("the question holds a control character", remedy="remove it", at=_line_and_column(text, bad.start()))
-    return text
-
-
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_OPTIONS = re.compile(r"\A(\s*SELECT)\s+WITH\s+DIFFERENTIAL_PRIVACY\s+OPTIONS\s*\(([^()'\"`]*)\)", re.IGNORECASE)
-
-
-def _budget_in(text: str) -> tuple[str, tuple[tuple[str, Fraction], ...]]:
-    """The text without its `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, ...)`, blanked so that places stay."""
-    found = _OPTIONS.match(text)
-    if not found:
-        return text, ()
-    blank = re.sub(r"[^\n]", " ", text[found.end(1) : found.end()])
-    return found.group(1) + blank + text[found.end() :], tuple(_options(found.group(2)))
-
-
-def _options(text: str) -> Iterator[tuple[str, Fraction]]:
-    for part in text.split(","):
-        name, _, value = (piece.strip() for piece in part.partition("="))
-        if name.lower() not in ("epsilon", "delta", "error", "confidence"):
-            remedy = "write OPTIONS (epsilon = 0.5), with delta, error or confidence"
-            raise NotUnderstood(f"{name[:40]!r} is no option", remedy=remedy)
-        number = _number(value)
-        if number is None:
-            raise NotUnderstood(f"the option {name.lower()} needs a number", remedy=f"write {name.lower()} = 0.5")
-        yield name.lower(), number
-
-
-def _number(text: str) -> Fraction | None:
+def read_number(text: str) -> Fraction | None:
     """A number of at most MOST_DIGITS digits, before and after the point; None for anything else."""
     try:
         number = Decimal(text)
@@ -134,38 +31,9 @@ def _number(text: str) -> Fraction | None:
     return Fraction(number)
 
 
-def _one_statement(text: str) -> exp.Expr:
-    try:
-        statements = [tree for tree in sqlglot.parse(text, dialect=_Ordinary) if tree is not None]
-    except sqlglot.errors.ParseError as error:
-        first: dict[str, Any] = error.errors[0] if error.errors else {}
-        at = (first["line"], max(1, first["col"] - len(first.get("highlight") or "") + 1)) if first.get("line") else None
-        raise NotUnderstood("the SQL cannot be read here", remedy="check the spelling at that place", at=at) from None
-    except sqlglot.errors.TokenError:
-        raise NotUnderstood("the SQL holds a quote that is not closed, or a character that is none of SQL's") from None
-    except RecursionError:
-        raise NotAllowed("the question is nested too deeply", remedy="ask a simpler one") from None
-    if len(statements) != 1:
-        raise NotAllowed(f"one statement is answered at a time, not {len(statements)}", remedy="send them one by one")
-    _limit_size(statements[0])
-    return statements[0]
-
-
-def _limit_size(tree: exp.Expr) -> None:
-    stack, nodes = [(tree, 0)], 0
-    while stack:
-        node, depth = stack.pop()
-        nodes += 1
-        if nodes > MOST_NODES or depth > DEEPEST:
-            raise NotAllowed("the question is too large or nested too deeply", remedy="ask a simpler one")
-        stack.extend((child, depth + 1) for child in node.iter_expressions())
-
-
-def _line_and_column(text: str, offset: int) -> tuple[int, int]:
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
-
-# --- the allow-list -----------------------------------------------------------------------------------------------------------
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
@@ -201,7 +69,7 @@ _NEAREST = {
 }
 
 
-class _Reader:
+class Reader:
     """Reads one tree; keeps the text, for places."""
 
     def __init__(self, text: str) -> None:
@@ -209,7 +77,7 @@ class _Reader:
 
     def at(self, node: exp.Expr) -> At:
         starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
-        return _line_and_column(self.text, min(starts)) if starts else None
+        return line_and_column(self.text, min(starts)) if starts else None
 
     def refuse(self, node: exp.Expr, what: str | None = None) -> NotAllowed:
         kind = type(node).__name__
@@ -336,7 +204,7 @@ class _Reader:
     def literal(self, node: exp.Expr) -> Expression:
         if node.args.get("is_string"):
             return Constant(str(node.this), self.at(node))
-        number = _number(str(node.this))
+        number = read_number(str(node.this))
         if number is None:
             raise self.refuse(node, f"a number has at most {MOST_DIGITS} digits")
         return Constant(number, self.at(node))
@@ -495,35 +363,35 @@ class _Reader:
         return self.apply(_NAMED[name], node, *node.expressions)
 
 
-_READERS: dict[type[exp.Expr], Callable[[_Reader, exp.Expr], Expression]] = {
-    **dict.fromkeys(_BINARY, _Reader.binary),
-    **dict.fromkeys(_UNARY, _Reader.unary),
-    **dict.fromkeys(_MANY, _Reader.many),
-    exp.Column: _Reader.column,
-    exp.Star: _Reader.star,
-    exp.Literal: _Reader.literal,
-    exp.Boolean: _Reader.boolean,
-    exp.Null: _Reader.null,
-    exp.Paren: _Reader.parenthesis,
-    exp.Count: _Reader.count,
-    exp.In: _Reader.among,
-    exp.Between: _Reader.between,
-    exp.Like: _Reader.like,
-    exp.ILike: _Reader.like,
-    exp.Is: _Reader.is_,
-    exp.Case: _Reader.case,
-    exp.If: _Reader.if_,
-    exp.Filter: _Reader.filter,
-    exp.Cast: _Reader.cast,
-    exp.Extract: _Reader.extract,
-    exp.DateTrunc: _Reader.truncate,
-    exp.TimestampTrunc: _Reader.truncate,
-    exp.Interval: _Reader.interval,
-    exp.Round: _Reader.round,
-    exp.Substring: _Reader.substring,
-    exp.Left: _Reader.left,
-    exp.WidthBucket: _Reader.bucket,
-    exp.Quantile: _Reader.quantile,
-    exp.WithinGroup: _Reader.within_group,
-    exp.Anonymous: _Reader.named,
+_READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
+    **dict.fromkeys(_BINARY, Reader.binary),
+    **dict.fromkeys(_UNARY, Reader.unary),
+    **dict.fromkeys(_MANY, Reader.many),
+    exp.Column: Reader.column,
+    exp.Star: Reader.star,
+    exp.Literal: Reader.literal,
+    exp.Boolean: Reader.boolean,
+    exp.Null: Reader.null,
+    exp.Paren: Reader.parenthesis,
+    exp.Count: Reader.count,
+    exp.In: Reader.among,
+    exp.Between: Reader.between,
+    exp.Like: Reader.like,
+    exp.ILike: Reader.like,
+    exp.Is: Reader.is_,
+    exp.Case: Reader.case,
+    exp.If: Reader.if_,
+    exp.Filter: Reader.filter,
+    exp.Cast: Reader.cast,
+    exp.Extract: Reader.extract,
+    exp.DateTrunc: Reader.truncate,
+    exp.TimestampTrunc: Reader.truncate,
+    exp.Interval: Reader.interval,
+    exp.Round: Reader.round,
+    exp.Substring: Reader.substring,
+    exp.Left: Reader.left,
+    exp.WidthBucket: Reader.bucket,
+    exp.Quantile: Reader.quantile,
+    exp.WithinGroup: Reader.within_group,
+    exp.Anonymous: Reader.named,
 }
