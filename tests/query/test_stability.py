@@ -1,0 +1,249 @@
+"""Neighbours drift by no more than the plan says: every unit is taken away in turn, and the exact answers are compared.
+
+Each check is shown to catch a planted bug: a clamp after the sum, one row too many, a SUM without bounds, a scale from the wrong
+sensitivity, groups priced as disjoint people, and ranks counted by rows where units have several.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from questions import clinic_questions, clinic_units
+from worlds import PUBLIC, World, clinic, ranked, without, world_in_memory
+
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.query import compile as compiled
+from tacit.query import price as pricing
+from tacit.query.passes.keys import domain, private
+from tacit.query.plan import Bound, Question
+from tacit.query.price import Quote, price, request
+from tacit.query.stability import Reach, reach
+
+LENGTHS = pytest.mark.parametrize("examples", [25, pytest.param(500, marks=pytest.mark.slow)])
+ROW = {"ward": 0, "cost": 5000, "age": 10, "day": 0, "diagnosis": "flu", "scan": 0}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with world_in_memory(clinic(tmp_path_factory.mktemp("drift")), {"visits": [], "wards": PUBLIC}) as made:
+        yield made
+
+
+def by_group(question: Question, made: World) -> list[dict[Any, Any]]:
+    """For every moment the exact answer of each group that is there."""
+    found = made.exact(question)
+    keys = found.pop() if private(question) else list(product(*(domain(key) for key in question.group.keys)))
+    return [dict(zip(keys, moment, strict=True)) for moment in found]
+
+
+def moved(one: Any, other: Any) -> int:
+    """How far one group's answer moved; for a list, how many rows came or went."""
+    if isinstance(one, tuple) or isinstance(other, tuple):
+        before, after = (Counter(_counted(side)) for side in (one, other))
+        return sum(((before - after) + (after - before)).values())
+    return abs(int(one) - int(other))
+
+
+def _counted(side: Any) -> Mapping[int, int]:
+    return dict(zip(side[0].tolist(), side[1].tolist(), strict=True)) if isinstance(side, tuple) else {}
+
+
+def drift(question: Question, made: World) -> list[list[list[int]]]:
+    """For every unit, taken away, and every moment: how far each group moved."""
+    rows = made.tables["visits"]
+    full, found = by_group(question, made), []
+    for unit in sorted({row["tacit_unit"] for row in rows}):
+        less = by_group(question, made.with_rows("visits", without(rows, unit)))
+        found.append([[moved(one.get(k, 0), other.get(k, 0)) for k in one | other] for one, other in zip(full, less, strict=True)])
+    made.with_rows("visits", rows)
+    return found
+
+
+def check(quotes: tuple[Quote, ...], made: World) -> None:
+    """No unit moves what a mechanism adds noise to by more than the mechanism was told."""
+    for unit in drift(quotes[0].question, made):
+        for quote in quotes:
+            for part in quote.sums:
+                moves = unit[part.place]
+                if isinstance(part.mechanism, Laplace):
+                    assert sum(moves) <= part.mechanism.sensitivity, (part, moves)
+                else:
+                    assert sum(move**2 for move in moves) <= part.mechanism.sensitivity**2, (part, moves)
+            for rank in quote.ranks:
+                assert sum(unit[rank.place]) <= rank.mechanism.max_rows * _copies(rank), (rank, unit[rank.place])
+            if quote.keys:
+                units = next(at for at, moment in enumerate(quote.question.group.moments) if moment.kind == "units")
+                assert max(unit[units]) <= 1
+                assert sum(unit[units]) <= quote.keys.max_groups
+
+
+def _copies(rank: pricing.Rank) -> int:
+    return 1 if isinstance(rank.mechanism, QuantileWithInterval) else rank.copies
+
+
+def quoted(made: World, text: str) -> tuple[Quote, ...]:
+    return price(made.plan(text), request(epsilon=1, delta=Fraction(1, 10**6)))
+
+
+@LENGTHS
+def test_no_unit_moves_an_answer_further_than_its_sensitivity(place: World, tmp_path: Any, examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(
+        clinic_questions(private_keys=True), clinic_units(least=1, most=3), st.sampled_from([None, 1, 2]), st.sampled_from([1, 3])
+    )
+    def inner(text: str, units: Any, per_group: int | None, max_rows: int) -> None:
+        limited = clinic(tmp_path, max_rows, per_group if max_rows > 1 else None)
+        made = place.with_rows("visits", ranked(units)).with_catalog(limited)
+        check(quoted(made, text), made)
+
+    inner()
+
+
+# --- the bounds are reached ------------------------------------------------------------------------------------------------------
+
+WORST = {
+    "SELECT COUNT(*) FROM visits": [[ROW] * 3],
+    "SELECT SUM(cost) FROM visits": [[ROW] * 3],
+    "SELECT SUM(-cost) FROM visits": [[ROW] * 3],
+    "SELECT AVG(age) FROM visits": [[ROW] * 3],
+    "SELECT VAR_POP(age) FROM visits": [[{**ROW, "age": 0}] * 3],
+    "SELECT MEDIAN(cost) FROM visits": [[ROW] * 3],
+    "SELECT age, COUNT(*) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
+    "SELECT age, COUNT(DISTINCT person) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
+    "SELECT age, SUM(cost) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
+    "SELECT age, MEDIAN(cost) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
+    "SELECT site, COUNT(*) FROM visits JOIN wards USING (ward) GROUP BY site": [[ROW] * 3],
+    "SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis": [[{**ROW, "diagnosis": name} for name in ("x", "y", "z")]],
+}
+
+
+@pytest.mark.parametrize("text", WORST)
+def test_a_worst_unit_reaches_the_sensitivity(place: World, text: str) -> None:
+    """Sensitivities are not larger than they must be: with Laplace each is reached by some unit."""
+    made = place.with_rows("visits", ranked(WORST[text])).with_catalog(place.catalog)
+    (quote,) = [quote for quote in quoted(made, text) if all(isinstance(part.mechanism, Laplace) for part in quote.sums)]
+    (unit,) = drift(quote.question, made)
+    declared = [(part.place, part.mechanism.sensitivity) for part in quote.sums] + [
+        (part.place, part.mechanism.max_rows) for part in quote.ranks
+    ]
+    assert {place: sum(unit[place]) for place, _ in declared} == dict(declared)
+
+
+@given(st.integers(1, 12), st.integers(1, 6), st.integers(1, 12))
+def test_the_squares_of_a_reach_are_the_largest_of_all_ways_to_spread_rows(rows: int, groups: int, per_group: int) -> None:
+    touched = Reach(rows, groups, per_group)
+    least = {0: 0}  # the largest sum of squares for every number of rows, group by group
+    for _ in range(groups):
+        least = {
+            used: max(least[used - here] + here**2 for here in range(min(per_group, used) + 1) if used - here in least)
+            for used in range(rows + 1)
+            if any(used - here in least for here in range(min(per_group, used) + 1))
+        }
+    assert touched.l2_squared == max(least.values())
+    assert touched.l1 == max(used for used in least)
+    assert touched.units_l1 == min(rows, groups)
+
+
+# --- planted bugs ----------------------------------------------------------------------------------------------------------------
+
+
+def caught(made: World, text: str, quotes: tuple[Quote, ...] | None = None) -> bool:
+    try:
+        check(quotes or quoted(made, text), made)
+    except AssertionError:
+        return True
+    return False
+
+
+def test_a_clamp_after_the_sum_is_caught(place: World) -> None:
+    """A stored value beyond its bounds is what a clamp after the sum would add up."""
+    honest = place.with_rows("visits", ranked([[ROW] * 3])).with_catalog(place.catalog)
+    assert not caught(honest, "SELECT SUM(cost) FROM visits")
+    unclamped = honest.with_rows("visits", ranked([[{**ROW, "cost": 5001}] * 3]))
+    assert caught(unclamped, "SELECT SUM(cost) FROM visits")
+    assert caught(unclamped, "SELECT AVG(cost) FROM visits")
+
+
+@pytest.mark.parametrize("text", ["SELECT COUNT(*) FROM visits", "SELECT MEDIAN(cost) FROM visits", "SELECT SUM(age) FROM visits"])
+def test_one_row_too_many_is_caught(place: World, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    made = place.with_rows("visits", ranked([[ROW] * 5])).with_catalog(place.catalog)
+    assert not caught(made, text)
+    honest = compiled.relation.dispatch(Bound)
+    compiled.relation.register(Bound, lambda node, tables: honest(replace(node, max_rows=node.max_rows + 1), tables))
+    try:
+        assert caught(made, text)
+    finally:
+        compiled.relation.register(Bound, honest)
+    assert not caught(made, text)
+
+
+def test_one_row_too_many_in_a_group_is_caught(place: World, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "SELECT age, SUM(cost) FROM visits GROUP BY age"
+    made = place.with_rows("visits", ranked([[ROW] * 3])).with_catalog(clinic(tmp_path, 3, 1))
+    assert not caught(made, text)
+    honest = compiled.grouped
+    monkeypatch.setattr(compiled, "grouped", lambda group, tables: honest(replace(group, per_group=group.per_group + 1), tables))
+    assert caught(made, text)
+
+
+def test_a_sum_without_bounds_is_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = place.with_rows("visits", ranked([[ROW] * 3])).with_catalog(place.catalog)
+    monkeypatch.setattr("tacit.query.stability.magnitude", lambda moment: 1)
+    assert caught(made, "SELECT SUM(cost) FROM visits")
+
+
+def test_a_scale_from_the_wrong_sensitivity_is_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The l2 sensitivity, given to a mechanism that needs the l1."""
+    text = "SELECT age, COUNT(*) FROM visits GROUP BY age"
+    made = place.with_rows("visits", ranked([[{**ROW, "age": age} for age in (1, 2, 3)]])).with_catalog(place.catalog)
+    assert not caught(made, text)
+    honest = pricing.l2_sensitivity
+    monkeypatch.setattr(pricing, "l1_sensitivity", lambda moment, touched: int(honest(moment, replace(touched, per_group=1))))
+    assert caught(made, text)
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT age, COUNT(*) FROM visits GROUP BY age", "SELECT age, MEDIAN(cost) FROM visits GROUP BY age"]
+)
+def test_groups_priced_as_disjoint_people_are_caught(place: World, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """One unit has rows in several groups, so the price of one group is not the price of all."""
+    made = place.with_rows("visits", ranked([[{**ROW, "age": age} for age in (1, 2, 3)]])).with_catalog(place.catalog)
+    assert not caught(made, text)
+    monkeypatch.setattr(pricing, "reach", lambda question: Reach(1, 1, 1))
+    assert caught(made, text)
+
+
+def test_ranks_counted_by_rows_are_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "SELECT MEDIAN(cost) FROM visits"
+    made = place.with_rows("visits", ranked([[ROW] * 3])).with_catalog(place.catalog)
+    honest = pricing._rank
+    monkeypatch.setattr(
+        pricing, "_rank", lambda call, epsilon, confidence, touched: honest(call, epsilon, confidence, Reach(1, 1, 1))
+    )
+    assert caught(made, text)
+
+
+def test_a_join_without_its_fan_out_is_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "SELECT COUNT(*) FROM visits JOIN wards USING (ward)"
+    made = place.with_rows("visits", ranked([[ROW] * 3])).with_catalog(place.catalog)
+    assert reach(made.plan(text)).rows == 9
+    assert not caught(made, text)
+    monkeypatch.setattr(type(made.facts), "fan_out", lambda facts, table, column: 1)
+    assert caught(made, text)
+
+
+def test_what_moves_is_measured_as_it_should(place: World) -> None:
+    one, other = (np.array([0, 3]), np.array([2, 1])), (np.array([0, 4]), np.array([1, 1]))
+    assert moved(one, other) == 3
+    assert moved(one, 0) == 3
+    assert moved(-2, 5) == 7
