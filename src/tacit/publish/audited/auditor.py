@@ -88,8 +88,8 @@ def bounds_text(lower: float | None, upper: float | None) -> str:
     """
     if lower is None and upper is None:
         return "any real values"
-    words = [f"of at least {lower}"] * (lower is not None) + [f"of at most {upper}"] * (upper is not None)
-    return "values " + " and ".join(words)
+    words = [f"at least {lower}"] * (lower is not None) + [f"at most {upper}"] * (upper is not None)
+    return "values of " + " and ".join(words)
 
 
 def check_bounds(lower: float | None, upper: float | None) -> None:

@@ -1,0 +1,134 @@
+"""SUM where everybody knows a bound of the values, or that they are 0 or 1: what is left to answer. Proofs are in bounded_sums.md.
+
+A known bound is a trap: the largest sum that is possible puts somebody at the bound. So the exact rule for bounded reals answers
+only what follows from sums that are public already. For zeros and ones the question is coNP-hard in general; it is settled by
+listing databases where few rows hang together, and by the same rule where they are many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput
+from tacit.publish.audited.auditor import bounds_text, check_bounds
+from tacit.publish.audited.question import Decision, Number, Question, Rows, number_text
+from tacit.publish.audited.sums import SumAuditor, Sums
+
+FEW = 16  # rows of which every database of zeros and ones is listed
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedSumAuditor:
+    """Refuses every SUM that does not follow from earlier ones, where a bound is known; this is exact, and it is all there is.
+
+    >>> from tacit.publish.audited.question import question
+    >>> auditor = BoundedSumAuditor(lower=0, upper=100)
+    >>> print(auditor.decide(auditor.begin(50), question("sum", range(50))).reason)
+    everybody knows values of at least 0 and at most 100: the least or largest possible sum would determine a value
+    """
+
+    lower: float | None = None
+    upper: float | None = None
+    name = "sum"
+    aggregates = frozenset({"sum"})
+
+    def __post_init__(self) -> None:
+        if self.lower is None and self.upper is None:
+            raise InvalidInput("without a bound the auditor of sums is SumAuditor; give lower, upper or both")
+        check_bounds(self.lower, self.upper)
+
+    @property
+    def facts(self) -> str:
+        return bounds_text(self.lower, self.upper)
+
+    def begin(self, people: int) -> Sums:
+        return SumAuditor().begin(people)
+
+    def decide(self, state: Sums, question: Question) -> Decision:
+        decision = SumAuditor().decide(state, question)
+        if decision.known:
+            return decision
+        return Decision(False, f"everybody knows {self.facts}: the least or largest possible sum would determine a value")
+
+    def learn(self, state: Sums, question: Question, answer: Number) -> Sums:
+        return SumAuditor().learn(state, question, answer)
+
+    def summary(self, state: Sums) -> str:
+        return f"{state.answers:,} answers; with a known bound nothing is answered but what follows from them"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ones:
+    """What sums of zeros and ones say: the space of the questions, and the questions with their answers."""
+
+    sums: Sums
+    past: tuple[tuple[Rows, int], ...]
+
+    def together(self, members: Rows) -> tuple[Rows, list[tuple[Rows, int]]]:
+        """The rows that hang together with the members through past questions, and these questions."""
+        rows, met = members, list[tuple[Rows, int]]()
+        while True:
+            more = [(asked, answer) for asked, answer in self.past if np.isin(asked, rows).any()]
+            if len(more) == len(met):
+                return rows, met
+            met, rows = more, np.unique(np.concatenate([rows, *(asked for asked, _ in more)]))
+
+
+@dataclass(frozen=True, slots=True)
+class BooleanSumAuditor:
+    """Refuses a SUM of zeros and ones unless it follows, or unless listing shows that no answer determines a value.
+
+    >>> from tacit.publish.audited.question import question
+    >>> auditor = BooleanSumAuditor()
+    >>> print(auditor.decide(auditor.begin(50), question("sum", range(10))).reason)
+    if the answer were 0, everybody would know the value of row 1
+    """
+
+    name = "boolean-sum"
+    aggregates = frozenset({"sum"})
+    facts = "values that are 0 or 1"
+
+    def begin(self, people: int) -> Ones:
+        return Ones(SumAuditor().begin(people), ())
+
+    def decide(self, state: Ones, question: Question) -> Decision:
+        decision = SumAuditor().decide(state.sums, question)
+        if decision.known:
+            return decision
+        rows, past = state.together(question.members)
+        if rows.size > FEW:
+            return Decision(False, f"{rows.size:,} rows hang together: of so many zeros and ones only what follows is answered")
+        found = _disclosure(_databases(rows, past), rows, question.members)
+        if found is None:
+            return Decision(True, "no answer that is possible determines a value")
+        return Decision(False, f"if the answer were {number_text(found[0])}, everybody would know the value of row {found[1] + 1}")
+
+    def learn(self, state: Ones, question: Question, answer: Number) -> Ones:
+        sums = SumAuditor().learn(state.sums, question, answer)
+        return replace(state, sums=sums, past=(*state.past, (question.members, int(answer))))
+
+    def summary(self, state: Ones) -> str:
+        return f"{len(state.past):,} answers"
+
+
+def _databases(rows: Rows, past: list[tuple[Rows, int]]) -> NDArray[np.int8]:
+    """Every database of zeros and ones over the rows that agrees with past answers, a line each."""
+    numbers = np.arange(1 << rows.size)
+    found = ((numbers[:, None] >> np.arange(rows.size)) & 1).astype(np.int8)
+    for asked, answer in past:
+        found = found[found[:, np.searchsorted(rows, asked)].sum(axis=1) == answer]
+    return found
+
+
+def _disclosure(databases: NDArray[np.int8], rows: Rows, members: Rows) -> tuple[int, int] | None:
+    """An answer that is possible, and a row that it would determine."""
+    answers = databases[:, np.searchsorted(rows, members)].sum(axis=1)
+    for answer in np.unique(answers).tolist():
+        fitting = databases[answers == answer]
+        constant = np.flatnonzero((fitting == fitting[0]).all(axis=0))
+        if constant.size:
+            return answer, int(rows[constant[0]])
+    return None

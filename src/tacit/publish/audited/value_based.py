@@ -1,0 +1,84 @@
+"""The bad example: an auditor that looks at the true answer before it decides, and what its refusals give away (value_based.md).
+
+It refuses exactly when the answer would determine a value, which sounds right. But an analyst who knows the rule asks of every
+answer that is possible whether it would have been refused; a refusal then says that the answer was one of those, and what holds
+under all of them is known. Simulatable auditors (auditor.py) cannot make this mistake: they are not given the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tacit.publish.audited.maximum import MaxAuditor, Maxima
+from tacit.publish.audited.minimum import MinAuditor
+from tacit.publish.audited.question import Decision, Denial, ExactAnswer, Number, Question, Reply, number_text
+
+Rule = MaxAuditor | MinAuditor
+ANSWERS: dict[str, Callable[..., Number]] = {"max": np.max, "min": np.min}
+
+
+@dataclass(frozen=True, slots=True)
+class ValueBased:
+    """Decides with the true answer before its eyes. Never use it: its refusals depend on the data."""
+
+    rule: Rule
+
+    def decide(self, state: Maxima, question: Question, answer: Number) -> Decision:
+        found = self.rule.determined(self.rule.learn(state, question, answer))
+        return Decision(not found, "the answer would determine a value" if found else "the answer determines no value")
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """What a refusal would give away: the answers that the value-based auditor would refuse, and what holds under all of them."""
+
+    possible: tuple[float, ...]
+    refused: tuple[float, ...]
+    gives_away: dict[int, float]
+
+    def __str__(self) -> str:
+        if not self.gives_away:
+            return "a refusal of this question gives no value away"
+        named = ", ".join(f"x{row + 1} = {number_text(value)}" for row, value in sorted(self.gives_away.items()))
+        return f"refused for {len(self.refused)} of {len(self.possible)} answers tried; a refusal gives away {named}"
+
+
+def leak_report(rule: Rule, state: Maxima, question: Question) -> Leak:
+    """What a refusal of the question gives away, from the rule and the history alone: the analyst's own computation.
+
+    >>> from tacit.publish.audited.question import question
+    >>> rule = MaxAuditor()
+    >>> known = rule.learn(rule.begin(5), question("max", range(5)), 10)
+    >>> print(leak_report(rule, known, question("max", range(4))))
+    refused for 2 of 3 answers tried; a refusal gives away x5 = 10
+    """
+    possible = rule.possible(state, question)
+    found = {answer: rule.determined(rule.learn(state, question, answer)) for answer in possible}
+    refused = tuple(answer for answer in possible if found[answer])
+    common = set.intersection(*(set(found[answer].items()) for answer in refused)) if refused else set()
+    return Leak(possible, refused, dict(common))
+
+
+class PeekingDesk:
+    """Answers or refuses by the value-based auditor, over values in memory; its history is all that an analyst sees."""
+
+    def __init__(self, values: ArrayLike, rule: Rule | None = None) -> None:
+        self._values = np.asarray(values, dtype=np.float64)
+        self.rule = rule or MaxAuditor()
+        self.state = self.rule.begin(len(self._values))
+
+    def __repr__(self) -> str:
+        return f"PeekingDesk({len(self._values)} rows, {self.rule.name})"
+
+    def put(self, question: Question) -> Reply:
+        """The reply to a question; the decision is made with the answer in view."""
+        answer = float(ANSWERS[question.aggregate](self._values[question.members]))
+        decision = ValueBased(self.rule).decide(self.state, question, answer)
+        if not decision.answered:
+            return Denial(str(question), decision.reason, None)
+        self.state = self.rule.learn(self.state, question, answer)
+        return ExactAnswer(str(question), answer, decision.reason, None)
