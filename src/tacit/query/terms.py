@@ -266,8 +266,7 @@ def modulo(left: Term, right: Term) -> Term:
     if divisor is None or divisor <= 0 or number_node(left).low < 0:
         raise WrongType("% needs a number that is not negative and a positive constant", remedy="shift the number up first")
     rest = subtract(left, _by_constant(floor(_by_constant(left, 1 / divisor)), divisor))
-    most = min(number_node(left).high, int((divisor - number_step(rest)) / number_step(rest)))
-    return narrowed(rest, 0, most)
+    return narrowed(rest, 0, int(divisor / number_step(rest)) - 1)  # in steps of the rest, which are finer than those of `left`
 
 
 def narrowed(term: Term, low: int, high: int) -> Term:
@@ -441,8 +440,9 @@ def holds(term: Term) -> Condition:
 def cases(branches: Sequence[tuple[Condition, Term]], otherwise: Term) -> Term:
     """CASE: all results brought to one meaning; constants only give a finite list of points."""
     results = [term for _, term in branches] + [otherwise]
-    meaning = results[0]
-    for term in results[1:]:
+    known = [term for term in results if term.node != Literal(None)] or results
+    meaning = known[0]
+    for term in known[1:]:
         _, node, kind = aligned(meaning, term)
         meaning = Term(node, kind)
     rows = [_as(term, meaning.type) for term in results]
