@@ -12,6 +12,8 @@ import typer
 from tacit.doors.cli.accounts import adopt, budget, history
 from tacit.doors.cli.accounts import ledger as ledger_commands
 from tacit.doors.cli.ask import explain, sql
+from tacit.doors.cli.attack import COMMANDS as ATTACKS
+from tacit.doors.cli.attack import attack
 from tacit.doors.cli.check import check
 from tacit.doors.cli.demo import demo
 from tacit.doors.cli.init import init
@@ -51,6 +53,9 @@ for command in (demo, init, check, prepare, sql, explain, budget, history, schem
     app.command()(reported(command))
 ledger_commands.command()(reported(adopt))
 app.add_typer(ledger_commands, name="ledger")
+for name, attacking in ATTACKS.items():
+    attack.command(name)(reported(attacking))
+app.add_typer(attack, name="attack")
 
 
 def _version(wanted: bool) -> None:

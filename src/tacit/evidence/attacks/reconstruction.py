@@ -37,10 +37,10 @@ PRECISE = 1e-7  # of the solver; rounding at 1/2 needs far less
 class Queryable(Protocol):
     """Anything that answers how many of a subset (places from 0) have the secret bit, exactly or not."""
 
-    def query(self, subset: Subset) -> float: ...
+    def query(self, subset: Subset) -> float | None: ...
 
 
-Answerer = Queryable | Callable[[Subset], float]
+Answerer = Queryable | Callable[[Subset], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +189,15 @@ def against(
     True
     """
     subsets = Subsets(people, questions, seed)
-    ask: Callable[[Subset], float] = getattr(answerer, "query", answerer)  # type: ignore[arg-type]
-    answers = [float(ask(subset)) for subset in subsets]
+    ask: Callable[[Subset], float | None] = getattr(answerer, "query", answerer)  # type: ignore[arg-type]
+    answers = [_answered(ask(subset)) for subset in subsets]
     return reconstruct(subsets, answers, truth=truth, deviation=deviation)
+
+
+def _answered(answer: float | None) -> float:
+    if answer is None:
+        raise InvalidInput("a question was not answered; ask fewer, or ask each for a smaller share of the budget")
+    return float(answer)
 
 
 def reconstruct(

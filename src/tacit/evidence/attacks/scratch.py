@@ -64,10 +64,10 @@ def people_data(bits: ArrayLike, epsilon: Number) -> Iterator[DataSet]:
 
 @contextmanager
 def copied_data(catalog: Catalog, epsilon: Number) -> Iterator[DataSet]:
-    """A copy of a prepared store under a budget of `epsilon` and a scratch ledger, with no analyst's caps; gone afterwards."""
+    """A copy of a prepared store under a budget of `epsilon`, delta 0, and a scratch ledger, without analysts' caps; soon gone."""
     with TemporaryDirectory(prefix="tacit-attack-") as name:
         folder = Path(name)
-        budget = Budget(exact(epsilon, "epsilon"), catalog.budget.delta)
+        budget = Budget(exact(epsilon, "epsilon"))
         copy = replace(
             catalog,
             budget=budget,

@@ -1,0 +1,83 @@
+"""`tacit attack session`: every attack that applies, against a copy of a data set of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.doors.cli.finding import find_catalog
+from tacit.doors.cli.output import console, print_json, progress
+from tacit.doors.cli.showing import ChartOption, JsonOption, SeedOption
+
+if TYPE_CHECKING:
+    from tacit.evidence.attacks.against_session import SessionReport
+    from tacit.privacy.catalog import Catalog
+
+
+def session(
+    catalog: Annotated[Path | None, typer.Option("--catalog", help="The catalog; a generated hospital without one.")] = None,
+    table: Annotated[str | None, typer.Option(help="The table whose people are attacked.")] = None,
+    by: Annotated[str | None, typer.Option("--by", help="The column that the attacker knows people by.")] = None,
+    secret: Annotated[str | None, typer.Option(help="What is to be found out: a condition in SQL.")] = None,
+    epsilon: Annotated[str, typer.Option(help="The budget of each attack, on a ledger of its own.")] = "1",
+    seed: SeedOption = 0,
+    chart: ChartOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run every attack that applies against a copy of a data set. For the curator only; exits with 1 if one succeeds."""
+    from tacit.evidence.attacks.against_session import attack_session
+    from tacit.evidence.attacks.questioner import chosen_target
+    from tacit.privacy.loss import positive_budget
+
+    budget = positive_budget(epsilon)
+    with _attacked(catalog) as declared:
+        target = chosen_target(declared, table, by, secret)
+        found = attack_session(declared, target, budget, seed=seed, progress=progress)
+    if chart is not None:
+        found.chart(str(chart))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print(found)
+    if not found.holds:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _attacked(given: Path | None) -> Iterator[Catalog]:
+    """The named catalog, whose store is copied and left alone; or a hospital that is gone afterwards."""
+    from tacit.privacy.catalog_file import read_catalog
+
+    if given is not None:
+        yield read_catalog(find_catalog(given))
+        return
+    from tacit.doors.cli import hospital
+    from tacit.query.prepare import prepare
+
+    with TemporaryDirectory(prefix="tacit-attack-") as name:
+        catalog = read_catalog(hospital.build(Path(name)))
+        prepare(catalog)
+        yield catalog
+
+
+def _print(found: SessionReport) -> None:
+    from rich.table import Table
+
+    table = Table("attack", "what was measured", box=None, header_style="bold")
+    for heading in ("figure", "limit of luck", "expected"):
+        table.add_column(heading, justify="right")
+    table.add_column("verdict")
+    for one in found.findings:
+        expected = "" if one.predicted is None else f"{one.predicted:.3g}"
+        verdict = "[green]failed[/green]" if one.failed else "[red]succeeded[/red]"
+        table.add_row(one.attack, one.measure, f"{one.figure:.3g}", f"{one.limit:.3g}", expected, verdict)
+    screen = console()
+    screen.print("[bold]For the curator only; not for publication.[/bold] The figures compare with the truth.", highlight=False)
+    screen.print(table)
+    words = "Every attack failed." if found.holds else "An attack succeeded: nothing should be published until it is known why."
+    screen.print(f"{found.people} people, epsilon {found.epsilon:g} for each attack. {words}", highlight=False)

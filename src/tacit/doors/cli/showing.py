@@ -1,0 +1,35 @@
+"""How the result of an attack leaves the command line: as sentences, as JSON, as a chart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import typer
+
+from tacit.doors.cli.output import console, print_json
+
+SeedOption = Annotated[int, typer.Option(help="Rules made-up data and the attacker's questions; never tacit's noise.", min=0)]
+ChartOption = Annotated[Path | None, typer.Option("--chart", help="Save a chart: .svg, .png or .html.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+class Shown(Protocol):
+    """What every attack returns."""
+
+    def summary(self) -> str: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def chart(self, path: Any = None) -> Any: ...
+
+
+def show(result: Shown, chart: Path | None, as_json: bool) -> None:
+    """The result: what was tried, what was recovered, what theory predicts; and the chart where one is wanted."""
+    if chart is not None:
+        result.chart(str(chart))
+    if as_json:
+        print_json(result.to_dict() | ({} if chart is None else {"chart": str(chart)}))
+        return
+    screen = console()
+    screen.print(result.summary(), highlight=False, markup=False, soft_wrap=True)
+    if chart is not None:
+        screen.print(f"chart: {chart}", highlight=False, markup=False, soft_wrap=True)
