@@ -10,13 +10,13 @@ it has over all groups together: row by row, one unit moves the groups' losses b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 
 from tacit.accounting import calibrate
 from tacit.accounting.events import Batch, Event
-from tacit.errors import ErrorNotPublic, InvalidBudget, NoBudget, Refused
+from tacit.errors import ErrorNotPublic, InvalidBudget, NoBudget, NotAllowed
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
@@ -24,7 +24,7 @@ from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.loss import largest_concentrated_down, positive_budget, probability
 from tacit.privacy.neighbours import Change, Neighbours
-from tacit.privacy.rounding import Number, exact
+from tacit.privacy.rounding import Number, exact, exp_up
 from tacit.query.aggregates import moments_of
 from tacit.query.passes.keys import private, size
 from tacit.query.plan import Arithmetic, Call, DateType, Moment, NumberType, Out, Question, Result, Rounded
@@ -33,6 +33,7 @@ from tacit.query.stability import Reach, l1_sensitivity, l2_sensitivity, reach, 
 UNIT = Neighbours("add-remove", "unit")
 FINEST_GRID = 2**40  # points from which on a quantile is released by smooth sensitivity
 Additive = Laplace | Gaussian
+LEAST = Fraction(1, 10**30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,19 @@ def request(
     if not 0 < sure < 1:
         raise InvalidBudget(f"confidence must be above 0 and below 1, not {confidence}; give for example confidence=0.95")
     return Request(
-        None if epsilon is None else positive_budget(epsilon),
+        None if epsilon is None else _usual(positive_budget(epsilon), "epsilon"),
         probability(delta),
-        None if error is None else positive_budget(error, "error"),
+        None if error is None else _usual(positive_budget(error, "error"), "error"),
         sure,
         simultaneous,
     )
+
+
+def _usual(number: Fraction, name: str) -> Fraction:
+    """A number that leaves noise and error bars within what a float can show."""
+    if not LEAST <= number <= 1 / LEAST:
+        raise InvalidBudget(f"{name} must lie between 1e-30 and 1e30; give for example {name}=0.5")
+    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +87,18 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """One quantile in every group, from the list of a moment; `copies` of the event are its cost over all groups."""
+    """One quantile in every group, from the list of a moment; the mechanism is priced for 1 / `rows` of what a unit has there."""
 
     place: int
     call: Call
-    copies: int
+    rows: int
     mechanism: QuantileWithInterval | SmoothQuantile
 
     @property
     def event(self) -> Event:
-        """For all groups together: one unit's rows are in several, and each group's release is priced for a part of them."""
-        if isinstance(self.mechanism, QuantileWithInterval):
-            return self.mechanism.event
-        return Batch((self.mechanism.event,) * self.copies)
+        """For all groups together. All rows of a unit may be in one group, a chain of neighbours there: one loss, not several."""
+        alone = self.mechanism.event
+        return alone if isinstance(alone, Batch) else replace(alone, epsilon=alone.epsilon * self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,24 +159,28 @@ def _charged(question: Question) -> list[tuple[int, Moment]]:
 def _with_laplace(question: Question, asked: Request, touched: Reach, factor: int) -> Quote:
     share = (asked.epsilon or Fraction(0)) / (factor * _shares(question))
     sums = [Sum(place, moment, _laplace(moment, touched, question, share)) for place, moment in _charged(question)]
-    return _quote(question, asked, touched, sums, share)
+    return _quote(question, asked, touched, sums, share, factor)
 
 
 def _with_gaussian(question: Question, asked: Request, touched: Reach, factor: int) -> Quote:
+    """All sums together get their share of epsilon; for a unit that changes, a concentrated loss counts four times."""
     parts = _charged(question)
     share = (asked.epsilon or Fraction(0)) / (factor * _shares(question))
-    delta = asked.delta / (2 * factor if private(question) else factor)
-    rho = calibrate_rho(share * len(parts), delta) / len(parts)
+    delta = asked.delta / (2 if private(question) else 1)
+    rho = calibrate_rho(factor * share * len(parts), delta) / (factor**2 * len(parts))
     sums = [
         Sum(place, moment, Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question), True, UNIT))
         for place, moment in parts
     ]
-    return _quote(question, asked, touched, sums, share)
+    return _quote(question, asked, touched, sums, share, factor)
 
 
 def calibrate_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho within (epsilon, delta), on 24 decimals, so that a ledger holds it exactly."""
-    return Fraction(int(largest_concentrated_down(epsilon, delta) * 10**24), 10**24)
+    """The largest rho within (epsilon, delta), on 24 decimals, so that a ledger holds it exactly.
+
+    A millionth of delta is kept for what samplers leave out, which is far less.
+    """
+    return Fraction(int(largest_concentrated_down(epsilon, delta * (1 - Fraction(1, 10**6))) * 10**24), 10**24)
 
 
 def _shares(question: Question) -> int:
@@ -185,14 +196,13 @@ def _laplace(moment: Moment, touched: Reach, question: Question, epsilon: Fracti
     return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question), True, UNIT)
 
 
-def _quote(question: Question, asked: Request, touched: Reach, sums: Sequence[Sum], share: Fraction) -> Quote:
+def _quote(question: Question, asked: Request, touched: Reach, sums: Sequence[Sum], share: Fraction, factor: int) -> Quote:
     ranks = tuple(
         Rank(place, call, touched.l1 if touched.groups > 1 else 1, _rank(call, share, 1 - _missed(question, asked, call), touched))
         for place, call in _quantiles(question)
     )
-    return Quote(
-        question, asked, touched, tuple(sums), ranks, _keys(question, asked, touched, share), asked.epsilon or share, asked.delta
-    )
+    keys = _keys(question, asked, touched, share, factor)
+    return Quote(question, asked, touched, tuple(sums), ranks, keys, asked.epsilon or share, asked.delta)
 
 
 def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -> QuantileWithInterval | SmoothQuantile:
@@ -210,7 +220,8 @@ def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -
     return SmoothQuantile(share, 0, high - low, 1, epsilon * rows / touched.l1, max_rows=rows, neighbours=UNIT)
 
 
-def _keys(question: Question, asked: Request, touched: Reach, share: Fraction) -> KeyThreshold | None:
+def _keys(question: Question, asked: Request, touched: Reach, share: Fraction, factor: int) -> KeyThreshold | None:
+    """Half of delta is for the keys; a unit that changes passes it along two neighbours, so that it counts 1 + e^epsilon times."""
     if not private(question):
         return None
     if not asked.delta:
@@ -218,7 +229,8 @@ def _keys(question: Question, asked: Request, touched: Reach, share: Fraction) -
             "the values of a key are private, so the groups are shown through a threshold, and that needs a delta",
             remedy="give for example delta=1e-7",
         )
-    return KeyThreshold(share, asked.delta / 2, touched.units_l1, scanned(question).min_people, UNIT)
+    passed = 1 + exp_up((asked.epsilon or Fraction(0)) / 2) if factor == 2 else 1
+    return KeyThreshold(share, asked.delta / 2 / passed, touched.units_l1, scanned(question).min_people, UNIT)
 
 
 # --- by error ----------------------------------------------------------------------------------------------------------------
@@ -291,7 +303,7 @@ def missed_by(out: Out, quote_question: Question, asked: Request, groups: int) -
 def _missed(question: Question, asked: Request, call: Call) -> Fraction:
     """The strictest chance of a miss among the outputs that use a call."""
     if asked.simultaneous and private(question):
-        raise Refused("with private keys error bars hold one by one", remedy="leave out simultaneous")
+        raise NotAllowed("with private keys error bars hold one by one", remedy="leave out simultaneous")
     outs = [output.value for output in question.outputs if call in _calls(output.value, question)]
     return min((missed_by(out, question, asked, _dimension(question)) for out in outs), default=1 - asked.confidence)
 
