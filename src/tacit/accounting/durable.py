@@ -39,17 +39,22 @@ class GroupCommit:
     def taken(self) -> int:
         """The next number, for a writer that has written and still has its turn."""
         with opened(self.counters, os.O_RDWR | os.O_CREAT) as descriptor:
-            number = _counter(descriptor, 0) + 1
+            number = (_counter(descriptor, 0) + 1) % 2**63
             os.pwrite(descriptor, number.to_bytes(COUNT, "big"), 0)
             return number
 
     def settle(self, number: int) -> None:
         """Return when everything that was written before the number was taken is on the disk."""
-        with turn_of(self.flushing), opened(self.counters, os.O_RDWR | os.O_CREAT) as descriptor:
-            latest = _counter(descriptor, 0)
-            if not number <= _counter(descriptor, COUNT) <= latest:
+        with opened(self.flushing, os.O_RDWR | os.O_CREAT) as queue, opened(self.counters, os.O_RDWR | os.O_CREAT) as counters:
+            if not _takes(queue, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                fcntl.flock(queue, fcntl.LOCK_SH)  # until whoever flushes is done; then all who waited go on at once
+                if _is_done(counters, number):
+                    return
+                fcntl.flock(queue, fcntl.LOCK_EX)
+            if not _is_done(counters, number):
+                latest = _counter(counters, 0)
                 _flush(self.log)
-                os.pwrite(descriptor, latest.to_bytes(COUNT, "big"), COUNT)
+                os.pwrite(counters, latest.to_bytes(COUNT, "big"), COUNT)
 
 
 def sync_folder(folder: Path) -> None:
@@ -81,6 +86,19 @@ def opened(path: Path, flags: int) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _takes(descriptor: int, lock: int) -> bool:
+    try:
+        fcntl.flock(descriptor, lock)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_done(counters: int, number: int) -> bool:
+    """Whether the number is flushed; "flushed" ahead of "taken" is what no run leaves behind, and is not believed."""
+    return number <= _counter(counters, COUNT) <= _counter(counters, 0)
 
 
 def _counter(descriptor: int, place: int) -> int:
