@@ -33,6 +33,7 @@ bench: $(STAMPS)/all  ## measure, and write the tables of benchmarks/README.md (
 	$(BIN)/python -m benchmarks
 
 docs: $(STAMPS)/all  ## build the documentation into site/
+	@$(BIN)/python docs/.hooks/command_line.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r'title="([^"]+)"')
 NUMBER = re.compile(r"[0-9a-f]{32,64}|[-+]?\d(?:[\d,.]*\d)?(?:e[-+]?\d+)?")
-SLOW = {"demo", "verify"}  # named and checked, and run elsewhere
+SLOW = {"demo", "verify", "attack"}  # named and checked, and run elsewhere
 
 
 @dataclass(frozen=True)
