@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.accounting.composition import cost_under
+from tacit.privacy.loss import concentrated_epsilon_up
 from tacit.privacy.sealed import Sealed
 from tacit.query.passes import rewrite
 from tacit.query.plan import Question
@@ -111,3 +113,50 @@ def test_a_case_with_a_null_between_numbers_keeps_the_numbers(neighbours: list[D
     (total,), *_ = exact(neighbours[0], plan_of(neighbours[0], question))
     assert total * Fraction(1, 2) == 5 * 1 + 3 * Fraction(5, 2)
     assert [int(rows) for rows in exact(neighbours[0], plan_of(neighbours[0], question_of_text))[0]] == [5, 3, 0]
+
+
+# --- prices ----------------------------------------------------------------------------------------------------------------------
+
+PRICED = [
+    "SELECT ward, MEDIAN(wealth) FROM visits GROUP BY ward",
+    "SELECT MEDIAN(wealth), COUNT(*) FROM visits",
+    "SELECT ward, MEDIAN(age), MAX(age), COUNT(*), AVG(cost) FROM visits GROUP BY ward",
+    "SELECT note, MEDIAN(age), COUNT(*), AVG(cost), COUNT(DISTINCT person) FROM visits GROUP BY note",
+    "SELECT note, COUNT(DISTINCT person) FROM visits GROUP BY note",  # once divided by the number of sums, which is none
+]
+
+
+@pytest.fixture(scope="module")
+def by_relation(tmp_path_factory: pytest.TempPathFactory) -> dict[str, DataSet]:
+    folder = tmp_path_factory.mktemp("relations")
+    return {change: data_of(folder / change, first=f'neighbours = "{change}"') for change in ("add-remove", "change-one")}
+
+
+def proved(quote: Quote, data: DataSet) -> tuple[Fraction, Fraction]:
+    """What basic composition proves of a quote's events: epsilons and deltas added, the Gaussian ones converted together."""
+    parts = [cost_under(part, data.catalog.neighbours) for part in quote.event.events]  # type: ignore[union-attr]
+    delta = sum(part.delta for part in parts)
+    rho = sum(part.rho for part in parts if part.epsilon is None)
+    epsilon = sum(part.epsilon for part in parts if part.epsilon is not None)
+    return epsilon + (concentrated_epsilon_up(rho, quote.delta - delta) if rho else 0), delta
+
+
+@pytest.mark.parametrize("change", ["add-remove", "change-one"])
+@pytest.mark.parametrize("question", PRICED)
+@pytest.mark.parametrize("epsilon", ["0.1", "3", "30"])
+def test_a_quote_costs_what_it_says(by_relation: dict[str, DataSet], change: str, question: str, epsilon: str) -> None:
+    for quote in quotes_of(by_relation[change], question, epsilon=epsilon, delta="1e-6"):
+        assert (quote.epsilon, quote.delta) == (Fraction(epsilon), Fraction(1, 10**6))
+        spent, delta = proved(quote, by_relation[change])
+        assert spent <= quote.epsilon
+        assert delta <= quote.delta
+
+
+def test_rows_of_one_person_in_one_group_are_one_loss_and_not_several(by_relation: dict[str, DataSet]) -> None:
+    """Three rows moved one after the other by a mechanism of epsilon/3 each: together epsilon, and epsilon^2/2 in the ledger's rho.
+
+    Counted as three independent events of epsilon/3 they were a third of that, and a hundredth for a person of 100 rows.
+    """
+    quote, *_ = quotes_of(by_relation["add-remove"], PRICED[0], epsilon=1)
+    charged = cost_under(quote.event, by_relation["add-remove"].catalog.neighbours)
+    assert (charged.epsilon, charged.rho) == (1, Fraction(1, 2))

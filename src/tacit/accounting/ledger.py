@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.caps import Cap, filter_for, require_for_one, smaller
 from tacit.accounting.chain import Chain, checked
-from tacit.accounting.composition import Cost, cost, restated
+from tacit.accounting.composition import Cost, cost_under
 from tacit.accounting.entries import NOTHING_BEFORE, Entry, Head, entry_from
 from tacit.accounting.events import Event
 from tacit.accounting.filter import NOTHING_SPENT, Left, State
@@ -133,7 +133,7 @@ class Ledger:
         return self._store.recall(key)
 
     def _price(self, event: Event) -> Cost:
-        return restated(cost(event), self._catalog.neighbours)
+        return cost_under(event, self._catalog.neighbours)
 
     def _policy(self, name: str) -> Analyst:
         declared = self._catalog.analysts

@@ -134,7 +134,7 @@ def price(question: Question, asked: Request, change: Change = "add-remove") -> 
     if asked.epsilon is None:
         raise NoBudget("a question needs a budget", remedy="give epsilon=0.5")
     quotes = [_with_laplace(question, asked, touched, factor)]
-    if asked.delta and _additive(question):
+    if asked.delta and _charged(question):
         quotes.append(_with_gaussian(question, asked, touched, factor))
     return tuple(sorted(quotes, key=_width))
 
@@ -229,7 +229,7 @@ def _keys(question: Question, asked: Request, touched: Reach, share: Fraction, f
             "the values of a key are private, so the groups are shown through a threshold, and that needs a delta",
             remedy="give for example delta=1e-7",
         )
-    passed = 1 + exp_up((asked.epsilon or Fraction(0)) / 2) if factor == 2 else 1
+    passed = 1 + exp_up(share) if factor == 2 else 1
     return KeyThreshold(share, asked.delta / 2 / passed, touched.units_l1, scanned(question).min_people, UNIT)
 
 
