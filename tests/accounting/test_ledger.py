@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, catalog, events, pure, spend
 
 from tacit.accounting.caps import at_most, require_for_one
-from tacit.accounting.composition import cost, restated
+from tacit.accounting.composition import cost_under
 from tacit.accounting.entries import entry_from, hash_of
 from tacit.accounting.events import GaussianNoise, GaussianNoiseOne, LaplaceNoise, RandomizedAnswer
 from tacit.accounting.filter import NOTHING_SPENT, Filter
@@ -44,7 +44,7 @@ def test_the_ledger_is_the_filter(spends, change):
         whole, own = Filter(2, Fraction(1, 10**7), neighbours=relation), Filter(1, Fraction(1, 10**7), neighbours=relation)
         states, admitted = {"": NOTHING_SPENT, "ana": NOTHING_SPENT, "ben": NOTHING_SPENT}, []
         for event, analyst in spends:
-            price = restated(cost(event), relation)
+            price = cost_under(event, relation)
             expected = whole.admits(states[""], price)
             if analyst == "ana":
                 expected = expected and own.admits(states["ana"], price) and _passes(ANA, price, declared.budget)
@@ -358,6 +358,10 @@ FORGERIES = {
     "the sums": (lambda known: known["spent"].update(epsilon="0"), "entry 2: the sums after it are wrong"),
     "whose it is": (lambda known: known.update(analyst="eve"), "entry 2: the sums of eve after it are wrong"),
     "the cap": (lambda known: known["cap"].update(epsilon="1/10"), "entry 2: it was admitted beyond the cap"),
+    "the relation": (
+        lambda known: known["price"].update(neighbours="add-remove row"),
+        "entry 2: it counts for 'add or remove one row', and the ledger for 'add or remove one unit'",
+    ),
     "what was asked": (lambda known: known.update(question="other"), "entry 3: what comes before it was changed"),
     "a kind of event": (lambda known: known["event"].update(kind="?"), "entry 2: it cannot be read"),
     "a format": (lambda known: known.update(format=2), "entry 2: it cannot be read"),

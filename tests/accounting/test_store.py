@@ -412,7 +412,9 @@ def test_counting_after_the_flush_is_caught(tmp_path, monkeypatch):
     assert watched.early
 
 
-@pytest.mark.parametrize("content", [b"", b"\0" * 16, (9).to_bytes(8, "big") + (10**6).to_bytes(8, "big"), b"\xff" * 5, b"\xff" * 16])
+@pytest.mark.parametrize(
+    "content", [b"", b"\0" * 16, (9).to_bytes(8, "big") + (10**6).to_bytes(8, "big"), b"\xff" * 5, b"\xff" * 16]
+)
 def test_counters_that_a_crash_left_behind_let_nobody_go_early(tmp_path, monkeypatch, content):
     watched = Watched(tmp_path, GroupCommit, monkeypatch)
     (tmp_path / "counters").write_bytes(content)

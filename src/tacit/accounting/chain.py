@@ -10,6 +10,7 @@ from tacit.accounting.caps import filter_for
 from tacit.accounting.entries import NOTHING_BEFORE, Entry, Head, entry_from, hash_of
 from tacit.accounting.filter import NOTHING_SPENT, State
 from tacit.errors import TacitError
+from tacit.privacy.neighbours import Neighbours
 
 if TYPE_CHECKING:
     from tacit.accounting.store import Line
@@ -39,6 +40,7 @@ class Reader:
     def __init__(self) -> None:
         self.number, self.hash, self.ledger = -1, NOTHING_BEFORE, ""
         self.spent, self.analysts = NOTHING_SPENT, dict[str, State]()
+        self.relation: Neighbours | None = None
 
     def read(self, line: Line) -> list[str]:
         """The problems of the next line; its own words are believed from here on, so that one change is one problem."""
@@ -49,7 +51,7 @@ class Reader:
         try:
             entry = entry_from(line.text)
             found += [f"{name}: {problem}" for problem in self._wrong(entry, line.number)]
-            self.spent, self.ledger = entry.spent, entry.ledger
+            self.spent, self.ledger, self.relation = entry.spent, entry.ledger, self.relation or entry.price.neighbours
             if entry.analyst_spent is not None:
                 self.analysts[entry.analyst] = entry.analyst_spent
         except (TacitError, ValueError, TypeError, LookupError, AttributeError):
@@ -62,6 +64,8 @@ class Reader:
             yield "it was moved here from elsewhere"
         if entry.previous != self.hash:
             yield "what comes before it was changed"
+        if self.relation not in (None, entry.price.neighbours):
+            yield f"it counts for '{entry.price.neighbours}', and the ledger for '{self.relation}'"
         whole = filter_for(entry.cap, entry.price.neighbours)
         if whole.after(self.spent, entry.price) != entry.spent:
             yield "the sums after it are wrong"

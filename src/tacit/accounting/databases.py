@@ -83,10 +83,10 @@ def _sqlite(url: URL) -> Database:
 def _create(file: Path) -> None:
     """An empty database for its owner alone, with a write-ahead log, in its folder for good; one that is there stays as it is.
 
-    Only SQLite opens the file: when a process closes any descriptor of a file, it loses the locks that it has on it elsewhere.
+    Once it is there, only SQLite opens it: a process that closes any descriptor of a file loses the locks that it has on it.
     """
     try:
-        os.mknod(file, 0o600)
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         if file.stat().st_size:
             return

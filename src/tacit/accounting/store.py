@@ -15,10 +15,11 @@ import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from typing import Any, TypeVar
 
 import sqlalchemy as sql
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from tacit.accounting.databases import Database, confirmed, connect, roll_back, told, transient
@@ -67,12 +68,15 @@ BOOKS = sql.select(*ROW).select_from(LEDGER.outerjoin(SPENT, SPENT.c.analyst == 
 EVERYBODY = sql.select(*ROW, SPENT.c.analyst).select_from(LEDGER.outerjoin(SPENT, sql.true()))
 LINES = sql.select(ENTRIES.c.number, ENTRIES.c.hash, ENTRIES.c.text).order_by(ENTRIES.c.number)
 MOVE = sql.update(LEDGER).values(number=sql.bindparam("last"), hash=sql.bindparam("last_hash"), spent=sql.bindparam("sums"))
-INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-CHARGE = {
-    name: (new := insert(SPENT)).on_conflict_do_update(index_elements=["analyst"], set_={"spent": new.excluded.spent})
-    for name, insert in INSERTS.items()
-}
-KEEP = {name: insert(ANSWERS).on_conflict_do_nothing() for name, insert in INSERTS.items()}
+
+
+@cache
+def _upserts(dialect: str) -> tuple[sql.Insert, sql.Insert]:
+    """Put an analyst's sums in the place of the old ones; keep an answer where there is none. Each database has its own words."""
+    insert = import_module(f"sqlalchemy.dialects.{dialect}").insert  # of the two, the one in use: they take a while to load
+    charge, keep = insert(SPENT), insert(ANSWERS)
+    replaced = charge.on_conflict_do_update(index_elements=["analyst"], set_={"spent": charge.excluded.spent})
+    return replaced, keep.on_conflict_do_nothing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +148,8 @@ class Store:
 
     def remember(self, key: str, entry: int, text: str) -> None:
         """Keep the text of an answer; the first one under a key stays."""
-        kept = KEEP[self._database.engine.dialect.name].values(key=key, entry=entry, text=text)
-        self._again(lambda: self._transaction(lambda connection: _keep(connection, kept, entry)))
+        row = {"key": key, "entry": entry, "text": text}
+        self._again(lambda: self._transaction(lambda connection: _keep(connection, row)))
 
     @property
     def _database(self) -> Database:
@@ -228,11 +232,11 @@ def _append(connection: sql.Connection, entry: Entry) -> None:
     connection.execute(MOVE, {"last": entry.number, "last_hash": digest, "sums": state_text(entry.spent)})
     if entry.analyst_spent is not None:
         own = {"analyst": entry.analyst, "spent": state_text(entry.analyst_spent)}
-        connection.execute(CHARGE[connection.dialect.name], own)
+        connection.execute(_upserts(connection.dialect.name)[0], own)
 
 
-def _keep(connection: sql.Connection, kept: sql.Insert, entry: int) -> None:
+def _keep(connection: sql.Connection, row: dict[str, Any]) -> None:
     try:
-        connection.execute(kept)
+        connection.execute(_upserts(connection.dialect.name)[1], row)
     except IntegrityError:
-        raise InvalidInput(f"an answer belongs to an entry of the ledger, and there is no entry {entry}") from None
+        raise InvalidInput(f"an answer belongs to an entry of the ledger, and there is no entry {row['entry']}") from None
