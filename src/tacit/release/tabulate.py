@@ -42,12 +42,14 @@ def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> 
 
 
 def _numbers(numbers: Floats) -> list[float | None]:
-    """Plain numbers; None where there is none."""
-    return _where_finite(numbers, numbers.tolist())
+    """Plain numbers; None where there is none. Zero has no sign."""
+    return _where_finite(numbers, (numbers + 0.0).tolist())
 
 
 def _counts(numbers: Floats) -> list[int | None]:
-    return _where_finite(numbers, np.nan_to_num(numbers, nan=0.0, posinf=0.0, neginf=0.0).astype(np.int64).tolist())
+    known = np.nan_to_num(numbers, nan=0.0, posinf=0.0, neginf=0.0)
+    short = bool((np.abs(known) < 2.0**62).all())
+    return _where_finite(numbers, known.astype(np.int64).tolist() if short else [int(number) for number in known.tolist()])
 
 
 def _dates(numbers: Floats) -> list[str | None]:
