@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tacit.doors.cli.attack_denial import denial
 from tacit.doors.cli.attack_session import session
 from tacit.doors.cli.attacks_on_counts import averaging, differencing, exponential, reconstruct, regimes, trace, tracker
 from tacit.doors.cli.output import console, print_json
@@ -37,5 +38,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "differencing": differencing,
     "averaging": averaging,
     "tracker": tracker,
+    "denial": denial,
     "session": session,
 }

@@ -1,0 +1,63 @@
+"""`tacit attack denial`: values from the refusals of an auditor that looks at the answer."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tacit.doors.cli.output import console, print_json
+from tacit.errors import Broken
+
+
+class DenialExample(StrEnum):
+    """The example of the textbooks, or a table of random values."""
+
+    max = "max"
+    random = "random"
+
+
+def denial(
+    example: Annotated[
+        DenialExample, typer.Option(help="Five values of which the fifth is 10, or random ones.")
+    ] = DenialExample.max,
+    people: Annotated[int, typer.Option(help="Rows of the random example.", min=3, max=3000)] = 60,
+    chart: Annotated[Path | None, typer.Option(help="Draw the values given away into .svg, .png or .html.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Values from refusals: works on an auditor that looks at the answer, and must not on a simulatable one (exit code 1)."""
+    from tacit.evidence.attacks.denial import denial as run
+    from tacit.evidence.attacks.denial import example_values
+    from tacit.publish.audited.examples import MAX_VALUES
+
+    found = run(MAX_VALUES, group=5) if example is DenialExample.max else run(example_values(people))
+    if chart is not None:
+        found.chart(str(chart))
+    if as_json:
+        print_json(_told(found))
+    else:
+        _show(found)
+    if found.simulatable.named or found.value_based.wrong:
+        raise Broken("simulatable", "refusals of the simulatable auditor gave a value away, or the attack concluded wrongly")
+
+
+def _told(found: Any) -> dict[str, Any]:
+    return {"rows": found.people, "value_based": _outcome(found.value_based), "simulatable": _outcome(found.simulatable)}
+
+
+def _outcome(outcome: Any) -> dict[str, Any]:
+    named = {f"x{row + 1}": value for row, value in sorted(outcome.named.items())}
+    return {"asked": outcome.asked, "refused": outcome.refused, "named": named, "wrong": outcome.wrong}
+
+
+def _show(found: Any) -> None:
+    screen = console()
+    screen.print("[bold]Values from refusals[/bold] · the largest of a group, then of the group without one row", highlight=False)
+    for name, outcome in (("value-based", found.value_based), ("simulatable", found.simulatable)):
+        named = [f"x{row + 1} = {value:g}" for row, value in sorted(outcome.named.items())]
+        more = f" and {len(named) - 8} more" if len(named) > 8 else ""
+        sure = f"[red]{', '.join(named[:8])}{more}[/red]" if named else "[green]nothing[/green]"
+        screen.print(f"  {name}: {outcome.refused} of {outcome.asked} refused; the refusals give away {sure}", highlight=False)
+    screen.print(found.summary(), highlight=False, markup=False)
