@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from services import Missing, postgres_server
+
+# Time is measured in benchmarks, never in tests. `make test` tries the same examples every time; `make verify` tries new ones.
+settings.register_profile("test", deadline=None, derandomize=True)
+settings.register_profile("verify", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
 
 @pytest.fixture(scope="session")
