@@ -14,6 +14,7 @@ from tacit.doors.cli.accounts import ledger as ledger_commands
 from tacit.doors.cli.ask import explain, sql
 from tacit.doors.cli.attack import COMMANDS as ATTACKS
 from tacit.doors.cli.attack import attack
+from tacit.doors.cli.audit import audit
 from tacit.doors.cli.check import check
 from tacit.doors.cli.demo import demo
 from tacit.doors.cli.init import init
@@ -49,7 +50,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for command in (demo, init, check, prepare, sql, explain, budget, history, schema, verify):
+for command in (demo, init, check, prepare, sql, explain, budget, history, schema, verify, audit):
     app.command()(reported(command))
 ledger_commands.command()(reported(adopt))
 app.add_typer(ledger_commands, name="ledger")

@@ -20,9 +20,7 @@ class DenialExample(StrEnum):
 
 
 def denial(
-    example: Annotated[
-        DenialExample, typer.Option(help="Five values of which the fifth is 10, or random ones.")
-    ] = DenialExample.max,
+    example: Annotated[DenialExample, typer.Option(help="Five values, the fifth 10; or random ones.")] = DenialExample.max,
     people: Annotated[int, typer.Option(help="Rows of the random example.", min=3, max=3000)] = 60,
     chart: Annotated[Path | None, typer.Option(help="Draw the values given away into .svg, .png or .html.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

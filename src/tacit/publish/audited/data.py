@@ -1,0 +1,155 @@
+"""The data behind a desk: one private column, and the columns that say who is who, which are public.
+
+The private values are in an object of their own that only answers aggregates over rows, so that no auditor is ever handed it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import fsum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput
+from tacit.publish.audited.question import Number, Question
+
+LARGEST = 2**53  # whole numbers up to here are held exactly
+HALF = 26
+
+
+class Private:
+    """The audited values. They answer questions, and show nothing else."""
+
+    def __init__(self, values: Sequence[Number] | NDArray[Any]) -> None:
+        found = np.asarray(values)
+        self.whole = found.dtype.kind in "iub"
+        self.boolean = found.dtype.kind == "b"
+        size = np.abs(found.astype(np.float64))
+        if not (np.isfinite(size) & (size <= LARGEST)).all():
+            raise InvalidInput(
+                "every row needs a number of at most 2^53 in size in the audited column; fill in or drop the others first"
+            )
+        self._values = found.astype(np.int64 if self.whole else np.float64)
+
+    def __repr__(self) -> str:
+        return f"Private({len(self)} rows)"
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def answer(self, question: Question) -> Number:
+        """The exact answer; a sum of floats is the exact sum, rounded once."""
+        values = self._values[question.members]
+        if question.aggregate == "sum":
+            return _whole_sum(values) if self.whole else fsum(values)
+        number = values.max() if question.aggregate == "max" else values.min()
+        return int(number) if self.whole else float(number)
+
+    def mean(self, total: Number, count: int) -> float:
+        """A sum over a public number of rows as their average, rounded once."""
+        return float(Fraction(total) / count)
+
+    def distinct(self) -> bool:
+        """Whether no two values are alike, which the curator must know before promising it."""
+        return len(np.unique(self._values)) == len(self._values)
+
+    def within(self, lower: float | None, upper: float | None) -> bool:
+        """Whether all values keep to the bounds that the curator declares."""
+        low, high = (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
+        return bool(((self._values >= low) & (self._values <= high)).all())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Data:
+    """A table with one audited column; `public` has the columns that questions may select by."""
+
+    values: Private
+    value: str
+    public: Mapping[str, NDArray[Any]]
+    fingerprint: str = ""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Data({len(self)} rows, audited: {self.value}, public: {', '.join(self.public) or 'none'})"
+
+
+def _whole_sum(values: NDArray[Any]) -> int:
+    """The exact sum, by halves that cannot overflow."""
+    return (int((values >> HALF).sum()) << HALF) + int((values & (1 << HALF) - 1).sum())
+
+
+def read(path: Path, value: str | None, public: Sequence[str]) -> Data:
+    """The table in a CSV or Parquet file."""
+    table = _table(path)
+    names = {name.lower(): name for name in table.column_names}
+    missing = [name for name in (*public, *([value] if value else [])) if name.lower() not in names]
+    if missing:
+        raise InvalidInput(f"{path.name} has no column {missing[0]}; it has {', '.join(table.column_names)}")
+    chosen = names[value.lower()] if value else _only_number(table, [names[name.lower()] for name in public], path)
+    if chosen.lower() in {name.lower() for name in public}:
+        raise InvalidInput(f"{chosen} is the audited column, and cannot be public")
+    values = Private(_numbers(table.column(chosen), chosen))
+    if not len(values):
+        raise InvalidInput(f"{path.name} has no rows")
+    columns = {names[name.lower()]: _column(table.column(names[name.lower()])) for name in public}
+    return Data(values, chosen, columns, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def _table(path: Path) -> Any:
+    import pyarrow as arrow
+
+    if not path.is_file():
+        raise InvalidInput(f"there is no file {path}")
+    try:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            from pyarrow import parquet
+
+            return parquet.read_table(path)
+        from pyarrow import csv
+
+        return csv.read_csv(path)
+    except (arrow.ArrowInvalid, OSError):
+        raise InvalidInput(f"{path.name} cannot be read as CSV or Parquet; the name ends in .parquet for the latter") from None
+
+
+def _only_number(table: Any, public: list[str], path: Path) -> str:
+    from pyarrow import types
+
+    is_number = (types.is_integer, types.is_floating, types.is_boolean)
+    others = [field for field in table.schema if field.name not in public]
+    numeric = [field.name for field in others if any(test(field.type) for test in is_number)]
+    if len(numeric) != 1:
+        listed = f"there are {', '.join(numeric)}" if numeric else "there is none with numbers"
+        raise InvalidInput(f"say which column of {path.name} is audited, with --value: {listed}")
+    return str(numeric[0])
+
+
+def _numbers(column: Any, name: str) -> NDArray[Any]:
+    from pyarrow import types
+
+    kind = column.type
+    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+        raise InvalidInput(f"the audited column {name} holds {kind}, not numbers")
+    if column.null_count:
+        raise InvalidInput(f"the audited column {name} has rows without a number; fill them in or drop them first")
+    numbers: NDArray[Any] = column.to_numpy()
+    return numbers.astype(np.bool_) if types.is_boolean(kind) else numbers
+
+
+def _column(column: Any) -> NDArray[Any]:
+    """A public column: numbers with NaN for NULL, or objects with None."""
+    from pyarrow import types
+
+    kind = column.type
+    if (types.is_integer(kind) and not column.null_count) or types.is_floating(kind):
+        numbers: NDArray[Any] = np.asarray(column.to_numpy())
+        return numbers
+    return np.array(column.to_pylist(), dtype=object)

@@ -1,0 +1,153 @@
+"""The history on disk: every answer that was ever given over one table, by everybody together, in SQLite.
+
+An answer is written before it is shown, in the transaction in which it was decided: two desks over one history see one another's
+answers, and a crash loses an answer but never the memory of it. Refusals are noted beside, and teach nothing. Each line carries the
+hash of the one before, so that an entry that was changed or taken out is noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tacit.errors import StoreUnusable
+from tacit.publish.audited.question import Number, Question
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS answers (
+    number INTEGER PRIMARY KEY, aggregate TEXT NOT NULL, members BLOB NOT NULL,
+    answer TEXT NOT NULL, text TEXT NOT NULL, hash TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS refusals (number INTEGER PRIMARY KEY, after INTEGER NOT NULL, text TEXT NOT NULL, reason TEXT NOT NULL);
+"""
+RESTORE = "restore the file from a backup"
+WAIT = 30.0  # seconds for another desk to finish its question
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A question that was answered, and its answer."""
+
+    question: Question
+    answer: Number
+    hash: str
+
+
+class History:
+    """The answers given over one table under one auditor; `about` says which, and another is refused."""
+
+    def __init__(self, path: Path | None, about: Mapping[str, str]) -> None:
+        self.path, self.people = path, int(about["rows"])
+        try:
+            self._database = sqlite3.connect(_private(path) if path else ":memory:", timeout=WAIT, isolation_level=None)
+            self._database.execute("PRAGMA synchronous = FULL")
+            self._database.executescript(TABLES)
+            self._bind(about)
+        except sqlite3.Error as error:
+            raise StoreUnusable(f"the history {path} cannot be used ({error})", remedy="move it away if it is none") from None
+
+    def _bind(self, about: Mapping[str, str]) -> None:
+        with self._turn():
+            known = dict(self._database.execute("SELECT name, value FROM about"))
+            if not known:
+                self._database.executemany("INSERT INTO about VALUES (?, ?)", [*about.items(), ("last", "")])
+        for name, value in about.items() if known else ():
+            if known.get(name) != value:
+                raise StoreUnusable(
+                    f"the history {self.path} is about another {name}: answers over both together would be audited by nobody",
+                    remedy=f"go on with {known.get(name)!r}" if name != "data" else "go on with the file as it was",
+                )
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """One transaction that nobody else writes in; committed at the end, undone by an exception."""
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+    @contextmanager
+    def turn(self) -> Iterator[Turn]:
+        """A turn at the history: read what is new, decide, write; durable when it ends."""
+        try:
+            with self._turn():
+                yield Turn(self._database, self.people)
+        except sqlite3.Error as error:
+            raise StoreUnusable(f"the history {self.path} cannot be written ({error})", remedy="nothing was answered") from None
+
+    def answers(self) -> int:
+        """How many questions were answered."""
+        return int(self._database.execute("SELECT count(*) FROM answers").fetchone()[0])
+
+    def refusals(self) -> int:
+        """How many questions were refused."""
+        return int(self._database.execute("SELECT count(*) FROM refusals").fetchone()[0])
+
+    def close(self) -> None:
+        self._database.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What can be done in a transaction."""
+
+    database: sqlite3.Connection
+    people: int
+
+    def after(self, number: int, previous: str) -> Iterator[Past]:
+        """The answers from `number` on, checked against the hash of the one before."""
+        rows = self.database.execute("SELECT * FROM answers WHERE number >= ? ORDER BY number", (number,))
+        for expected, (found, aggregate, members, answer, text, written) in enumerate(rows, start=number):
+            previous = _hash(previous, found, aggregate, members, answer, text)
+            if expected != found or previous != written:
+                raise StoreUnusable(
+                    f"entry {expected + 1} of the history was changed or is missing", remedy="restore it from a backup"
+                )
+            rest = np.frombuffer(zlib.decompress(members), dtype=np.uint8)
+            asked = Question(aggregate, np.flatnonzero(np.unpackbits(rest, count=self.people)), text)
+            yield Past(asked, json.loads(answer), written)
+        if (previous,) != self.database.execute("SELECT value FROM about WHERE name = 'last'").fetchone():
+            raise StoreUnusable("the last entries of the history are missing", remedy=RESTORE)
+
+    def answered(self, number: int, previous: str, question: Question, answer: Number) -> str:
+        """Writes an answer, and gives its hash."""
+        inside = np.zeros(self.people, dtype=np.bool_)
+        inside[question.members] = True
+        members = zlib.compress(np.packbits(inside).tobytes(), 1)
+        line = (number, question.aggregate, members, json.dumps(answer), question.text)
+        written = _hash(previous, *line)
+        self.database.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", (*line, written))
+        self.database.execute("UPDATE about SET value = ? WHERE name = 'last'", (written,))
+        return written
+
+    def refused(self, after: int, question: Question, reason: str) -> None:
+        """Notes a refusal; it teaches nothing, and is never read back into a decision."""
+        line = (after, str(question), reason)
+        self.database.execute("INSERT INTO refusals (after, text, reason) VALUES (?, ?, ?)", line)
+
+
+def _hash(previous: str, number: int, aggregate: str, members: bytes, answer: str, text: str) -> str:
+    parts = [previous, number, aggregate, hashlib.sha256(members).hexdigest(), answer, text]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _private(path: Path) -> Path:
+    """The path, made so that its owner alone reads it: exact answers are in it."""
+    for folder in reversed(path.absolute().parents):
+        folder.mkdir(exist_ok=True, mode=0o700)
+    if not path.exists():
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    return path

@@ -1,0 +1,57 @@
+"""The auditors by name, and whether the data keeps to the facts that one of them takes for public."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.errors import InvalidInput
+from tacit.publish.audited.auditor import Auditor
+from tacit.publish.audited.bounded_sums import BooleanSumAuditor, BoundedSumAuditor
+from tacit.publish.audited.data import Private
+from tacit.publish.audited.max_min import MaxMinAuditor
+from tacit.publish.audited.max_min_duplicates import MaxMinDuplicatesAuditor
+from tacit.publish.audited.maximum import MaxAuditor
+from tacit.publish.audited.minimum import MinAuditor
+from tacit.publish.audited.probabilistic_max import ProbabilisticMaxAuditor
+from tacit.publish.audited.sums import SumAuditor
+
+Bound = float | None
+ORDERED: dict[str, type[MaxAuditor | MinAuditor | MaxMinAuditor | MaxMinDuplicatesAuditor]] = {
+    "max": MaxAuditor, "min": MinAuditor, "max-min": MaxMinAuditor, "max-min-duplicates": MaxMinDuplicatesAuditor,
+}  # fmt: skip
+NAMES = (*ORDERED, "sum", "boolean-sum", "probabilistic-max")
+DIFFERING = ("max-min", "probabilistic-max")
+
+
+def auditor_named(name: str, lower: Bound = None, upper: Bound = None, **odds: Any) -> Auditor[Any]:
+    """The auditor of that name; bounds are what everybody knows, and `odds` are of the probabilistic one.
+
+    >>> auditor_named("max").facts, auditor_named("sum", lower=0).facts
+    ('any real values', 'values of at least 0')
+    """
+    if name in ORDERED:
+        return ORDERED[name](lower, upper)
+    if name == "sum":
+        return SumAuditor() if lower is None and upper is None else BoundedSumAuditor(lower, upper)
+    if name == "boolean-sum":
+        return BooleanSumAuditor()
+    if name == "probabilistic-max":
+        if lower is None or upper is None:
+            raise InvalidInput("probabilistic-max needs both bounds: values are taken to be spread evenly between them")
+        return ProbabilisticMaxAuditor(lower, upper, **odds)
+    raise InvalidInput(f"there is no auditor {name}; there are {', '.join(NAMES)}")
+
+
+def check_facts(name: str, lower: Bound, upper: Bound, values: Private) -> None:
+    """Raises unless the values are as the auditor takes everybody to know. For the curator, before anybody asks."""
+    if values.boolean and name != "boolean-sum":
+        raise InvalidInput(
+            f"the column holds truth values, which everybody knows to be 0 or 1; {name} is for numbers: use boolean-sum"
+        )
+    if name == "boolean-sum" and not (values.whole and values.within(0, 1)):
+        raise InvalidInput("boolean-sum is for a column of zeros and ones")
+    if not values.within(lower, upper):
+        raise InvalidInput("the audited column does not keep to the bounds; declare others, or correct it")
+    if name in DIFFERING and not values.distinct():
+        other = "max-min-duplicates" if name == "max-min" else "max"
+        raise InvalidInput(f"{name} is for values that all differ, and some here are alike; use {other}")
