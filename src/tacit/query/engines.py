@@ -64,7 +64,7 @@ class DuckDBEngine:
     def fan_out(self, table: str, column: str) -> int:
         with self._lock, self._deadline():
             rows = self._fetch(lambda tables: _largest_group(tables(table.lower()), column.lower()))
-        return int(rows["rows"][0]) if len(rows["rows"]) and rows["rows"][0] is not None else 0
+        return int(np.ma.filled(rows["rows"], 0)[0])
 
     def close(self) -> None:
         """Lets go of the store."""
