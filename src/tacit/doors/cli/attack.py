@@ -10,6 +10,7 @@ import typer
 from tacit.doors.cli.attack_denial import denial
 from tacit.doors.cli.attack_session import session
 from tacit.doors.cli.attacks_on_counts import averaging, differencing, exponential, reconstruct, regimes, trace, tracker
+from tacit.doors.cli.attacks_on_promises import auxiliary, definitions, floating_point, local_sensitivity, posterior
 from tacit.doors.cli.output import console, print_json
 
 attack = typer.Typer(no_args_is_help=True, help="Point an attack at a way to publish, or at a session of ours.")
@@ -38,6 +39,11 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "differencing": differencing,
     "averaging": averaging,
     "tracker": tracker,
+    "floating-point": floating_point,
+    "local-sensitivity": local_sensitivity,
+    "definitions": definitions,
+    "auxiliary": auxiliary,
+    "posterior": posterior,
     "denial": denial,
     "session": session,
 }
