@@ -10,6 +10,7 @@ import sys
 from fractions import Fraction
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -153,10 +154,16 @@ def test_links_lead_somewhere(name):
             assert file.is_relative_to(DOCS), f"{name}: the site has no {target}; name the file in code instead"
 
 
-TESTS = {
-    path.name: set(re.findall(r"^\s*def (test_\w+)", path.read_text(), re.MULTILINE))
-    for path in (ROOT / "tests").rglob("test_*.py")
-}
+def defined_in(path: Path) -> set[str]:
+    """The names of the tests in a file: functions, methods, and laws that are made and named."""
+    return (
+        set(re.findall(r"^\s*(?:async )?(?:def )?(test_\w+)(?:\(| = )", path.read_text(), re.MULTILINE))
+        if path.is_file()
+        else set()
+    )
+
+
+TESTS = {path.name: defined_in(path) for path in (ROOT / "tests").rglob("test_*.py")}
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -307,11 +314,7 @@ NAMED = re.compile(r"^- `(tests/[\w/]+\.py)::(test_\w+)`", re.MULTILINE)
 def unkept(rule: str) -> list[str]:
     """What is wrong with a rule of the promise: tests that are not there, or neither a test nor a gap."""
     named = NAMED.findall(rule)
-    missing = [
-        f"{file}::{test}"
-        for file, test in named
-        if not (ROOT / file).is_file() or not re.search(rf"^\s*def {test}\b", (ROOT / file).read_text(), re.MULTILINE)
-    ]
+    missing = [f"{file}::{test}" for file, test in named if test not in defined_in(ROOT / file)]
     return missing or ([] if named or re.search(r"^Gap: \w+", rule, re.MULTILINE) else ["neither a test nor a gap"])
 
 
