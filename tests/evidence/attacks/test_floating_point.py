@@ -11,10 +11,14 @@ from tacit.errors import InvalidInput
 from tacit.evidence.attacks.floating_point import (
     FloatingPoint,
     floating_point,
+    floating_point_gaussian,
     grid_can_give,
     textbook_can_give,
+    textbook_gaussian,
+    textbook_gaussian_can_give,
     textbook_laplace,
 )
+from tacit.evidence.attacks.samplers import samplers
 from tacit.mechanisms.laplace import Laplace
 
 DRAWS = 50_000
@@ -77,3 +81,40 @@ def test_no_draws_is_refused():
 
 def test_the_grid_is_exact_where_floats_would_round():
     assert grid_can_give(np.array([0.1, 0.3]), answer=0, step=Fraction(1, 10)).tolist() == [False, False]
+
+
+def test_the_textbook_gaussian_is_found_out_and_ours_is_not():
+    found = floating_point_gaussian(draws=20_000)
+    assert found.ours == 0
+    assert found.textbook > 0.5
+    assert "Gaussian" in found.summary()
+    assert found.to_dict()["recovered"] == found.textbook
+
+
+@pytest.mark.parametrize("answer", [0, 1])
+def test_the_gaussian_search_finds_every_output_of_the_answer_itself(answer):
+    outputs = textbook_gaussian(answer, 1.0, DRAWS, np.random.default_rng(5))
+    assert textbook_gaussian_can_give(outputs, answer, 1.0).all()
+
+
+def test_a_wider_search_finds_no_more(outputs, monkeypatch):
+    """What is called out of reach is out of reach: sixteen times as many uniforms around the inverse give none of it."""
+    normal = textbook_gaussian(1, 1.0, 5_000, np.random.default_rng(6))
+    narrow = textbook_gaussian_can_give(normal, 0, 1.0), textbook_can_give(outputs[1][:5_000], 0, 1.0)
+    monkeypatch.setattr("tacit.evidence.attacks.floating_point.SEARCHED", 128)
+    wide = textbook_gaussian_can_give(normal, 0, 1.0), textbook_can_give(outputs[1][:5_000], 0, 1.0)
+    assert all(np.array_equal(one, other) for one, other in zip(narrow, wide, strict=True))
+
+
+def test_floats_and_fractions_agree_on_the_grid():
+    outputs = np.array([0.5, 0.25, 3.0, 0.125, 1e6 + 0.25, 2.0**60, 0.1])
+    quick = grid_can_give(outputs, 1, Fraction(1, 4))
+    slow = [(Fraction(output) - 1) % Fraction(1, 4) == 0 for output in outputs.tolist()]
+    assert quick.tolist() == slow == [True, True, True, False, True, True, False]
+
+
+@pytest.mark.slow
+def test_a_million_draws_of_each():
+    found = samplers(draws=1_000_000)
+    assert found.holds
+    assert min(found.laplace.textbook, found.gaussian.textbook) > 0.5

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.errors import InvalidInput
 from tacit.evidence.attacks.answerers import Bits
 from tacit.evidence.attacks.figures import Axes, bars, lucky_share, told
 from tacit.evidence.attacks.isolation import averaging, differencing, predicted_share, tracker
@@ -31,8 +32,9 @@ from tacit.privacy.rounding import Number, exact
 
 Progress = Callable[[Iterable[Any], int, str], Iterable[Any]]
 FINDINGS = 10
+FEWEST = 24  # people: all their bits are found by luck once in ten million
 PLENTY = 10**6  # an epsilon under which noise vanishes: the truth, for the judge
-REPEATS = 16
+TARGETS, GROUPS, REPEATS = 32, 8, 16
 NORMAL = 4.9  # deviations that a normal number passes once in a million, on both sides together
 
 
@@ -121,6 +123,8 @@ def attack_session(
     """
     with copied_data(catalog, 4 * PLENTY) as data:
         known, bits = known_people(data.session(), target, PLENTY)
+    if len(bits) < FEWEST:
+        raise InvalidInput(f"only {len(bits)} people are known by {target.column}; of fewer than {FEWEST} luck may find all")
     battle = Battle(catalog, known, bits, epsilon, seed)
     findings = (finding for attack in ATTACKS for finding in attack(battle))
     return SessionReport(
@@ -176,18 +180,17 @@ def _tracing(bits: Bits, rows: NDArray[np.uint8], answers: NDArray[np.float64]) 
 
 
 def _differencing(battle: Battle) -> Iterator[Finding]:
-    targets = min(32, len(battle.bits))
+    targets = min(TARGETS, len(battle.bits))
     yield from _isolated(battle, differencing, "differencing", targets, rounds=2, questions=4 * targets)
 
 
 def _tracker(battle: Battle) -> Iterator[Finding]:
-    targets = min(32, len(battle.bits))
+    targets = min(TARGETS, len(battle.bits))
     yield from _isolated(battle, tracker, "tracker", targets, rounds=1, questions=4 * targets)
 
 
 def _averaging(battle: Battle) -> Iterator[Finding]:
-    targets = 8
-    yield from _isolated(battle, averaging, "averaging", targets, rounds=8, questions=2 * 8 * targets)
+    yield from _isolated(battle, averaging, "averaging", GROUPS, rounds=GROUPS, questions=2 * GROUPS * GROUPS)
 
 
 def _isolated(battle: Battle, attack: Any, name: str, targets: int, rounds: int, questions: int) -> Iterator[Finding]:

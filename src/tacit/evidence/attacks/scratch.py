@@ -65,6 +65,7 @@ def people_data(bits: ArrayLike, epsilon: Number) -> Iterator[DataSet]:
 @contextmanager
 def copied_data(catalog: Catalog, epsilon: Number) -> Iterator[DataSet]:
     """A copy of a prepared store under a budget of `epsilon`, delta 0, and a scratch ledger, without analysts' caps; soon gone."""
+    version = DataSet(catalog).version
     with TemporaryDirectory(prefix="tacit-attack-") as name:
         folder = Path(name)
         budget = Budget(exact(epsilon, "epsilon"))
@@ -79,7 +80,7 @@ def copied_data(catalog: Catalog, epsilon: Number) -> Iterator[DataSet]:
         copy.store_file.parent.mkdir(parents=True, mode=0o700)
         shutil.copyfile(catalog.store_file, copy.store_file)
         data = DataSet(copy)
-        data.adopt(f"a scratch ledger of epsilon {as_text(budget.epsilon)}, for attacks on a copy")
+        data.adopt(f"a scratch ledger of epsilon {as_text(budget.epsilon)}, for attacks on a copy of {version}")
         try:
             yield data
         finally:

@@ -1,0 +1,87 @@
+"""Differencing, averaging and trackers: each works on every weak answerer, and fails on a session of ours."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit.evidence.attacks.answerers import WEAK, Exact, MinimumSize, Noise, Noisy, Suppressing, fair_bits
+from tacit.evidence.attacks.isolation import ATTACKS, averaging, differencing, gallery, predicted_share, tracker
+from tacit.evidence.attacks.questioner import isolate_people
+from tacit.mechanisms.laplace import Laplace
+
+BITS = fair_bits(64, seed=2)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_it_works_on_every_weak_answerer(attack, tmp_path):
+    """Fixed seeds. An estimate's deviation is 0.16 at most, so that 1/2 is three of them for each of 8 targets."""
+    found = gallery(attack, seed=2)
+    assert list(found.found) == list(WEAK)
+    for name, result in found.found.items():
+        assert result.recovered == 1, name
+        assert result.predicted > 0.99
+    found.chart(tmp_path / "found.svg")
+    assert "rounding to 5" in (tmp_path / "found.svg").read_text()
+    assert len(found.summary().splitlines()) == len(WEAK) == len(found.to_dict()["against"])
+
+
+@pytest.mark.parametrize(("attack", "targets", "limit"), [("differencing", 22, 0.96), ("tracker", 22, 0.96), ("averaging", 4, 0.5)])
+def test_it_fails_on_a_session(attack, targets, limit):
+    """Luck passes the limit with a chance below 1e-6: 22 bits each right with 0.502; 3 of 4 counts each exact with 0.009."""
+    found = isolate_people(attack, 40, targets, epsilon=1, seed=3)
+    assert found.refused == 0
+    assert found.recovered <= limit
+    assert found.predicted < 0.51
+
+
+def test_direct_questions_are_refused_where_trackers_are_answered():
+    rule = MinimumSize(Exact(BITS), 64)
+    assert rule.query(np.array([7])) is None
+    assert rule.query(np.delete(np.arange(64), 7)) is None
+    found = tracker(rule, BITS)
+    assert (found.recovered, found.refused) == (1, 0)
+
+
+def test_differencing_is_stopped_by_a_minimum_size_that_a_tracker_gets_round():
+    found = differencing(MinimumSize(Exact(BITS), 64), BITS)
+    assert found.refused == 64 * 2 == found.questions
+    assert found.recovered == (~BITS).mean()
+
+
+def test_a_small_cell_is_hidden_and_found_all_the_same():
+    assert Suppressing(BITS).query(np.array([3])) is None
+    assert differencing(Suppressing(BITS), BITS).recovered == 1
+
+
+def test_the_error_of_an_average_falls_with_the_root_of_the_rounds():
+    """Fixed seeds; 128 groups."""
+    noisy = Noisy(BITS, Noise("laplace", 10.0), np.random.default_rng(5))
+    few, many = (averaging(noisy, BITS, rounds=rounds, targets=128).error for rounds in (4, 400))
+    assert few / many == pytest.approx(10, rel=0.3)
+
+
+def test_one_budget_for_all_rounds_keeps_the_error():
+    """More rounds at less epsilon each: the error of the average grows. Ours; 4 groups, the ratio is 10 in theory."""
+    errors = []
+    for rounds in (2, 200):
+        mechanism = Laplace(sensitivity=1, epsilon=1 / (2 * rounds), step=1, on_grid=True)
+
+        class Paid:
+            def query(self, subset, mechanism=mechanism):
+                return float(mechanism.release(int(BITS[subset].sum())))
+
+        errors.append(averaging(Paid(), BITS, rounds=rounds, targets=8).error)
+    assert errors[1] > errors[0]
+
+
+def test_predictions():
+    assert predicted_share("tracker", 0, 1) == 1
+    assert predicted_share("averaging", 1000, 1) < 0.001
+    assert predicted_share("differencing", 1000, 1) == pytest.approx(0.5, abs=0.001)
+    assert predicted_share("differencing", 1, 100) > predicted_share("differencing", 1, 1)
+
+
+def test_the_chart_of_one(tmp_path):
+    differencing(Exact(BITS), BITS, targets=5).chart(tmp_path / "one.svg")
+    assert "100% found" in (tmp_path / "one.svg").read_text()
