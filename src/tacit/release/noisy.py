@@ -78,12 +78,12 @@ def _budget(mechanism: Any) -> tuple[Any]:
 
 
 def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> tuple[Floats, Floats, Floats]:
-    """Value, low and high in every group, in steps from zero."""
+    """Value, low and high in every group, in steps from zero; of a value whose scale is private nothing but the bounds is known."""
     low = getattr(part.call.over.node, "low", 0) if part.call.over else 0
     listed = cells if isinstance(cells, Sequence) else ()
     if isinstance(part.mechanism, SmoothQuantile):
         alone = np.array([part.mechanism.release(cell) for cell in listed], dtype=np.float64) + low
-        return alone, np.full_like(alone, -np.inf), np.full_like(alone, np.inf)
+        return alone, np.full_like(alone, low), np.full_like(alone, low + float(part.mechanism.upper))
     drawn = [part.mechanism.release_units(cell) for cell in listed]
     values, lows, highs = (np.array([triple[at] for triple in drawn], dtype=np.float64) + low for at in range(3))
     return values, lows, highs
