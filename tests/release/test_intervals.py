@@ -1,0 +1,181 @@
+"""Error bars cover the exact number as often as they say, for every aggregate, from public parameters and released numbers alone.
+
+Many releases are laid side by side as if they were groups, so that one pass makes all their error bars. A coverage is said not to
+hold only where draws show it at one in a billion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from worlds import PUBLIC, World, clinic, ranked, world_in_memory
+
+from tacit.evidence.verify.coverage import coverage_of_draws
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.laplace import Laplace
+from tacit.query.price import Quote, price, request
+from tacit.release import noisy as last_step
+from tacit.release.intervals import band_of
+from tacit.release.noisy import Noisy, noised
+
+DRAWS = 4000
+LOW, HIGH = -3, 7  # the bounds of age
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with world_in_memory(clinic(tmp_path_factory.mktemp("bars"), max_rows=1), {"visits": [], "wards": PUBLIC}) as made:
+        yield made
+
+
+def ages(size: int) -> np.ndarray:
+    """Ages of a lopsided group, as numbers."""
+    return np.array([LOW + (at * at) % 11 if at % 3 else 5 for at in range(size)], dtype=np.int64)
+
+
+def moments(quote: Quote, numbers: np.ndarray) -> dict[int, int]:
+    """The exact sums over these ages, by the definitions in plan.py."""
+    centred = 2 * numbers - (LOW + HIGH)
+    by_kind = {
+        "rows": len(numbers),
+        "sum": int(numbers.sum()),
+        "centred": int(centred.sum()),
+        "squares": int((2 * centred**2 - (HIGH - LOW) ** 2).sum()),
+    }
+    return {part.place: by_kind[part.moment.kind] for part in quote.sums}
+
+
+def side_by_side(quote: Quote, numbers: np.ndarray, count: int = DRAWS) -> Noisy:
+    """`count` releases as if each were a group."""
+    sums = {}
+    for part in quote.sums:
+        exact = moments(quote, numbers)[part.place]
+        many = last_step._of_size(part.mechanism, count)
+        sums[part.place] = (part, np.asarray(many.release_units(np.full(count, exact)), dtype=np.float64))
+    return Noisy(((),) * count, sums, {})
+
+
+TRUTHS: dict[str, Any] = {
+    "COUNT(*)": len,
+    "SUM(age)": np.sum,
+    "AVG(age)": np.mean,
+    "VAR_POP(age)": np.var,
+    "STDDEV_POP(age)": np.std,
+    "VAR_SAMP(age)": lambda x: np.var(x, ddof=1),
+    "STDDEV(age)": lambda x: np.std(x, ddof=1),
+    "SUM(age) / COUNT(*)": lambda x: x.sum() / len(x),
+    "COUNT(*) * 2 - AVG(age)": lambda x: 2 * len(x) - x.mean(),
+    "ROUND(AVG(age), 1)": lambda x: np.floor(x.mean() * 10 + 0.5) / 10,
+    "AVG(age) * AVG(age)": lambda x: x.mean() ** 2,
+    "(SUM(age) - COUNT(*)) / STDDEV_POP(age)": lambda x: (x.sum() - len(x)) / x.std(),
+}
+
+
+@pytest.mark.parametrize("kind", [Laplace, Gaussian])
+@pytest.mark.parametrize("size", [2, 40, 3000])
+@pytest.mark.parametrize("asked", TRUTHS)
+def test_error_bars_cover_the_exact_number(place: World, asked: str, size: int, kind: type) -> None:
+    quotes = price(place.plan(f"SELECT {asked} AS x FROM visits"), request(epsilon=1, delta=1e-6))
+    quote = next(quote for quote in quotes if isinstance(quote.sums[0].mechanism, kind))
+    numbers = ages(size)
+    band = band_of(quote.question.outputs[0].value, quote, side_by_side(quote, numbers))
+    truth = TRUTHS[asked](numbers)
+    held = (band.low <= truth + 1e-9) & (truth - 1e-9 <= band.high)
+    assert coverage_of_draws(held, 0.95).holds, held.mean()
+    known = ~np.isnan(band.value)
+    assert ((band.low <= band.value + 1e-9) & (band.value <= band.high + 1e-9))[known].all()
+
+
+def test_bars_that_are_ten_percent_too_short_are_caught(place: World) -> None:
+    """The planted bug; a single count, whose bar is exact, so that there is nothing to spare."""
+    (quote,) = price(place.plan("SELECT COUNT(*) FROM visits"), request(epsilon=0.01))
+    band = band_of(quote.question.outputs[0].value, quote, side_by_side(quote, ages(100), 60_000))
+    assert coverage_of_draws((band.low <= 100) & (band.high >= 100), 0.95).holds
+    short = 0.9 * (band.high - band.value)
+    assert not coverage_of_draws((band.value - short <= 100) & (band.value + short >= 100), 0.95).holds
+
+
+@pytest.mark.parametrize(("asked", "widest"), [("AVG(age)", 0.2), ("STDDEV_POP(age)", 0.4), ("SUM(age) / COUNT(*)", 0.3)])
+def test_bars_of_large_groups_are_short(place: World, asked: str, widest: float) -> None:
+    (quote,) = price(place.plan(f"SELECT {asked} AS x FROM visits"), request(epsilon=1))
+    band = band_of(quote.question.outputs[0].value, quote, side_by_side(quote, ages(3000), 500))
+    assert (band.high - band.low).max() < widest
+
+
+@pytest.mark.parametrize(
+    ("asked", "low", "high"),
+    [
+        ("AVG(age)", LOW, HIGH),
+        ("VAR_POP(age)", 0, 25),
+        ("VAR_SAMP(age)", 0, 50),
+        ("STDDEV_POP(age)", 0, 5),
+        ("STDDEV(age)", 0, 50**0.5),
+    ],
+)
+@pytest.mark.parametrize("size", [0, 1])
+def test_of_an_empty_group_nothing_is_known_but_the_bounds(place: World, asked: str, low: float, high: float, size: int) -> None:
+    (quote,) = price(place.plan(f"SELECT {asked} AS x FROM visits"), request(epsilon=Fraction(1, 10)))
+    band = band_of(quote.question.outputs[0].value, quote, side_by_side(quote, ages(size), 1000))
+    assert np.isfinite(band.value).all()
+    assert (band.low >= low - 1e-9).all()
+    assert (band.high <= high + 1e-9).all()
+    whole = (band.low <= low + 1e-9) & (band.high >= high - 1e-9)
+    assert whole.mean() > 0.5
+
+
+def test_a_ratio_by_a_count_that_may_be_zero_has_no_ends(place: World) -> None:
+    (quote,) = price(place.plan("SELECT SUM(age) / COUNT(*) AS x FROM visits"), request(epsilon=1))
+    band = band_of(quote.question.outputs[0].value, quote, side_by_side(quote, ages(0), 1000))
+    counts = side_by_side(quote, ages(0), 10).sums
+    assert counts
+    assert (np.isinf(band.low) == np.isinf(band.high)).all()
+    assert np.isinf(band.low).mean() > 0.9
+
+
+# --- all together ----------------------------------------------------------------------------------------------------------------
+
+
+def simultaneous(quote: Quote, place: World, releases: int) -> list[bool]:
+    """For each of several releases, whether every bar of the answer covers, for no rows at all: all counts and sums are 0."""
+    exact = place.engine.run(quote.question.group)
+    held = []
+    for _ in range(releases):
+        drawn = noised(quote, exact)
+        bands = [
+            band_of(output.value, quote, drawn) for output in quote.question.outputs if type(output.value).__name__ != "KeyValue"
+        ]
+        held.append(all(bool(((band.low <= 0) & (band.high >= 0)).all()) for band in bands))
+    return held
+
+
+def test_simultaneous_bars_hold_all_together(place: World) -> None:
+    text = "SELECT age, COUNT(*), SUM(cost) FROM visits GROUP BY age"
+    (together,) = price(place.plan(text), request(epsilon=1, confidence=0.9, simultaneous=True))
+    assert coverage_of_draws(simultaneous(together, place, 600), 0.9).holds
+    (alone,) = price(place.plan(text), request(epsilon=1, confidence=0.9))
+    assert not coverage_of_draws(simultaneous(alone, place, 600), 0.9).holds
+
+
+# --- quantiles -------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 30, 400])
+@pytest.mark.parametrize(("asked", "share"), [("MEDIAN(age)", 0.5), ("MIN(age)", 0), ("MAX(age)", 1), ("QUANTILE(age, 0.9)", 0.9)])
+def test_bars_of_quantiles_cover_every_usual_quantile(place: World, asked: str, share: float, size: int) -> None:
+    numbers = ages(size)
+    row = {"ward": 0, "cost": None, "day": 0, "diagnosis": None, "scan": None}
+    made = place.with_rows("visits", ranked([[{**row, "age": int(age) - LOW}] for age in numbers]))
+    (quote,) = price(made.plan(f"SELECT {asked} AS x FROM visits"), request(epsilon=2))
+    exact = made.engine.run(quote.question.group)
+    place.with_rows("visits", [])
+    bands = [band_of(quote.question.outputs[0].value, quote, noised(quote, exact)) for _ in range(250)]
+    for method in ("lower", "higher", "linear"):
+        truth = np.quantile(numbers, share, method=method)
+        assert coverage_of_draws([bool(band.low[0] <= truth <= band.high[0]) for band in bands], 0.95).holds
+    assert all(LOW <= band.low[0] <= band.value[0] <= band.high[0] <= HIGH for band in bands)
+    if size == 400 and share == 0.5:
+        assert np.mean([band.high[0] - band.low[0] for band in bands]) < HIGH - LOW
