@@ -21,6 +21,8 @@ from tacit.evidence.attacks.figures import Axes, lines, plain, told
 from tacit.privacy.law import ARITHMETIC, Law, worst_log_ratio
 from tacit.privacy.rounding import Number, exact
 
+SHOWN = 1e-6
+
 
 class Lawful(Protocol):
     """A mechanism whose law can be listed."""
@@ -30,11 +32,12 @@ class Lawful(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """Beliefs before, and after each outcome (in the order of `outcomes`); and the largest factor by which odds can move."""
+    """Beliefs before, and after each outcome (in the order of `outcomes`, with their chances); and how far odds can move."""
 
     prior: Mapping[Hashable, float]
     outcomes: tuple[Hashable, ...]
     after: Mapping[Hashable, tuple[float, ...]]
+    chances: tuple[float, ...]
     log_odds: float
     missing: float
 
@@ -53,8 +56,12 @@ class Posterior:
         return told(prior=self.prior, largest=self.largest, log_odds=self.log_odds, missing=self.missing)
 
     def chart(self, path: str | Path | None = None) -> Any:
-        """The belief in each candidate against the outcome; outcomes that are numbers only."""
-        numbers = [(place, value) for place, value in enumerate(self.outcomes) if isinstance(value, int | float)]
+        """The belief in each candidate against the outcome: numbers only, and such as come about once in a million."""
+        numbers = [
+            (place, value)
+            for place, value in enumerate(self.outcomes)
+            if isinstance(value, int | float) and self.chances[place] >= SHOWN
+        ]
         if not numbers:
             raise InvalidInput("only outcomes that are numbers can be drawn; read `after` instead")
         ordered = sorted(numbers, key=lambda pair: pair[1])
@@ -90,11 +97,14 @@ def posterior(laws: Mapping[Hashable, Law], prior: Mapping[Hashable, Number] | N
         name: [ARITHMETIC.multiply(beliefs[name], law.probabilities.get(outcome, Decimal(0))) for outcome in outcomes]
         for name, law in laws.items()
     }
+    chances = tuple(float(sum(weighed, Decimal(0))) / float(whole) for weighed in zip(*joint.values(), strict=True))
     totals = [sum(weighed, Decimal(0)) or Decimal(1) for weighed in zip(*joint.values(), strict=True)]
     after = {name: tuple(float(part / total) for part, total in zip(parts, totals, strict=True)) for name, parts in joint.items()}
     worst = max(worst_log_ratio(one, other) for one, other in permutations(laws.values(), 2))
     missing = max(law.missing for law in laws.values())
-    return Posterior({name: float(w / whole) for name, w in weights.items()}, outcomes, after, float(worst), float(missing))
+    return Posterior(
+        {name: float(w / whole) for name, w in weights.items()}, outcomes, after, chances, float(worst), float(missing)
+    )
 
 
 def posterior_of(mechanism: Lawful, values: Mapping[Hashable, Any], prior: Mapping[Hashable, Number] | None = None) -> Posterior:

@@ -1,0 +1,44 @@
+"""Draws the charts of the gallery of attacks: `python docs/.hooks/attack_charts.py`. Seeded, but for tacit's own noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tacit.evidence.attacks.auxiliary import auxiliary
+from tacit.evidence.attacks.definitions import released_sample
+from tacit.evidence.attacks.isolation import Gallery, gallery
+from tacit.evidence.attacks.local_sensitivity import local_sensitivity
+from tacit.evidence.attacks.posterior import posterior_of
+from tacit.evidence.attacks.questioner import isolate_people
+from tacit.evidence.attacks.reconstruction_curves import feasible, over_noise
+from tacit.evidence.attacks.regimes import regimes
+from tacit.evidence.attacks.samplers import samplers
+from tacit.evidence.attacks.tracing import tracing
+from tacit.mechanisms.laplace import Laplace
+
+FOLDER = Path(__file__).parent.parent / "ideas" / "attacks"
+
+
+def main() -> None:
+    """Write every chart into the folder of the gallery."""
+    weak = gallery("tracker", targets=16)
+    unit = 5000**0.5 / 100
+    count = Laplace(sensitivity=1, epsilon=1, step=1, on_grid=True)
+    charts = {
+        "reconstruction": over_noise(128, 512, runs=10),
+        "feasible": feasible(128, [256 * 2**power for power in range(8)]),
+        "tracing": tracing(100, 5000, [unit * multiple for multiple in (0, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 2, 4)], runs=5),
+        "regimes": regimes(100, (200, 500, 1000, 2000, 5000), runs=1),
+        "isolation": Gallery("tracker", {**weak.found, "a session of ours": isolate_people("tracker", 64, 16, epsilon=1)}),
+        "floating-point": samplers(100_000, 2_000),
+        "local-sensitivity": local_sensitivity(1),
+        "definitions": released_sample(100, 10, 20),
+        "posterior": posterior_of(count, {"yes": 11, "no": 10}, {"yes": "0.1", "no": "0.9"}),
+        "auxiliary": auxiliary([45, 55, 60, 40, 50] * 200, (0, 200)),
+    }
+    for name, result in charts.items():
+        result.chart(str(FOLDER / f"{name}.svg"))
+
+
+if __name__ == "__main__":
+    main()
