@@ -94,8 +94,9 @@ def _desk(
     check_facts(name, *bounds, table.values)
     place = history or data.parent / ".tacit" / "audit" / f"{data.stem}.{table.value}.sqlite"
     desk = Desk(table, chosen, History(place, about(table, chosen)))
-    for _ in progress(desk.catch_up(), desk.history.answers(), "reading the history"):
-        pass
+    if past := desk.history.answers():
+        for _ in progress(desk.catch_up(), past, "reading the history"):
+            pass
     return desk
 
 

@@ -13,7 +13,7 @@ from math import ceil, gcd, isqrt, log2
 
 import numpy as np
 
-from tacit.publish.audited.modular import Bits, Echelon, Residues, remainder
+from tacit.publish.audited.modular import Bits, Echelon, Residues, product, remainder
 
 SMALL = 2**31  # numerators below this are checked in machine integers
 
@@ -29,14 +29,14 @@ class Combination:
 def combination(echelon: Echelon, vector: Bits) -> Combination | None:
     """The vector as an exact rational combination of the rows; None if it is none, which is proved too."""
     rest, most = vector[echelon.pivots].astype(np.float64), enough_digits(echelon.rank, echelon.prime)
-    digits = [remainder(rest @ echelon.recipe, echelon.prime)]
+    digits = [remainder(product(rest, echelon.recipe), echelon.prime)]
     if (found := read(digits, echelon.prime, echelon.asked, vector)) or most == 1:
         return found
     square = echelon.asked[:, echelon.pivots].astype(np.float64)
     while len(digits) < most:
         for _ in range(min(len(digits), most - len(digits))):
-            rest = (rest - digits[-1] @ square) / echelon.prime  # divisible, so that the quotient is exact
-            digits.append(remainder(rest @ echelon.recipe, echelon.prime))
+            rest = (rest - product(digits[-1], square)) / echelon.prime  # divisible, so that the quotient is exact
+            digits.append(remainder(product(rest, echelon.recipe), echelon.prime))
         if found := read(digits, echelon.prime, echelon.asked, vector):
             return found
     return None

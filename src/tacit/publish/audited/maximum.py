@@ -38,6 +38,11 @@ class Maxima:
         rows: Rows = members[self.bounds[members] == self.answers[number]]
         return rows
 
+    def whole(self) -> NDArray[np.bool_]:
+        """Of which questions all extremes are at hand: those with few, since extremes are lost and never won."""
+        whole: NDArray[np.bool_] = self.at_hand[:, -1] == NOBODY
+        return whole
+
     def outside(self, members: Rows) -> NDArray[np.int64]:
         """How many of each E_i are not among `members`: 0, 1, or 2 for two and more."""
         fitting = (self.at_hand != NOBODY) & (self.bounds[self.at_hand] == self.answers[:, None])
@@ -45,8 +50,9 @@ class Maxima:
         counts: NDArray[np.int64] = np.minimum(fitting.sum(axis=1), 2)
         inside = np.zeros(len(self.bounds), dtype=np.bool_)
         inside[members] = True
-        for number in np.flatnonzero(counts < 2).tolist():
-            counts[number] = min(2, int(np.count_nonzero(~inside[self.extremes(number)])))
+        for number in np.flatnonzero((counts < 2) & ~self.whole()).tolist():
+            others = self.questions[number][~inside[self.questions[number]]]
+            counts[number] = min(2, int(np.count_nonzero(self.bounds[others] == self.answers[number])))
         return counts
 
 
@@ -112,10 +118,10 @@ class MaxAuditor:
     def learn(self, state: Maxima, question: Question, answer: Number) -> Maxima:
         bounds = state.bounds.copy()
         bounds[question.members] = np.minimum(bounds[question.members], float(answer))
-        at_hand = np.concatenate([state.at_hand, np.full((1, AT_HAND), NOBODY)])
+        at_hand = np.concatenate([state.at_hand, np.zeros((1, AT_HAND), dtype=np.int64)])
         learnt = Maxima(bounds, (*state.questions, question.members), np.append(state.answers, float(answer)), at_hand)
-        stale = ((at_hand != NOBODY) & (bounds[at_hand] == learnt.answers[:, None])).sum(axis=1) < AT_HAND // 2
-        for number in np.flatnonzero(stale).tolist():
+        stale = ((bounds[at_hand] == learnt.answers[:, None]).sum(axis=1) < AT_HAND // 2) & ~learnt.whole()
+        for number in {*np.flatnonzero(stale).tolist(), len(state.answers)}:
             at_hand[number] = _spread(learnt.extremes(number))
         return learnt
 

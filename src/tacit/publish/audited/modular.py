@@ -45,6 +45,12 @@ def remainder(numbers: Residues, prime: int) -> Residues:
     return reduced
 
 
+def product(vector: Residues, table: Residues) -> Residues:
+    """The vector times the table, in one thread: threads of a linear algebra library wait for one another on a busy machine."""
+    made: Residues = np.einsum("i,ij->j", vector, table)
+    return made
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Echelon:
     """Rows that are independent modulo the prime: as asked, reduced, and how the reduced ones are made of the asked ones.
@@ -64,13 +70,13 @@ class Echelon:
 
     def residue(self, vector: Residues) -> Residues:
         """The vector minus the combination of rows that agrees with it at the pivots: zero if it is in the row space."""
-        return remainder(vector - vector[self.pivots] @ self.reduced, self.prime)
+        return remainder(vector - product(vector[self.pivots], self.reduced), self.prime)
 
     def extended(self, asked: Bits, residue: Residues) -> Echelon:
         """The echelon with one more row, whose residue is not zero."""
         pivot = int(np.flatnonzero(residue)[0])
         inverse = pow(int(residue[pivot]), -1, self.prime)
-        steps = asked[self.pivots].astype(np.float64) @ self.recipe
+        steps = product(asked[self.pivots].astype(np.float64), self.recipe)
         row = remainder(residue * inverse, self.prime)
         made = remainder(np.append(-remainder(steps, self.prime), 1.0) * inverse, self.prime)
         reduced = _eliminated(self.reduced, self.reduced[:, pivot], row, self.prime)
@@ -82,7 +88,7 @@ class Echelon:
         """Coefficients, modulo the prime, of the unit vector of a column over the rows and one more, which `multiples` found."""
         pivot = int(np.flatnonzero(residue)[0])
         inverse = pow(int(residue[pivot]), -1, self.prime)
-        steps = remainder(asked[self.pivots].astype(np.float64) @ self.recipe, self.prime)
+        steps = remainder(product(asked[self.pivots].astype(np.float64), self.recipe), self.prime)
         at = np.flatnonzero(self.pivots == column)
         if at.size == 0:
             return remainder(np.append(-steps, 1.0) * inverse, self.prime)
