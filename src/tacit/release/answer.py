@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -96,13 +98,15 @@ class Answer:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
     def flat(self) -> dict[str, list[Any]]:
-        """Plain columns: each number with its ends beside it, as NAME_low and NAME_high."""
+        """Plain columns of one type each: every number with its ends beside it, as NAME_low and NAME_high."""
         table: dict[str, list[Any]] = {}
+        taken = {column.name for column in self.columns}
         for column in self.columns:
-            table[column.name] = list(column.values)
-            if not column.is_key:
-                table[f"{column.name}_low"] = list(column.low or ())
-                table[f"{column.name}_high"] = list(column.high or ())
+            table[column.name] = _of_one_type(column.values)
+            for word, ends in () if column.is_key else (("low", column.low), ("high", column.high)):
+                name = next(name for more in count() if (name := f"{column.name}_{word}{'_' * more}") not in taken)
+                taken.add(name)
+                table[name] = _of_one_type(ends or ())
         return table
 
     def to_arrow(self) -> Any:
@@ -144,7 +148,7 @@ class Answer:
     # --- for people ---
 
     def __str__(self) -> str:
-        header = [column.name if column.is_key else f"{column.name}" for column in self.columns]
+        header = [_visible(column.name) for column in self.columns]
         body = [[shown(column, at) for column in self.columns] for at in range(len(self))]
         widths = [max(len(str(row[at])) for row in [header, *body]) for at in range(len(header))]
         lines = [
@@ -168,9 +172,9 @@ class Answer:
 
         table = Table(header_style="bold")
         for column in self.columns:
-            table.add_column(column.name, justify="left" if column.is_key else "right")
+            table.add_column(Text(column.name), justify="left" if column.is_key else "right")
         for at in range(len(self)):
-            table.add_row(*(shown(column, at) for column in self.columns))
+            table.add_row(*(Text(shown(column, at)) for column in self.columns))
         return Group(table, Text(self.footer(), style="dim"))
 
     def _repr_html_(self) -> str:
@@ -188,7 +192,7 @@ def shown(column: Column, at: int) -> str:
     """A cell as people read it: a number with its error bar, rounded to what the bar allows."""
     value = column.values[at]
     if column.is_key or value is None or column.low is None or column.high is None:
-        return "NULL" if value is None else str(value)
+        return "NULL" if value is None else _visible(str(value))
     low, high = column.low[at], column.high[at]
     if low is None or high is None:
         return f"{value:,.6g} (error unbounded)" if isinstance(value, int | float) else str(value)
@@ -200,6 +204,22 @@ def shown(column: Column, at: int) -> str:
     if abs(below - above) <= 1e-9 * max(1.0, abs(above)):
         return f"{value:,.{digits}f} ± {above:,.{digits}f}"
     return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
+
+
+def _of_one_type(values: Sequence[Any]) -> list[Any]:
+    """The values as a table of one type holds them: text where some are text, floats where some are no 64-bit integers."""
+    known = [value for value in values if value is not None]
+    texts, truths = (sum(isinstance(value, kind) for value in known) for kind in (str, bool))
+    if 0 < texts < len(known) or 0 < truths < len(known):
+        return [None if value is None else str(value) for value in values]
+    if any(isinstance(value, float) or (isinstance(value, int) and not -(2**63) <= value < 2**63) for value in known):
+        return [None if value is None else float(value) for value in values]
+    return list(values)
+
+
+def _visible(text: str) -> str:
+    """A text on one line, whatever characters it has: a key of private data must not steer a terminal."""
+    return text if text.isprintable() else "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 def _decimals(width: float) -> int:
