@@ -64,9 +64,7 @@ def test_no_root_of_a_negative_number():
 
 def test_a_result_of_zero_is_exact():
     one, almost = Fraction(1), 1 - Fraction(1, 10**70)
-    assert [rounding.log_up(one), rounding.log_down(one), rounding.sqrt_up(Fraction(0)), rounding.sqrt_down(Fraction(0))] == [
-        0
-    ] * 4
+    assert [rounding.log_up(one), rounding.log_down(one), rounding.sqrt_up(Fraction(0)), rounding.sqrt_down(Fraction(0))] == [0] * 4
     assert rounding.log_up(almost) == 0 > rounding.log_down(almost)
 
 

@@ -38,8 +38,7 @@ def test_no_neighbour_is_missed(relation):
         near = {
             other
             for other in everything
-            if database.distance(other) == relation.histogram_distance
-            and (other.size == database.size) == relation.size_is_public
+            if database.distance(other) == relation.histogram_distance and (other.size == database.size) == relation.size_is_public
         }
         assert near == set(database.neighbours(relation))
 

@@ -192,9 +192,7 @@ class Gaussian:
         """Scales at half, once and twice the budget, by their names."""
         factors = (Fraction(1, 2), Fraction(1), Fraction(2))
         if self.stated is None:
-            return {
-                f"rho {as_text(each * self.rho)}": calibrate.gaussian_scale_up(self.units, each * self.rho) for each in factors
-            }
+            return {f"rho {as_text(each * self.rho)}": calibrate.gaussian_scale_up(self.units, each * self.rho) for each in factors}
         epsilon, delta = self.stated.epsilon, self.stated.delta
         return {
             f"epsilon {as_text(each * epsilon)}": calibrate.gaussian_scale_for(self.units, each * epsilon, delta)

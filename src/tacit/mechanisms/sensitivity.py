@@ -201,9 +201,7 @@ def _change_one(neighbours: Neighbours) -> bool:
 
 def _read(bounds: Bounds | None, what: str) -> tuple[Exact, Exact]:
     if bounds is None:
-        raise InvalidSensitivity(
-            f"{what} of unbounded values has no finite sensitivity; give bounds=(low, high) and clamp to them"
-        )
+        raise InvalidSensitivity(f"{what} of unbounded values has no finite sensitivity; give bounds=(low, high) and clamp to them")
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
         raise InvalidSensitivity("bounds are a pair; give bounds=(low, high)")
     low, high = _bound(bounds[0]), _bound(bounds[1])
