@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from tacit.errors import NotAllowed
+from tacit.errors import InvalidInput, NotAllowed
 from tacit.query.sql import parse_expression, parse_item
 from tacit.query.surface import Apply, Expression, From, Item, Joined, Ordering, Select
 
@@ -26,9 +26,7 @@ class Frame(Generic[Released]):
 
     def where(self, condition: str) -> Frame[Released]:
         """Only the rows for which the condition holds; several are joined by AND."""
-        added = parse_expression(condition)
-        held = self.select.where
-        return self._with(where=added if held is None else Apply("and", (held, added)))
+        return self._with(where=_and(self.select.where, parse_expression(condition)))
 
     def join(self, table: str, on: str | None = None, using: str | None = None) -> Frame[Released]:
         """Each row with its rows of a public table: `on` is one equality, or `using` names a column of both."""
@@ -54,8 +52,8 @@ class Frame(Generic[Released]):
         return self._with(items=(*self.select.items, *items))
 
     def having(self, condition: str) -> Frame[Released]:
-        """Only the groups whose released numbers hold the condition."""
-        return self._with(having=parse_expression(condition))
+        """Only the groups whose released numbers hold the condition; several are joined by AND."""
+        return self._with(having=_and(self.select.having, parse_expression(condition)))
 
     def order_by(self, *expressions: str, descending: bool = False) -> Frame[Released]:
         """The groups in the order of released numbers or keys."""
@@ -64,6 +62,8 @@ class Frame(Generic[Released]):
 
     def limit(self, rows: int) -> Frame[Released]:
         """The first rows of the answer."""
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
+            raise InvalidInput(f"limit takes a whole number of rows, not {rows!r}; give for example limit(10)")
         return self._with(limit=rows)
 
     def release(self, **budget: Any) -> Released:
@@ -76,6 +76,10 @@ class Frame(Generic[Released]):
 
     def _with(self, **changes: Any) -> Frame[Released]:
         return replace(self, select=replace(self.select, **changes))
+
+
+def _and(held: Expression | None, added: Expression) -> Expression:
+    return added if held is None else Apply("and", (held, added))
 
 
 def start(table: str, ask: Callable[..., Released], tell: Callable[..., Any]) -> Frame[Released]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +13,20 @@ if TYPE_CHECKING:
     from tacit.release.answer import Answer, Column
 
 MOST_BARS = 60
+BLUE, DARK = "#4c78a8", "#222"
 
 
 def chart(answer: Answer, path: str | Path | None = None, column: str | None = None) -> Any:
-    """One number of the answer over its first key, in colours by its second, saved as .svg, .png or .html where a path is given."""
+    """One number of the answer over its first key, in colours by the others, saved as .svg, .png or .html where a path is given."""
     import altair
 
     alt: Any = altair
     number = _number(answer, column)
     keys = [key for key in answer.columns if key.is_key]
-    rows = _rows(answer, number, keys)
-    base = alt.Chart(alt.Data(values=rows), width=520, height=300, title=_title(answer, number))
-    drawn = _line(alt, base, keys[0], number) if keys and _ordered(keys[0]) else _bars(alt, base, keys, number)
+    along = bool(keys) and _ordered(keys[0])
+    rows = _rows(answer, number, keys, along)
+    base = alt.Chart(alt.Data(values=rows), width=520, height=300, title=_title(alt, answer, number, len(answer) - len(rows)))
+    drawn = _line(alt, base, keys, number) if along else _bars(alt, base, keys, number)
     return save(drawn, path)
 
 
@@ -36,56 +39,72 @@ def _number(answer: Answer, name: str | None) -> Column:
     return numbers[0]
 
 
-def _rows(answer: Answer, number: Column, keys: list[Column]) -> list[dict[str, Any]]:
+def _rows(answer: Answer, number: Column, keys: list[Column], along: bool) -> list[dict[str, Any]]:
+    """One for each row of the answer; on a line there is no place for NULL."""
     rows = []
     for at in range(len(answer)):
-        row = {f"key{place}": _label(key.values[at]) for place, key in enumerate(keys)}
+        first, *others = [key.values[at] for key in keys] or [""]
         low, high = (ends[at] if ends else None for ends in (number.low, number.high))
-        rows.append({**row, "value": number.values[at], "low": low, "high": high})
+        if not along or first is not None:
+            labels = {"first": first if along else _label(first), "others": " · ".join(map(_label, others))}
+            rows.append({**labels, "value": number.values[at], "low": low, "high": high})
     return rows
 
 
-def _label(value: Any) -> Any:
-    return "NULL" if value is None else (str(value) if isinstance(value, bool) else value)
+def _label(value: Any) -> str:
+    return "NULL" if value is None else str(value)
 
 
-def _title(answer: Answer, number: Column) -> Any:
-    import altair as alt
-
-    return alt.TitleParams(number.name, subtitle=answer.footer(), anchor="start", subtitleColor="#555")
+def _title(alt: Any, answer: Answer, number: Column, missing: int) -> Any:
+    lines = [answer.footer(), *(["the groups of NULL are left out"] if missing else [])]
+    return alt.TitleParams(number.name, subtitle=lines, anchor="start", subtitleColor="#555")
 
 
 def _ordered(key: Column) -> bool:
     """Whether a line makes sense: dates, or numbers too many for bars."""
     values = [value for value in key.values if value is not None]
-    dates = bool(values) and all(isinstance(value, str) and _is_date(value) for value in values)
-    return dates or (len(set(values)) > MOST_BARS and all(isinstance(value, int | float) for value in values))
+    if not values:
+        return False
+    return all(map(_is_date, values)) or (
+        len(set(values)) > MOST_BARS and not any(isinstance(value, str | bool) for value in values)
+    )
 
 
-def _is_date(text: str) -> bool:
-    from datetime import date
-
+def _is_date(value: Any) -> bool:
     try:
-        date.fromisoformat(text)
+        return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
     except ValueError:
         return False
-    return True
 
 
-def _line(alt: Any, base: Any, key: Column, number: Column) -> Any:
-    kind = "T" if isinstance(key.values[0], str) else "Q"
-    along = alt.X(f"key0:{kind}", title=key.name)
-    band = base.mark_area(opacity=0.25, color="#4c78a8").encode(x=along, y=alt.Y("low:Q", title=number.name), y2="high:Q")
-    line = base.mark_line(color="#4c78a8").encode(x=along, y=alt.Y("value:Q", title=number.name))
-    return band + line
+def _axis(alt: Any, field: str, number: Column) -> Any:
+    """The axis of the number; dates are no numbers, have no zero, and are the same in every time zone."""
+    if any(isinstance(value, str) for value in number.values):
+        return alt.Y(f"{field}:T", title=number.name, scale=alt.Scale(type="utc"))
+    return alt.Y(f"{field}:Q", title=number.name)
+
+
+def _colours(alt: Any, keys: list[Column]) -> dict[str, Any]:
+    return {"color": alt.Color("others:N", title=", ".join(key.name for key in keys[1:]), sort=None)} if keys[1:] else {}
+
+
+def _line(alt: Any, base: Any, keys: list[Column], number: Column) -> Any:
+    dates = any(isinstance(value, str) for value in keys[0].values)
+    shape = {"shorthand": "first:T", "scale": alt.Scale(type="utc")} if dates else {"shorthand": "first:Q"}
+    along, colours = alt.X(title=keys[0].name, **shape), _colours(alt, keys)
+    band = base.mark_area(opacity=0.25, color=BLUE).encode(x=along, y=_axis(alt, "low", number), y2="high", **colours)
+    return band + base.mark_line(color=BLUE).encode(x=along, y=_axis(alt, "value", number), **colours)
 
 
 def _bars(alt: Any, base: Any, keys: list[Column], number: Column) -> Any:
-    along = alt.X("key0:N", title=keys[0].name, sort=None, axis=alt.Axis(labelAngle=-30)) if keys else alt.X("all:N", title=None)
-    colour = {"color": alt.Color("key1:N", title=keys[1].name), "xOffset": "key1:N"} if len(keys) > 1 else {}
-    bars = base.mark_bar(opacity=0.85, color="#4c78a8").encode(x=along, y=alt.Y("value:Q", title=number.name), **colour)
-    offset = {"xOffset": "key1:N"} if len(keys) > 1 else {}
-    whiskers = base.mark_errorbar(ticks=True, color="#222").encode(
-        x=along, y=alt.Y("low:Q", title=number.name), y2="high:Q", **offset
-    )
-    return bars + whiskers
+    """Bars from zero, or points for dates; pale where nothing is known of the error."""
+    name = keys[0].name if keys else None
+    along = alt.X("first:N", title=name, sort=None, axis=alt.Axis(labelAngle=-30, labels=bool(keys), ticks=bool(keys)))
+    beside = {"xOffset": alt.XOffset("others:N", sort=None)} if keys[1:] else {}
+    pale = {"opacity": alt.condition("isValid(datum.low)", alt.value(0.85), alt.value(0.3))}
+    dates = any(isinstance(value, str) for value in number.values)
+    marks = base.mark_point(filled=True, size=70, color=BLUE) if dates else base.mark_bar(color=BLUE)
+    drawn = marks.encode(x=along, y=_axis(alt, "value", number), **beside, **pale, **_colours(alt, keys))
+    whiskers = base.mark_rule(color=DARK).encode(x=along, y=_axis(alt, "low", number), y2="high", **beside)
+    ends = [base.mark_tick(color=DARK, size=14).encode(x=along, y=_axis(alt, end, number), **beside) for end in ("low", "high")]
+    return alt.layer(drawn, whiskers, *ends)
