@@ -26,9 +26,11 @@ from tacit.privacy.catalog import LARGEST, day_number, day_of
 from tacit.query import compile as compiled
 from tacit.query import dates as calendar
 from tacit.query import terms
-from tacit.query.binding import Binder, Scope, Source, column_term, matches
+from tacit.query.binding import Binder
+from tacit.query.comparing import matches
 from tacit.query.passes.keys import domain, key_value
 from tacit.query.plan import Bound, Column, DateType, Key, Literal, NumberType, Scan, Term, TextColumn
+from tacit.query.scope import Scope, Source, column_term
 from tacit.query.sql import parse_expression
 
 LENGTHS = pytest.mark.parametrize("examples", [25, pytest.param(1500, marks=pytest.mark.slow)])
