@@ -115,9 +115,16 @@ def _beside(file: Path, ending: str) -> Path:
 def _turn_at(file: Path, born: os.stat_result) -> Iterator[None]:
     """A turn at the file that was opened: one that was put in its place since then needs a new process, and a new check."""
     with turn_of(_beside(file, ".lock")):
-        if not file.exists() or not os.path.samestat(born, os.stat(file)):
+        if not _is_same(file, born):
             raise StoreUnusable("the ledger's file was moved or replaced while it was open", remedy="start tacit again")
         yield
+
+
+def _is_same(file: Path, born: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(born, os.stat(file))
+    except FileNotFoundError:
+        return False
 
 
 def _postgres(url: URL) -> Database:

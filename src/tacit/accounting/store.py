@@ -15,7 +15,7 @@ import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -67,6 +67,7 @@ ROW = (LEDGER.c.identity, LEDGER.c.number, LEDGER.c.hash, LEDGER.c.spent, SPENT.
 BOOKS = sql.select(*ROW).select_from(LEDGER.outerjoin(SPENT, SPENT.c.analyst == sql.bindparam("name")))
 EVERYBODY = sql.select(*ROW, SPENT.c.analyst).select_from(LEDGER.outerjoin(SPENT, sql.true()))
 LINES = sql.select(ENTRIES.c.number, ENTRIES.c.hash, ENTRIES.c.text).order_by(ENTRIES.c.number)
+APPEND = sql.insert(ENTRIES)
 MOVE = sql.update(LEDGER).values(number=sql.bindparam("last"), hash=sql.bindparam("last_hash"), spent=sql.bindparam("sums"))
 
 
@@ -215,7 +216,7 @@ def _create(connection: sql.Connection, first: Entry) -> None:
 
 
 def _books(connection: sql.Connection, analyst: str) -> Books:
-    return _books_of(connection.execute(BOOKS, {"name": analyst}).first())
+    return _books_of(_run(connection, BOOKS, name=analyst).first())
 
 
 def _books_of(row: Any) -> Books:
@@ -228,11 +229,24 @@ def _books_of(row: Any) -> Books:
 def _append(connection: sql.Connection, entry: Entry) -> None:
     text = entry.text
     digest = hash_of(text)
-    connection.execute(sql.insert(ENTRIES), {"number": entry.number, "hash": digest, "text": text})
-    connection.execute(MOVE, {"last": entry.number, "last_hash": digest, "sums": state_text(entry.spent)})
+    _run(connection, APPEND, number=entry.number, hash=digest, text=text)
+    _run(connection, MOVE, last=entry.number, last_hash=digest, sums=state_text(entry.spent))
     if entry.analyst_spent is not None:
-        own = {"analyst": entry.analyst, "spent": state_text(entry.analyst_spent)}
-        connection.execute(_upserts(connection.dialect.name)[0], own)
+        charge = _upserts(connection.dialect.name)[0]
+        _run(connection, charge, analyst=entry.analyst, spent=state_text(entry.analyst_spent))
+
+
+def _run(connection: sql.Connection, statement: sql.Executable, **values: Any) -> sql.CursorResult[Any]:
+    """Run a statement that is compiled once: all others wait while one has its turn."""
+    text, names = _compiled(statement, connection.dialect)
+    return connection.exec_driver_sql(text, tuple(values[name] for name in names) if names else values)
+
+
+@lru_cache(maxsize=64)
+def _compiled(statement: sql.Executable, dialect: sql.Dialect) -> tuple[str, tuple[str, ...]]:
+    """The words of a statement, and the order of its values where the database counts them instead of naming them."""
+    ready = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
+    return str(ready), tuple(ready.positiontup or ())
 
 
 def _keep(connection: sql.Connection, row: dict[str, Any]) -> None:
