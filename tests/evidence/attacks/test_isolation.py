@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,25 @@ def test_it_works_on_every_weak_answerer(attack, tmp_path):
     assert len(found.summary().splitlines()) == len(WEAK) == len(found.to_dict()["against"])
 
 
+class Paid:
+    """What a session answers: counts with our noise, all questions from one epsilon of 1. Sessions themselves are asked below."""
+
+    def __init__(self, questions):
+        self.noise = Laplace(sensitivity=1, epsilon=Fraction(1, questions), step=1, on_grid=True)
+
+    def query(self, subset):
+        return float(self.noise.release(int(BITS[subset].sum())))
+
+
+@pytest.mark.parametrize(("attack", "rounds", "terms"), [("differencing", 2, 2), ("tracker", 1, 4), ("averaging", 8, 2)])
+def test_it_fails_where_one_budget_pays_for_all(attack, rounds, terms):
+    """60 bits each right with 0.501, 60 counts each exact with 0.001: luck passes 0.82 with a chance below 1e-6."""
+    found = ATTACKS[attack](Paid(60 * rounds * terms), BITS, rounds=rounds, targets=60)
+    assert found.questions == 60 * rounds * terms
+    assert found.recovered < 0.82
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("attack", "targets", "limit"), [("differencing", 22, 0.96), ("tracker", 22, 0.96), ("averaging", 4, 0.5)])
 def test_it_fails_on_a_session(attack, targets, limit):
     """Luck passes the limit with a chance below 1e-6: 22 bits each right with 0.502; 3 of 4 counts each exact with 0.009."""
@@ -63,15 +84,7 @@ def test_the_error_of_an_average_falls_with_the_root_of_the_rounds():
 
 def test_one_budget_for_all_rounds_keeps_the_error():
     """More rounds at less epsilon each: the error of the average grows. Ours; 4 groups, the ratio is 10 in theory."""
-    errors = []
-    for rounds in (2, 200):
-        mechanism = Laplace(sensitivity=1, epsilon=1 / (2 * rounds), step=1, on_grid=True)
-
-        class Paid:
-            def query(self, subset, mechanism=mechanism):
-                return float(mechanism.release(int(BITS[subset].sum())))
-
-        errors.append(averaging(Paid(), BITS, rounds=rounds, targets=8).error)
+    errors = [averaging(Paid(2 * rounds), BITS, rounds=rounds, targets=8).error for rounds in (2, 200)]
     assert errors[1] > errors[0]
 
 
