@@ -119,6 +119,7 @@ class DataSet:
 
     def spend(self, quote: Quote, analyst: str, question: str) -> int:
         """The number of the durable entry; only after it is written may the engine run."""
+        self.engine.open()
         check_head(self._folder, self.ledger, self.store.ledger)
         entry = self.ledger.spend(quote.event, analyst, question, self.version)
         remember_head(self._folder, entry.head)
@@ -175,7 +176,7 @@ class DataSet:
     def engine(self) -> DuckDBEngine:
         from tacit.query.engines import DuckDBEngine
 
-        return DuckDBEngine(self.catalog.store_file)
+        return DuckDBEngine(self.catalog.store_file, version=self.version)
 
     @cached_property
     def public(self) -> StoredFacts:

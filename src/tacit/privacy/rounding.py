@@ -18,6 +18,7 @@ from tacit.errors import InvalidInput
 Number = int | float | str | Decimal | Fraction
 
 DIGITS = 60
+MOST_DIGITS = 4000  # before or after the point of a number that is read: 1e999999999 is ten characters, and a gigabyte
 
 
 def exact(number: Number, name: str = "number", error: type[InvalidInput] = InvalidInput) -> Fraction:
@@ -29,11 +30,25 @@ def exact(number: Number, name: str = "number", error: type[InvalidInput] = Inva
     if isinstance(number, bool) or not isinstance(number, int | float | str | Decimal | Fraction | SupportsFloat):
         raise error(f"{name} must be a number, not {type(number).__name__}; give for example {name}=0.5")
     try:
-        if isinstance(number, Fraction | int | str | Decimal):
+        if isinstance(number, Fraction | int):
             return Fraction(number)
+        if isinstance(number, str | Decimal):
+            return _written(number)
         return Fraction(repr(float(number)))
     except (ValueError, OverflowError, InvalidOperation, ZeroDivisionError):
         raise error(f"{name} must be a finite number, not {str(number)[:40]!r}; give for example {name}=0.5") from None
+
+
+def _written(number: str | Decimal) -> Fraction:
+    """A decimal or a fraction in words; ValueError where it is none, or so long that to write it out takes the machine's memory."""
+    if isinstance(number, str) and "/" in number:
+        return Fraction(number)  # Python itself reads no more than 4300 digits of an integer
+    decimal = Decimal(number)
+    if not decimal:
+        return Fraction(0)
+    if abs(decimal.adjusted()) + len(decimal.as_tuple().digits) > MOST_DIGITS:
+        raise ValueError
+    return Fraction(decimal)
 
 
 def as_text(number: Fraction) -> str:

@@ -47,14 +47,22 @@ class Engine(Protocol):
 
 
 class DuckDBEngine:
-    """The prepared store in DuckDB, in this process."""
+    """The prepared store in DuckDB, in this process; of the given version, where one is given, and of no other.
 
-    def __init__(self, path: Path, limits: Limits | None = None) -> None:
-        self.path, self.limits = path, limits or Limits()
+    Prices follow from what one version says of its public tables, so they hold for the rows of that version alone.
+    """
+
+    def __init__(self, path: Path, limits: Limits | None = None, version: str | None = None) -> None:
+        self.path, self.limits, self.version = path, limits or Limits(), version
         self._connection: Any = None
         self._backend: Any = None
         self._tables: dict[str, Any] = {}
         self._lock = threading.Lock()
+
+    def open(self) -> None:
+        """Opens the store, if it is still the version that is asked, and reads no row."""
+        with self._lock:
+            self._opened()
 
     def run(self, group: Group) -> assembled.Exact:
         """The exact moments of every group, sealed; a time-out or an engine failure tells nothing of the data."""
@@ -93,7 +101,7 @@ class DuckDBEngine:
 
     def _opened(self) -> Any:
         if self._backend is None:
-            self._connection, self._backend = _connect(self.path, self.limits)
+            self._connection, self._backend = _connect(self.path, self.limits, self.version)
         return self._backend
 
     @contextmanager
@@ -124,7 +132,7 @@ class DuckDBEngine:
             done.set()
 
 
-def _connect(path: Path, limits: Limits) -> tuple[Any, Any]:
+def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]:
     import duckdb
     import ibis
 
@@ -142,6 +150,8 @@ def _connect(path: Path, limits: Limits) -> tuple[Any, Any]:
     try:
         connection.execute(f"ATTACH {text(str(path))} AS store (READ_ONLY)")
         connection.execute("USE store")
+        if version is not None and connection.execute("SELECT version FROM tacit_store").fetchall() != [(version,)]:
+            raise StoreUnusable("the data was prepared again since it was opened", remedy="open it again")
     except duckdb.Error:
         raise StoreUnusable("the prepared store cannot be opened", remedy="run: tacit prepare") from None
     backend = ibis.duckdb.from_connection(connection)

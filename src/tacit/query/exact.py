@@ -23,7 +23,7 @@ Integers = NDArray[Any]
 INT64_ROWS = 2**33  # the rows for which the parts of compile.py cannot overflow
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)  # a repr would quote the data
 class Answers:
     """What the engine returned: the sums by group, and for each list moment its rows (keys, value, rows)."""
 

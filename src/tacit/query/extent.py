@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, is_dataclass
 
 from tacit.errors import TooWide
-from tacit.query.plan import Condition, Row, TextColumn
+from tacit.query.plan import Condition, Row, TextColumn, TextLike
 
 MOST_PARTS = 10_000
+SLOW_PATTERN = 10  # parts for each character of a pattern with _: an engine's time grows with its length times that of the text
 DEEPEST = 250
 Node = Row | Condition | TextColumn
 
@@ -49,5 +50,7 @@ def _parts(node: object) -> Iterator[Node]:
 
 def _listed(node: Node) -> int:
     """Constants in lists are short: sixteen count as one."""
+    if isinstance(node, TextLike) and "_" in node.pattern:
+        return SLOW_PATTERN * len(node.pattern)
     lists = (getattr(node, name) for name in node.__slots__)
     return sum(len(value) // 16 for value in lists if isinstance(value, tuple))

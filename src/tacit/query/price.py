@@ -31,6 +31,8 @@ from tacit.query.plan import Arithmetic, Call, DateType, Moment, NumberType, Out
 from tacit.query.stability import Reach, l1_sensitivity, l2_sensitivity, reach, scanned
 
 UNIT = Neighbours("add-remove", "unit")
+LEAST_MISS = Fraction(1, 10**200)
+LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute, and means nothing
 FINEST_GRID = 2**40  # points from which on a quantile is released by smooth sensitivity
 Additive = Laplace | Gaussian
 LEAST = Fraction(1, 10**30)
@@ -58,8 +60,8 @@ def request(
     if (epsilon is None) == (error is None):
         raise NoBudget("a question needs a budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
     sure = exact(confidence, "confidence", InvalidBudget)
-    if not 0 < sure < 1:
-        raise InvalidBudget(f"confidence must be above 0 and below 1, not {confidence}; give for example confidence=0.95")
+    if not 0 < sure <= 1 - LEAST_MISS:
+        raise InvalidBudget(f"confidence must be above 0 and below 1, not {str(confidence)[:40]}; give for example confidence=0.95")
     return Request(
         None if epsilon is None else _usual(positive_budget(epsilon), "epsilon"),
         probability(delta),
@@ -201,8 +203,10 @@ def _quote(question: Question, asked: Request, touched: Reach, sums: Sequence[Su
         Rank(place, call, touched.l1 if touched.groups > 1 else 1, _rank(call, share, 1 - _missed(question, asked, call), touched))
         for place, call in _quantiles(question)
     )
-    keys = _keys(question, asked, touched, share, factor)
-    return Quote(question, asked, touched, tuple(sums), ranks, keys, asked.epsilon or share, asked.delta)
+    concentrated = any(isinstance(part.mechanism, Gaussian) for part in sums)
+    keys = _keys(question, touched, share, asked.delta / 2 if concentrated else asked.delta, factor)
+    spent = asked.delta if concentrated or keys else Fraction(0)
+    return Quote(question, asked, touched, tuple(sums), ranks, keys, asked.epsilon or share, spent)
 
 
 def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -> QuantileWithInterval | SmoothQuantile:
@@ -220,17 +224,19 @@ def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -
     return SmoothQuantile(share, 0, high - low, 1, epsilon * rows / touched.l1, max_rows=rows, neighbours=UNIT)
 
 
-def _keys(question: Question, asked: Request, touched: Reach, share: Fraction, factor: int) -> KeyThreshold | None:
-    """Half of delta is for the keys; a unit that changes passes it along two neighbours, so that it counts 1 + e^epsilon times."""
+def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, factor: int) -> KeyThreshold | None:
+    """`delta` is for the keys; a unit that changes passes it along two neighbours, so that it counts 1 + e^epsilon times."""
     if not private(question):
         return None
-    if not asked.delta:
+    if not delta:
         raise NoBudget(
             "the values of a key are private, so the groups are shown through a threshold, and that needs a delta",
             remedy="give for example delta=1e-7",
         )
+    if factor == 2 and share > LARGEST_EPSILON:
+        raise InvalidBudget(f"epsilon is too large for private keys; at most {LARGEST_EPSILON} for each number is answered")
     passed = 1 + exp_up(share) if factor == 2 else 1
-    return KeyThreshold(share, asked.delta / 2 / passed, touched.units_l1, scanned(question).min_people, UNIT)
+    return KeyThreshold(share, delta / passed, touched.units_l1, scanned(question).min_people, UNIT)
 
 
 # --- by error ----------------------------------------------------------------------------------------------------------------
