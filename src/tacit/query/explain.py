@@ -12,7 +12,7 @@ from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
 from tacit.query.aggregates import moments_of
 from tacit.query.passes.keys import size
-from tacit.query.plan import Bound, Join, KeyValue, Moment, NumberType, Output, Question, Relation, Result, Where
+from tacit.query.plan import Bound, Join, KeyValue, Moment, NumberType, Output, Question, Relation, Result, TextColumn, Where
 from tacit.query.price import FINEST_GRID, Quote, Rank, Sum, missed_by
 from tacit.query.stability import l1_sensitivity, l2_sensitivity, rows_of
 
@@ -88,8 +88,8 @@ def explained(quote: Quote, left: str = "") -> Explanation:
 
 def _tree(question: Question) -> list[str]:
     group = question.group
-    keys = ", ".join(f"{key.name} ({size(key)})" for key in group.keys) or "everything"
-    steps = [f"group by {keys}"]
+    keys = ", ".join(f"{key.name} ({'private' if isinstance(key.term.node, TextColumn) else size(key)})" for key in group.keys)
+    steps = [f"group by {keys}" if keys else "all rows together"]
     relation: Relation = group.child
     while not isinstance(relation, Bound):
         steps.append(f"{_step(relation)}: {_rows(rows_of(relation))} of one unit")
@@ -110,16 +110,19 @@ def _rows(count: int) -> str:
 
 
 def _groups(quote: Quote) -> str:
-    touched = f"one unit touches at most {quote.reach.groups}, with {_rows(quote.reach.per_group)} in each"
+    touched = f"one unit touches at most {quote.reach.groups}, with at most {_rows(quote.reach.per_group)} in each"
     if quote.keys:
-        return f"private; a group is shown where at least {quote.keys.threshold} units are counted with noise; {touched}"
+        return f"private, shown where the noisy number of units reaches {quote.keys.threshold}; {touched}"
+    if not quote.question.group.keys:
+        return f"one; one unit has at most {_rows(quote.reach.per_group)} in it"
     return f"{quote.cells}, all of them public; {touched}"
 
 
 def _noise(quote: Quote) -> list[Noise]:
     parts = [_of_sum(part, quote) for part in quote.sums] + [_of_rank(part) for part in quote.ranks]
     if quote.keys:
-        what = Noise("keys", "threshold on noisy numbers of units", str(quote.reach.units_l1), "", str(loss(quote.keys.event)))
+        cost, touched, scale = str(loss(quote.keys.event)), str(quote.reach.units_l1), as_text(quote.keys.scale)
+        what = Noise("keys", "threshold on noisy numbers of units", touched, scale, cost)
         return [what, *parts]
     return parts
 
@@ -128,15 +131,23 @@ _NAMES = {"rows": "count", "units": "number of units", "sum": "sum", "centred": 
 
 
 def _of_sum(part: Sum, quote: Quote) -> Noise:
-    laplace = isinstance(part.mechanism, Laplace)
+    """In the units of the answer, not in steps of the grid."""
+    laplace, unit = isinstance(part.mechanism, Laplace), _unit(part.moment, quote.question)
     norm = l1_sensitivity(part.moment, quote.reach) if laplace else l2_sensitivity(part.moment, quote.reach)
     return Noise(
         _name(part.moment),
         "Laplace" if laplace else "Gaussian",
-        f"{as_text(Fraction(norm))} ({'l1' if laplace else 'l2'}, in grid units)",
-        as_text(part.mechanism.scale),
+        f"{as_text(norm * unit)} ({'l1' if laplace else 'l2'})",
+        as_text(part.mechanism.scale * unit),
         str(part.mechanism.loss),
     )
+
+
+def _unit(moment: Moment, question: Question) -> Fraction:
+    """What one unit of a moment is in the answer: a step of the column; where sums are centred, half of one, or its square."""
+    over = next((call.over for call in question.calls if call.over and moment in moments_of(call, question.calls)), None)
+    step = over.type.step if over is not None and isinstance(over.type, NumberType) else Fraction(1)
+    return {"sum": step, "centred": step / 2, "squares": step**2 / 8}.get(moment.kind, Fraction(1))
 
 
 def _name(moment: Moment) -> str:
@@ -152,11 +163,12 @@ def _of_rank(part: Rank) -> Noise:
             "private",
             "private",
             str(loss(part.event)),
-            f"chosen because the column has more than 2^{FINEST_GRID.bit_length() - 1} possible values; no error bar comes with it",
+            f"chosen because the column has over 2^{FINEST_GRID.bit_length() - 1} possible values; its error bar is the bounds",
         )
+    draws = len(part.mechanism.draws)
     return Noise(
         f"quantile {as_text(part.mechanism.q)}",
-        "exponential mechanism, three draws",
+        f"exponential mechanism, {'three draws' if draws == 3 else 'one draw'}",
         f"{as_text(part.mechanism.draws[0].sensitivity)} ranks",
         f"{max(part.mechanism.margins)} ranks to each end",
         str(part.mechanism.loss),
@@ -176,7 +188,6 @@ def _expected(output: Output, quote: Quote) -> Expected:
         parts = [part for part in quote.sums if part.moment in moments]
         if len(moments) == 1 and parts:
             missed = missed_by(output.value, quote.question, quote.request, quote.cells or 1)
-            step = call.over.type.step if call.over and call.name == "sum" and isinstance(call.over.type, NumberType) else 1
-            width = parts[0].mechanism.interval(1 - missed).above * float(step)
+            width = parts[0].mechanism.interval(1 - missed).above * float(_unit(moments[0], quote.question))
             return Expected(output.name, f"± {width:.6g} at {float(quote.request.confidence):.4g} confidence")
     return Expected(output.name, "depends on released numbers; comes with the answer")

@@ -1,0 +1,199 @@
+"""The golden files of tests/queries: a question, its catalog in one line, and what is expected of plan, stability and price.
+
+A file is written for statisticians: its first line says who a unit is, what is declared and what is paid, then comes the SQL, then
+what tacit makes of it. `REWRITE=1` in the environment writes all but the SQL anew, to be reviewed like any other change.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stored import catalog, category, days, number, table
+from worlds import PUBLIC, WARDS, world_in_memory
+
+from tacit.accounting.composition import loss
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.privacy.catalog import Column, Owner, Source, Table
+from tacit.privacy.loss import Concentrated
+from tacit.privacy.rounding import as_text
+from tacit.query.aggregates import moments_of
+from tacit.query.explain import _unit
+from tacit.query.passes import rewrite
+from tacit.query.passes.keys import private, size
+from tacit.query.plan import Bound, Join, Moment, Question, Where
+from tacit.query.price import Quote, price, request
+from tacit.query.sql import parse
+from tacit.query.stability import l1_sensitivity, l2_sensitivity
+
+FOLDER = Path(__file__).parent.parent / "queries"
+FILES = sorted(FOLDER.glob("*.sql"))
+HEADER = re.compile(
+    r"-- unit: ((person|row), (\d+) rows? each(?:, (\d+) in a group)?, (add/remove|change-one)) ·(?:.*·)? budget: (.*)"
+)
+NAMES = {"rows": "count", "units": "units", "sum": "sum", "centred": "sum", "squares": "squares", "list": "ranks"}
+
+
+def declared(unit: str, rows: int, per_group: int | None) -> Any:
+    """The clinic that every file is asked of; the header says how many rows a person has."""
+    columns = (
+        category("ward", "a", "b", "c"),
+        category("sex", "F", "M", nulls="drop"),
+        number("cost", 0, 5000, "0.01", nulls="drop"),
+        number("income", 0, 200000, nulls="drop"),
+        number("wealth", 0, 2**45, nulls="drop"),
+        days("day", "2020-01-01", "2020-12-31", nulls="drop"),
+        Column("diagnosis", "text"),
+    )
+    owner = {"unit": Owner("person"), "max_rows": rows, "max_rows_per_group": per_group} if unit == "person" else {}
+    people = table("people", Path("people.csv"), Column("person", "key"), *columns, **owner)
+    wards = Table("wards", Source("csv", "wards.csv"), {column.name: column for column in WARDS}, public=True)
+    return catalog(Path(), people, wards)
+
+
+@pytest.fixture(scope="module")
+def facts() -> Iterator[Any]:
+    with world_in_memory(declared("row", 1, None), {"people": [], "wards": PUBLIC}) as made:
+        yield made.facts
+
+
+def told(text: str, facts: Any) -> list[str]:
+    """A golden file, line by line."""
+    found = HEADER.match(text)
+    assert found, "the first line says the unit, its rows, the relation and the budget"
+    whose, unit, rows, per_group, relation, budget = found.groups()
+    given = dict(part.split("=") for part in budget.split(", "))
+    asked = request(**{name: Fraction(value) for name, value in given.items()})
+    known = declared(unit, int(rows), int(per_group) if per_group else None)
+    question = rewrite(parse(text), known, facts)
+    quote = price(question, asked, "change-one" if relation == "change-one" else "add-remove")[0]
+    first = " · ".join([f"-- unit: {whose}", *bounds(known.tables["people"], text), *keys(question), f"budget: {budget}"])
+    rest = [f"-- plan:      {plan(question)}", f"-- stability: {stability(quote)}", f"-- price:     {priced(quote)}"]
+    return [first, *text[text.index("\n") + 1 :].splitlines(), *rest, ""]
+
+
+def bounds(people: Table, text: str) -> list[str]:
+    """The bounds of the numbers that a question names."""
+    numbers = [column for column in people.columns.values() if column.kind == "number" and re.search(rf"\b{column.name}\b", text)]
+    ends = [(column, *(as_text(bound) for bound in column.bounds or ())) for column in numbers]
+    steps = {column.name: "" if column.step == 1 else f" step {as_text(column.step or Fraction(1))}" for column in numbers}
+    shown = [f"{column.name} [{low}, {high}]{steps[column.name]}" for column, low, high in ends]
+    return [f"bounds: {', '.join(shown)}"] if shown else []
+
+
+def keys(question: Question) -> list[str]:
+    named = ", ".join(key.name for key in question.group.keys)
+    return [f"keys: {named}, {'private' if private(question) else 'public'}"] if named else []
+
+
+def plan(question: Question) -> str:
+    relation: Any = question.group.child
+    steps: list[str] = []
+    while not isinstance(relation, Bound):
+        steps.append(f"{relation.kind} join({relation.table.name} ×{relation.fan_out})" if isinstance(relation, Join) else "where")
+        assert isinstance(relation, Join | Where)
+        relation = relation.child
+    keys = ", ".join(f"{key.name} {'private' if private(question) else size(key)}" for key in question.group.keys)
+    moments = ", ".join(f"{moment.kind}({over(moment, question)})" for moment in question.group.moments)
+    calls = ", ".join(call.name + (f" {as_text(call.share)}" if call.share is not None else "") for call in question.calls)
+    whole = [
+        relation.child.table.name,
+        f"bound {relation.max_rows}",
+        *reversed(steps),
+        *([f"group({keys})"] if keys else []),
+        moments,
+        calls,
+    ]
+    return " → ".join(whole)
+
+
+def over(moment: Moment, question: Question) -> str:
+    """The column of a moment, or what stands for an expression."""
+    if moment.value is None:
+        return ""
+    return str(getattr(moment.value, "name", "expression"))
+
+
+def stability(quote: Quote) -> str:
+    parts = []
+    for part in quote.sums:
+        laplace = isinstance(part.mechanism, Laplace)
+        norm = l1_sensitivity(part.moment, quote.reach) if laplace else l2_sensitivity(part.moment, quote.reach)
+        assert norm == part.mechanism.sensitivity
+        parts.append(f"{NAMES[part.moment.kind]} {as_text(norm * _unit(part.moment, quote.question))}{_centred(part.moment)}")
+    parts += [f"ranks {rank.mechanism.max_rows} rows" for rank in quote.ranks]
+    return " · ".join([*parts, f"groups touched {quote.reach.groups}", f"rows in one {quote.reach.per_group}"])
+
+
+def _centred(moment: Moment) -> str:
+    return " (centred)" if moment.kind in ("centred", "squares") else ""
+
+
+def priced(quote: Quote) -> str:
+    parts = [f"{_amount(loss(quote.keys.event))} threshold {quote.keys.threshold} on the keys"] if quote.keys else []
+    for part in quote.sums:
+        name, unit = type(part.mechanism).__name__, _unit(part.moment, quote.question)
+        parts.append(
+            f"{_amount(part.mechanism.loss)} {name}(scale {as_text(part.mechanism.scale * unit)}) on the {NAMES[part.moment.kind]}"
+        )
+    for rank in quote.ranks:
+        how = "smooth sensitivity" if isinstance(rank.mechanism, SmoothQuantile) else "exponential mechanism"
+        parts.append(f"{_amount(loss(rank.event))} {how} on the quantile")
+    whole = f"epsilon {as_text(quote.epsilon)}" + (f", delta {as_text(quote.delta)}" if quote.delta else "")
+    return f"{whole} = " + " + ".join(parts)
+
+
+def _amount(known: Any) -> str:
+    if isinstance(known, Concentrated):
+        return f"rho {as_text(known.rho)}"
+    epsilon = str(known.epsilon) if known.epsilon.denominator < 100 else as_text(known.epsilon)
+    return f"{epsilon}" + (f" and {as_text(known.delta)}" if known.delta else "")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_question_is_planned_and_priced_as_the_file_says(file: Path, facts: Any) -> None:
+    text = file.read_text()
+    question = text[: text.index(";") + 1]
+    written = "\n".join(told(question, facts))
+    if os.environ.get("REWRITE"):
+        file.write_text(written)
+        text = written
+    assert text == written
+
+
+def test_there_are_files_for_every_aggregate_and_unit() -> None:
+    texts = [file.read_text() for file in FILES]
+    assert len(texts) >= 15
+    wanted = [
+        "COUNT(*)",
+        "COUNT(DISTINCT",
+        "SUM(",
+        "AVG(",
+        "STDDEV(",
+        "MEDIAN(",
+        "MAX(",
+        "JOIN",
+        "HAVING",
+        "diagnosis",
+        "change-one",
+        "error=",
+    ]
+    assert all(any(word in text for text in texts) for word in wanted)
+
+
+def test_moments_are_those_of_the_calls() -> None:
+    """What the files call the moments is what the table of aggregates needs."""
+    assert [moment.kind for moment in moments_of(_avg(), (_avg(),))] == ["rows", "centred"]
+
+
+def _avg() -> Any:
+    from tacit.query.plan import Call, NumberType, Term
+    from tacit.query.plan import Column as Stored
+
+    return Call("avg", Term(Stored(0, "x", 0, 9, False), NumberType(Fraction(1))))
