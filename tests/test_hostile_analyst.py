@@ -214,3 +214,16 @@ def test_prices_and_rows_are_of_one_version(tmp_path: Path) -> None:
         with pytest.raises(StoreUnusable, match="prepared again"):
             data.session().sql(question, epsilon=1)
     assert data.ledger.head.number == 0
+
+
+def test_one_bad_line_changes_the_reading_of_no_aligned_field(tmp_path: Path) -> None:
+    """A line that the engine's reader does not take brings in another reader, which once read fields after several blanks
+    otherwise: one person changed the notes of all others."""
+    aligned = {person: [f'1,1,a,{" " * blanks}"flu",1'] for person, blanks in enumerate([0, 1, 2, 3, 2, 3, 2, 3])}
+    with_one = data_of(tmp_path / "with", {**aligned, 9: ["1,1,a,flu,1,too,many,fields"]})
+    without = data_of(tmp_path / "without", aligned)
+    counts = [
+        [int(exact(data, plan_of(data, f"SELECT COUNT(*) FROM visits WHERE note = '{note}'"))[0][0]) for note in ("flu", '"flu"')]
+        for data in (with_one, without)
+    ]
+    assert counts == [[3, 6], [2, 6]]
