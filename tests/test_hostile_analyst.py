@@ -227,3 +227,11 @@ def test_one_bad_line_changes_the_reading_of_no_aligned_field(tmp_path: Path) ->
         for data in (with_one, without)
     ]
     assert counts == [[3, 6], [2, 6]]
+
+
+@pytest.mark.parametrize("listed", ["note IN ('flu', {})", "age IN (NULL, {})", "ward NOT IN ('a', {})"])
+def test_a_long_list_does_not_spend_for_nothing(neighbours: list[DataSet], listed: str) -> None:
+    """Nested once for each of its values, it made the engine fail after the spend."""
+    values = ", ".join(f"'{at}'" if "age" not in listed else str(at) for at in range(1500))
+    (found,), *_ = exact(neighbours[0], plan_of(neighbours[0], f"SELECT COUNT(*) FROM visits WHERE {listed.format(values)}"))
+    assert found == {"note": 5, "age": 8, "ward": 2}[listed.split()[0]]

@@ -141,12 +141,12 @@ def _(node: IsNull, rows: ir.Table) -> Any:
 
 @value.register
 def _(node: All, rows: ir.Table) -> Any:
-    return ibis.and_(*(value(part, rows) for part in node.parts))
+    return _halved(operator.and_, [value(part, rows) for part in node.parts])
 
 
 @value.register
 def _(node: Either, rows: ir.Table) -> Any:
-    return ibis.or_(*(value(part, rows) for part in node.parts))
+    return _halved(operator.or_, [value(part, rows) for part in node.parts])
 
 
 @value.register
@@ -167,6 +167,14 @@ def _(node: TextIs, rows: ir.Table) -> Any:
 @value.register
 def _(node: TextLike, rows: ir.Table) -> Any:
     return value(node.child, rows).like(node.pattern)
+
+
+def _halved(joined: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
+    """All parts joined, half with half: one after another, a list of a thousand would be nested a thousand deep."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return joined(_halved(joined, parts[:half]), _halved(joined, parts[half:]))
 
 
 def _whole(number: int | None) -> Any:
