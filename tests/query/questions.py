@@ -34,6 +34,7 @@ DAYS = ["DATE '2000-02-29'", "DATE '2001-01-01'", "'2020-06-15'", "DATE '1990-01
 
 constants = st.sampled_from(CONSTANTS)
 whole = st.sampled_from(["1", "2", "3", "7", "10", "60"])
+_divisors = st.sampled_from(["1", "3", "0.3", "0.25", "2.5", "0.007", "1000", "1e-3"])
 dates = st.sampled_from(["day", "seen", "DATE_TRUNC('month', day)", "DATE_TRUNC('week', seen)", "day + INTERVAL 40 DAY"])
 truncated = st.builds("DATE_TRUNC('{}', {})".format, st.sampled_from(["year", "quarter", "month", "week", "day"]), dates)
 texts = st.sampled_from(["fruit", "LOWER(fruit)", "SUBSTRING(fruit, 2, 3)", "fruit || '!'", "UPPER(TRIM(fruit))"])
@@ -49,16 +50,18 @@ def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     test = st.builds("{} {} {}".format, inner, st.sampled_from(["<", "<=", "=", "<>", ">", ">="]), inner)
     return st.one_of(
         st.builds("({} {} {})".format, inner, st.sampled_from(["+", "-", "*", "/"]), inner),
-        st.builds("(small % {})".format, whole),
+        st.builds("({} % {})".format, st.sampled_from(["small", "cents", "shifted", "ABS(thirds)", "small + 7"]), _divisors),
         st.builds("{}({})".format, st.sampled_from(["ABS", "SIGN", "FLOOR", "CEIL", "ROUND", "-"]), inner),
         st.builds("ROUND({}, {})".format, inner, st.sampled_from(["-2", "1", "2"])),
         st.builds("CAST({} AS {})".format, inner, st.sampled_from(["INTEGER", "DOUBLE"])),
         st.builds("FLOOR({} / {}) * {}".format, inner, whole, whole),
         st.builds("POWER({}, {})".format, inner, st.sampled_from(["1", "2", "3"])),
-        st.builds("WIDTH_BUCKET({}, -2, 7.5, {})".format, inner, whole),
+        st.builds("WIDTH_BUCKET({}, {}, 7.5, {})".format, inner, st.sampled_from(["-2", "1", "0.001"]), whole),
         st.builds("{}({}, {})".format, st.sampled_from(["LEAST", "GREATEST", "COALESCE", "NULLIF"]), inner, inner),
         st.builds("CASE WHEN {} THEN {} ELSE {} END".format, test, inner, inner),
         st.builds("CASE WHEN {} THEN {} END".format, test, inner),
+        st.builds("CASE WHEN {} THEN {} WHEN flag THEN NULL ELSE {} END".format, test, inner, inner),
+        st.builds("{}({}, {}, {}, 2)".format, st.sampled_from(["LEAST", "GREATEST", "COALESCE"]), inner, inner, inner),
     )
 
 

@@ -123,7 +123,7 @@ def like(term: Term, pattern: str, ignore_case: bool) -> Condition:
         return TextLike(term.node, pattern)
     if not isinstance(term.type, CategoryType):
         raise WrongType(f"LIKE is for text, not for {terms.word(term.type)}", remedy="compare it with <, = or BETWEEN")
-    fold: Callable[[str], str] = str.casefold if ignore_case else str
+    fold: Callable[[str], str] = str.lower if ignore_case else str
     hits = [value for value in term.type.values if isinstance(value, str) and matches(fold(value), fold(pattern))]
     return terms.among(term, hits)
 
