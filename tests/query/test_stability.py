@@ -83,7 +83,7 @@ def check(quotes: tuple[Quote, ...], made: World) -> None:
                 assert sum(unit[rank.place]) <= rank.mechanism.max_rows * _copies(rank), (rank, unit[rank.place])
             if quote.keys:
                 units = next(at for at, moment in enumerate(quote.question.group.moments) if moment.kind == "units")
-                assert max(unit[units]) <= 1
+                assert max(unit[units], default=0) <= 1
                 assert sum(unit[units]) <= quote.keys.max_groups
 
 
