@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -12,9 +13,10 @@ import reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from questions import clinic_questions, clinic_units
-from stored import catalog, category, number, table
+from stored import catalog, category, days, number, table
 from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 
+from tacit.privacy.catalog import Source, Table
 from tacit.query.exact import Answers, assemble
 from tacit.query.passes.keys import domain, private
 from tacit.query.plan import Question
@@ -143,3 +145,50 @@ def dict_of(limbs: list[tuple[int, int]]) -> dict[int, int]:
     found = dict(limbs)
     assert len(found) == len(limbs)
     return found
+
+
+# --- joins of every kind ---------------------------------------------------------------------------------------------------------
+
+JOINED = {
+    "diagnosis": "SELECT grade, COUNT(*), SUM(age) FROM visits LEFT JOIN codes ON codes.name = visits.diagnosis GROUP BY grade",
+    "day": "SELECT grade, COUNT(*) FROM visits JOIN codes ON visits.day = codes.since GROUP BY grade",
+    "shifted day": "SELECT grade, COUNT(*) FROM visits JOIN codes ON DATE_TRUNC('month', visits.day) = since GROUP BY grade",
+    "number": "SELECT grade, COUNT(*) FROM visits LEFT JOIN codes ON half = age / 2 GROUP BY grade",
+    "constant": "SELECT grade, COUNT(*) FROM visits JOIN codes ON name = 'flu' GROUP BY grade",
+    "twice": "SELECT a.grade, b.grade, COUNT(*) FROM visits LEFT JOIN codes a ON a.name = diagnosis "
+    "LEFT JOIN codes b ON b.grade = a.grade GROUP BY a.grade, b.grade",
+}
+
+
+@pytest.fixture(scope="module")
+def coded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """The clinic with a public table of other grids: dates from another day on, halves, and text as categories."""
+    folder = tmp_path_factory.mktemp("coded")
+    columns = (
+        category("name", "cold", "flu", "plague"),
+        days("since", "2020-02-01", "2020-06-01"),
+        number("half", -1, 3, "0.5"),
+        category("grade", "x", "y"),
+    )
+    codes = Table("codes", Source("csv", "codes.csv"), {column.name: column for column in columns}, public=True)
+    declared = clinic(folder)
+    rows = [(0, 0, 2, 0), (1, 28, None, 1), (1, 0, 3, None), (None, 60, 8, 0), (2, None, 0, 1), (1, 29, 2, 1)]
+    public = [dict(zip(("name", "since", "half", "grade"), row, strict=True)) for row in rows]
+    with world_in_memory(
+        replace(declared, tables={**declared.tables, "codes": codes}), {"visits": [], "wards": PUBLIC, "codes": public}
+    ) as made:
+        yield made
+
+
+@pytest.mark.parametrize("text", JOINED.values(), ids=JOINED.keys())
+def test_joins_match_values_and_not_codes(coded: World, text: str) -> None:
+    row = {"ward": 0, "cost": 7, "scan": None}
+    visits = [
+        {**row, "age": at % 11, "day": (at * 5) % 94, "diagnosis": ["flu", "cold", None, "plague", "other"][at % 5]}
+        for at in range(40)
+    ]
+    made = coded.with_rows("visits", ranked([visits[at : at + 3] for at in range(0, 40, 3)]))
+    question = made.plan(text)
+    found = [plain(moment) for moment in made.exact(question)]
+    assert found == by_brute_force(question, made)
+    assert any(sum(moment) for moment in found)
