@@ -236,3 +236,12 @@ def test_the_largest_and_least_budgets_end_in_an_answer_or_a_word(place: World, 
         return
     released = answer(quote, noised(quote, place.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta))
     assert len(str(released).splitlines()) == 4
+
+
+def test_quantiles_are_drawn_one_by_one_so_they_have_fewer_groups(place: World) -> None:
+    from tacit.errors import TooManyGroups
+
+    many = "EXTRACT(DOY FROM day), age, WIDTH_BUCKET(cost, 0, 50, 200)"
+    assert place.plan(f"SELECT COUNT(*) FROM visits GROUP BY {many}")
+    with pytest.raises(TooManyGroups, match="at most 50000"):
+        place.plan(f"SELECT MEDIAN(age), MAX(cost) FROM visits GROUP BY {many}")
