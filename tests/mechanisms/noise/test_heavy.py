@@ -140,6 +140,7 @@ def test_a_draw_is_used_once_and_blocks_are_drawn_ahead(monkeypatch):
     assert isinstance(first, Draw)
 
 
+@pytest.mark.slow  # a clock is read: other work on the machine can disturb it
 def test_time_says_nothing_of_the_noise():
     """Rank correlation of time and size over 20,000 draws: below 0.05, which is seven times its spread if there is none."""
     noise, scale, centre = HeavyTails(4), Fraction(10**6, 7), Fraction(1000)
