@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -76,4 +77,6 @@ def tacit(
 
 def main() -> None:
     """The entry point of the command `tacit`."""
+    if sys.argv[1:2] in (["sql"], ["explain"], ["budget"], ["history"]):
+        gc.disable()  # such a process ends after one answer; looking for garbage takes a quarter of a second of its start
     app(prog_name="tacit")
