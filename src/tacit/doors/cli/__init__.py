@@ -22,6 +22,8 @@ from tacit.doors.cli.init import init
 from tacit.doors.cli.output import error_report
 from tacit.doors.cli.prepare import prepare
 from tacit.doors.cli.schema import schema
+from tacit.doors.cli.synthesize import COMMANDS as SYNTHESES
+from tacit.doors.cli.synthesize import synthesize
 from tacit.doors.cli.verify import verify
 from tacit.errors import Broken, CatalogUnusable, Refused, StoppedAfterSpending, StoreUnusable, TacitError
 
@@ -58,6 +60,9 @@ app.add_typer(ledger_commands, name="ledger")
 for name, attacking in ATTACKS.items():
     attack.command(name)(reported(attacking))
 app.add_typer(attack, name="attack")
+for name, synthesizing in SYNTHESES.items():
+    synthesize.command(name)(reported(synthesizing))
+app.add_typer(synthesize, name="synthesize")
 
 
 def _version(wanted: bool) -> None:
