@@ -314,6 +314,32 @@ class TestColumns:
     def test_values_are_kept_in_canonical_form(self):
         assert column('{ values = [" e\\u0301\\t", "x"] }').values == ("é", "x")
 
+    def test_bins_share_out_the_values_or_begin_where_they_are_said_to(self):
+        assert column("{ bounds = [0, 9], bins = 3 }").bins == (0, 3, 6)
+        assert column("{ bounds = [0, 3], bins = 4 }").bins == (0, 1, 2, 3)
+        assert column("{ bounds = [0.5, 2.0], step = 0.5, bins = [1.0] }").bins == (Fraction(1, 2), 1)
+        january = day_number(date(2020, 1, 1))
+        assert column('{ bounds = ["2020-01-01", "2020-01-31"], bins = [2020-01-11] }').bins == (january, january + 10)
+
+    @pytest.mark.parametrize(
+        ("declared", "problem"),
+        [
+            ("{ bounds = [0, 9], bins = 11 }", "bins is 11, and the column has 10 values"),
+            ("{ bounds = [0, 9], bins = 0 }", "bins is 0, which does not fit"),
+            ("{ bounds = [0, 9], bins = [] }", "bins is \\[\\], which does not fit"),
+            ("{ bounds = [0, 9], bins = [0, 5] }", "each further bin begins above"),
+            ("{ bounds = [0, 9], bins = [5, 10] }", "each further bin begins above"),
+            ("{ bounds = [0, 9], bins = [5, 3] }", "each further bin begins above"),
+            ("{ bounds = [0, 9], bins = [2.5] }", "begins between two steps"),
+            ('{ bounds = [0, 9], bins = ["2020-01-01"] }', "not a number"),
+            ('{ bounds = ["2020-01-01", "2020-01-31"], bins = [3] }', "not a date"),
+            ('{ values = ["a"], bins = 2 }', "bins means nothing here; declare bounds too"),
+        ],
+    )
+    def test_bins_that_mean_nothing_are_refused(self, declared, problem):
+        with pytest.raises(CatalogUnusable, match=problem):
+            column(declared)
+
     def test_every_kind_has_keys_that_the_schema_knows(self):
         known = set(schema()["definitions"]["column"]["properties"])
         assert set().union(*APPLIES.values()) == known
@@ -421,6 +447,7 @@ class TestFingerprint:
             ("min_people = 0", "min_people = 5"),
             ("# every row is one person", ""),
             ("[0, 5000]", "[0, 5000.0]"),
+            ("[0, 110]", "[0, 110], bins = 11"),
             ("id   = { key = true }\nage  = { bounds = [0, 110] }", "Age  = { bounds = [0, 110] }\nID   = { key = true }"),
         ],
     )
@@ -487,6 +514,7 @@ COLUMNS = st.fixed_dictionaries(
             st.integers(-9, 9) | st.floats(-9, 9).map(lambda x: round(x, 2)) | st.dates().map(str), min_size=2, max_size=2
         ),
         "step": st.sampled_from([0.1, 0.25, 1, 3, -1, 1e-300, 10**30]),
+        "bins": st.integers(-1, 9) | st.lists(st.integers(-9, 9) | st.dates().map(str), max_size=3),
         "values": st.lists(st.sampled_from(["a", "A", " a", "other", 1, 2, True]), max_size=3),
         "unknown": st.sampled_from(["other", "drop", "null"]),
         "outside": st.sampled_from(["clamp", "drop", "x"]),

@@ -72,6 +72,9 @@ class Column:
     text        values are private: usable as a key through a threshold, and in filters
     key         identifies a unit
     presence    declared without bounds or values: only NULL or not can be asked
+
+    `bins` are the values at which the bins of a number or a date begin, the lower bound first, where bins are declared: the
+    cells of marginals for synthetic rows. Questions and the prepared store know nothing of them.
     """
 
     name: str
@@ -83,6 +86,7 @@ class Column:
     unknown: Literal["null", "drop", "other"] = "null"
     nulls: Literal["keep", "drop"] | Fraction | Value = "keep"
     line: int | None = None
+    bins: tuple[Fraction, ...] = ()
 
     @property
     def nullable(self) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from tacit.privacy.catalog import LARGEST, Column, Kind, Value, canonical, day_number
@@ -22,14 +23,14 @@ Declared = Mapping[str, Any]
 KINDS: Mapping[str, Kind] = {"key": "key", "keys": "text", "values": "category"}
 ROLES = (*KINDS, "bounds")
 APPLIES: Mapping[Kind, frozenset[str]] = {
-    "number": frozenset({"type", "bounds", "step", "outside", "nulls"}),
-    "date": frozenset({"type", "bounds", "outside", "nulls"}),
+    "number": frozenset({"type", "bounds", "step", "outside", "nulls", "bins"}),
+    "date": frozenset({"type", "bounds", "outside", "nulls", "bins"}),
     "category": frozenset({"type", "values", "unknown", "nulls"}),
     "text": frozenset({"type", "keys", "nulls"}),
     "key": frozenset({"key"}),
     "presence": frozenset({"type", "nulls"}),
 }
-NEEDS = {"unknown": "values", "outside": "bounds", "step": "bounds"}
+NEEDS = {"unknown": "values", "outside": "bounds", "step": "bounds", "bins": "bounds"}
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 LARGEST_INTEGER = 2**63 - 1
 MOST_DIGITS = 18  # on each side of the point: what fits is exact in 128-bit integers, on every engine
@@ -51,6 +52,7 @@ def read_column(name: str, declared: Declared, line: int | None = None) -> Colum
     if kind in ("number", "date"):
         bounds, step = _grid(kind, given)
         column = replace(column, bounds=bounds, step=step)
+        column = replace(column, bins=_bins(column, given["bins"])) if "bins" in given else column
     if kind == "category":
         column = replace(column, values=_values(given))
     if column.unknown == "other":
@@ -101,6 +103,31 @@ def _step(given: Declared, low: Fraction, high: Fraction) -> Fraction:
     if not all((number * 10**MOST_DIGITS).denominator == 1 and abs(number) < 10**MOST_DIGITS for number in (low, high, step)):
         raise Wrong("bounds", f"and step need more than {MOST_DIGITS} digits before or after the point", "write shorter ones")
     return step
+
+
+def _bins(column: Column, declared: Any) -> tuple[Fraction, ...]:
+    """Where bins begin: a number of bins shares out the values as evenly as they go, a list names where each further one begins."""
+    low, high = column.bounds or (Fraction(0), Fraction(0))
+    step = column.step or Fraction(1)
+    if not isinstance(declared, list):
+        if declared > column.points:
+            raise Wrong("bins", f"is {declared}, and the column has {column.points} values", "take fewer bins")
+        return tuple(low + step * (place * column.points // declared) for place in range(declared))
+    begins = (low, *(_border(column, border) for border in declared))
+    if any(one >= other for one, other in pairwise(begins)) or begins[-1] > high:
+        within = "each further bin begins above the one before it, the first above the lower bound, the last within the bounds"
+        raise Wrong("bins", f"is {value_text(declared)}", within)
+    if any(((border - low) / step).denominator != 1 for border in begins):
+        raise Wrong("bins", f"is {value_text(declared)}, where a bin begins between two steps", "let bins begin at values")
+    return begins
+
+
+def _border(column: Column, border: Any) -> Fraction:
+    if column.kind == "date":
+        return _day("bins", border)
+    if isinstance(border, str):
+        raise Wrong("bins", f"has {value_text(border)}, which is not a number", "write for example bins = [18, 30, 65]")
+    return exact(border)
 
 
 def _day(key: str, text: object) -> Fraction:

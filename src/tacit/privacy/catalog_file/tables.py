@@ -86,6 +86,8 @@ def _public_column(name: str, declared: Declared, line: int | None) -> Column:
     column = read_column(name, declared, line)
     if column.kind in ("key", "text", "presence"):
         raise Wrong("", "says nothing about a column of a public table", "declare bounds or values, or leave it to the data")
+    if column.bins:
+        raise Wrong("bins", "is for synthetic rows, and a public table needs none", "take it away")
     return column
 
 
