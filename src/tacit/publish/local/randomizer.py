@@ -1,0 +1,150 @@
+"""What a randomizer is: it runs at the person's side, and nothing else of the answer ever leaves.
+
+A `Randomizer` is a frozen value. Its `epsilon` is what was asked for; its probabilities are rationals chosen so that the ratio of
+any output's probabilities under any two answers is at most e^epsilon, exactly. A `FrequencyOracle` is one from whose reports
+the shares of `size` categories can be estimated: Wang, Blocki, Li and Jha 2017 call its two constants p* and q*.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.accounting.events import RandomizedAnswer
+from tacit.errors import InvalidInput, InvalidValue
+from tacit.mechanisms.noise import grid
+from tacit.mechanisms.opening import opened
+from tacit.privacy.law import Law
+from tacit.privacy.loss import Pure
+from tacit.privacy.neighbours import CHANGE_ONE
+from tacit.publish.local.channel import Channel
+
+Codes = NDArray[np.int64]
+LARGEST_SIZE = 2**40
+
+
+@runtime_checkable
+class Coins(Protocol):
+    """Where a single report takes its chances from: fresh secure bits, or a stream derived from a secret (`derived.py`)."""
+
+    def coin(self, probability: Fraction) -> bool:
+        """True with exactly `probability`."""
+
+    def below(self, bound: int) -> int:
+        """One of 0, 1, ..., bound - 1, all equally likely."""
+
+
+@runtime_checkable
+class Randomizer(Protocol):
+    """The client side; also a mechanism of chapter 3, whose `release` is `randomize`."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The claim: no output is more than e^epsilon times as likely under one answer as under another."""
+
+    def randomize(self, values: Any) -> Any:
+        """One report for each value, or one for a single value."""
+
+    def derive(self, value: Any, coins: Coins) -> Any:
+        """One report of the same law, its chances taken from `coins`: the memoized form, and the one that a browser repeats."""
+
+    def law(self, value: Any) -> Law:
+        """The law of one report."""
+
+    @property
+    def channel(self) -> Channel:
+        """The exact matrix of probabilities, where it is small enough to be written down."""
+
+
+@runtime_checkable
+class FrequencyOracle(Randomizer, Protocol):
+    """Reports that support categories: from how often each is supported, its share follows."""
+
+    @property
+    def size(self) -> int:
+        """The number of categories; values are their codes 0, 1, ..., size - 1."""
+
+    @property
+    def hit(self) -> Fraction:
+        """The probability that a report supports the true value."""
+
+    @property
+    def false_hit(self) -> Fraction:
+        """The probability that a report supports a given value that is not the true one; the same for all pairs."""
+
+    def supports(self, reports: Any) -> NDArray[np.int64]:
+        """For each category the number of reports that support it; additive over batches."""
+
+
+class LocalMechanism(ABC):
+    """What all randomizers have alike: the event, the loss and `release`, from `epsilon` and `randomize`."""
+
+    epsilon: Fraction
+
+    @property
+    def event(self) -> RandomizedAnswer:
+        return RandomizedAnswer(self.epsilon, CHANGE_ONE)
+
+    @property
+    def loss(self) -> Pure:
+        return Pure(self.epsilon, CHANGE_ONE)
+
+    def release(self, value: Any) -> Any:
+        """The same as `randomize`, for a value that may be sealed."""
+        return self.randomize(opened(value))
+
+    @abstractmethod
+    def randomize(self, values: Any) -> Any:
+        """One report for each value, or one for a single value."""
+
+    @property
+    @abstractmethod
+    def channel(self) -> Channel:
+        """The exact matrix of probabilities."""
+
+    def law(self, value: Any) -> Law:
+        """The law of one report, from the channel."""
+        return self.channel.law(opened(value))
+
+
+def read_size(size: int, least: int = 2) -> int:
+    """A number of categories."""
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not least <= size <= LARGEST_SIZE:
+        raise InvalidInput(f"size, the number of categories, is a whole number from {least} to 2^40, not {size!r}")
+    return int(size)
+
+
+def read_codes(values: Any, size: int) -> tuple[Codes, bool]:
+    """The codes as a flat array, and whether one alone was given; what is no code of a category is refused without being quoted.
+
+    >>> read_codes([0, 2, 1], size=3), read_codes(2, size=3)
+    ((array([0, 2, 1]), False), (array([2]), True))
+    """
+    several = grid.is_array(values)
+    array = grid.read_array(values if several else [values])
+    if array.ndim != 1:
+        raise InvalidValue("the values to be randomized are one flat list of codes, one for each person")
+    if array.dtype.kind not in "biu" and array.size:
+        raise InvalidValue(f"the values to be randomized are codes, whole numbers from 0 to {size - 1}")
+    if array.size and not (array.min() >= 0 and array.max() < size):
+        raise InvalidValue(f"the values to be randomized are codes from 0 to {size - 1}, and not all of them are")
+    return array.astype(np.int64, copy=False), not several
+
+
+def read_reports(reports: Any, outputs: int) -> Codes:
+    """Reports that are whole numbers below `outputs`, as a flat array."""
+    array = np.atleast_1d(np.asarray(reports))
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "biu" or not (array.min() >= 0 and array.max() < outputs):
+        raise InvalidValue(f"the reports are whole numbers from 0 to {outputs - 1}, in one flat list, and not all of them are")
+    return array.astype(np.int64, copy=False)
+
+
+def one_or_all(reports: NDArray[Any], alone: bool) -> Any:
+    """The reports, or the one report as a plain number."""
+    return reports[0].item() if alone else reports
