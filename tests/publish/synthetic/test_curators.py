@@ -1,0 +1,32 @@
+"""What compares with the truth is marked as the curator's, and kept away from what is published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tacit.publish.synthetic.curators import NOTICE, curators_page, curators_place, write_for_curator
+
+
+def test_the_first_line_of_a_page_says_whose_it_is() -> None:
+    page = curators_page("A <title>", "<p>body</p>")
+    assert NOTICE in page.splitlines()[0]
+    assert page.count(NOTICE) == 2, "in the text that is read too"
+    assert "A &lt;title&gt;" in page
+    assert "http" not in page.replace("<!doctype html>", ""), "no request leaves it"
+
+
+def test_a_report_never_lies_beside_the_output(tmp_path: Path) -> None:
+    out = tmp_path / "rows.parquet"
+    for asked in (tmp_path / "report.html", tmp_path / "sub" / ".." / "report.html"):
+        assert curators_place(asked, out).resolve().parent == tmp_path / ".tacit" / "reports"
+    elsewhere = tmp_path / "mine" / "report.html"
+    assert curators_place(elsewhere, out) == elsewhere
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    assert curators_place(tmp_path / "link" / "report.html", out).parent.name == "reports", "a link leads to the same folder"
+
+
+def test_only_the_owner_reads_it(tmp_path: Path) -> None:
+    place = write_for_curator("page", curators_place(tmp_path / "report.html", tmp_path / "rows.parquet"))
+    assert place.read_text() == "page"
+    assert [path.stat().st_mode & 0o777 for path in (place, place.parent, place.parent.parent)] == [0o600, 0o700, 0o700]
+    assert write_for_curator("again", place).read_text() == "again"
