@@ -91,12 +91,12 @@ def read_totals(path: str | Path, columns: Columns, blocks: Blocks, destinations
     names = [columns.destination, *([columns.jobs] if columns.jobs else [])]
     column, *counted = read_columns(path, names)
     block, jobs = _numbered(column, blocks), _jobs(counted, len(column))
-    return totals_of(np.append(destinations.of_block, -1)[block], jobs, destinations)
+    return totals_of(destinations.of_block[block], jobs, destinations)
 
 
 def totals_of(zone: Codes, jobs: Codes, destinations: Zones) -> Totals:
-    """Totals from the zone of each row, -1 where the map does not know it."""
-    known = zone >= 0
+    """Totals from the zone of each row; the one after the last stands for what the map does not know."""
+    known = zone < len(destinations)
     summed = np.bincount(zone[known], jobs[known], len(destinations)).astype(np.int64)
     zones = np.flatnonzero(summed)
     if not len(zones):
@@ -108,7 +108,7 @@ def totals_of(zone: Codes, jobs: Codes, destinations: Zones) -> Totals:
 
 def declared_totals(declared: Mapping[str, int], destinations: Zones) -> Totals:
     """Totals that were declared, by the name of the destination; one that the map does not know is refused, since all is public."""
-    numbers = {str(name): zone for zone, name in enumerate(destinations.names)}
+    numbers = {str(name): zone for zone, name in enumerate(destinations.names[:-1])}
     if unknown := [name for name in declared if name not in numbers]:
         raise InvalidInput(f"the totals name a destination {unknown[0]!r}, and the map has no such {destinations.level}")
     if any(jobs < 0 for jobs in declared.values()):
@@ -128,7 +128,7 @@ def homes_of(work: Codes, home: Codes, jobs: Codes, totals: Totals) -> Homes:
     """The private side, from numbers of blocks (the number after the last stands for those that the map does not know)."""
     place_of_zone = np.full(len(totals.destinations) + 1, -1)
     place_of_zone[totals.zones] = np.arange(len(totals))
-    place = place_of_zone[np.append(totals.destinations.of_block, -1)[work]]
+    place = place_of_zone[totals.destinations.of_block[work]]
     kept = np.flatnonzero((place >= 0) & (jobs > 0))
     order = kept[np.lexsort((home[kept], place[kept]))]
     return Homes(totals, place[order], home[order], jobs[order])

@@ -43,7 +43,10 @@ class Domain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Zones:
-    """The zones of one level: names, centres (the mean of their blocks' coordinates) and the zone of each block."""
+    """The zones of one level: names (elsewhere last), centres (the mean of their blocks' coordinates), the zone of each block.
+
+    `of_block` has one entry more than there are blocks: what the map does not know is elsewhere, the zone after the last.
+    """
 
     level: str
     names: NDArray[Any]
@@ -52,12 +55,12 @@ class Zones:
     of_block: Codes
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.latitudes)
 
     def around(self, latitude: float, longitude: float) -> Domain:
         """All zones and elsewhere. A job inside the zone of its destination has travelled 0 km: from centre to centre."""
         distances = kilometres(latitude, longitude, self.latitudes, self.longitudes)
-        return Domain(np.append(self.names, ELSEWHERE), np.append(distances, np.nan), np.append(self.of_block, len(self)))
+        return Domain(self.names, np.append(distances, np.nan), self.of_block)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,14 +107,13 @@ class Blocks:
         array([0., 3.])
         """
         if level == "block":
-            return Zones(level, self.names, self.latitudes, self.longitudes, np.arange(len(self)))
+            return Zones(level, np.append(self.names, ELSEWHERE), self.latitudes, self.longitudes, np.arange(len(self) + 1))
         if level not in self.levels:
             known = ", ".join(("block", *self.levels))
             raise InvalidInput(f"the map has no level {level!r}; it has {known}, or give rings, or rings:2,5,10 in kilometres")
         names, of_block = np.unique(self.levels[level], return_inverse=True)
-        size = np.bincount(of_block)
-        centres = [np.bincount(of_block, axis) / size for axis in (self.latitudes, self.longitudes)]
-        return Zones(level, names, *centres, of_block.astype(np.int64))
+        north, east = (np.bincount(of_block, axis) / np.bincount(of_block) for axis in (self.latitudes, self.longitudes))
+        return Zones(level, np.append(names, ELSEWHERE), north, east, np.append(of_block, len(names)).astype(np.int64))
 
     def origins(self, level: str) -> Origins:
         """The zones of a level, or rings: `rings` for 2, 5, 10, 20, 40 and 80 km, `rings:1,10,100` for others."""
