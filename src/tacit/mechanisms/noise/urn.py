@@ -1,0 +1,160 @@
+"""Polya's urn over a large and mostly empty map: exact, and with a cost that does not grow with the map. Proof in urn.md.
+
+An urn holds the real workers of a destination and `noise` fake workers on every kept block. A draw copies one of those, or one of
+the draws before it, all shares alike: the counts of the draws have the Dirichlet-multinomial law. Blocks with a worker are always
+kept; an empty block is kept with the chance of its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput, InvalidValue, NotAllowed
+from tacit.mechanisms.noise.binomial import binomial
+from tacit.mechanisms.noise.uniform import distinct_integers, uniform_below
+from tacit.privacy.rounding import Number, exact
+
+ONE = Fraction(1)
+Blocks = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockClass:
+    """So many blocks of a public map, each of which keeps its fake workers with chance `keep` where no worker lives in it.
+
+    >>> BlockClass(8_000_000, "0.0378").keep
+    Fraction(189, 5000)
+    >>> BlockClass(10, 0)
+    Traceback (most recent call last):
+    ...
+    tacit.errors.NotAllowed: with a chance of 0 to keep an empty block, noise is on occupied blocks only: a synthetic worker in a \
+block proves that a real one lives there; give every empty block a chance above 0
+    """
+
+    blocks: int
+    keep: Fraction = ONE
+
+    def __init__(self, blocks: int, keep: Number = ONE) -> None:
+        chance = exact(keep, "keep")
+        if isinstance(blocks, bool) or not isinstance(blocks, int) or blocks < 0:
+            raise InvalidInput(f"blocks is a whole number of at least 0, not {blocks!r}")
+        if chance == 0:
+            raise NotAllowed(
+                "with a chance of 0 to keep an empty block, noise is on occupied blocks only: "
+                "a synthetic worker in a block proves that a real one lives there",
+                remedy="give every empty block a chance above 0",
+            )
+        if not 0 < chance <= 1:
+            raise InvalidInput(f"keep is a chance above 0 and at most 1, not {keep}")
+        object.__setattr__(self, "blocks", blocks)
+        object.__setattr__(self, "keep", chance)
+
+
+def polya_urn(workers: tuple[Any, Any], noise: Fraction, classes: Sequence[BlockClass], draws: int) -> tuple[Blocks, Blocks]:
+    """The blocks that are drawn at all, in order, and how often each is.
+
+    `workers` is the blocks with a real worker and how many each has. Blocks are numbered from 0: first those of the first class,
+    then those of the second, and so on. Time and memory grow with the workers' blocks and the draws; a class of a million blocks
+    that are kept by chance costs 250 kB of random bits.
+
+    >>> blocks, counts = polya_urn(([2], [1]), Fraction(1, 2), [BlockClass(3)], draws=5)
+    >>> int(counts.sum()), set(blocks.tolist()) <= {0, 1, 2}
+    (5, True)
+    """
+    occupied, counts = _read(workers, classes)
+    inside = _by_class(occupied, classes)
+    kept = [binomial(each.blocks - there.size, each.keep) for each, there in zip(classes, inside, strict=True)]
+    if draws and not (sum(kept) or occupied.size):
+        raise InvalidInput("there is nothing to draw from: no worker, and no empty block that is kept; give draws=0")
+    drawn, times = np.unique(_drawn(counts, sum(kept), noise, draws), return_counts=True)
+    real = drawn < occupied.size
+    fake = _placed(drawn[~real] - occupied.size, kept, inside, classes)
+    return _in_order(np.concatenate([occupied[drawn[real]], fake]), times)
+
+
+def _drawn(counts: Blocks, kept: int, noise: Fraction, draws: int) -> Blocks:
+    """What each draw names: the number of an occupied block, or after those the number of a kept empty one."""
+    share, fake_share = noise.denominator, noise.numerator  # of a worker or an earlier draw, and of a block's fake workers
+    real = share * int(counts.sum())
+    urn = real + fake_share * (counts.size + kept)
+    picked = _picked(urn, share, draws)
+    of_worker, is_copy = picked < real, picked >= urn
+    copied, labels = np.arange(draws), np.zeros(draws, dtype=np.int64)
+    copied[is_copy] = (picked[is_copy] - urn) // share
+    labels[of_worker] = np.searchsorted(np.cumsum(counts), (picked[of_worker] // share).astype(np.int64), side="right")
+    of_block = ~of_worker & ~is_copy
+    labels[of_block] = (picked[of_block] - real) // fake_share
+    return labels[_first_of(copied)]
+
+
+def _picked(urn: int, share: int, draws: int) -> NDArray[Any]:
+    """For draw number i one of the urn + i * share shares that it then holds."""
+    small = urn + share * draws < 2**63
+    numbers = np.arange(draws, dtype=np.uint64) if small else np.arange(draws).astype(object)
+    return uniform_below(numbers * share + urn)
+
+
+def _first_of(copied: Blocks) -> Blocks:
+    """For each draw the first one of its chain of copies: every round halves the way that is left."""
+    while True:
+        further = copied[copied]
+        if np.array_equal(further, copied):
+            return copied
+        copied = further
+
+
+def _placed(slots: Blocks, kept: Sequence[int], inside: Sequence[Blocks], classes: Sequence[BlockClass]) -> Blocks:
+    """A block for each of the different `slots` of kept empty blocks; which block it is, is decided only now."""
+    ends, starts = list(accumulate(kept)), [0, *accumulate(each.blocks for each in classes)]
+    placed = np.empty(slots.size, dtype=np.int64)
+    for number, (each, there) in enumerate(zip(classes, inside, strict=True)):
+        mine = (slots >= ends[number] - kept[number]) & (slots < ends[number])
+        own = slots[mine] - (ends[number] - kept[number])
+        empty = each.blocks - there.size
+        ranks = own if each.keep == 1 else distinct_integers(empty, own.size)
+        placed[mine] = starts[number] + _empty_at(ranks, there)
+    return placed
+
+
+def _empty_at(ranks: Blocks, occupied: Blocks) -> Blocks:
+    """The blocks at these ranks among those that are not `occupied` (in order): rank plus the occupied blocks before it."""
+    found: Blocks = ranks + np.searchsorted(occupied - np.arange(occupied.size), ranks, side="right")
+    return found
+
+
+def _by_class(occupied: Blocks, classes: Sequence[BlockClass]) -> list[Blocks]:
+    """The occupied blocks of each class, numbered from the start of the class."""
+    ends = list(accumulate(each.blocks for each in classes))
+    cuts = np.searchsorted(occupied, ends).tolist()
+    starts = [end - each.blocks for end, each in zip(ends, classes, strict=True)]
+    return [occupied[low:high] - start for low, high, start in zip([0, *cuts[:-1]], cuts, starts, strict=True)]
+
+
+def _read(workers: tuple[Any, Any], classes: Sequence[BlockClass]) -> tuple[Blocks, Blocks]:
+    """Blocks in order and their numbers of workers, all positive. A message quotes none of them: they are private."""
+    blocks, counts = (np.asarray(part) for part in workers)
+    if (
+        blocks.shape != counts.shape
+        or blocks.ndim != 1
+        or not all(part.dtype.kind in "iu" or not part.size for part in (blocks, counts))
+    ):
+        raise InvalidValue("workers are two arrays of whole numbers of one length: blocks, and how many workers live in each")
+    blocks, counts = _in_order(blocks.astype(np.int64), counts.astype(np.int64))
+    blocks, counts = blocks[counts != 0], counts[counts != 0]
+    if blocks.size and (counts.min() < 0 or np.any(np.diff(blocks) == 0)):
+        raise InvalidValue("every block is named once, and its number of workers is at least 0")
+    if blocks.size and not 0 <= blocks[0] <= blocks[-1] < sum(each.blocks for each in classes):
+        raise InvalidValue("a worker's block is not on the map; count who lives outside of it in a block `elsewhere`")
+    return blocks, counts
+
+
+def _in_order(blocks: Blocks, counts: Blocks) -> tuple[Blocks, Blocks]:
+    order = np.argsort(blocks, kind="stable")
+    return blocks[order], counts[order]
