@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.accounting.events import Event
 from tacit.accounting.filter import Left, State
 from tacit.accounting.heads import adopt, check_head, remember_head
 from tacit.accounting.ledger import Ledger, open_ledger
@@ -50,7 +51,7 @@ class Session:
         if earlier := self.data.ledger.recall(known):
             return renamed(recorded(earlier), [output.name for output in question.outputs])
         quote = next((quote for quote in quotes if self.data.ledger.admits(quote.event, self.analyst)), quotes[0])
-        entry = self.data.spend(quote, self.analyst, text)
+        entry = self.data.spend(quote.event, self.analyst, text)
         try:
             released = answer(
                 quote, noised(quote, self.data.engine.run(quote.question.group)), self._receipt(quote, entry), [BIASES]
@@ -117,11 +118,11 @@ class DataSet:
             raise InvalidInput(f"name the analyst who asks; declared are: {', '.join(declared)}")
         return Session(self, name)
 
-    def spend(self, quote: Quote, analyst: str, question: str) -> int:
+    def spend(self, event: Event, analyst: str, question: str) -> int:
         """The number of the durable entry; only after it is written may the engine run."""
         self.engine.open()
         check_head(self._folder, self.ledger, self.store.ledger)
-        entry = self.ledger.spend(quote.event, analyst, question, self.version)
+        entry = self.ledger.spend(event, analyst, question, self.version)
         remember_head(self._folder, entry.head)
         return entry.number
 
