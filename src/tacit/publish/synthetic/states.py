@@ -60,12 +60,12 @@ def made_state(blocks: int = 3000, workplaces: int = 60, jobs: int = 20_000, rad
 
     >>> state = made_state(blocks=400, workplaces=10, jobs=1000)
     >>> len(state.blocks), int(state.jobs.sum()), len(state.blocks.zones("tract")), len(state.blocks.zones("county"))
-    (400, 1000, 72, 9)
+    (400, 1000, 71, 9)
     """
     if not 1 <= workplaces <= min(blocks, jobs) or radius <= 0:
         raise InvalidInput("a state needs a radius above 0, at least one workplace, and no more of them than blocks or jobs")
     chart = _spiral(blocks, radius)
-    places = np.unique(np.linspace(0, (blocks - 1) ** 0.75, workplaces).astype(np.int64))
+    places = np.linspace(0, blocks - 1, workplaces).astype(np.int64)
     wanted = _shares(1 / (np.arange(len(places)) + 2.0), jobs)
     work, home, counted = [], [], []
     for turn, (place, count) in enumerate(zip(places, wanted, strict=True)):
@@ -84,7 +84,7 @@ def _spiral(blocks: int, radius: float) -> Blocks:
     latitudes = CAPITAL[0] + north / DEGREE
     longitudes = CAPITAL[1] + east / (DEGREE * np.cos(np.radians(CAPITAL[0])))
     county, tract, group = (_square(east, north, radius, cells) for cells in (3, 9, 18))
-    names = {"county": county, "tract": _joined(county, tract), "blockgroup": _joined(county, tract, group)}
+    names = {"county": _joined(county), "tract": _joined(county, tract), "blockgroup": _joined(county, tract, group)}
     return made_blocks([f"B{place:06d}" for place in number], latitudes, longitudes, names)
 
 
@@ -109,4 +109,4 @@ def _homes(chart: Blocks, place: int, count: int, turn: int) -> NDArray[np.int64
     apart = kilometres(chart.latitudes[place], chart.longitudes[place], chart.latitudes, chart.longitudes)
     pull = np.cumsum(np.exp(-apart / REACH) + FAR)
     even = ((np.arange(count) + 1) * GOLDEN + turn * np.sqrt(2.0)) % 1.0
-    return np.minimum(np.searchsorted(pull, even * pull[-1]), len(chart) - 1)
+    return np.asarray(np.minimum(np.searchsorted(pull, even * pull[-1]), len(chart) - 1), dtype=np.int64)
