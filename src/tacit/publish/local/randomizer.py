@@ -52,6 +52,9 @@ class Randomizer(Protocol):
     def derive(self, value: Any, coins: Coins) -> Any:
         """One report of the same law, its chances taken from `coins`: the memoized form, and the one that a browser repeats."""
 
+    def written(self, value: Any) -> str:
+        """The true value as it stands in the label of its permanent answer (`derived.py`)."""
+
     def law(self, value: Any) -> Law:
         """The law of one report."""
 
@@ -100,6 +103,10 @@ class LocalMechanism(ABC):
     @abstractmethod
     def randomize(self, values: Any) -> Any:
         """One report for each value, or one for a single value."""
+
+    def written(self, value: Any) -> str:
+        """The code in decimal."""
+        return str(int(value))
 
     @property
     @abstractmethod

@@ -18,7 +18,7 @@ from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.noise import choice
 from tacit.mechanisms.noise.coins import packed_coins
 from tacit.privacy.loss import positive_budget
-from tacit.privacy.rounding import Number, exp_down, sqrt_down
+from tacit.privacy.rounding import Number, exp_down, log_up, sqrt_down
 from tacit.publish.local.channel import Channel, check_cells
 from tacit.publish.local.randomizer import Coins, LocalMechanism, read_codes, read_size
 
@@ -58,6 +58,19 @@ class Unary(LocalMechanism):
         made._set(read_size(size), budget, ratio / (ratio + 1), 1 / (ratio + 1))
         return made
 
+    @classmethod
+    def with_chances(cls, size: int, hit: Fraction, false_hit: Fraction) -> Unary:
+        """Exactly these two probabilities; epsilon is the logarithm of their worst ratio, rounded up.
+
+        >>> float(Unary.with_chances(3, Fraction(3, 4), Fraction(1, 4)).epsilon)
+        2.1972245773362196
+        """
+        if not 0 < false_hit < hit < 1:
+            raise InvalidInput("the chances of a bit are probabilities with 0 < false_hit < hit < 1")
+        made = object.__new__(cls)
+        made._set(read_size(size), log_up(hit * (1 - false_hit) / (false_hit * (1 - hit))), hit, false_hit)
+        return made
+
     def _set(self, size: int, epsilon: Fraction, hit: Fraction, false_hit: Fraction) -> None:
         for name, value in {"size": size, "epsilon": epsilon, "hit": hit, "false_hit": false_hit}.items():
             object.__setattr__(self, name, value)
@@ -81,9 +94,13 @@ class Unary(LocalMechanism):
 
     @property
     def channel(self) -> Channel:
-        check_cells(self.size, 2 ** min(self.size, 64))
-        listed = {tuple(pack(bits).tolist()): bits for bits in product((0, 1), repeat=self.size)}
+        listed = self.patterns()
         return Channel.of(range(self.size), listed, lambda value, report: self._probability(value, listed[report]))  # type: ignore[index]
+
+    def patterns(self) -> dict[tuple[int, ...], tuple[int, ...]]:
+        """All reports: the bits of each by its packed form."""
+        check_cells(self.size, 2 ** min(self.size, 64))
+        return {tuple(pack(bits).tolist()): bits for bits in product((0, 1), repeat=self.size)}
 
     def _probability(self, value: object, bits: tuple[int, ...]) -> Fraction:
         weight = Fraction(1)
