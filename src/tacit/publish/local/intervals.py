@@ -69,6 +69,11 @@ class Setting:
         peak = min(max(Fraction(1, 2), self.false_hit), self.hit) if self.sampled else self.hit
         return max(constant + linear * rate + square * rate**2 for rate in (self.false_hit, peak, self.hit))
 
+    @property
+    def deviation(self) -> Fraction:
+        """The farthest that one report's support, 0 or 1, lies from its mean, over all shares."""
+        return max(self.hit, 1 - self.false_hit)
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -84,7 +89,7 @@ def margin(setting: Setting, bound: str) -> float:
 
     >>> lecture = Setting(Fraction(3, 4), Fraction(1, 4), people=20000, miss=Fraction(1, 20))
     >>> [f"{margin(lecture, bound):.6f}" for bound in BOUNDS]
-    ['0.031623', '0.027386', '0.019206', '0.019206', '0.012002']
+    ['0.031623', '0.027386', '0.019206', '0.019206', '0.016726', '0.012002']
     """
     return float_up(Fraction(BOUNDS[known(bound)].margin(setting)) / setting.slope)
 
@@ -168,6 +173,33 @@ def _hoeffding(setting: Setting) -> Fraction:
     return sqrt_up(log_up(2 / setting.miss) / (2 * setting.people))
 
 
+# --- by the variance and the range: n d^2 <= 2 ln(2 / miss) (variance(m) + reach d / 3), where d is the distance of the two rates
+
+
+def _bernstein_ends(setting: Setting, observed: Floats) -> Ends:
+    return observed - _bernstein_distance(setting, observed, -1), observed + _bernstein_distance(setting, observed, 1)
+
+
+def _bernstein_distance(setting: Setting, observed: Floats, side: int) -> Floats:
+    """The larger root of the quadratic in d that follows with m = observed + side * d; 0 where there is none."""
+    constant, linear, square = (float(part) for part in setting.variance)
+    log, slope = 2 * float_up(_exponent(setting)), side * (linear + 2 * square * observed) + float(setting.deviation) / 3
+    lead, half = 1 - log * square, log * slope / 2
+    inside = half**2 + lead * log * (constant + linear * observed + square * observed**2)
+    return np.where(inside > 0, np.maximum((half + np.sqrt(np.maximum(inside, 0.0))) / lead, 0.0), 0.0)
+
+
+def _bernstein_margin(setting: Setting) -> float:
+    log = _exponent(setting)
+    linear = setting.deviation * log / 3
+    return float_up(linear + sqrt_up(linear**2 + 2 * setting.worst_variance * log))
+
+
+def _exponent(setting: Setting) -> Fraction:
+    """ln(2 / miss) / n, from above."""
+    return log_up(2 / setting.miss) / setting.people
+
+
 # --- by the relative entropy: n KL(observed, m) <= ln(2 / miss) ---
 
 
@@ -179,13 +211,8 @@ def divergence(observed: Floats, rate: Floats) -> Floats:
     return ones + zeros
 
 
-def exponent(setting: Setting) -> float:
-    """ln(2 / miss) / n, from above."""
-    return float_up(log_up(2 / setting.miss) / setting.people)
-
-
 def _chernoff_ends(setting: Setting, observed: Floats) -> Ends:
-    limit = exponent(setting)
+    limit = float_up(_exponent(setting))
     near, far = np.clip(observed, 0.0, 1.0), np.ones_like(observed)
     high = outermost(lambda rate: divergence(near, rate) <= limit, near, far)
     return outermost(lambda rate: divergence(near, rate) <= limit, near, np.zeros_like(far)), high
@@ -217,7 +244,7 @@ def deviation(rate: float, limit: float) -> float:
 
 def _chernoff_margin(setting: Setting) -> float:
     """The largest deviation of either side over all shares. Each side is unimodal in the rate, so thirds close in on its peak."""
-    limit = exponent(setting)
+    limit = float_up(_exponent(setting))
     sides = [(float(setting.false_hit), float(setting.hit)), (1 - float(setting.hit), 1 - float(setting.false_hit))]
     return max(_peak(lambda rate: deviation(rate, limit), low, high) for low, high in sides) + NUDGE
 
@@ -239,6 +266,7 @@ BOUNDS: Mapping[str, Bound] = MappingProxyType(
         "chebyshev": _by_variance(_chebyshev),
         "hoeffding": _symmetric(_hoeffding),
         "chernoff": Bound(_chernoff_ends, _chernoff_margin),
+        "bernstein": Bound(_bernstein_ends, _bernstein_margin),
         "normal": _by_variance(_normal),
     }
 )

@@ -1,0 +1,157 @@
+"""What a collector publishes: estimates with their intervals, as values that print, and go to CSV and to a chart."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput
+from tacit.privacy.rounding import as_text
+from tacit.publish.local.consistent import narrowed, onto_simplex
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an interval says: how sure, by which bound, for all numbers together or for each, and of whom."""
+
+    confidence: Fraction
+    bound: str
+    simultaneous: bool = False
+    sampled: bool = False
+
+    def __str__(self) -> str:
+        together = "all together" if self.simultaneous else "each"
+        whom = "of the population sampled" if self.sampled else "of those who answered"
+        return f"{as_text(100 * self.confidence)} % {together}, {self.bound}, {whom}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frequencies:
+    """The share of every category: unbiased `values`, the ends of intervals, and the `margin` that no half-width exceeds.
+
+    `exclusive` says that every person has exactly one category, so that the shares sum to one.
+    """
+
+    people: int
+    values: Floats
+    low: Floats
+    high: Floats
+    margin: float
+    terms: Terms
+    names: tuple[str, ...] = ()
+    exclusive: bool = True
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def named(self, names: Sequence[str]) -> Frequencies:
+        """The same with the categories' names."""
+        if len(names) != len(self):
+            raise InvalidInput(f"there are {len(self)} categories, and {len(names)} names")
+        return replace(self, names=tuple(names))
+
+    @property
+    def consistent(self) -> Floats:
+        """The shares made possible: not negative, and of sum one where categories exclude each other; nearer to the truth."""
+        return onto_simplex(self.values) if self.exclusive else np.clip(self.values, 0.0, 1.0)
+
+    def narrowed(self) -> Frequencies:
+        """Intervals made shorter by what the others leave; for simultaneous ones of exclusive categories."""
+        if not (self.exclusive and self.terms.simultaneous):
+            raise InvalidInput("intervals narrow each other only if all hold together: estimate with simultaneous=True")
+        low, high = narrowed(self.low, self.high)
+        return replace(self, low=low, high=high)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One dictionary for each category."""
+        names = self.names or tuple(str(code) for code in range(len(self)))
+        columns = zip(names, self.values, self.low, self.high, self.consistent, strict=True)
+        return [
+            {"category": name, "share": float(value), "low": float(low), "high": float(high), "consistent": float(kept)}
+            for name, value, low, high, kept in columns
+        ]
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The rows as CSV text, also written to `path` if there is one."""
+        return written(self.to_rows(), path)
+
+    def __str__(self) -> str:
+        rows = [(row["category"], *(f"{row[key]:.4f}" for key in ("share", "low", "high", "consistent"))) for row in self.to_rows()]
+        return f"{table(('category', 'share', 'low', 'high', 'consistent'), rows)}\n{self.people} people; {self.terms}"
+
+    def chart(self, path: str | Path | None = None, title: str = "Estimated shares") -> Any:
+        """An Altair chart: a bar of possible values, the unbiased estimate and the interval for each category."""
+        return interval_chart(self.to_rows(), "category", "share", title, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean of a number: the unbiased `value`, the ends of its interval, and the half-width, which is public beforehand."""
+
+    people: int
+    value: float
+    low: float
+    high: float
+    margin: float
+    terms: Terms
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One dictionary."""
+        return [{"mean": self.value, "low": self.low, "high": self.high, "people": self.people}]
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The row as CSV text, also written to `path` if there is one."""
+        return written(self.to_rows(), path)
+
+    def __str__(self) -> str:
+        return f"mean {self.value:.6g}, from {self.low:.6g} to {self.high:.6g}; {self.people} people; {self.terms}"
+
+    def chart(self, path: str | Path | None = None, title: str = "Estimated mean") -> Any:
+        """An Altair chart of the estimate and its interval."""
+        return interval_chart([{**row, "name": "mean"} for row in self.to_rows()], "name", "mean", title, path)
+
+
+def written(rows: Sequence[dict[str, Any]], path: str | Path | None) -> str:
+    """Rows as CSV text, saved where a path is given."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    if path is not None:
+        Path(path).write_text(text.getvalue(), encoding="utf-8")
+    return text.getvalue()
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns of text, the first to the left and the others to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(heads, *rows, strict=True)]
+    lines = [[cells[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True))]
+             for cells in (heads, *rows)]  # fmt: skip
+    return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def interval_chart(rows: list[dict[str, Any]], name: str, value: str, title: str, path: str | Path | None) -> Any:
+    """Intervals as lines with the estimate as a dot, one row for each name; bars of consistent values where there are any."""
+    import altair as alt
+
+    from tacit.mechanisms.picture import COLOURS, save
+
+    order = [row[name] for row in rows]
+    base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y(f"{name}:N", title=None, sort=order))
+    lines = base.mark_rule(strokeWidth=2, color=COLOURS[1]).encode(x=alt.X("low:Q", title=value), x2="high:Q")
+    dots = base.mark_circle(size=60, color=COLOURS[1], opacity=1).encode(x=f"{value}:Q")
+    layers = [lines, dots]
+    if "consistent" in rows[0]:
+        layers.insert(0, base.mark_bar(color=COLOURS[0], size=12).encode(x=alt.X("consistent:Q", title=value)))
+    heading = alt.TitleParams(title, anchor="start")
+    return save(alt.layer(*layers).properties(title=heading, width=480, height=max(60, 24 * len(rows))), path)
