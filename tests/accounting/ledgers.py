@@ -14,6 +14,7 @@ from tacit.accounting.events import (
     GaussianNoise,
     GaussianNoiseOne,
     LaplaceNoise,
+    Resampling,
     SmoothNoise,
     ThresholdedKeys,
 )
@@ -58,6 +59,7 @@ single_events = st.one_of(
     st.builds(GaussianNoiseOne, st.just(Fraction(1)), st.just(Fraction(9)), small, tiny, st.just(UNIT)),
     st.builds(ExponentialChoice, small, st.just(UNIT)),
     st.builds(SmoothNoise, small, tiny, small, small, st.none() | st.just(Fraction(4)), st.just(UNIT)),
+    st.builds(Resampling, small, tiny, st.just(UNIT)),
     st.builds(ThresholdedKeys, small, tiny, st.integers(1, 5), st.integers(1, 50), st.just(UNIT)),
 )
 events = single_events | st.lists(single_events, min_size=1, max_size=3).map(lambda parts: Batch(tuple(parts)))

@@ -21,6 +21,7 @@ from tacit.accounting.events import (
     NoisyMax,
     Parallel,
     RandomizedAnswer,
+    Resampling,
     SmoothNoise,
     ThresholdedKeys,
 )
@@ -50,6 +51,7 @@ TEXTS = {
     '{"delta":"1/1000","epsilon":"1/3","kind":"thresholded-keys","max_groups":3,"neighbours":"add-remove row","threshold":40}': (
         ThresholdedKeys(THIRD, Fraction(1, 1000), 3, 40)
     ),
+    '{"delta":"1/1000","epsilon":"1/3","kind":"resampling","neighbours":"change-one row"}': Resampling(THIRD, Fraction(1, 1000)),
     '{"events":[{"epsilon":"1/3","kind":"noisy-max","neighbours":"add-remove row"}],"kind":"batch"}': Batch((NoisyMax(THIRD),)),
     '{"events":[{"epsilon":"1/3","kind":"noisy-max","neighbours":"add-remove row"}],"kind":"parallel"}': (
         Parallel((NoisyMax(THIRD),))

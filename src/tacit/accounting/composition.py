@@ -25,6 +25,7 @@ from tacit.accounting.events import (
     NoisyMax,
     Parallel,
     RandomizedAnswer,
+    Resampling,
     SmoothNoise,
     ThresholdedKeys,
 )
@@ -99,8 +100,9 @@ def _(event: AboveThreshold) -> Loss:
     return Pure(event.epsilon_threshold + event.epsilon_answers, event.neighbours)
 
 
-@loss.register
-def _(event: SmoothNoise) -> Loss:
+@loss.register(SmoothNoise)
+@loss.register(Resampling)
+def _(event: SmoothNoise | Resampling) -> Loss:
     stated = Approximate(event.epsilon, event.delta, event.neighbours)
     return stated if stated.delta else Pure(stated.epsilon, event.neighbours)
 

@@ -23,6 +23,7 @@ from tacit.accounting.events import (
     NoisyMax,
     Parallel,
     RandomizedAnswer,
+    Resampling,
     SmoothNoise,
     ThresholdedKeys,
 )
@@ -39,6 +40,7 @@ KINDS: dict[str, type[Event]] = {
     "randomized-answer": RandomizedAnswer,
     "smooth": SmoothNoise,
     "thresholded-keys": ThresholdedKeys,
+    "resampling": Resampling,
     "batch": Batch,
     "parallel": Parallel,
 }

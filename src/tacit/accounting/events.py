@@ -104,6 +104,18 @@ class ThresholdedKeys:
 
 
 @dataclass(frozen=True, slots=True)
+class Resampling:
+    """Synthetic records drawn from an urn of real and fake ones: pure where delta is 0.
+
+    A probabilistic claim (ratio r, delta) is recorded as epsilon = ln r and delta: only that survives what is done with the output.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    neighbours: Neighbours = CHANGE_ONE
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Events fixed in advance and run on the same people: a question with several aggregates."""
 
@@ -127,6 +139,7 @@ Event = (
     | RandomizedAnswer
     | SmoothNoise
     | ThresholdedKeys
+    | Resampling
     | Batch
     | Parallel
 )

@@ -1,0 +1,127 @@
+"""How many fake workers a block needs: pure differential privacy, and probabilistic with its delta. Proofs in dirichlet.md.
+
+The probability of a bad output is not a monotone function of the noise (its threshold jumps at multiples of 1/(ratio - 1)): a noise
+is never assumed to hold because a smaller one does. Whatever is returned here was checked itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from tacit.errors import InvalidBudget, InvalidInput
+from tacit.mechanisms.dirichlet_tails import far_tail_up, tail_up
+from tacit.privacy.loss import probability
+from tacit.privacy.rounding import Number, exact, float_down
+
+
+@dataclass(frozen=True, slots=True)
+class PublicTotals:
+    """What everybody knows of a destination: its real workers, its synthetic workers (`draws`), and the blocks of its map.
+
+    `counted` is of how many blocks the fake workers are counted on to be in the urn, whatever the data: at most those that are
+    kept for certain. None are, unless it is asked for; to leave them out is on the safe side.
+    """
+
+    workers: int
+    draws: int
+    blocks: int
+    counted: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "draws", "blocks", "counted"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < (name == "blocks"):
+                raise InvalidInput(f"{name} is a whole number of at least {int(name == 'blocks')}, not {value!r}")
+        if self.counted > self.blocks:
+            raise InvalidInput(f"the noise of {self.counted} blocks cannot be counted on a map of {self.blocks}")
+
+    def mass_besides(self, noise: Fraction) -> Fraction:
+        """The least mass of the urn, whoever lives where, less what one block has beside its workers."""
+        return self.workers + max(0, self.counted - 1) * noise
+
+
+def allowed_ratio(value: Number, name: str = "ratio") -> Fraction:
+    """An exact ratio r = e^epsilon above 1."""
+    ratio = exact(value, name, InvalidBudget)
+    if ratio <= 1:
+        raise InvalidBudget(f"{name} is e^epsilon, above 1, not {value}; give for example {name}=20 (epsilon = ln 20 = 2.996)")
+    return ratio
+
+
+def pure_noise(draws: int, ratio: Number) -> Fraction:
+    """The least noise for which (draws + noise) / noise <= ratio: draws / (ratio - 1), exactly.
+
+    >>> [math.ceil(pure_noise(10**6, ratio)) for ratio in (5, 10, 20, 50)]
+    [250000, 111112, 52632, 20409]
+    """
+    allowed = allowed_ratio(ratio)
+    return max(draws, 1) / (allowed - 1)
+
+
+def probable_noise(known: PublicTotals, ratio: Number, delta: Number) -> Fraction:
+    """A noise t / (ratio - 1), t whole, with a bad output of probability at most `delta`; that of t - 1 was tried and is too small.
+
+    >>> known = PublicTotals(workers=10**6, draws=10**6, blocks=10**5)
+    >>> [str(probable_noise(known, ratio, 1e-5)) for ratio in (5, 10, 20, 50)]
+    ['43/2', '17/3', '41/19', '36/49']
+    """
+    allowed, weight = allowed_ratio(ratio), probability(delta)
+    if not weight:
+        return pure_noise(known.draws, allowed)
+    return _probable_noise(known, allowed, weight)
+
+
+@lru_cache(maxsize=4096)
+def _probable_noise(known: PublicTotals, ratio: Fraction, delta: Fraction) -> Fraction:
+    """Bisection between a number of steps that fails and one that holds; draws / (ratio - 1) is pure and always holds."""
+    fails, holds = 0, max(known.draws, 1)
+    while holds - fails > 1:
+        tried = min((fails + holds) // 2, 2 * fails + 1)
+        if is_enough(known, tried / (ratio - 1), ratio, delta):
+            holds = tried
+        else:
+            fails = tried
+    return holds / (ratio - 1)
+
+
+def bad_weight_up(known: PublicTotals, noise: Fraction, ratio: Fraction) -> Fraction:
+    """At or above the probability that some neighbour tells the output apart by more than `ratio`, whoever lives where.
+
+    blocks * max over c of T_c, where c is how many workers a block has (dirichlet.md, section 3). All c are covered: one by one
+    until a bound on all that follow is below the largest so far.
+
+    >>> known = PublicTotals(workers=10**6, draws=10**6, blocks=10**5)
+    >>> bad_weight_up(known, Fraction(43, 2), Fraction(5)) <= Fraction(1, 10**5) < bad_weight_up(known, Fraction(85, 4), Fraction(5))
+    True
+    """
+    return min(Fraction(1), known.blocks * Fraction(_worst_up(known, noise, ratio)))
+
+
+def is_enough(known: PublicTotals, noise: Fraction, ratio: Fraction, delta: Fraction) -> bool:
+    """Whether `bad_weight_up` is at most `delta`; it stops as soon as that is decided."""
+    limit = float_down(delta / known.blocks)
+    return _worst_up(known, noise, ratio, floor=limit, ceiling=limit) <= limit
+
+
+def _worst_up(known: PublicTotals, noise: Fraction, ratio: Fraction, floor: float = 0.0, ceiling: float = 1.0) -> float:
+    """At or above every T_c, c = 0, 1, ..., workers; it stops at one above `ceiling`, or when all that follow are below `floor`."""
+    if noise <= 0:
+        return 1.0
+    if (ratio - 1) * noise >= known.draws or not known.workers:
+        return 0.0
+    worst = max(floor, _excess_up(known, noise, ratio, 0))
+    mass = known.mass_besides(noise) + noise
+    for workers in range(1, known.workers + 1):
+        if worst > ceiling or far_tail_up(known.draws, noise + workers - 1, mass, ratio) <= worst:
+            break
+        worst = max(worst, _excess_up(known, noise, ratio, workers))
+    return worst
+
+
+def _excess_up(known: PublicTotals, noise: Fraction, ratio: Fraction, workers: int) -> float:
+    """At or above T_c, c = `workers`: the chance of more than (ratio - 1)(noise + c - 1) draws of a block, or (ratio - 1) noise if c = 0."""
+    limit = (ratio - 1) * (noise + max(workers - 1, 0))
+    return tail_up(known.draws, noise + workers, known.mass_besides(noise) - workers, math.floor(limit) + 1)
