@@ -20,6 +20,11 @@ BREAKS = {
     "smooth": "smoothness",
     "grid": "grid",
     "filter": "filter",
+    "keep": "loss",
+    "bits": "loss",
+    "hash": "purity",
+    "window": "loss",
+    "blank": "loss",
 }
 
 

@@ -24,6 +24,11 @@ class Plant(StrEnum):
     smooth = "smooth"
     grid = "grid"
     filter = "filter"
+    keep = "keep"
+    bits = "bits"
+    hash = "hash"
+    window = "window"
+    blank = "blank"
 
 
 def verify(

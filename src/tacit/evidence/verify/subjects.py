@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
 from tacit.accounting.filter import Filter
-from tacit.evidence.verify import covering
+from tacit.evidence.verify import covering, local_answers
 from tacit.evidence.verify.adversary import Move, Rule, concentrated_move, failing_move, worst_delta
 from tacit.evidence.verify.case import Case, Contracted, Drawn, Exhaustive
 from tacit.evidence.verify.claims import as_decimal, claimed, parameter, within
@@ -48,7 +48,7 @@ def sound() -> list[Case]:
     short = [case for case in contracted if case.name != BOUND]  # that law is too long to compose with all others
     smooth_bound = Exhaustive(MEDIAN, SMOOTH_CLAIM, lambda: smooth_median(_bound))
     whole = [smooth_bound, composition_case(short), filter_case(FILTER, Filter(*CAP))]
-    return [*contracted, *_from_draws(), *whole, *covering.cases()]
+    return [*contracted, *local_answers.cases(), local_answers.every_ratio(), *_from_draws(), *whole, *covering.cases()]
 
 
 def _from_draws() -> list[Contracted]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,7 @@ class BloomRappor(LocalMechanism):
         bits = unpack(kept[COHORT_BYTES:], self.length)
         return np.hstack([kept[:COHORT_BYTES], pack([coins.coin(self.one if bit else self.zero) for bit in bits])])
 
-    @property
+    @cached_property
     def channel(self) -> Channel:
         """Of one report, as the tuple of its bytes."""
         filters = Unary.with_chances(self.length, self.set_if_true, self.set_if_false).patterns()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ class KAry(LocalMechanism):
         other = coins.below(self.size - 1)
         return other + (other >= truth)
 
-    @property
+    @cached_property
     def channel(self) -> Channel:
         codes = range(self.size)
         return Channel.of(codes, codes, lambda value, report: self.hit if value == report else self.false_hit)
@@ -137,7 +138,7 @@ class Binary(LocalMechanism):
         truth = int(read_codes(value, 2)[0][0])
         return truth if coins.coin(self.hit) else 1 - truth
 
-    @property
+    @cached_property
     def channel(self) -> Channel:
         return self.pair.channel
 

@@ -42,7 +42,7 @@ class FoldedLaplace(Numeric):
 
     @cached_property
     def levels(self) -> tuple[Fraction, ...]:
-        beyond = self.step * self.decay / (1 - self.decay)
+        beyond = self.spacing * self.decay / (1 - self.decay)
         inside = (self.point(index) for index in range(1, self.points - 1))
         return self.lower - beyond, *inside, self.upper + beyond
 
@@ -66,7 +66,7 @@ class FoldedLaplace(Numeric):
 
     def variance_at(self, index: int) -> Fraction:
         ends = self.decay**index + self.decay ** (self.points - 1 - index)
-        return self.step**2 * self.decay / (1 - self.decay) ** 2 * (2 - ends / (1 + self.decay))
+        return self.spacing**2 * self.decay / (1 - self.decay) ** 2 * (2 - ends / (1 + self.decay))
 
     @property
     def worst_variance(self) -> Fraction:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ class HadamardResponse(LocalMechanism):
         drawn = np.array([coins.below(self.columns)])
         return int(_with_sign(drawn, row, np.array([coins.coin(self.hit)]))[0])
 
-    @property
+    @cached_property
     def channel(self) -> Channel:
         return Channel.of(range(self.size), range(self.columns), self._probability)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -84,11 +85,12 @@ class LocalHashing(LocalMechanism):
         cell = linear_hash(np.array([drawn]), truth, self.cells, self.digits)[0]
         return drawn * self.cells + self.response.derive(int(cell), coins)
 
-    @property
+    @cached_property
     def channel(self) -> Channel:
-        return Channel.of(range(self.size), range(self.hashes * self.cells), self._probability)
+        return Channel.of(range(self.size), range(self.hashes * self.cells), self.probability)
 
-    def _probability(self, value: Any, report: Any) -> Fraction:
+    def probability(self, value: Any, report: Any) -> Fraction:
+        """The probability of a report for a category."""
         drawn, cell = divmod(report, self.cells)
         kept = linear_hash(np.array([drawn]), np.array([value]), self.cells, self.digits)[0] == cell
         return (self.response.hit if kept else self.response.false_hit) / self.hashes

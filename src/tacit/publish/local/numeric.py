@@ -60,7 +60,7 @@ class Numeric(LocalMechanism):
         return compared(lower, upper, epsilon, points)[0]
 
     @property
-    def step(self) -> Fraction:
+    def spacing(self) -> Fraction:
         """The distance of two neighbouring points of the grid."""
         return (self.upper - self.lower) / (self.points - 1)
 
@@ -94,12 +94,12 @@ class Numeric(LocalMechanism):
     def index(self, values: Any) -> Any:
         """The numbers of the nearest points of the grid: an int64 array, or an integer for one value."""
         several = grid.is_array(values)
-        codes = nearest(values if several else [values], self.lower, self.step, self.points)
+        codes = nearest(values if several else [values], self.lower, self.spacing, self.points)
         return codes if several else int(codes[0])
 
     def point(self, index: int) -> Fraction:
         """The value at this place of the grid."""
-        return self.lower + index * self.step
+        return self.lower + index * self.spacing
 
     def written(self, value: Any) -> str:
         """The place on the grid, in decimal."""
@@ -113,7 +113,7 @@ class Numeric(LocalMechanism):
     def _decoded(self) -> NDArray[np.float64]:
         return np.array([float(level) for level in self.levels])
 
-    @property
+    @cached_property
     def channel(self) -> Channel:
         """From the points of the grid, by their numbers, to the reports."""
         return Channel.of(range(self.points), range(len(self.levels)), self.probability)  # type: ignore[arg-type]

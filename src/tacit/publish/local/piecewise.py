@@ -49,7 +49,7 @@ class Piecewise(Numeric):
     def levels(self) -> tuple[Fraction, ...]:
         excess, total = (self.ratio - 1) * self.window, self._total
         shift = Fraction(self.outputs * (self.outputs - 1), 2) + excess * Fraction(self.window - 1, 2)
-        return tuple(self.lower + self.step * (total * report - shift) / excess for report in range(self.outputs))
+        return tuple(self.lower + self.spacing * (total * report - shift) / excess for report in range(self.outputs))
 
     def probability(self, index: int, report: int) -> Fraction:
         return (self.ratio if index <= report < index + self.window else 1) / self._total
@@ -76,7 +76,7 @@ class Piecewise(Numeric):
         excess, total = self.ratio - 1, self._total
         mean = (excess * _sum(index, self.window) + _sum(0, self.outputs)) / total
         square = (excess * _squares(index, self.window) + _squares(0, self.outputs)) / total
-        return (square - mean**2) * (self.step * total / (excess * self.window)) ** 2
+        return (square - mean**2) * (self.spacing * total / (excess * self.window)) ** 2
 
     @property
     def worst_variance(self) -> Fraction:

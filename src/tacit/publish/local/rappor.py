@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ class Rappor(LocalMechanism):
         kept = unpack(self.permanent.derive(value, coins), self.size)
         return pack([coins.coin(self.one if bit else self.zero) for bit in kept])
 
-    @property
+    @cached_property
     def channel(self) -> Channel:
         """Of one report."""
         return self.once.channel

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Literal
 
@@ -82,7 +83,7 @@ class Sets(LocalMechanism):
         """The codes from least to largest, with commas."""
         return ",".join(map(str, self._items(value)))
 
-    @property
+    @cached_property
     def channel(self) -> Channel:
         """Over all sets, as tuples of codes from least to largest."""
         sets = [items for count in range(self.most + 1) for items in combinations(range(self.size), count)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -60,7 +61,7 @@ class Split(LocalMechanism):
         """What each part writes, with semicolons between them."""
         return _written(value, self.parts)
 
-    @property
+    @cached_property
     def channel(self) -> Channel:
         channels = [part.channel for part in self.parts]
         inputs = list(product(*(each.inputs for each in channels)))
@@ -127,7 +128,7 @@ class Sampled(LocalMechanism):
         """What each part writes, with semicolons between them."""
         return _written(value, self.parts)
 
-    @property
+    @cached_property
     def channel(self) -> Channel:
         channels = [part.channel for part in self.parts]
         inputs = list(product(*(each.inputs for each in channels)))

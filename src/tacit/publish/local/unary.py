@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -92,7 +93,7 @@ class Unary(LocalMechanism):
         truth = int(read_codes(value, self.size)[0][0])
         return pack([coins.coin(self.hit if category == truth else self.false_hit) for category in range(self.size)])
 
-    @property
+    @cached_property
     def channel(self) -> Channel:
         listed = self.patterns()
         return Channel.of(range(self.size), listed, lambda value, report: self._probability(value, listed[report]))  # type: ignore[index]
