@@ -13,34 +13,49 @@ from functools import lru_cache
 
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.mechanisms.dirichlet_tails import far_tail_up, tail_up
+from tacit.mechanisms.noise.urn import BlockClass
 from tacit.privacy.loss import probability
 from tacit.privacy.rounding import Number, exact, float_down
 
 
 @dataclass(frozen=True, slots=True)
-class PublicTotals:
+class PublicFacts:
     """What everybody knows of a destination: its real workers, its synthetic workers (`draws`), and the blocks of its map.
 
-    `counted` is of how many blocks the fake workers are counted on to be in the urn, whatever the data: at most those that are
-    kept for certain. None are, unless it is asked for; to leave them out is on the safe side.
+    With `count_noise` the fake workers of the blocks that are kept for certain are counted on to be in the urn, whatever the data;
+    else none are. To leave them out is on the safe side, and costs noise where blocks are many.
+
+    >>> facts = PublicFacts(1041, 1041, (BlockClass(44), BlockClass(200, keep=0.2)), count_noise=True)
+    >>> facts.blocks, facts.certain, facts.mass_besides(Fraction(2))
+    (244, 44, Fraction(1127, 1))
     """
 
     workers: int
     draws: int
-    blocks: int
-    counted: int = 0
+    classes: tuple[BlockClass, ...]
+    count_noise: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("workers", "draws", "blocks", "counted"):
+        object.__setattr__(self, "classes", tuple(self.classes))
+        for name in ("workers", "draws"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < (name == "blocks"):
-                raise InvalidInput(f"{name} is a whole number of at least {int(name == 'blocks')}, not {value!r}")
-        if self.counted > self.blocks:
-            raise InvalidInput(f"the noise of {self.counted} blocks cannot be counted on a map of {self.blocks}")
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise InvalidInput(f"{name} is a whole number of at least 0, not {value!r}")
+        if not self.blocks:
+            raise InvalidInput("a map has at least one block; give for example classes=(BlockClass(244),)")
+
+    @property
+    def blocks(self) -> int:
+        return sum(each.blocks for each in self.classes)
+
+    @property
+    def certain(self) -> int:
+        """How many blocks keep their noise whatever the data."""
+        return sum(each.blocks for each in self.classes if each.keep == 1)
 
     def mass_besides(self, noise: Fraction) -> Fraction:
-        """The least mass of the urn, whoever lives where, less what one block has beside its workers."""
-        return self.workers + max(0, self.counted - 1) * noise
+        """The least mass of the urn, whoever lives where, less the noise of one block."""
+        return self.workers + noise * (max(0, self.certain - 1) if self.count_noise else 0)
 
 
 def allowed_ratio(value: Number, name: str = "ratio") -> Fraction:
@@ -61,10 +76,10 @@ def pure_noise(draws: int, ratio: Number) -> Fraction:
     return max(draws, 1) / (allowed - 1)
 
 
-def probable_noise(known: PublicTotals, ratio: Number, delta: Number) -> Fraction:
+def probable_noise(known: PublicFacts, ratio: Number, delta: Number) -> Fraction:
     """A noise t / (ratio - 1), t whole, with a bad output of probability at most `delta`; that of t - 1 was tried and is too small.
 
-    >>> known = PublicTotals(workers=10**6, draws=10**6, blocks=10**5)
+    >>> known = PublicFacts(10**6, 10**6, (BlockClass(10**5),))
     >>> [str(probable_noise(known, ratio, 1e-5)) for ratio in (5, 10, 20, 50)]
     ['43/2', '17/3', '41/19', '36/49']
     """
@@ -75,7 +90,7 @@ def probable_noise(known: PublicTotals, ratio: Number, delta: Number) -> Fractio
 
 
 @lru_cache(maxsize=4096)
-def _probable_noise(known: PublicTotals, ratio: Fraction, delta: Fraction) -> Fraction:
+def _probable_noise(known: PublicFacts, ratio: Fraction, delta: Fraction) -> Fraction:
     """Bisection between a number of steps that fails and one that holds; draws / (ratio - 1) is pure and always holds."""
     fails, holds = 0, max(known.draws, 1)
     while holds - fails > 1:
@@ -87,26 +102,26 @@ def _probable_noise(known: PublicTotals, ratio: Fraction, delta: Fraction) -> Fr
     return holds / (ratio - 1)
 
 
-def bad_weight_up(known: PublicTotals, noise: Fraction, ratio: Fraction) -> Fraction:
+def bad_weight_up(known: PublicFacts, noise: Fraction, ratio: Fraction) -> Fraction:
     """At or above the probability that some neighbour tells the output apart by more than `ratio`, whoever lives where.
 
     blocks * max over c of T_c, where c is how many workers a block has (dirichlet.md, section 3). All c are covered: one by one
     until a bound on all that follow is below the largest so far.
 
-    >>> known = PublicTotals(workers=10**6, draws=10**6, blocks=10**5)
-    >>> bad_weight_up(known, Fraction(43, 2), Fraction(5)) <= Fraction(1, 10**5) < bad_weight_up(known, Fraction(85, 4), Fraction(5))
-    True
+    >>> known = PublicFacts(10**6, 10**6, (BlockClass(10**5),))
+    >>> [f"{float(bad_weight_up(known, Fraction(t, 4), Fraction(5))):.2e}" for t in (85, 86)]
+    ['1.19e-05', '9.85e-06']
     """
     return min(Fraction(1), known.blocks * Fraction(_worst_up(known, noise, ratio)))
 
 
-def is_enough(known: PublicTotals, noise: Fraction, ratio: Fraction, delta: Fraction) -> bool:
+def is_enough(known: PublicFacts, noise: Fraction, ratio: Fraction, delta: Fraction) -> bool:
     """Whether `bad_weight_up` is at most `delta`; it stops as soon as that is decided."""
     limit = float_down(delta / known.blocks)
     return _worst_up(known, noise, ratio, floor=limit, ceiling=limit) <= limit
 
 
-def _worst_up(known: PublicTotals, noise: Fraction, ratio: Fraction, floor: float = 0.0, ceiling: float = 1.0) -> float:
+def _worst_up(known: PublicFacts, noise: Fraction, ratio: Fraction, floor: float = 0.0, ceiling: float = 1.0) -> float:
     """At or above every T_c, c = 0, 1, ..., workers; it stops at one above `ceiling`, or when all that follow are below `floor`."""
     if noise <= 0:
         return 1.0
@@ -121,7 +136,7 @@ def _worst_up(known: PublicTotals, noise: Fraction, ratio: Fraction, floor: floa
     return worst
 
 
-def _excess_up(known: PublicTotals, noise: Fraction, ratio: Fraction, workers: int) -> float:
-    """At or above T_c, c = `workers`: the chance of more than (ratio - 1)(noise + c - 1) draws of a block, or (ratio - 1) noise if c = 0."""
+def _excess_up(known: PublicFacts, noise: Fraction, ratio: Fraction, workers: int) -> float:
+    """At or above T_c, c = `workers`: the chance that a block of c workers is drawn too often (dirichlet.md, section 3)."""
     limit = (ratio - 1) * (noise + max(workers - 1, 0))
     return tail_up(known.draws, noise + workers, known.mass_besides(noise) - workers, math.floor(limit) + 1)

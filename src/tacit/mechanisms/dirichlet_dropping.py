@@ -1,0 +1,108 @@
+"""What it costs to leave empty blocks out at random: the factor by which the ratio grows. Proof in dirichlet.md, section 5.
+
+A worker who moves into an empty block makes it certain that the block is kept, and one who moves out makes it a matter of chance.
+With keep-chance p, draws m and an urn of mass A the two together cost at most (1/p) (p + (1 - p) G), where G = A(A+1)...(A+m-1) over
+the same product from A - noise: what the other blocks gain when one is left out, about (1 + m/A)^noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.errors import InvalidBudget
+from tacit.mechanisms.dirichlet_calibration import PublicFacts, allowed_ratio, probable_noise
+from tacit.privacy.loss import probability
+from tacit.privacy.rounding import Number, as_text, exp_up, float_up, log_up
+
+ZERO = Fraction(0)
+FEW_DRAWS = 64  # the product is multiplied out
+CHUNK = 1 << 20
+SUM_ERROR = Fraction(1, 2**40)  # relative, of a sum of positive logarithms in floats: dirichlet.md, section 5
+STEPS = 1000  # ratios inside a total are rounded down to thousandths
+
+
+@dataclass(frozen=True, slots=True)
+class Dropping:
+    """The price of leaving out, in epsilon: for whoever leaves an empty block, for whoever enters one, and for both at once."""
+
+    leaving: Fraction
+    entering: Fraction
+    both: Fraction
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The extra loss: what a neighbour can gain at most."""
+        return max(self.leaving, self.entering, self.both)
+
+
+def dropping(facts: PublicFacts, noise: Fraction) -> Dropping:
+    """The extra epsilon, rounded up, at the facts' own draws and least mass.
+
+    >>> from tacit.mechanisms.noise.urn import BlockClass
+
+    The tutorial's keep-chance of 0.0378, with a million workers, as many draws, and noise 36/49:
+
+    >>> price = dropping(PublicFacts(10**6, 10**6, (BlockClass(120_690, "0.0378"),)), Fraction(36, 49))
+    >>> round(float(price.leaving), 4), round(float(price.entering), 4), round(float(price.epsilon), 4)
+    (3.2754, 0.4941, 3.7695)
+    """
+    least = min(each.keep for each in facts.classes if each.blocks)
+    if least == 1 or not facts.workers:
+        return Dropping(ZERO, ZERO, ZERO)
+    workers, draws, certain = facts.workers, facts.draws, facts.certain
+    leaving = log_up(1 / least)
+    one_empty = _entering_up(workers + max(certain + 1, 2) * noise, noise, draws, least)
+    two_empty = _entering_up(workers + max(certain + 2, min(workers, 2) + 1) * noise, noise, draws, least)
+    return Dropping(leaving, one_empty, leaving + two_empty)
+
+
+def _entering_up(mass: Fraction, noise: Fraction, draws: int, keep: Fraction) -> Fraction:
+    """At or above ln(p + (1 - p) G); where G is too large to write out, ln G bounds it."""
+    if draws <= FEW_DRAWS:
+        return log_up(keep + (1 - keep) * math.prod(((mass + i) / (mass + i - noise) for i in range(draws)), start=Fraction(1)))
+    log = _log_gain_up(mass, noise, draws)
+    return log_up(keep + (1 - keep) * exp_up(log)) if log < 1000 else log
+
+
+def _log_gain_up(mass: Fraction, noise: Fraction, draws: int) -> Fraction:
+    """At or above ln G, the sum of -ln(1 - noise / (mass + i)) over the draws i."""
+    least, share = float(mass), float_up(noise)
+    total = math.fsum(
+        float(-np.log1p(-share / (least + np.arange(start, min(start + CHUNK, draws), dtype=np.float64))).sum())
+        for start in range(0, draws, CHUNK)
+    )
+    return Fraction(total) * (1 + SUM_ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A total ratio split into the ratio that the noise is calibrated to, and what dropping costs."""
+
+    noise: Fraction
+    ratio: Fraction
+    extra: Fraction
+
+
+def split_ratio(facts: PublicFacts, total: Number, delta: Number = 0) -> Split:
+    """The largest ratio (in thousandths) that with the price of dropping stays within the total ratio, and its noise.
+
+    Less ratio is more noise is a higher price, so the ratio falls from the total until all fits; a total too small is refused.
+    """
+    whole, weight = allowed_ratio(total, "total ratio"), probability(delta)
+    epsilon, ratio = log_up(whole), whole
+    while True:
+        noise = probable_noise(facts, ratio, weight)
+        extra = dropping(facts, noise).epsilon
+        if log_up(ratio) + extra <= epsilon or not extra:
+            return Split(noise, ratio, extra)
+        left = Fraction(math.floor(STEPS * whole * exp_up(-extra)), STEPS)
+        ratio = min(left, ratio - Fraction(1, STEPS))
+        if ratio <= 1:
+            raise InvalidBudget(
+                f"a total ratio of {as_text(whole)} leaves nothing for the noise after what dropping costs; "
+                "give a larger ratio, or keep-chances nearer to 1"
+            )
