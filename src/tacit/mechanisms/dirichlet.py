@@ -134,6 +134,13 @@ class ProbableDirichlet:
             )
 
     @classmethod
+    def calibrated(
+        cls, facts: PublicFacts, within: Number, delta: Number = 0, neighbours: Neighbours = CHANGE_ONE
+    ) -> ProbableDirichlet:
+        """With the noise for a ratio of `within`; what dropping costs comes on top."""
+        return cls(facts, probable_noise(facts, within, delta), allowed_ratio(within), probability(delta), neighbours)
+
+    @classmethod
     def for_ratio(
         cls, facts: PublicFacts, ratio: Number, delta: Number = 0, neighbours: Neighbours = CHANGE_ONE
     ) -> ProbableDirichlet:

@@ -110,7 +110,7 @@ def bad_weight_up(known: PublicFacts, noise: Fraction, ratio: Fraction) -> Fract
 
     >>> known = PublicFacts(10**6, 10**6, (BlockClass(10**5),))
     >>> [f"{float(bad_weight_up(known, Fraction(t, 4), Fraction(5))):.2e}" for t in (85, 86)]
-    ['1.19e-05', '9.85e-06']
+    ['1.01e-05', '7.87e-06']
     """
     return min(Fraction(1), known.blocks * Fraction(_worst_up(known, noise, ratio)))
 

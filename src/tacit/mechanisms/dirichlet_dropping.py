@@ -1,8 +1,8 @@
 """What it costs to leave empty blocks out at random: the factor by which the ratio grows. Proof in dirichlet.md, section 5.
 
 A worker who moves into an empty block makes it certain that the block is kept, and one who moves out makes it a matter of chance.
-With keep-chance p, draws m and an urn of mass A the two together cost at most (1/p) (p + (1 - p) G), where G = A(A+1)...(A+m-1) over
-the same product from A - noise: what the other blocks gain when one is left out, about (1 + m/A)^noise.
+With keep-chance p, draws m and an urn of mass A the two together cost at most (1/p) (p + (1 - p) G), where G = A(A+1)...(A+m-1)
+over the same product from A - noise: what the other blocks gain when one is left out, about (1 + m/A)^noise.
 """
 
 from __future__ import annotations
