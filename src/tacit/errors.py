@@ -9,6 +9,7 @@
     ├── UnknownEvent                       an event that the accountant has no theorem for
     ├── Broken                             a law of privacy that a measurement showed to be broken
     ├── CatalogUnusable                    tacit.toml is missing, or has problems; carries each with its key, line and remedy
+    │   └── SurveyUnusable                 survey.toml is missing, or has problems; carries each in the same way
     ├── StoreUnusable                      the prepared data or the ledger is missing, foreign or out of date
     ├── StoppedAfterSpending               the work was stopped by hand after its budget was spent
     └── Refused                            a question that will not be answered; carries a code of a closed list
@@ -95,6 +96,12 @@ class CatalogUnusable(TacitError):
         super().__init__("\n".join([message, *(f"  {problem}" for problem in problems)]))
         self.message = message
         self.problems = problems
+
+
+class SurveyUnusable(CatalogUnusable):
+    """The declaration of a survey cannot be used as it stands; all that was found wrong is in `problems`."""
+
+    code = "survey"
 
 
 class StoreUnusable(TacitError):

@@ -50,7 +50,7 @@ def parse_catalog(text: str, path: Path | None = None) -> Catalog:
 
 
 def _read(text: str, name: str, path: Path | None) -> Catalog:
-    document, reading = _document(text, name), Reading(key_lines(text))
+    document, reading = read_toml(text, name), Reading(key_lines(text))
     declared = shaped(document, reading.report)
     analysts = declared.get("analysts", {})
     reading.check_names(("analysts",), {} if analysts is BROKEN else analysts)
@@ -70,7 +70,8 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
     )
 
 
-def _document(text: str, name: str) -> Any:
+def read_toml(text: str, name: str) -> Any:
+    """The document, with dates as texts and decimal numbers as they are written."""
     try:
         return _plain(tomllib.loads(text, parse_float=_decimal))
     except ValueError as error:  # also for an integer of thousands of digits

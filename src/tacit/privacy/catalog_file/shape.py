@@ -54,9 +54,12 @@ def schema() -> Schema:
     return loaded
 
 
-def shaped(document: Mapping[str, object], report: Report) -> Any:
-    """The document, with `BROKEN` in the place of every value that does not fit the schema."""
-    return _shaped(document, schema(), (), report)
+def shaped(document: Mapping[str, object], report: Report, rule: Schema | None = None) -> Any:
+    """The document, with `BROKEN` in the place of every value that does not fit the schema, by default the catalog's.
+
+    Another `rule` has no references.
+    """
+    return _shaped(document, schema() if rule is None else rule, (), report)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

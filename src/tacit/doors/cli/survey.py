@@ -1,0 +1,150 @@
+"""`tacit survey`: a survey whose answers are randomized by the people who give them, from the form to the estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.doors.cli.output import console, print_json
+from tacit.doors.cli.survey_collect import collect
+from tacit.doors.cli.survey_estimate import estimate
+from tacit.doors.cli.survey_simulate import simulate
+from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tacit.publish.local.estimate import Request
+    from tacit.publish.local.survey.declaration import Survey
+    from tacit.publish.local.survey.randomized import Randomized
+
+survey = typer.Typer(no_args_is_help=True, help="Surveys whose answers are randomized by the people who give them.")
+
+SurveyArgument = Annotated[Path, typer.Argument(metavar="SURVEY", help="The declaration, survey.toml.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def form(
+    declaration: SurveyArgument,
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("form.html"),
+    as_json: JsonOption = False,
+) -> None:
+    """Write one HTML page, which works without a network and randomizes in each person's own browser."""
+    from tacit.publish.local.survey.form import build_form
+    from tacit.publish.local.survey.randomized import form_of, randomized
+    from tacit.publish.local.survey.reading import read_survey
+
+    asked = read_survey(declaration)
+    page = build_form(asked)
+    try:
+        out.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{out} cannot be written ({error.strerror}); name another file with --out") from None
+    if as_json:
+        questions = [_told(each) for each in randomized(asked)]
+        print_json(
+            {
+                "form": str(out),
+                "bytes": out.stat().st_size,
+                "survey": asked.id,
+                "fingerprint": form_of(asked),
+                "questions": questions,
+            }
+        )
+        return
+    print(f"{out}: {len(asked.questions)} questions, {out.stat().st_size / 1024:.0f} kB, nothing to load\n{_promise(asked)}")
+    _show_questions(asked, ("question", "epsilon", "randomized by", "why"), [(*_row(each), each.why) for each in randomized(asked)])
+
+
+def plan(
+    declaration: SurveyArgument,
+    n: Annotated[int, typer.Option("--n", min=1, help="How many people will answer.")] = 1000,
+    error: Annotated[float | None, typer.Option(help="Half-width wanted for every share: how many people are needed?")] = None,
+    confidence: Annotated[float, typer.Option(help="Of each interval.")] = 0.95,
+    as_json: JsonOption = False,
+) -> None:
+    """What the results will look like: the half-width of every question for so many people, before anybody is asked."""
+    from tacit.publish.local.estimate import Request
+    from tacit.publish.local.survey.randomized import randomized
+    from tacit.publish.local.survey.reading import read_survey
+
+    asked = read_survey(declaration)
+    request = Request(confidence, sampled=asked.share == "sample")
+    people = n if asked.share == "split" else max(1, n // len(asked.questions))
+    planned = [(each, *_planned(each, people, error, request)) for each in randomized(asked)]
+    if as_json:
+        told = [
+            _told(each) | {"half_width": half, "bound": bound, "people_needed": needed} for each, half, bound, needed in planned
+        ]
+        print_json({"survey": asked.id, "people": n, "people_per_question": people, "confidence": confidence, "questions": told})
+        return
+    each_asked = f", about {people:,} on each question" if asked.share == "sample" else ""
+    print(f"{asked.title}: {n:,} people{each_asked}, {100 * confidence:g} % intervals\n{_promise(asked)}")
+    rows = [(*_row(each), _within(each, half), bound, f"{needed:,}" if needed else "") for each, half, bound, needed in planned]
+    heads = ("question", "epsilon", "randomized by", "half-width", "bound", f"people for ± {error:g}" if error else "")
+    _show_questions(asked, heads, rows)
+
+
+def _planned(each: Randomized, people: int, error: float | None, request: Request) -> tuple[float, str, int | None]:
+    from tacit.publish.local.estimate import is_oracle
+    from tacit.publish.local.planning import plan as planned
+    from tacit.publish.local.planning import reach
+
+    half_width, bounds = reach(each.randomizer, request)
+    bound = min((name for name in bounds if name != "normal"), key=lambda name: half_width(name, people))
+    wanted = error if is_oracle(each.randomizer) else None
+    return half_width(bound, people), bound, None if wanted is None else planned(each.randomizer, wanted, request).people
+
+
+def _within(each: Randomized, half: float) -> str:
+    unit = getattr(each.question, "unit", "")
+    return f"± {half:.3g} {unit}".strip() if each.question.kind == "number" else f"± {100 * half:.2f} %"
+
+
+def _promise(asked: Survey) -> str:
+    from tacit.privacy.rounding import as_text
+
+    parts = {"split": "shared by all questions", "sample": "for the one question that a person is asked"}
+    public = " The group is sent as it is, and not protected." if asked.group else ""
+    budget = f"epsilon {as_text(asked.epsilon)} {parts[asked.share]}"
+    return f"Local differential privacy, {budget}; no collector has to be trusted.{public}"
+
+
+def _row(each: Randomized) -> tuple[str, str, str]:
+    from tacit.privacy.rounding import as_text
+
+    return each.question.id, as_text(each.epsilon), _method(each)
+
+
+def _method(each: Randomized) -> str:
+    from tacit.publish.local.survey.randomized import recipe
+
+    made = recipe(each.randomizer)
+    return f"set, {made['inner']['method']}" if "inner" in made else str(made["method"])
+
+
+def _told(each: Randomized) -> dict[str, Any]:
+    from tacit.privacy.rounding import decimal_text
+
+    id, _, method = _row(each)
+    return {"id": id, "kind": each.question.kind, "epsilon": decimal_text(each.epsilon), "method": method, "why": each.why}
+
+
+def _show_questions(asked: Survey, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(*heads, box=None, header_style="bold")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console().print(table)
+
+
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "form": form,
+    "plan": plan,
+    "collect": collect,
+    "estimate": estimate,
+    "simulate": simulate,
+}

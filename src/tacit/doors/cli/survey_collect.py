@@ -1,0 +1,192 @@
+"""`tacit survey collect`: reports from files, folders, standard input or a small endpoint, into the store."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from tacit.doors.cli.output import print_json, progress
+from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tacit.publish.local.survey.store import Store
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def collect(
+    declaration: Annotated[Path, typer.Argument(metavar="SURVEY", help="The declaration, survey.toml.")],
+    sources: Annotated[
+        list[str] | None, typer.Argument(help="Files and folders of reports or codes, one a line; - is standard input.")
+    ] = None,
+    store: Annotated[Path, typer.Option(help="The SQLite file that reports are kept in.")] = Path("answers.sqlite"),
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Take reports by POST there, until stopped with Ctrl-C.")] = "",
+    received: Annotated[
+        str, typer.Option(metavar="DAY", help="The day on which the files came in, if not today: year-month-day.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check reports and count each person once. What is malformed, foreign, late or a duplicate is set aside with its reason."""
+    from tacit.publish.local.survey.reading import read_survey
+    from tacit.publish.local.survey.store import Store
+
+    if not sources and not listen:
+        raise InvalidInput("name files or folders of reports, - for standard input, or give --listen 127.0.0.1:8765")
+    paths, address, day = _paths(sources or []), _address(listen), _day(received)
+    with _closing(Store(store, read_survey(declaration))) as open_store:
+        told: list[dict[str, Any]] = []
+        for path in paths:
+            told += _collect_file(open_store, path, day)
+        if address:
+            _listen(open_store, address, as_json)
+        if as_json:
+            print_json({"store": str(store), "set_aside_now": told, **open_store.counts()})
+        else:
+            _summary(open_store, told)
+
+
+def _closing(store: Store) -> AbstractContextManager[Store]:
+    from contextlib import closing
+
+    return closing(store)
+
+
+def _paths(sources: list[str]) -> list[Path]:
+    """The files, those of folders in the order of their names; hidden ones are left out."""
+    found: list[Path] = []
+    for source in sources:
+        path = Path(source)
+        if source != "-" and not path.exists():
+            raise InvalidInput(f"there is no {source}; name a file or folder of reports, or - for standard input")
+        inside = (
+            sorted(each for each in path.rglob("*") if each.is_file() and not each.name.startswith("."))
+            if path.is_dir()
+            else [path]
+        )
+        found += inside
+    return found
+
+
+def _collect_file(store: Store, path: Path, day: datetime | None) -> list[dict[str, Any]]:
+    """Takes the reports of one file, and tells of those that are set aside."""
+    from tacit.publish.local.survey.report import SetAside
+
+    try:
+        opened: AbstractContextManager[BinaryIO] = nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read ({error.strerror})") from None
+    with opened as file:
+        numbers: list[int] = []
+        outcomes = store.take_all(_texts(file, numbers), day)
+        told = zip(progress(outcomes, _size(path), f"reading {path.name}"), _counted(numbers), strict=False)
+        return [
+            {"file": str(path), "line": line, "reason": outcome.reason, "why": outcome.why}
+            for outcome, line in told
+            if isinstance(outcome, SetAside)
+        ]
+
+
+def _size(path: Path) -> int:
+    """About how many reports a file holds: they have some 250 bytes."""
+    return max(1, path.stat().st_size // 250) if path.is_file() else 1
+
+
+def _counted(numbers: list[int]) -> Iterator[int]:
+    at = 0
+    while True:
+        yield numbers[at]
+        at += 1
+
+
+def _texts(file: BinaryIO, numbers: list[int]) -> Iterator[bytes]:
+    """The lines that are not blank, their numbers beside; of a line that is too long for a report, the beginning."""
+    from tacit.publish.local.survey.report import LARGEST
+
+    number = 0
+    while line := file.readline(LARGEST + 2):
+        number += 1
+        rest = line
+        while len(rest) == LARGEST + 2 and not rest.endswith(b"\n"):
+            rest = file.readline(LARGEST + 2)
+        text = line.removeprefix(BYTE_ORDER_MARK).strip()
+        if text:
+            numbers.append(number)
+            yield text
+
+
+def _day(text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f"--received is a day such as 2027-06-30, not {text!r}") from None
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def _address(text: str) -> tuple[str, int] | None:
+    if not text:
+        return None
+    host, _, port = text.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise InvalidInput(f"--listen is HOST:PORT, for example 127.0.0.1:8765, not {text!r}")
+    return host.strip("[]"), int(port)
+
+
+def _listen(store: Store, address: tuple[str, int], as_json: bool) -> None:
+    """Takes reports until Ctrl-C."""
+    import threading
+
+    from tacit.doors.cli.survey_endpoint import Endpoint
+    from tacit.publish.local.survey.form import build_form
+
+    try:
+        endpoint = Endpoint(address, store)
+    except OSError as error:
+        raise InvalidInput(f"{address[0]}:{address[1]} cannot be listened on ({error.strerror}); choose another port") from None
+    host = f"[{address[0]}]" if ":" in address[0] else address[0]
+    url = f"http://{host}:{endpoint.server_address[1]}/"
+    survey = store.form.survey
+    endpoint.page = build_form(survey if survey.send_to else replace(survey, send_to=url))
+    print(f"reports are taken at {url} (POST), and the form is shown there; Ctrl-C ends it", file=sys.stderr, flush=True)
+    threading.Thread(target=endpoint.serve_forever, daemon=True).start()
+    try:
+        _watch(store)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        endpoint.shutdown()
+        endpoint.server_close()
+
+
+def _watch(store: Store) -> None:
+    """Shows how many have come, on a terminal, until interrupted."""
+    from rich.console import Console
+
+    screen = Console(stderr=True)
+    with screen.status("waiting for reports") if screen.is_terminal else nullcontext() as status:
+        while True:
+            if status is not None:
+                status.update(_counts(store.counts()))
+            time.sleep(0.5)
+
+
+def _counts(counts: dict[str, int]) -> str:
+    aside = ", ".join(f"{number:,} {reason}" for reason, number in counts.items() if reason != "counted" and number)
+    return f"{counts['counted']:,} reports counted" + (f"; set aside: {aside}" if aside else "")
+
+
+def _summary(store: Store, told: list[dict[str, Any]]) -> None:
+    for each in told[:20]:
+        print(f"set aside, {each['reason']}: {each['file']}, line {each['line']}: {each['why']}")
+    if len(told) > 20:
+        print(f"... and {len(told) - 20:,} more; all of them are in the table set_aside of {store.path}")
+    print(f"{store.path}: {_counts(store.counts())}")

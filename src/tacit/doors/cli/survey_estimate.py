@@ -1,0 +1,180 @@
+"""`tacit survey estimate`: what the reports say of everybody, with intervals."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.doors.cli.output import console, print_json
+from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tacit.publish.local.survey.declaration import Survey
+    from tacit.publish.local.survey.results import Compared, Result
+    from tacit.publish.local.survey.store import Store
+
+
+class BoundName(StrEnum):
+    """The bounds that serve shares and means alike."""
+
+    best = "best"
+    chebyshev = "chebyshev"
+    hoeffding = "hoeffding"
+    normal = "normal"
+
+
+def estimate(
+    declaration: Annotated[Path, typer.Argument(metavar="SURVEY", help="The declaration, survey.toml.")],
+    store: Annotated[Path, typer.Option(help="The SQLite file of `tacit survey collect`.")] = Path("answers.sqlite"),
+    bound: Annotated[
+        BoundName, typer.Option(help="Of the intervals; best is the tightest that is a guarantee, normal is none.")
+    ] = BoundName.best,
+    confidence: Annotated[float, typer.Option(help="Of each interval.")] = 0.95,
+    simultaneous: Annotated[bool, typer.Option("--simultaneous", help="All shares of a question hold together.")] = False,
+    population: Annotated[
+        bool, typer.Option("--population", help="Speak of a population that the people are a random sample of.")
+    ] = False,
+    consistent: Annotated[
+        bool, typer.Option("--consistent", help="Shares made possible: none below 0, together 1. No longer unbiased.")
+    ] = False,
+    by_group: Annotated[bool, typer.Option("--by-group", help="For each declared group.")] = False,
+    compare: Annotated[str, typer.Option(metavar="ONE,OTHER", help="Two declared groups: the first less the second.")] = "",
+    csv: Annotated[Path | None, typer.Option(help="Write the estimates there as CSV.")] = None,
+    chart: Annotated[Path | None, typer.Option(help="Draw them into .svg, .png or .html.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Estimate the answers of everybody from what was reported, with intervals."""
+    from tacit.publish.local.estimate import Request
+    from tacit.publish.local.survey import results
+    from tacit.publish.local.survey.reading import read_survey
+
+    survey = read_survey(declaration)
+    held = _opened(store, survey)
+    sampled = population or survey.share == "sample"
+    request = Request(confidence, None if bound == BoundName.best else bound.value, simultaneous, sampled)
+    found = results.results(held, request, by_group)
+    differences = results.comparisons(held, *_pair(compare), request) if compare else []
+    if csv is not None:
+        _write(lambda: results.to_csv(found, csv), csv)
+    if chart is not None:
+        _write(lambda: results.chart(found, survey, chart), chart)
+    if as_json:
+        print_json(_told(survey, held, found, differences))
+    else:
+        _show(survey, held, found, differences, consistent)
+
+
+def _opened(path: Path, survey: Survey) -> Store:
+    from tacit.publish.local.survey.store import Store
+
+    if not path.is_file():
+        raise InvalidInput(f"there is no {path}; `tacit survey collect` makes it from reports, and --store names it")
+    held = Store(path, survey)
+    if not held.people():
+        raise InvalidInput(f"{path} holds no reports that count yet; collect some with `tacit survey collect`")
+    return held
+
+
+def _pair(text: str) -> tuple[str, str]:
+    one, comma, other = (part.strip() for part in text.partition(","))
+    if not (one and comma and other):
+        raise InvalidInput(f"--compare names two groups with a comma between them, not {text!r}")
+    return one, other
+
+
+def _write(write: Any, path: Path) -> None:
+    try:
+        write()
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written ({error.strerror}); name another file") from None
+
+
+def _told(survey: Survey, store: Store, found: list[Result], differences: list[Compared]) -> dict[str, Any]:
+    from tacit.privacy.rounding import decimal_text
+
+    return {
+        "survey": survey.id,
+        "epsilon": decimal_text(survey.epsilon),
+        "reports": store.counts(),
+        "results": [_told_result(each) for each in found],
+        "differences": [
+            {
+                "question": each.asked.question.id,
+                "groups": list(each.groups),
+                "terms": str(each.difference.terms),
+                "rows": each.difference.to_rows(),
+            }
+            for each in differences
+        ],
+    }
+
+
+def _told_result(each: Result) -> dict[str, Any]:
+    from tacit.privacy.rounding import decimal_text
+
+    known = {"question": each.asked.question.id, "ask": each.asked.question.ask, "group": each.group or None}
+    known |= {"epsilon": decimal_text(each.asked.epsilon)}
+    if each.estimate is None:
+        return known | {"people": 0, "rows": []}
+    terms = {"people": each.estimate.people, "margin": each.estimate.margin, "terms": str(each.estimate.terms)}
+    names = ("category", "estimate", "low", "high", "consistent")
+    return known | terms | {"rows": [{name: row[name] for name in names} for row in each.to_rows()]}
+
+
+def _show(survey: Survey, store: Store, found: list[Result], differences: list[Compared], consistent: bool) -> None:
+    from rich.markup import escape
+
+    from tacit.doors.cli.survey_collect import _counts
+
+    screen = console()
+    screen.print(f"[bold]{escape(survey.title)}[/bold]", highlight=False)
+    screen.print(_counts(store.counts()), highlight=False)
+    for each in found:
+        group = f", {each.group}" if each.group else ""
+        screen.print(f"\n[bold]{escape(each.asked.question.ask + group)}[/bold]", highlight=False)
+        screen.print(_table(each, consistent) if each.estimate else "  no reports", highlight=False)
+        if each.estimate:
+            screen.print(f"  {each.estimate.people:,} reports; {each.estimate.terms}", style="dim", highlight=False)
+    for compared in differences:
+        one, other = compared.groups
+        screen.print(f"\n[bold]{escape(compared.asked.question.ask)}[/bold] {escape(one)} less {escape(other)}", highlight=False)
+        screen.print(escape(str(compared.difference)), highlight=False)
+
+
+def _table(each: Result, consistent: bool) -> Any:
+    from rich.markup import escape
+    from rich.table import Table
+
+    number = each.asked.question.kind == "number"
+    table = Table(box=None, show_header=False, pad_edge=True)
+    table.add_column(min_width=24, overflow="fold")
+    for _ in range(2):
+        table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    for row in each.to_rows():
+        value = row["consistent"] if consistent and not number else row["estimate"]
+        unit = getattr(each.asked.question, "unit", "")
+        name = f"mean{f', {unit}' if unit else ''}" if number else row["category"]
+        shown = [f"{each:.4g}" if number else f"{100 * each:.1f} %" for each in (value, row["low"], row["high"])]
+        table.add_row(escape(name), shown[0], f"{shown[1]} to {shown[2]}", "" if number else _bar(value, row["low"], row["high"]))
+    return table
+
+
+WIDTH = 30
+
+
+def _bar(value: float, low: float, high: float) -> str:
+    """The interval as a line from 0 to 1, with the estimate on it.
+
+    >>> _bar(0.5, 0.25, 0.75)
+    '       ────────●───────       '
+    """
+    cells = [" "] * WIDTH
+    first, last = (min(int(end * WIDTH), WIDTH - 1) for end in (low, high))
+    for at in range(first, last + 1):
+        cells[at] = "─"
+    cells[min(max(int(value * WIDTH), 0), WIDTH - 1)] = "●"
+    return "".join(cells)

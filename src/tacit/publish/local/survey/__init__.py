@@ -1,0 +1,8 @@
+"""A survey from end to end, in which nobody has to trust whoever collects the answers.
+
+declaration.py  reading.py   what is asked; survey.toml (survey.schema.json)
+randomized.py                which randomizer each question gets, and why
+form.py  texts.py  page/     one HTML page, in which each person's browser randomizes
+report.py  store.py          reports, checked; SQLite
+results.py                   estimates with intervals, by question and by group
+"""

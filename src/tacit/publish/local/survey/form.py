@@ -1,0 +1,172 @@
+"""The form: one HTML page that needs nothing else, in which each person's browser randomizes their answers.
+
+Script and style are named by their hashes in the page's own policy, which forbids everything else: no other script can run, and
+no request can be made but, where the survey says so, to the one address that takes reports.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from fractions import Fraction
+from functools import cache
+from html import escape
+from importlib.metadata import version
+from importlib.resources import files
+from string import Template
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from tacit.privacy.rounding import as_text, exp_down, exp_up
+from tacit.publish.local.survey.declaration import Choice, Number, Question, SetOf, Survey, YesNo
+from tacit.publish.local.survey.randomized import Randomized, form_of, randomized, recipe, stream_of
+from tacit.publish.local.survey.texts import filled, page_texts
+
+SHORT = 16  # characters: options of at most so many stand side by side
+
+
+def build_form(survey: Survey) -> str:
+    """The page of a survey, as the text of one HTML file."""
+    texts = page_texts(survey.language, survey.texts)
+    style, script = _part("form.css"), _part("randomize.js") + _part("form.js")
+    blanks = {key: escape(text) for key, text in (texts | _spoken(survey, texts)).items()}
+    return Template(_part("form.html")).substitute(
+        {
+            **blanks,
+            "language": escape(survey.language),
+            "title": escape(survey.title),
+            "version": escape(version("tacit")),
+            "policy": escape(policy(style, script, survey.send_to)),
+            "about": f"<p>{escape(survey.about)}</p>" if survey.about else "",
+            "sample": f'<p class="fine">{blanks["sample"]}</p>' if survey.share == "sample" and len(survey.questions) > 1 else "",
+            "cards": "\n".join(_cards(survey, texts)),
+            "send_button": f'<button type="button" id="send" class="main">{blanks["send"]}</button>' if survey.send_to else "",
+            "save_class": "" if survey.send_to else ' class="main"',
+            "deliver": blanks["send_to"] if survey.send_to else blanks["deliver"],
+            "style": style,
+            "script": script,
+            "data": json.dumps(page_data(survey, texts), ensure_ascii=False).replace("<", "\\u003c"),
+        }
+    )
+
+
+def policy(style: str, script: str, send_to: str) -> str:
+    """The page's Content-Security-Policy: this style, this script, this address, and nothing else.
+
+    >>> policy("", "", "https://a.example/in?x=1").split("; ")[3]
+    'connect-src https://a.example/in'
+    """
+    scheme, host, path, _, _ = urlsplit(send_to)
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src '{_hash(script)}'",
+            f"style-src '{_hash(style)}'",
+            f"connect-src {urlunsplit((scheme, host, path, '', ''))}" if send_to else "connect-src 'none'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+
+
+def page_data(survey: Survey, texts: dict[str, str]) -> dict[str, Any]:
+    """What the script reads: the questions with their exact channels, and its texts."""
+    form = form_of(survey)
+    group = {"ask": survey.group.ask, "options": survey.group.values} if survey.group else None
+    return {
+        "id": survey.id,
+        "form": form,
+        "stream": stream_of(survey, form),
+        "language": survey.language,
+        "share": survey.share,
+        "send_to": survey.send_to,
+        "open_until": int(survey.open_until.timestamp() * 1000),
+        "closes": survey.closes.isoformat(),
+        "group": group,
+        "questions": [_question_data(each, texts) for each in randomized(survey)],
+        "texts": texts,
+    }
+
+
+def _question_data(each: Randomized, texts: dict[str, str]) -> dict[str, Any]:
+    question = each.question
+    known: dict[str, Any] = {"id": question.id, "kind": question.kind, "ask": question.ask, "how": recipe(each.randomizer)}
+    known["deny"] = as_text(Fraction(int(1000 * exp_down(-each.epsilon)), 10))  # the tenth of a percent below
+    if isinstance(question, Number):
+        limits = {"lower": question.lower, "upper": question.upper, "step": question.step}
+        ends = each.randomizer.levels[0], each.randomizer.levels[-1]  # type: ignore[attr-defined]
+        known |= {"unit": question.unit, "ends": [float(end) for end in ends]}
+        return known | {name: float(value) for name, value in limits.items()}
+    options = (texts["no"], texts["yes"]) if isinstance(question, YesNo) else question.options
+    return known | {"options": options} | ({"at_most": question.at_most} if isinstance(question, SetOf) else {})
+
+
+def _spoken(survey: Survey, texts: dict[str, str]) -> dict[str, str]:
+    """The texts that have something of this survey filled in."""
+    day, host = survey.closes.isoformat(), urlsplit(survey.send_to).netloc
+    ratio = Fraction(math.ceil(10 * exp_up(survey.epsilon)), 10)  # the tenth above
+    strength = {"ratio": as_text(ratio), "epsilon": as_text(survey.epsilon)}
+    return {
+        "closes": filled(texts["closes"], date=day),
+        "strength": filled(texts["strength"], **strength),
+        "sample": filled(texts["sample"], count=len(survey.questions)),
+        "send_to": filled(texts["send_to"], host=host),
+    }
+
+
+def _cards(survey: Survey, texts: dict[str, str]) -> list[str]:
+    cards = []
+    if survey.group:
+        badge = f'<p class="badge">{escape(texts["public"])}</p>'
+        cards.append(_card("group", survey.group.ask, badge + _options("group", "radio", survey.group.values)))
+    return cards + [_card(each.id, each.ask, _hint(each, texts) + _fields(each, texts)) for each in survey.questions]
+
+
+def _card(id: str, ask: str, inside: str) -> str:
+    error = f'<p class="error" id="{id}-error" role="alert" hidden></p>'
+    legend = f'<legend id="{id}-ask">{escape(ask)}</legend>'
+    return f'<fieldset class="card" data-question="{id}">{legend}<div>{inside}</div>{error}</fieldset>'
+
+
+def _hint(question: Question, texts: dict[str, str]) -> str:
+    hint = question.hint or (filled(texts["up_to"], count=question.at_most) if isinstance(question, SetOf) else "")
+    return f'<p class="hint">{escape(hint)}</p>' if hint else ""
+
+
+def _fields(question: Question, texts: dict[str, str]) -> str:
+    if isinstance(question, Number):
+        return _number(question, texts)
+    if isinstance(question, YesNo):
+        return _options(question.id, "radio", (texts["no"], texts["yes"]), reverse=True)
+    return _options(question.id, "radio" if isinstance(question, Choice) else "checkbox", question.options)
+
+
+def _options(id: str, type: str, options: tuple[str, ...], reverse: bool = False) -> str:
+    labels = [
+        f'<label class="option"><input type="{type}" name="{id}" value="{code}" autocomplete="off" aria-describedby="{id}-error">'
+        f"<span>{escape(option)}</span></label>"
+        for code, option in enumerate(options)
+    ]
+    short = " short" if max(map(len, options)) <= SHORT and len(options) <= 4 else ""
+    return f'<div class="options{short}">{"".join(reversed(labels) if reverse else labels)}</div>'
+
+
+def _number(question: Number, texts: dict[str, str]) -> str:
+    lower, upper, step = (as_text(value) for value in (question.lower, question.upper, question.step))
+    limits = filled(texts["between_unit" if question.unit else "between"], lower=lower, upper=upper, unit=question.unit)
+    return (
+        f'<div class="number"><input type="number" inputmode="decimal" min="{lower}" max="{upper}" step="{step}" autocomplete="off"'
+        f' aria-labelledby="{question.id}-ask" aria-describedby="{question.id}-limits {question.id}-error">'
+        f'<span id="{question.id}-limits">{escape(limits)}</span></div>'
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+@cache
+def _part(name: str) -> str:
+    return files("tacit.publish.local.survey").joinpath("page", name).read_text("utf-8")

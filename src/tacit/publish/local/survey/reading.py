@@ -1,0 +1,196 @@
+"""survey.toml: from text to a `Survey`, or everything that is wrong with it, each with its key, its line and the remedy."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import date
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import CatalogUnusable, SurveyUnusable
+from tacit.privacy.catalog_file import read_toml
+from tacit.privacy.catalog_file.reading import Reading, Wrong
+from tacit.privacy.catalog_file.shape import BROKEN, nearest, shaped
+from tacit.privacy.catalog_file.text import key_lines
+from tacit.privacy.rounding import exact
+from tacit.publish.local.survey.declaration import Choice, Group, Number, Question, SetOf, Survey, YesNo
+from tacit.publish.local.survey.texts import LANGUAGES, page_texts
+
+Declared = Mapping[str, Any]
+
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+MOST_QUESTIONS = 50
+MOST_OPTIONS = 100
+MOST_POINTS = 10_001
+
+
+@cache
+def schema() -> Declared:
+    """The JSON Schema of survey.toml, which editors can check with."""
+    loaded: Declared = json.loads(files("tacit.publish.local.survey").joinpath("survey.schema.json").read_text("utf-8"))
+    return loaded
+
+
+def read_survey(path: Path) -> Survey:
+    """The survey that a file declares."""
+    try:
+        return parse_survey(path.read_text("utf-8-sig"), path.name)
+    except FileNotFoundError:
+        raise SurveyUnusable(f"there is no {path}; examples/survey.toml is one to begin with") from None
+    except OSError as error:
+        raise SurveyUnusable(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SurveyUnusable(f"{path} is not UTF-8 text; save it as UTF-8") from None
+
+
+def parse_survey(text: str, name: str = "survey.toml") -> Survey:
+    r"""The survey that a text declares; raises `SurveyUnusable` with all problems, and nothing else.
+
+    >>> text = 'id="bikes"\ntitle="Bicycles"\ncloses=2030-01-31\nepsilon=1\n[questions.cycles]\nask="Do you?"\nkind="yes/no"'
+    >>> parse_survey(text).questions
+    (YesNo(id='cycles', ask='Do you?', hint='', kind='yes/no'),)
+    """
+    try:
+        return _read(text, name)
+    except CatalogUnusable as unusable:
+        raise SurveyUnusable(unusable.message, unusable.problems) from None
+    except RecursionError:
+        raise SurveyUnusable(f"{name} is nested too deeply for a survey") from None
+
+
+def _read(text: str, name: str) -> Survey:
+    reading = Reading(key_lines(text))
+    declared = shaped(read_toml(text, name), reading.report, schema())
+    questions = _questions({} if declared["questions"] is BROKEN else declared["questions"], reading)
+    parts: Any = {
+        "closes": reading.attempt(("closes",), lambda: _day(declared["closes"])),
+        "group": reading.attempt(("group",), lambda: _group(declared.get("group"))),
+        "texts": reading.attempt(("texts",), lambda: _texts(declared)),
+    }
+    if reading.problems:
+        raise reading.unusable(name)
+    parts |= {key: declared[key] for key in ("id", "title", "share", "language", "about", "send_to") if key in declared}
+    return Survey(epsilon=exact(declared["epsilon"]), questions=questions, **parts)
+
+
+def _questions(declared: Declared, reading: Reading) -> tuple[Question, ...]:
+    if len(declared) > MOST_QUESTIONS:
+        reading.report(("questions",), f"has {len(declared)} questions", f"ask at most {MOST_QUESTIONS}")
+    found = [reading.attempt(("questions", id), partial(_question, id, one)) for id, one in declared.items()]
+    return tuple(question for question in found if question is not BROKEN and question is not None)
+
+
+def _question(id: str, declared: Any) -> Question | None:
+    """The question, or None where its shape was reported already."""
+    if declared is BROKEN or BROKEN in declared.values():
+        return None
+    if not NAME.fullmatch(id) or id == "group":
+        raise Wrong(
+            "",
+            "is not the name of a question",
+            "a name is of small letters, digits, - and _, begins with a letter, and is not group",
+        )
+    needed, allowed, read = KINDS[declared["kind"]]
+    for key in sorted(needed - declared.keys()):
+        raise Wrong(key, "is missing", f"a question of kind {declared['kind']!r} needs it")
+    for key in sorted(declared.keys() - needed - allowed - {"ask", "kind", "hint"}):
+        raise Wrong(key, f"does not go with kind {declared['kind']!r}", "take it out")
+    return read(id, declared)
+
+
+def _yes_no(id: str, declared: Declared) -> YesNo:
+    return YesNo(id, declared["ask"], declared.get("hint", ""))
+
+
+def _choice(id: str, declared: Declared) -> Choice:
+    method = _method(declared, ("k-ary", "unary"))
+    return Choice(id, declared["ask"], _distinct("options", declared["options"]), method, declared.get("hint", ""))
+
+
+def _number(id: str, declared: Declared) -> Number:
+    lower, upper = map(exact, declared["bounds"])
+    if lower >= upper:
+        raise Wrong("bounds", "have the larger number first", "write them as [least, largest]")
+    if "step" not in declared and (lower.denominator, upper.denominator) != (1, 1):
+        raise Wrong("step", "is missing", "bounds that are not whole need one, for example step = 0.5")
+    step = exact(declared.get("step", 1))
+    if (upper - lower) % step:
+        raise Wrong("step", "does not lead from one bound to the other", "choose a step that divides their distance")
+    if (upper - lower) / step >= MOST_POINTS:
+        raise Wrong("step", f"makes more than {MOST_POINTS:,} answers", "choose a larger step; the noise hides small ones anyway")
+    method = _method(declared, ("one-bit", "piecewise", "laplace"))
+    return Number(id, declared["ask"], lower, upper, step, declared.get("unit", ""), method, declared.get("hint", ""))
+
+
+def _set(id: str, declared: Declared) -> SetOf:
+    options = _distinct("options", declared["options"])
+    if declared["at_most"] > len(options):
+        raise Wrong("at_most", f"is {declared['at_most']}, and there are {len(options)} options", "make it smaller")
+    return SetOf(id, declared["ask"], options, declared["at_most"], declared.get("hint", ""))
+
+
+KINDS: Mapping[str, tuple[set[str], set[str], Callable[[str, Declared], Question]]] = {
+    "yes/no": (set(), set(), _yes_no),
+    "choice": ({"options"}, {"method"}, _choice),
+    "number": ({"bounds"}, {"step", "unit", "method"}, _number),
+    "set": ({"options", "at_most"}, set(), _set),
+}
+
+
+def _method(declared: Declared, known: tuple[str, ...]) -> str:
+    method: str = declared.get("method", "")
+    if method and method not in known:
+        raise Wrong("method", f"is {method!r}", f"for kind {declared['kind']!r} it is one of {', '.join(known)}, or left out")
+    return method
+
+
+def _distinct(key: str, values: list[str]) -> tuple[str, ...]:
+    if len({value.strip() for value in values}) < len(values):
+        raise Wrong(key, "names one twice", "each stands there once")
+    if len(values) > MOST_OPTIONS:
+        raise Wrong(key, f"has {len(values)} members", f"a page shows at most {MOST_OPTIONS}")
+    return tuple(values)
+
+
+def _group(declared: Any) -> Group | None:
+    if declared is None or declared is BROKEN or BROKEN in declared.values():
+        return None
+    return Group(declared["ask"], _distinct("values", declared["values"]))
+
+
+def _day(text: Any) -> date | None:
+    if text is BROKEN:
+        return None
+    try:
+        found = date.fromisoformat(text)
+    except ValueError:
+        raise Wrong("", f"is {text!r}, which is no day", "write it as year-month-day, for example 2027-06-30") from None
+    if not 2000 <= found.year <= 9000:
+        raise Wrong("", f"is {text!r}", "choose a year of this age")
+    return found
+
+
+def _texts(declared: Declared) -> dict[str, str]:
+    """The texts in other words; another language than those that tacit knows needs all of them."""
+    given, language = declared.get("texts", {}), declared.get("language", "en")
+    if given is BROKEN or language is BROKEN:
+        return {}
+    known = page_texts("en")
+    for key in sorted(given.keys() - known.keys()):
+        raise Wrong(key, "is no text of the page", nearest(key, known))
+    missing = sorted(known.keys() - given.keys())
+    if language.split("-")[0] not in LANGUAGES and missing:
+        has = ", ".join(LANGUAGES)
+        raise Wrong("", f"for language {language!r} lacks {len(missing)} texts, such as {missing[0]}", f"tacit has {has}; give all")
+    for key, text in given.items():
+        wanted = set(re.findall(r"\{\w+\}", known[key]))
+        if set(re.findall(r"\{\w+\}", text)) != wanted:
+            raise Wrong(key, "has other blanks than the original", f"keep {', '.join(sorted(wanted)) or 'it without braces'}")
+    return dict(given)
+
+
+__all__ = ["parse_survey", "read_survey", "schema"]
