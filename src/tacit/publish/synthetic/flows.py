@@ -90,7 +90,7 @@ def read_totals(path: str | Path, columns: Columns, blocks: Blocks, destinations
     """The public totals of a file: its destinations and jobs alone are read."""
     names = [columns.destination, *([columns.jobs] if columns.jobs else [])]
     column, *counted = read_columns(path, names)
-    block, jobs = _numbered(column, blocks), _jobs(counted, len(column))
+    block, jobs = numbered(column, blocks), _jobs(counted, len(column))
     return totals_of(destinations.of_block[block], jobs, destinations)
 
 
@@ -121,7 +121,7 @@ def read_homes(path: str | Path, columns: Columns, blocks: Blocks, totals: Total
     """The private side of a file, for the destinations of the totals."""
     names = [columns.destination, columns.origin, *([columns.jobs] if columns.jobs else [])]
     work, home, *counted = read_columns(path, names)
-    return homes_of(_numbered(work, blocks), _numbered(home, blocks), _jobs(counted, len(work)), totals)
+    return homes_of(numbered(work, blocks), numbered(home, blocks), _jobs(counted, len(work)), totals)
 
 
 def homes_of(work: Codes, home: Codes, jobs: Codes, totals: Totals) -> Homes:
@@ -143,7 +143,7 @@ def _fitted(counted: Codes, total: int) -> tuple[Codes, Codes]:
     return occupied, fitted[occupied]
 
 
-def _numbered(column: Any, blocks: Blocks) -> Codes:
+def numbered(column: Any, blocks: Blocks) -> Codes:
     """The number of each block in the map, and the number after the last for those that are not in it."""
     import pyarrow as arrow
     import pyarrow.compute as compute

@@ -42,9 +42,14 @@ class Chances:
         return min(self.classes)
 
     @property
-    def certain(self) -> int:
-        """How many cells keep their noise for certain; only their fake workers may be counted on."""
-        return int((self.of_cell == self.classes.index(ONE)).sum()) if ONE in self.classes else 0
+    def sizes(self) -> tuple[int, ...]:
+        """How many cells each class has."""
+        return tuple(np.bincount(self.of_cell, minlength=len(self.classes)).tolist())
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """The cells class by class, and in rising order inside one: the numbers that an urn gives them are their places here."""
+        return np.argsort(self.of_cell, kind="stable")
 
 
 @dataclass(frozen=True, slots=True)

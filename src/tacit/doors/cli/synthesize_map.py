@@ -1,0 +1,148 @@
+"""`tacit synthesize map` and `tacit synthesize state`: a synthetic map of commuters, and a made-up state to try it on."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.doors.cli.ask import AnalystOption, AsJson
+from tacit.doors.cli.finding import find_catalog
+from tacit.doors.cli.output import console, print_json, progress
+from tacit.errors import CatalogUnusable, InvalidInput, NotAllowed
+
+if TYPE_CHECKING:
+    from tacit.publish.synthetic.publishing import Release
+    from tacit.publish.synthetic.sources import Source
+
+NO_SEED = (
+    "whoever knows the seed can draw the same noise again and subtract it; every run draws anew from the system's secure source"
+)
+SeedOption = Annotated[str | None, typer.Option("--seed", help="Refused: noise that can be drawn again protects nobody.")]
+
+
+def commuter_map(
+    flows: Annotated[
+        str, typer.Argument(metavar="FLOWS", help="A CSV or Parquet file of flows; with --catalog the name of a table.")
+    ],
+    blocks: Annotated[Path, typer.Option("--blocks", help="The public map: block, lat, lon and blockgroup, tract, county.")],
+    out: Annotated[Path, typer.Option("--out", help="Where the synthetic map goes: .parquet, .csv or .csv.gz.")],
+    origins: Annotated[
+        str, typer.Option(help="Cells of the homes: block, blockgroup, tract, county, rings, rings:2,5,10.")
+    ] = "tract",
+    destinations: Annotated[str, typer.Option(help="Zones of the workplaces: block, blockgroup, tract, county.")] = "tract",
+    ratio: Annotated[str, typer.Option(help="The ratio of the resampling, e^epsilon; what dropping adds is printed.")] = "20",
+    delta: Annotated[str, typer.Option(help="The probability of outputs beyond the ratio.")] = "1e-5",
+    pure: Annotated[bool, typer.Option("--pure", help="Pure differential privacy: no delta.")] = False,
+    keep: Annotated[str, typer.Option(help="Chance of an empty cell: all, uniform:0.1, distance:0.1, file:CHANCES.csv.")] = "all",
+    columns: Annotated[
+        str | None, typer.Option(help="DESTINATION,ORIGIN,JOBS in the flows; else w_geocode,h_geocode,S000.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="A page for the curator, who may see the truth; never beside --out.")] = None,
+    catalog: Annotated[Path | None, typer.Option("--catalog", metavar="PATH", help="Spend from this catalog's budget.")] = None,
+    totals: Annotated[str | None, typer.Option(help="With --catalog: a public table with the columns destination, jobs.")] = None,
+    seed: SeedOption = None,
+    analyst: AnalystOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """A synthetic map of commuters with (probabilistic) differential privacy for every job's home."""
+    refuse_seed(seed)
+    from tacit.publish.synthetic.commuters import Terms
+    from tacit.publish.synthetic.geography import read_blocks
+    from tacit.publish.synthetic.publishing import publish_map
+
+    terms = Terms(ratio, 0 if pure else delta, keep)
+    source = _declared(flows, columns, catalog, totals, analyst) if catalog else _file(flows, columns, totals, out)
+    release = publish_map(
+        source, read_blocks(blocks), (origins, destinations), terms, out, lambda draws, many: progress(draws, many, "drawing")
+    )
+    written = _reported(release, report, out)
+    if as_json:
+        print_json({"out": str(out), "report": None if written is None else str(written), "receipt": release.receipt})
+    else:
+        _show(release, out, report, written)
+
+
+def state(
+    folder: Annotated[Path, typer.Argument(help="Where flows.csv and blocks.csv are written.")],
+    blocks: Annotated[int, typer.Option(help="Blocks of the state.", min=2, max=10**6)] = 3000,
+    workplaces: Annotated[int, typer.Option(help="Blocks with jobs.", min=1)] = 60,
+    jobs: Annotated[int, typer.Option(help="Jobs in all.", min=1, max=10**7)] = 20_000,
+    radius: Annotated[float, typer.Option(help="How far the state reaches from its capital, in kilometres.")] = 50.0,
+    as_json: AsJson = False,
+) -> None:
+    """Make up a state with commuters, to try a map on; it is nobody's data."""
+    from tacit.publish.synthetic.states import made_state
+
+    made = made_state(blocks, workplaces, jobs, radius)
+    flows, chart = made.write(folder)
+    if as_json:
+        print_json({"flows": str(flows), "blocks": str(chart), "jobs": int(made.jobs.sum())})
+    else:
+        console().print(f"{flows} and {chart}: {int(made.jobs.sum()):,} jobs, {len(made.blocks):,} blocks", highlight=False)
+
+
+def refuse_seed(seed: str | None) -> None:
+    """No seed for a release, with the reason."""
+    if seed is not None:
+        raise NotAllowed(f"a release takes no seed: {NO_SEED}", remedy="leave --seed out")
+
+
+def _file(flows: str, columns: str | None, totals: str | None, out: Path) -> Source:
+    from tacit.privacy.catalog_file import read_catalog
+    from tacit.publish.synthetic.flows import Columns
+    from tacit.publish.synthetic.sources import FlowsFile, undeclared
+
+    if totals is not None:
+        raise InvalidInput("--totals names a table of a catalog; give --catalog too, or leave it out: the totals are the file's")
+    with suppress(CatalogUnusable):  # no catalog here, or none that declares anything
+        undeclared(Path(flows), read_catalog(find_catalog()))
+    return FlowsFile(Path(flows), out, Columns.read(columns) if columns else Columns())
+
+
+def _declared(flows: str, columns: str | None, catalog: Path | None, totals: str | None, analyst: str | None) -> Source:
+    from tacit.publish.synthetic.flows import Columns
+    from tacit.publish.synthetic.sources import DeclaredFlows
+    from tacit.session import open as open_data
+
+    read = Columns.read(columns) if columns else Columns(jobs=None)
+    if read.jobs is not None:
+        raise InvalidInput("in a declared table every row is one job; give --columns DESTINATION,ORIGIN")
+    if totals is None:
+        raise NotAllowed(
+            "with a catalog the number of jobs at each destination is private, unless it is declared",
+            remedy="declare a public table with the columns destination and jobs, and name it with --totals",
+        )
+    data = open_data(find_catalog(catalog))
+    return DeclaredFlows(data, flows, read, totals, data.session(analyst).analyst)
+
+
+def _reported(release: Release, report: Path | None, out: Path) -> Path | None:
+    if report is None:
+        return None
+    from tacit.publish.synthetic.report import write_report
+
+    return write_report(release, report, out)
+
+
+def _show(release: Release, out: Path, asked: Path | None, written: Path | None) -> None:
+    screen: Any = console()
+    offer, paid = release.offer, release.paid
+
+    def say(text: str) -> None:
+        screen.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    for sentence in offer.claim():
+        say(sentence)
+    jobs = int(offer.totals.jobs.sum())
+    say(f"{len(offer.totals):,} destinations, {jobs:,} synthetic jobs, {offer.fake:.1%} of them expected to be fake.")
+    say(f"Totals: {release.receipt['totals']}.")
+    say(f"Ledger: entry {paid.entry} of {paid.ledger}" + (f"; {paid.note}." if paid.note else "."))
+    if paid.releases > 1:
+        say(f"Together with what it has recorded before: {paid.together}.")
+    say(f"Written: {out} and its receipt.")
+    if written is not None:
+        moved = "" if written == asked else f" (and not {asked}, which lies beside the public output)"
+        say(f"For the curator alone: {written}{moved}.")

@@ -1,0 +1,181 @@
+"""The longest commute: a co-worker who knows that Bob comes from farther away than anybody else looks for him on the map.
+
+Alice knows who works with her, where all the others live, and that Bob's way to work is the longest (the adversary of
+Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber 2008). On the true map the farthest origin is Bob's. On a naive map, resampled
+with noise on the occupied origins only, a synthetic worker in an origin proves that a real one lives there: whenever Bob's origin
+is drawn at all, Alice has him, and knows that she does. On a private map every origin has its fake workers, and the best that
+Alice can do is Bayes' rule: the odds of two origins where nobody else lives move by (noise + draws of one) / (noise + draws of the
+other), which is at most the ratio outside of outputs of probability delta.
+
+What defends: fake workers on every origin of a public domain, enough of them for the ratio. Hiding the amount of noise does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput
+from tacit.evidence.attacks.figures import Axes, bars, told
+from tacit.mechanisms.noise.urn import BlockClass, polya_urn
+from tacit.publish.synthetic.geography import Domain
+from tacit.publish.synthetic.utility import Cells
+
+Publish = Callable[[Cells], Cells]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """Bob: alone in the farthest origin of a destination.
+
+    `candidates` is what Alice holds possible: the origins at least as far as the next worker's where nobody else lives.
+    """
+
+    destination: int
+    truth: Cells
+    home: int
+    candidates: NDArray[np.int64]
+    distances: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an adversary fared against one way to publish: over how many maps, and with which share of Bobs.
+
+    found       the guess is Bob's origin
+    certain     the map itself proves that the guess is right, and the adversary knows it
+    guessing    what a guess among the candidates would have found without any map
+    odds        the largest factor by which a map moved the odds of two candidates; infinite where it proved one
+    """
+
+    name: str
+    trials: int
+    found: float
+    certain: float
+    guessing: float
+    odds: float
+
+    def summary(self) -> str:
+        """One sentence."""
+        odds = "without limit" if self.odds == float("inf") else f"by {self.odds:.3g} at most"
+        return (
+            f"{self.name}: {self.found:.1%} of Bobs found ({self.guessing:.1%} by guessing without a map), {self.certain:.1%} with "
+            f"certainty; the odds of two homes moved {odds} in {self.trials:,} maps."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Commutes:
+    """The adversary against every way to publish."""
+
+    targets: int
+    ratio: float
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the private map proved nobody's home, and moved no odds beyond its ratio (but for bad luck of delta a map)."""
+        private = self.outcomes[-1]
+        return private.certain == 0 and private.odds <= self.ratio
+
+    def summary(self) -> str:
+        """A line for each way to publish."""
+        lines = [f"The longest commute, {self.targets} destinations where one worker comes from farther away than all others."]
+        return "\n".join(lines + [outcome.summary() for outcome in self.outcomes])
+
+    def to_dict(self) -> dict[str, Any]:
+        against = {
+            each.name: told(trials=each.trials, found=each.found, certain=each.certain, guessing=each.guessing, odds=each.odds)
+            for each in self.outcomes
+        }
+        return {"attack": "longest commute", "targets": self.targets, "ratio": self.ratio, "against": against, "holds": self.holds}
+
+    def chart(self, path: str | Path | None = None) -> Any:
+        """The share of Bobs that is found, and found with certainty."""
+        rows = [
+            {"x": each.name, "y": share, "series": series}
+            for each in self.outcomes
+            for series, share in (("found", each.found), ("with certainty", each.certain), ("by guessing", each.guessing))
+        ]
+        return bars(rows, Axes("", "share of Bobs", share=True), "The longest commute, by what is published", path)
+
+
+def targets(domains: Sequence[Domain], truth: Sequence[Cells]) -> Iterator[Target]:
+    """Every destination whose farthest origin has one worker only, and at least one other candidate."""
+    for place, (domain, cells) in enumerate(zip(domains, truth, strict=True)):
+        known = ~np.isnan(domain.distances[cells[0]])
+        occupied, jobs = cells[0][known], cells[1][known]
+        if len(occupied) < 2:
+            continue
+        order = np.argsort(domain.distances[occupied], kind="stable")
+        bob, others = occupied[order[-1]], occupied[order[:-1]]
+        reach = domain.distances[others[-1]]
+        candidates = np.flatnonzero(np.nan_to_num(domain.distances, nan=-1.0) >= reach)
+        candidates = np.setdiff1d(candidates, others)
+        if jobs[order[-1]] == 1 and len(candidates) >= 2:
+            yield Target(place, cells, int(bob), candidates, domain.distances)
+
+
+def naive(noise: Fraction) -> Publish:
+    """Resampling with noise on the occupied origins only, as many synthetic workers as real ones. It is a breach."""
+
+    def publish(truth: Cells) -> Cells:
+        occupied, jobs = truth
+        cells, counts = polya_urn((np.arange(len(occupied)), jobs), noise, [BlockClass(len(occupied))], int(jobs.sum()))
+        return occupied[cells], counts
+
+    return publish
+
+
+def against(
+    targeted: Sequence[Target], publish: Callable[[Target], Cells], name: str, noise: Callable[[Target], Fraction | None]
+) -> Outcome:
+    """The adversary on a map of each target. `noise` is what every candidate has; None where only occupied origins have any."""
+    if not targeted:
+        raise InvalidInput("no destination has its farthest worker alone in an origin; there is nobody to look for")
+    found = certain = guessing = odds = 0.0
+    for target in targeted:
+        draws = _draws(publish(target), target.candidates)
+        best = target.candidates[draws == draws.max()]
+        found += (target.home in best) / len(best)
+        guessing += 1 / len(target.candidates)
+        alpha = noise(target)
+        proved = alpha is None and draws.max() > 0
+        certain += proved
+        odds = max(odds, float("inf") if proved else 1.0 if alpha is None else _odds(draws, float(alpha)))
+    many = len(targeted)
+    return Outcome(name, many, found / many, certain / many, guessing / many, odds)
+
+
+def longest_commute(
+    domains: Sequence[Domain], truth: Sequence[Cells], private: Mapping[int, Publish], noises: Mapping[int, Fraction], ratio: float
+) -> Commutes:
+    """The adversary against the true map, the naive one with the same noise, and the private one.
+
+    `private` publishes the map of a destination, `noises` is its public noise on every origin.
+    """
+    found = tuple(targets(domains, truth))
+    outcomes = (
+        against(found, lambda target: target.truth, "true map", lambda _: None),
+        against(found, lambda target: naive(noises[target.destination])(target.truth), "noise on occupied only", lambda _: None),
+        against(found, lambda t: private[t.destination](t.truth), "private map", lambda t: noises[t.destination]),
+    )
+    return Commutes(len(found), ratio, outcomes)
+
+
+def _draws(cells: Cells, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many jobs a map shows from each candidate."""
+    place = np.searchsorted(cells[0], candidates)
+    there = (place < len(cells[0])) & (cells[0][np.minimum(place, len(cells[0]) - 1)] == candidates)
+    return np.where(there, cells[1][np.minimum(place, len(cells[1]) - 1)], 0)
+
+
+def _odds(draws: NDArray[np.int64], noise: float) -> float:
+    """The odds of the candidate with most draws over the one with fewest: what the map did to an even prior."""
+    return (noise + int(draws.max())) / (noise + int(draws.min()))

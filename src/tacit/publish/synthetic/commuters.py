@@ -1,0 +1,186 @@
+"""The map of commuters: at each destination, the homes of its workers resampled with noise on every cell of a public domain.
+
+    offered(totals, origins, terms)   everything about a release that is public: the noise of each destination, the claim, the price
+    drawn(offer, homes)               the draws, destination by destination; the price is to be paid before
+    SyntheticMap                      what was drawn, as a table
+
+The relation: one job moves its home; the totals of all destinations, and how many synthetic jobs each gets (as many as real ones),
+are public. A job is at one destination, so one release of all destinations costs what the most expensive one costs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.mechanisms.dirichlet import ProbableDirichlet
+from tacit.mechanisms.dirichlet_calibration import PublicFacts, allowed_ratio, probable_noise
+from tacit.mechanisms.noise.urn import BlockClass
+from tacit.privacy.loss import Approximate, Pure, probability
+from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.rounding import Number, as_text, log_up
+from tacit.publish.synthetic.flows import Homes, Totals
+from tacit.publish.synthetic.geography import Domain, Origins
+from tacit.publish.synthetic.keeping import All, Keeping, read_keeping
+from tacit.publish.synthetic.utility import Cells, fake_share
+
+ONE_JOB = Neighbours("change-one", "unit")
+RELATION = (
+    "one job moves its home; the number of jobs at every destination, real and synthetic, is public; "
+    "a person with j jobs is protected at the ratio to the power of j"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a release is to promise: the ratio of its resampling, delta (0 is pure differential privacy), and who is dropped.
+
+    >>> print(Terms(ratio=20, delta=1e-5))
+    ratio 20 (epsilon 2.99574), delta 1e-05
+    """
+
+    ratio: Fraction
+    delta: Fraction
+    keeping: Keeping
+
+    def __init__(self, ratio: Number, delta: Number = 0, keep: str | Keeping = "all") -> None:
+        object.__setattr__(self, "ratio", allowed_ratio(ratio))
+        object.__setattr__(self, "delta", probability(delta))
+        object.__setattr__(self, "keeping", read_keeping(keep) if isinstance(keep, str) else keep)
+
+    def __str__(self) -> str:
+        dropping = "" if isinstance(self.keeping, All) else f", empty cells kept by {self.keeping}"
+        return f"{ratio_text(self.ratio)}, delta {as_text(self.delta)}{dropping}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """A release as it will be, from public things alone: one mechanism for each destination."""
+
+    totals: Totals
+    origins: Origins
+    terms: Terms
+    mechanisms: tuple[ProbableDirichlet, ...]
+
+    def domains(self) -> Iterator[Domain]:
+        """The domain of each destination in turn."""
+        zones = self.totals.destinations
+        for zone in self.totals.zones:
+            yield self.origins.around(float(zones.latitudes[zone]), float(zones.longitudes[zone]))
+
+    @property
+    def ratio(self) -> Fraction:
+        """The ratio of the whole release: that of resampling, times what dropping adds where it adds most."""
+        return max(mechanism.ratio for mechanism in self.mechanisms)
+
+    @property
+    def loss(self) -> Pure | Approximate:
+        """The loss of one job, as a ledger counts it."""
+        epsilon = max(mechanism.epsilon for mechanism in self.mechanisms)
+        return Approximate(epsilon, self.terms.delta, ONE_JOB) if self.terms.delta else Pure(epsilon, ONE_JOB)
+
+    @property
+    def noises(self) -> tuple[Fraction, ...]:
+        """The fake workers on every cell, by destination."""
+        return tuple(mechanism.noise for mechanism in self.mechanisms)
+
+    @property
+    def fake(self) -> float:
+        """The share of synthetic jobs that is expected to come from noise; a cell that may be dropped counts as if it were empty."""
+        jobs = self.totals.jobs.tolist()
+        shares = [
+            fake_share(sum(each.blocks * each.keep for each in mechanism.facts.classes), mechanism.noise, total)
+            for mechanism, total in zip(self.mechanisms, jobs, strict=True)
+        ]
+        return float(sum(share * total for share, total in zip(shares, jobs, strict=True)) / sum(jobs))
+
+    def claim(self) -> list[str]:
+        """What the release promises, in sentences."""
+        kind = "Probabilistic differential privacy" if self.terms.delta else "Pure differential privacy"
+        delta = f", outside of outputs of probability {as_text(self.terms.delta)}" if self.terms.delta else ""
+        said = [f"{kind}: {ratio_text(self.ratio)}{delta}.", f"The relation: {RELATION}."]
+        if self.ratio != self.terms.ratio:
+            extra = ratio_text(self.ratio / self.terms.ratio)
+            said.insert(1, f"Of this, resampling has {ratio_text(self.terms.ratio)} and dropping empty cells a further {extra}.")
+        return said
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SyntheticMap:
+    """What was drawn: for each destination the cells with synthetic jobs, and how many."""
+
+    offer: Offer
+    cells: tuple[Cells, ...]
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Origin, destination and jobs, in the order of destinations and cells, which is public."""
+        names = self.offer.totals.names
+        sizes = [len(cells) for cells, _ in self.cells]
+        origins = [domain.names[cells] for domain, (cells, _) in zip(self.offer.domains(), self.cells, strict=True)]
+        return {
+            "origin": np.concatenate(origins).astype(object),
+            "destination": np.repeat(np.array(names, dtype=object), sizes),
+            "jobs": np.concatenate([jobs for _, jobs in self.cells]),
+        }
+
+
+def offered(totals: Totals, origins: Origins, terms: Terms) -> Offer:
+    """The release, decided and priced before any home is read."""
+    plain = Offer(totals, origins, terms, ())
+    mechanisms = []
+    for domain, jobs in zip(plain.domains(), totals.jobs.tolist(), strict=True):
+        chances = terms.keeping.chances(domain)
+        mechanisms.append(_mechanism(jobs, chances.sizes, chances.classes, terms.ratio, terms.delta))
+    return Offer(totals, origins, terms, tuple(mechanisms))
+
+
+def drawn(offer: Offer, homes: Homes) -> Iterator[Cells]:
+    """The synthetic jobs of each destination in turn, drawn exactly and from the secure source; every run is another release."""
+    counted = homes.counts(offer.domains())
+    for domain, mechanism, (cells, jobs) in zip(offer.domains(), offer.mechanisms, counted, strict=True):
+        order = offer.terms.keeping.chances(domain).order
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        blocks, draws = mechanism.resample(place[cells], jobs)
+        found = order[blocks]
+        sort = np.argsort(found)
+        yield found[sort], draws[sort]
+
+
+def ratio_text(ratio: Fraction) -> str:
+    """A ratio with its epsilon, always both.
+
+    >>> ratio_text(Fraction(20))
+    'ratio 20 (epsilon 2.99574)'
+    """
+    return f"ratio {at_least(ratio)} (epsilon {at_least(log_up(ratio))})"
+
+
+def at_least(number: Fraction) -> str:
+    """A number above 0 as people write it, rounded up to six digits: what is claimed is never less than what holds.
+
+    >>> at_least(Fraction(1, 3)), at_least(Fraction(20)), at_least(Fraction(2_000_001, 7))
+    ('0.333334', '20', '285715')
+    """
+    nearest = as_text(number)
+    if Fraction(nearest) >= number:
+        return nearest
+    unit = Fraction(10) ** (math.floor(math.log10(number)) - 5)
+    return as_text(math.ceil(number / unit) * unit)
+
+
+@lru_cache(maxsize=65536)
+def _mechanism(
+    jobs: int, sizes: tuple[int, ...], chances: tuple[Fraction, ...], ratio: Fraction, delta: Fraction
+) -> ProbableDirichlet:
+    """The mechanism of a destination with so many jobs; destinations alike share one."""
+    classes = tuple(BlockClass(size, chance) for size, chance in zip(sizes, chances, strict=True))
+    facts = PublicFacts(jobs, jobs, classes, count_noise=True)
+    return ProbableDirichlet(facts, probable_noise(facts, ratio, delta), ratio, delta, ONE_JOB)

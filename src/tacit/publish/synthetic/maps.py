@@ -1,0 +1,158 @@
+"""Pictures of a map of commuters, drawn from coordinates alone, without tiles or network. They show the truth: the curator's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.mechanisms.picture import save
+from tacit.publish.synthetic.geography import Blocks, Domain, Numbers, Zones, kilometres
+from tacit.publish.synthetic.utility import FEW_JOBS, Cells, Utility
+
+REAL, MADE, FAKE = "#1f4e9c", "#5b8c5a", "#e07a3f"
+MOST_DOTS = 1200  # of blocks behind a map: enough to see the land
+WIDTH = 380
+
+
+def side_by_side(
+    blocks: Blocks, zones: Zones, destination: int, maps: Sequence[tuple[str, Cells]], path: str | Path | None = None
+) -> Any:
+    """The commuters to one destination: a panel for each named map, the real one first; the same scale in all.
+
+    A circle is a zone, its area the jobs from it. Where the first map has none, it is drawn in another colour.
+    """
+    import altair as alt
+
+    here = zones.latitudes[destination], zones.longitudes[destination]
+    land = _land(blocks, here)
+    real = set(maps[0][1][0].tolist())
+    most = max((int(counts.max()) for _, (_, counts) in maps if len(counts)), default=1)
+    frame = _frame(land)
+    panels = [
+        _panel(alt, name, _circles(zones, here, cells, real), land, frame, most).properties(width=WIDTH, height=frame[2])
+        for name, cells in maps
+    ]
+    title = f"Where the workers of {zones.names[destination]} live"
+    chart = alt.hconcat(*panels).properties(title=alt.TitleParams(title, anchor="start"))
+    return save(chart.configure_view(stroke=None), path)
+
+
+def average_commutes(found: Utility, path: str | Path | None = None) -> Any:
+    """The average commute of every destination: real across, synthetic up; on the line they agree."""
+    import altair as alt
+
+    shown = ~np.isnan(found.mean_truth) & ~np.isnan(found.mean_synthetic) & (found.mean_truth > 0) & (found.mean_synthetic > 0)
+    rows = [
+        {"real": float(real), "synthetic": float(made), "jobs": float(jobs), "size": _size(float(jobs))}
+        for real, made, jobs in zip(found.mean_truth[shown], found.mean_synthetic[shown], found.jobs[shown], strict=True)
+    ]
+    both = [*found.mean_truth[shown].tolist(), *found.mean_synthetic[shown].tolist()] or [1.0, 10.0]
+    ends = [0.9 * min(both), 1.1 * max(both)]
+    scale = alt.Scale(type="log", domain=ends, nice=False)
+    dots = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_point(filled=True, size=28, opacity=0.75)
+        .encode(
+            x=alt.X("real:Q", title="average commute, real, km", scale=scale, axis=alt.Axis(grid=False, tickCount=6)),
+            y=alt.Y(
+                "synthetic:Q", title="average commute, synthetic, km", scale=scale, axis=alt.Axis(gridOpacity=0.4, tickCount=6)
+            ),
+            color=alt.Color("size:N", title=None, scale=alt.Scale(domain=[_size(FEW_JOBS), _size(0)], range=[REAL, "#b7c9e2"])),
+        )
+    )
+    line = alt.Chart(alt.InlineData(values=[{"real": end, "synthetic": end} for end in ends]))
+    agree = line.mark_line(color="#7a7a7a", strokeDash=[4, 3]).encode(x="real:Q", y="synthetic:Q")
+    title = alt.TitleParams("Average commute of every destination", anchor="start")
+    return save((agree + dots).properties(width=WIDTH, height=WIDTH, title=title).configure_view(stroke=None), path)
+
+
+def bands(found: Utility, path: str | Path | None = None) -> Any:
+    """The share of the jobs in every band of distance, real beside synthetic."""
+    import altair as alt
+
+    rows = [
+        {"band": band.name, "share": share, "map": name}
+        for band in found.bands
+        for name, share in (("real", band.truth), ("synthetic", band.synthetic))
+    ]
+    chart = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_bar()
+        .encode(
+            x=alt.X("band:N", sort=None, title=None, axis=alt.Axis(labelAngle=0)),
+            xOffset=alt.XOffset("map:N", sort=["real", "synthetic"]),
+            y=alt.Y("share:Q", title="share of jobs", axis=alt.Axis(format="%", gridOpacity=0.4)),
+            color=alt.Color("map:N", title=None, scale=alt.Scale(domain=["real", "synthetic"], range=[REAL, FAKE])),
+        )
+    )
+    title = alt.TitleParams("How far people commute", anchor="start")
+    return save(chart.properties(width=520, height=240, title=title).configure_view(stroke=None), path)
+
+
+def svg(chart: Any) -> str:
+    """The chart as a picture to stand in a page, with nothing to load."""
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(chart.to_dict()))
+
+
+def far_cells(domain: Domain, cells: Cells) -> float:
+    """The farthest distance that a map shows, for a caption."""
+    known = domain.distances[cells[0]]
+    return float(np.nanmax(known)) if np.isfinite(known).any() else 0.0
+
+
+def _size(jobs: float) -> str:
+    return f"{FEW_JOBS} jobs or more" if jobs >= FEW_JOBS else f"under {FEW_JOBS} jobs"
+
+
+def _plane(here: tuple[float, float], latitudes: Numbers, longitudes: Numbers) -> tuple[Numbers, Numbers]:
+    """Kilometres east and north of a place, signed."""
+    east = kilometres(here[0], here[1], here[0], longitudes) * np.sign(longitudes - here[1])
+    north = kilometres(here[0], here[1], latitudes, here[1]) * np.sign(latitudes - here[0])
+    return east, north
+
+
+def _land(blocks: Blocks, here: tuple[float, float]) -> list[dict[str, float]]:
+    thin = slice(None, None, max(1, len(blocks) // MOST_DOTS))
+    east, north = _plane(here, blocks.latitudes[thin], blocks.longitudes[thin])
+    return [{"east": float(e), "north": float(n)} for e, n in zip(east, north, strict=True)]
+
+
+def _circles(zones: Zones, here: tuple[float, float], cells: Cells, real: set[int]) -> list[dict[str, Any]]:
+    """One circle for each zone with jobs, large ones first so that small ones lie on top; elsewhere has no place on a map."""
+    placed = [(int(cell), int(jobs)) for cell, jobs in zip(*cells, strict=True) if cell < len(zones)]
+    placed.sort(key=lambda each: -each[1])
+    numbers = np.array([cell for cell, _ in placed], dtype=np.int64)
+    east, north = _plane(here, zones.latitudes[numbers], zones.longitudes[numbers])
+    return [
+        {"east": float(e), "north": float(n), "jobs": jobs, "kind": KINDS[cell in real]}
+        for (cell, jobs), e, n in zip(placed, east, north, strict=True)
+    ]
+
+
+KINDS = {True: "real workers come from there", False: "no real worker does"}
+
+
+def _frame(land: list[dict[str, float]]) -> tuple[list[float], list[float], float]:
+    """The two ranges of a panel, and its height for kilometres that are as long upwards as across."""
+    across, up = ([row[axis] for row in land] for axis in ("east", "north"))
+    wide, high = (max(ends) - min(ends) or 1.0 for ends in (across, up))
+    return [min(across), max(across)], [min(up), max(up)], min(WIDTH * high / wide, 2 * WIDTH)
+
+
+def _panel(
+    alt: Any, name: str, circles: list[dict[str, Any]], land: list[dict[str, float]], frame: tuple[Any, Any, float], most: int
+) -> Any:
+    x = alt.X("east:Q", title="km east", scale=alt.Scale(domain=frame[0], nice=False), axis=alt.Axis(grid=False))
+    y = alt.Y("north:Q", title="km north", scale=alt.Scale(domain=frame[1], nice=False), axis=alt.Axis(grid=False))
+    size = alt.Size("jobs:Q", title="jobs", scale=alt.Scale(domain=[0, most], range=[0, 900]))
+    colour = alt.Color("kind:N", title=None, scale=alt.Scale(domain=list(KINDS.values()), range=[REAL, FAKE]))
+    ground = alt.Chart(alt.InlineData(values=land)).mark_point(filled=True, size=5, color="#cfcfcf", opacity=1).encode(x=x, y=y)
+    people = alt.Chart(alt.InlineData(values=circles)).mark_point(filled=True, opacity=0.6, stroke="white", strokeWidth=0.5)
+    work = alt.Chart(alt.InlineData(values=[{"east": 0.0, "north": 0.0}])).mark_point(shape="cross", size=130, filled=True)
+    marked = work.encode(x=x, y=y, color=alt.value("#b00020"))
+    return (ground + people.encode(x=x, y=y, size=size, color=colour) + marked).properties(title=name)

@@ -1,0 +1,66 @@
+"""What leaves: a table of origin, destination and jobs, and beside it the receipt that says what it promises and what it cost.
+
+Both are written whole or not at all, and hold public parameters and released numbers only: no wall time, no row count of the
+input, no hash of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput
+
+FORMATS = (".parquet", ".csv", ".csv.gz")
+Table = Mapping[str, NDArray[Any]]
+
+
+def check_output(out: Path) -> Path:
+    """The path, if its name says a format that is written here and its folder is there; refused before anything is spent."""
+    if not out.name.endswith(FORMATS):
+        raise InvalidInput(f"the name of the output ends in one of {', '.join(FORMATS)}, and not as {out.name} does")
+    if not out.absolute().parent.is_dir():
+        raise InvalidInput(f"there is no folder {out.absolute().parent}; make it first")
+    return out
+
+
+def receipt_beside(out: Path) -> Path:
+    """The file of the receipt."""
+    return out.with_name(f"{out.name}.receipt.json")
+
+
+def write_output(table: Table, receipt: Mapping[str, Any], out: Path) -> Path:
+    """Write the receipt and then the table; a Parquet file carries the receipt in its own metadata too. The receipt's path."""
+    told = json.dumps(receipt, indent=2, ensure_ascii=False)
+    _whole(receipt_beside(out), lambda new: new.write_text(told + "\n", encoding="utf-8"))
+    _whole(out, lambda new: _write_parquet(table, told, new) if out.suffix == ".parquet" else _write_csv(table, out.suffix, new))
+    return receipt_beside(out)
+
+
+def _whole(place: Path, write: Any) -> None:
+    new = place.with_name(f".{place.name}.new")
+    write(new)
+    os.replace(new, place)
+
+
+def _write_parquet(table: Table, receipt: str, place: Path) -> None:
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    made = arrow.table({name: arrow.array(column) for name, column in table.items()})
+    parquet.write_table(made.replace_schema_metadata({"tacit.receipt": receipt}), place)
+
+
+def _write_csv(table: Table, suffix: str, place: Path) -> None:
+    lines = io.StringIO()
+    csv.writer(lines, lineterminator="\n").writerows([tuple(table), *zip(*table.values(), strict=True)])
+    text = lines.getvalue().encode()
+    place.write_bytes(gzip.compress(text, mtime=0) if suffix == ".gz" else text)

@@ -1,0 +1,90 @@
+"""The whole road of a map: the public side, the offer, the payment, the homes, the draws, the files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tacit.errors import StoppedAfterSpending
+from tacit.privacy.rounding import decimal_text, log_up
+from tacit.publish.synthetic.commuters import RELATION, Offer, SyntheticMap, Terms, at_least, drawn, offered
+from tacit.publish.synthetic.flows import Homes
+from tacit.publish.synthetic.geography import ELSEWHERE, Blocks
+from tacit.publish.synthetic.outputs import check_output, write_output
+from tacit.publish.synthetic.sources import Source
+from tacit.publish.synthetic.spending import Paid
+from tacit.publish.synthetic.utility import Cells
+
+Watch = Callable[[Iterator[Cells], int], Iterator[Cells]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """A published map with all that led to it. `homes` is the truth: for the curator's report, and for nobody else."""
+
+    blocks: Blocks
+    made: SyntheticMap
+    paid: Paid
+    homes: Homes
+    receipt: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return "Release(...)"
+
+    @property
+    def offer(self) -> Offer:
+        return self.made.offer
+
+
+def publish_map(
+    source: Source, blocks: Blocks, levels: tuple[str, str], terms: Terms, out: Path, watch: Watch = lambda draws, _: draws
+) -> Release:
+    """Draw a synthetic map and write it, with its receipt, to `out`; the price is recorded before a home is read.
+
+    `levels` names the domain of origins (a level of zones, or rings) and the level of destinations. `watch` sees each destination
+    as it is drawn.
+    """
+    check_output(out)
+    destinations = blocks.zones(levels[1])
+    totals = source.totals(blocks, destinations)
+    offer = offered(totals, blocks.origins(levels[0]), terms)
+    paid = source.pay(offer, f"a synthetic map of commuters from {levels[0]} to {levels[1]}: {terms}")
+    try:
+        homes = source.homes(blocks, totals)
+        made = SyntheticMap(offer, tuple(watch(drawn(offer, homes), len(totals))))
+        receipt = receipt_of(offer, paid, source.note)
+        write_output(made.table(), receipt, out)
+    except KeyboardInterrupt:
+        raise StoppedAfterSpending(f"stopped; entry {paid.entry} of the ledger stays spent") from None
+    return Release(blocks, made, paid, homes, receipt)
+
+
+def receipt_of(offer: Offer, paid: Paid, totals: str) -> dict[str, Any]:
+    """What goes with the table: the claim, the relation, the domain and the noise, the ledger. All of it is public."""
+    terms = offer.terms
+    return {
+        "what": "a synthetic map of commuters: origin, destination, jobs",
+        "claim": " ".join(offer.claim()),
+        "ratio": at_least(offer.ratio),
+        "epsilon": at_least(offer.loss.epsilon),
+        "delta": decimal_text(terms.delta),
+        "kind": "probabilistic" if terms.delta else "pure",
+        "resampling": {"ratio": at_least(terms.ratio), "epsilon": at_least(log_up(terms.ratio))},
+        "dropping": {"keep": str(terms.keeping), "ratio": at_least(offer.ratio / terms.ratio)},
+        "relation": RELATION,
+        "totals": totals,
+        "origins": offer.origins.level,
+        "destinations": {"level": offer.totals.destinations.level, "number": len(offer.totals), "left out": offer.totals.left_out},
+        "cells": offer.mechanisms[0].facts.blocks,
+        "outside": f"origins that the map does not know are {ELSEWHERE!r}",
+        "fake workers on a cell": {
+            "least": float(min(offer.noises)),
+            "median": float(median(offer.noises)),
+            "most": float(max(offer.noises)),
+        },
+        "expected share of fake jobs": round(offer.fake, 6),
+        "paid": paid.to_dict(),
+    }

@@ -1,0 +1,125 @@
+"""The curator's page about a map: what it promises, how far it is from the truth, and pictures of both. It is never published.
+
+Each number in it is computed from the private flows without noise; curators.py has how such a page begins and where it may lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from tacit.privacy.rounding import as_text
+from tacit.publish.synthetic import maps
+from tacit.publish.synthetic.curators import curators_page, curators_place, write_for_curator
+from tacit.publish.synthetic.geography import Zones
+from tacit.publish.synthetic.publishing import Release
+from tacit.publish.synthetic.utility import FEW_JOBS, Cells, Utility, compared, fake_share, measured, suppression_loss
+
+SHOWN = 3  # destinations that are drawn: the largest, the one in the middle, and a small one
+FEWEST = (2, 3, 5, 10)
+Rows = Sequence[Sequence[str]]
+
+
+def truth_of(release: Release) -> list[Cells]:
+    """The real map in the cells of the synthetic one."""
+    return list(release.homes.counts(release.offer.domains()))
+
+
+def utility_of(release: Release) -> Utility:
+    """How good the published map is."""
+    return measured(compared(release.offer.domains(), truth_of(release), release.made.cells))
+
+
+def write_report(release: Release, report: Path, out: Path) -> Path:
+    """Write the curator's page; where it was asked for beside the public output, it goes where its owner alone can read it."""
+    return write_for_curator(report_page(release), curators_place(report, out))
+
+
+def report_page(release: Release) -> str:
+    """The page: one file of HTML that loads nothing."""
+    found = utility_of(release)
+    parts = [
+        _claim(release),
+        "<h2>How far it is from the truth</h2>",
+        _table(("", "value"), _figures(release, found)),
+        f"<figure>{maps.svg(maps.average_commutes(found))}</figure>",
+        "<h2>Short and long commutes, dense and sparse origins</h2>",
+        _table(("group", "share, real", "share, synthetic", "median error of the average"), _groups(found)),
+        "<h2>By distance</h2>",
+        _table(("band", "share, real", "share, synthetic", "part of the total variation"), _bands(found)),
+        f"<figure>{maps.svg(maps.bands(found))}</figure>",
+        "<h2>Leaving outliers out instead</h2>",
+        "<p>Suppression of rare origins is no protection by itself, and it costs this share of the jobs:</p>",
+        _table(("cells left out", "jobs lost"), _suppressed(release)),
+        *_pictures(release),
+    ]
+    return curators_page("The synthetic map beside the real one", "\n".join(parts))
+
+
+def _claim(release: Release) -> str:
+    sentences = [*release.offer.claim(), f"Recorded as entry {release.paid.entry} of the ledger ({release.paid.ledger})."]
+    return "".join(f"<p>{escape(each)}</p>" for each in sentences)
+
+
+def _figures(release: Release, found: Utility) -> Rows:
+    offer = release.offer
+    noises = sorted(offer.noises)
+    large = int((found.jobs >= FEW_JOBS).sum())
+    middle = len(noises) // 2
+    return (
+        ("destinations", f"{len(found.jobs):,}"),
+        (f"of them with at least {FEW_JOBS} jobs", f"{large:,}"),
+        ("jobs, real and synthetic", f"{int(found.jobs.sum()):,}"),
+        ("median relative error of a destination's average commute", _share(found.error)),
+        ("total variation within a destination, by job", _share(found.variation)),
+        ("fake workers on a cell: least, median, most", ", ".join(as_text(noises[at]) for at in (0, middle, -1))),
+        ("fake jobs expected, k alpha / (n + k alpha)", _share(offer.fake)),
+        ("synthetic jobs from cells where no real worker lives", _share(found.from_nowhere)),
+        ("synthetic jobs farther than the longest real commute", _share(found.too_far)),
+        (
+            "for comparison, the tutorial: 8 million blocks, 0.74 each, a million workers",
+            _share(float(fake_share(8_000_000, "0.74", 10**6))),
+        ),
+    )
+
+
+def _groups(found: Utility) -> Rows:
+    return [(each.name, _share(each.truth), _share(each.synthetic), _share(each.error)) for each in found.groups]
+
+
+def _bands(found: Utility) -> Rows:
+    return [(each.name, _share(each.truth), _share(each.synthetic), _share(each.variation)) for each in found.bands]
+
+
+def _suppressed(release: Release) -> Rows:
+    truth = truth_of(release)
+    return [(f"fewer than {fewest} jobs", _share(suppression_loss(truth, fewest))) for fewest in FEWEST]
+
+
+def _pictures(release: Release) -> list[str]:
+    """Real beside synthetic for a few destinations; rings have no place on a map."""
+    origins, totals = release.offer.origins, release.offer.totals
+    if not isinstance(origins, Zones) or origins.level != totals.destinations.level:
+        return []
+    truth, order = truth_of(release), np.argsort(totals.jobs)
+    chosen = dict.fromkeys(int(order[at]) for at in (-1, len(order) // 2, len(order) // 10))
+    drawings = [
+        maps.side_by_side(
+            release.blocks, origins, int(totals.zones[place]), [("real", truth[place]), ("synthetic", release.made.cells[place])]
+        )
+        for place in list(chosen)[:SHOWN]
+    ]
+    return ["<h2>Maps</h2>", *(f"<figure>{maps.svg(drawing)}</figure>" for drawing in drawings)]
+
+
+def _share(share: float) -> str:
+    return "none" if np.isnan(share) else f"{share:.2%}"
+
+
+def _table(header: Sequence[str], rows: Rows) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

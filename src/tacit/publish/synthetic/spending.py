@@ -1,0 +1,104 @@
+"""Who pays for a map: the ledger of a catalog, or one that is kept beside the output.
+
+A file without a catalog has no budget of its own: the ledger beside the output records each release and adds them up, refuses none,
+and knows of no release that went elsewhere. With a catalog the flows are a declared table, and its one budget pays.
+
+Group privacy: a map is priced for one job that moves its home. With a catalog the real rows are brought to declared totals: what
+is missing comes from elsewhere, what is too much is cut. Then somebody who comes or goes with j jobs moves at most j homes (each
+job takes the place of one from elsewhere, or pushes one out at the end, in the order of cells), and somebody who changes them
+moves at most 2 j. Ratios multiply: r^j; the deltas add up as `Approximate.group` says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.accounting.events import Event, Resampling
+from tacit.accounting.ledger import open_ledger
+from tacit.errors import InvalidBudget
+from tacit.mechanisms.noise import bits
+from tacit.privacy.catalog import Budget, Catalog, Table
+from tacit.privacy.loss import Approximate, Pure, weakened
+from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.rounding import as_text, exp_up
+from tacit.publish.synthetic.commuters import ONE_JOB, at_least, ratio_text
+
+if TYPE_CHECKING:
+    from tacit.session import DataSet
+
+NO_CAP = Budget(Fraction(10**9), Fraction(1, 2))
+NOTHING = Approximate(0, 0, ONE_JOB)
+KNOWS = "this ledger lies beside its output and knows of no other release of the same flows; with a catalog one budget pays for all"
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """Where a release is recorded; and, of a ledger beside an output, how many releases it has recorded and their total."""
+
+    ledger: str
+    entry: int
+    loss: Approximate
+    releases: int = 0
+    total: Approximate = NOTHING
+    note: str = ""
+
+    @property
+    def together(self) -> str:
+        """All that the ledger has recorded, as one claim."""
+        return f"{ratio_text(exp_up(self.total.epsilon))}, delta {at_least(self.total.delta)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the receipt has it, rounded up."""
+        price = {"epsilon": at_least(self.loss.epsilon), "delta": at_least(self.loss.delta)}
+        known = {"ledger": self.ledger, "entry": self.entry, "price": price}
+        beside = {"releases": self.releases, "together": self.together, "note": self.note}
+        return known | (beside if self.releases else {})
+
+
+def ledger_beside(out: Path) -> Path:
+    """The file of the ledger that is kept beside an output."""
+    return out.with_name(f"{out.name}.ledger.sqlite")
+
+
+def pay_beside(out: Path, loss: Pure | Approximate, what: str) -> Paid:
+    """Record a release in the ledger beside its output; it is on the disk when this returns."""
+    place = ledger_beside(out)
+    record = Catalog(NO_CAP, {}, change="change-one")
+    ledger = open_ledger(f"sqlite:///{place.absolute()}", record, identity=bits.random_bytes(16).hex())
+    entry = ledger.spend(event_of(loss, ONE_JOB), "curator", what, "a file without a catalog")
+    spent = ledger.spent()
+    total = Approximate(spent.epsilon or 0, spent.delta, ONE_JOB)
+    return Paid(place.name, entry.number, weakened(loss), entry.number, total, KNOWS)
+
+
+def pay_from(data: DataSet, analyst: str, loss: Approximate, what: str) -> Paid:
+    """Spend from the budget of a catalog; the loss is already that of its relation."""
+    number = data.spend(event_of(loss, data.catalog.neighbours), analyst, what)
+    return Paid("the catalog's ledger", number, loss)
+
+
+def for_person(loss: Pure | Approximate, table: Table, relation: Neighbours) -> Approximate:
+    """The loss of one person of a catalog, who has at most `max_rows` jobs, under the catalog's relation.
+
+    >>> from tacit.privacy.catalog import Source
+    >>> jobs = Table("jobs", Source("csv", "jobs.csv"), {}, max_rows=2)
+    >>> print(for_person(Approximate(1, 1e-6, ONE_JOB), jobs, Neighbours("add-remove", "unit")))
+    epsilon 2, delta 3.71828e-06 (add or remove one unit)
+    """
+    moves = table.max_rows if relation.change == "add-remove" else 2 * table.max_rows
+    try:
+        several = weakened(loss).group(moves)
+    except InvalidBudget:
+        raise InvalidBudget(
+            f"one person of {table.name} moves up to {moves} homes, and for so many delta {as_text(loss.delta)} grows beyond 1; "
+            "use a much smaller delta, --pure, or a smaller max_rows"
+        ) from None
+    return Approximate(several.epsilon, several.delta, relation)
+
+
+def event_of(loss: Pure | Approximate, relation: Neighbours) -> Event:
+    """The event that enters the ledger: probabilistic privacy is (ln r, delta) there, which alone survives post-processing."""
+    return Resampling(loss.epsilon, loss.delta, relation)
