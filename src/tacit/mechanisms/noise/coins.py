@@ -1,25 +1,28 @@
-"""Many exact coins of one rational bias, eight to a byte. Proof in coins.md.
+"""Many exact coins of one rational bias, eight to a byte, and many small uniform integers. Proof in coins.md.
 
 A coin compares a uniform number U with the probability p, digit by digit from the first: where they differ the coin is settled.
 Here 64 coins share a word, and one operation on words takes a digit for all of them; after seven or eight digits on average the
-last coin of a word is settled, so that a coin costs about a byte of randomness, and the time says nothing of how it fell.
+last coin of a word is settled, so that a coin costs little more than a byte of randomness, and the time says nothing of how
+it fell.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
-from tacit.mechanisms.noise import bits
+from tacit.mechanisms.noise import bits, choice
 from tacit.privacy.rounding import as_text
 
 WORD = 8  # bytes
 BLOCK = 1 << 15  # words at a time: what is in hand stays in the cache
-TOGETHER = 8  # digits taken for all words before those that are settled are put aside
+TOGETHER = 10  # digits taken for all words before those that are settled are put aside
 ALL = np.uint64(2**64 - 1)
+SMALL = 1 << 20  # integers below this are drawn by 32 bits, a second time with a probability of at most 2^-12
 
 Words = NDArray[np.uint64]
 
@@ -41,16 +44,44 @@ def packed_coins(probability: Fraction, size: int) -> NDArray[np.uint8]:
     return words.view(np.uint8)[:size]
 
 
+def integers_below(below: int, size: int) -> NDArray[np.int64]:
+    """`size` integers, each of 0, 1, ..., below - 1 equally likely: `choice.uniform_integers`, faster where `below` is small.
+
+    A 32-bit number times `below` has the integer in its upper half; the few lower halves that would favour some integers are
+    drawn again (Lemire 2019).
+
+    >>> integers_below(1, size=3)
+    array([0, 0, 0])
+    """
+    if not 1 <= below <= SMALL:
+        return choice.uniform_integers(below, size)
+    products = bits.random_words(-(-size // 2)).view(np.uint32)[:size] * np.uint64(below)
+    integers = (products >> np.uint64(32)).astype(np.int64)
+    unfair = np.flatnonzero(products.astype(np.uint32) < 2**32 % below) if below & (below - 1) else ()
+    if len(unfair):
+        integers[unfair] = integers_below(below, len(unfair))
+    return integers
+
+
 def _tossed(count: int, probability: Fraction) -> Words:
-    """`count` words of 64 coins each: eight digits for all, then coins of what is left of the probability where all eight tied."""
+    """`count` words of 64 coins each: ten digits for all, then coins of what is left of the probability where all ten tied."""
     ones, tied = np.zeros(count, dtype=np.uint64), np.full(count, ALL)
-    rest = probability
-    for drawn in bits.random_words(TOGETHER * count).reshape(TOGETHER, count):
-        digit, rest = divmod(2 * rest, 1)
-        if digit:
-            ones |= tied & ~drawn
-        tied &= drawn if digit else ~drawn
+    digits, rest = _digits(probability)
+    for digit, below in zip(digits, bits.random_words(TOGETHER * count).reshape(TOGETHER, count), strict=True):
+        if digit:  # a one of `below` says that the digit drawn is smaller, and settles the coin
+            below &= tied
+            ones |= below
+            tied ^= below
+        else:  # a zero of `below` says that it is larger
+            tied &= below
     left = np.flatnonzero(tied)
     if rest and left.size:
         ones[left] |= tied[left] & _tossed(left.size, rest)
     return ones
+
+
+@lru_cache(maxsize=1024)
+def _digits(probability: Fraction) -> tuple[tuple[bool, ...], Fraction]:
+    """The first binary digits of a probability, and what is left of it, moved to the front."""
+    whole, rest = divmod(probability * 2**TOGETHER, 1)
+    return tuple(bool(whole >> place & 1) for place in reversed(range(TOGETHER))), rest

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.noise import choice
+from tacit.mechanisms.noise.coins import integers_below
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number, exp_down, log_up
 from tacit.publish.local.channel import Channel
@@ -105,7 +106,7 @@ class BloomRappor(LocalMechanism):
     def permanent(self, values: Any) -> Packed:
         """Cohort and permanent filter of each value, in the form of a report."""
         truth, alone = read_codes(values, self.size)
-        cohorts = choice.uniform_integers(self.cohorts, truth.size)
+        cohorts = integers_below(self.cohorts, truth.size)
         filters = noise_bits(1 - self.truth, truth.size, self.length)
         for block, cells in enumerate(self._cells(cohorts, truth)):
             put_bits(filters, block * self.bits + cells, choice.bernoulli(self.truth, truth.size))

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
-from tacit.mechanisms.noise import choice
+from tacit.mechanisms.noise.coins import integers_below
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number, exp_down
 from tacit.publish.local.categories import KAry
@@ -24,6 +24,7 @@ from tacit.publish.local.channel import Channel
 from tacit.publish.local.fields import ORDERS, field_of
 from tacit.publish.local.randomizer import Codes, Coins, LocalMechanism, one_or_all, read_codes, read_reports, read_size
 
+LISTED = 256  # vectors of a few digits whose products are looked up in one table
 MOST_COUNTED = 1 << 27  # cells of the table from which all categories are tallied
 
 
@@ -74,7 +75,7 @@ class LocalHashing(LocalMechanism):
     def randomize(self, values: Any) -> Any:
         """The reports, hash * cells + cell: an int64 array, or an integer for one value."""
         truth, alone = read_codes(values, self.size)
-        drawn = choice.uniform_integers(self.hashes, truth.size)
+        drawn = integers_below(self.hashes, truth.size)
         cells = self.response.randomize(linear_hash(drawn, truth, self.cells, self.digits))
         return one_or_all(drawn * self.cells + cells, alone)
 
@@ -130,14 +131,27 @@ def digits_of(size: int, base: int) -> int:
 
 def linear_hash(drawn: Codes, categories: Any, cells: int, digits: int) -> NDArray[np.int64]:
     """The product of the vectors whose digits in base `cells`, the least first, are those of `drawn` and of `categories`."""
+    together = 1
+    while cells ** (together + 1) <= LISTED and together < digits:
+        together += 1
+    base, table, sums = cells**together, _products(cells, together), field_of(cells).sums.reshape(-1)
+    total: NDArray[Any] | None = None
+    for _ in range(0, digits, together):
+        (drawn, left), (categories, right) = np.divmod(drawn, base), np.divmod(categories, base)
+        found = table[left * base + right]
+        total = found if total is None else sums[total.astype(np.intp) * cells + found]
+    return np.asarray(total, dtype=np.int64)
+
+
+@lru_cache(maxsize=64)
+def _products(cells: int, digits: int) -> NDArray[np.uint8]:
+    """The products of all pairs of vectors of a few digits, at first * cells^digits + second."""
     field = field_of(cells)
-    products, sums = field.products.reshape(-1), field.sums.reshape(-1)
-    total = np.zeros(drawn.shape, dtype=np.intp)
-    for _ in range(digits):
-        drawn, left = np.divmod(drawn, cells)
-        categories, right = np.divmod(categories, cells)
-        total = sums[total * cells + products[left * cells + right]].astype(np.intp)
-    return total
+    if digits == 1:
+        return field.products.reshape(-1)
+    fewer, base = _products(cells, digits - 1).reshape(1, cells ** (digits - 1), 1, -1), cells**digits
+    last = field.products.reshape(cells, 1, cells, 1)
+    return field.sums[last, fewer].reshape(base * base)
 
 
 def tally(counts: NDArray[np.int64], digits: int) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit.mechanisms.noise import choice
+from tacit.mechanisms.noise.coins import integers_below
 from tacit.privacy.rounding import exp_down
 from tacit.publish.local.numeric import Numeric
 from tacit.publish.local.randomizer import Coins
@@ -48,7 +49,7 @@ class OneBit(Numeric):
         """
         index = self.index(values)
         codes = np.atleast_1d(index)
-        told = choice.uniform_integers(self.points - 1, codes.size) < codes
+        told = integers_below(self.points - 1, codes.size) < codes
         blind = choice.bernoulli(2 / (self.ratio + 1), codes.size)
         reports = np.where(blind, choice.bernoulli(Fraction(1, 2), codes.size), told).astype(np.int64)
         return reports if isinstance(index, np.ndarray) else int(reports[0])
