@@ -57,7 +57,8 @@ class Simulation:
 
     def __str__(self) -> str:
         rows = [(row["epsilon"], str(row["people"]), f"{row['theory']:.4g}", f"{row['simulated']:.4g}") for row in self.to_rows()]
-        return f"{table(('epsilon', 'people', 'theory', 'simulated'), rows)}\ntypical error of {self.what}, {self.cells[0].runs} runs each"
+        whole = table(("epsilon", "people", "theory", "simulated"), rows)
+        return f"{whole}\ntypical error of {self.what}, {self.cells[0].runs} runs each"
 
     def chart(self, path: str | Path | None = None) -> Any:
         """An Altair chart: theory as lines, trials as dots, a colour for each epsilon, both axes by powers of ten."""
@@ -80,7 +81,7 @@ class Simulation:
         return save((lines + dots).properties(title=title, width=480, height=300).configure_view(stroke=None), path)
 
 
-def simulate(make: Make, truth: Sequence[Number], epsilons: Sequence[Number], people: Sequence[int], runs: int = 20) -> Simulation:
+def simulate(make: Make, truth: Sequence[Number], epsilons: Sequence[Number], people: Sequence[int], runs: int = 100) -> Simulation:
     """Surveys by the randomizers that `make` makes for each epsilon, of each number of people, `runs` times.
 
     `truth` holds the shares of the categories, or, for a numeric randomizer, the values that people have in turn.
@@ -125,7 +126,7 @@ def _of_mean(randomizer: Any, truth: Sequence[Number], people: int, runs: int) -
     places = randomizer.index(np.resize(np.array([float(exact(value, "truth")) for value in truth]), people))
     codes, counts = np.unique(places, return_counts=True)
     points = [randomizer.point(int(code)) for code in codes]
-    variance = sum((int(n) * randomizer.variance(float(x)) for x, n in zip(points, counts, strict=True)), start=Fraction(0))
+    variance = sum((int(n) * randomizer.variance_at(int(at)) for at, n in zip(codes, counts, strict=True)), start=Fraction(0))
     mean = float(sum((int(n) * x for x, n in zip(points, counts, strict=True)), start=Fraction(0)) / people)
     values = np.array([float(point) for point in points])[np.searchsorted(codes, places)]
     totals = [Total.of(number, number.randomize(values)) for _ in range(runs)]
@@ -133,7 +134,7 @@ def _of_mean(randomizer: Any, truth: Sequence[Number], people: int, runs: int) -
 
 
 def population(shares: Sequence[Number], people: int) -> NDArray[np.int64]:
-    """Invented people, so many with each code as its share says; where that is no whole number, the largest remainders get one more.
+    """Invented people, so many with each code as its share says; the largest remainders are rounded up.
 
     >>> population(["1/2", "1/4", "1/4"], people=5)
     array([0, 0, 0, 1, 2])
