@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from services import Missing, postgres_server
+from services import Missing, chromium_browser, postgres_server
 
 # Time is measured in benchmarks, never in tests. `make test` tries the same examples every time; `make verify` tries new ones.
 settings.register_profile("test", deadline=None, derandomize=True)
@@ -22,5 +23,15 @@ def postgres_url() -> Iterator[str]:
     try:
         with postgres_server() as url:
             yield url
+    except Missing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A real Chromium of this test process's own, started when first asked for."""
+    try:
+        with chromium_browser() as started:
+            yield started
     except Missing as missing:
         pytest.skip(str(missing))

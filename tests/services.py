@@ -9,11 +9,22 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 INSTALL = "install PostgreSQL (Debian: apt-get install postgresql) and run the tests again"
+INSTALL_CHROMIUM = "install Chromium (Debian: apt-get install chromium) and run the tests again"
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+QUIET_BROWSER = (  # root has no sandbox; nothing of the browser's own goes to the network
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
 ACCOUNTS = ("postgres", "nobody")  # the server refuses to run as root
 
 
@@ -41,21 +52,49 @@ def postgres_server() -> Iterator[str]:
         shutil.rmtree(folder)
 
 
+@contextmanager
+def chromium_browser() -> Iterator[Any]:
+    """A headless Chromium for Playwright, closed at the end."""
+    program = _found_or_installed(_found_chromium, "chromium")
+    if program is None:
+        raise Missing(INSTALL_CHROMIUM)
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        raise Missing("install Playwright (pip install playwright) and run the tests again") from None
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=list(QUIET_BROWSER))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def _found_chromium() -> Path | None:
+    return next((Path(found) for name in CHROMIUM if (found := shutil.which(name))), None)
+
+
 def _postgres_programs() -> Path:
-    found = _found_programs()
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        with Path(tempfile.gettempdir(), "tacit-postgres-install.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            found = _found_programs() or _installed_programs()
+    found = _found_or_installed(_found_programs, "postgresql")
     if found is None:
         raise Missing(INSTALL)
     return found
 
 
-def _installed_programs() -> Path | None:
+def _found_or_installed(find: Callable[[], Path | None], package: str) -> Path | None:
+    """What `find` finds, after installing Debian's package where that is possible; one process installs at a time."""
+    found = find()
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        with Path(tempfile.gettempdir(), f"tacit-{package}-install.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            found = find() or _installed(find, package)
+    return found
+
+
+def _installed(find: Callable[[], Path | None], package: str) -> Path | None:
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", "install", "-y", "-qq", "postgresql"], env=quiet, capture_output=True, check=False)
-    return _found_programs()
+    subprocess.run(["apt-get", "install", "-y", "-qq", package], env=quiet, capture_output=True, check=False)
+    return find()
 
 
 def _found_programs() -> Path | None:

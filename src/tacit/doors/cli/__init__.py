@@ -22,6 +22,8 @@ from tacit.doors.cli.init import init
 from tacit.doors.cli.output import error_report
 from tacit.doors.cli.prepare import prepare
 from tacit.doors.cli.schema import schema
+from tacit.doors.cli.survey import COMMANDS as SURVEYS
+from tacit.doors.cli.survey import survey
 from tacit.doors.cli.synthesize import COMMANDS as SYNTHESES
 from tacit.doors.cli.synthesize import synthesize
 from tacit.doors.cli.verify import verify
@@ -63,6 +65,9 @@ app.add_typer(attack, name="attack")
 for name, synthesizing in SYNTHESES.items():
     synthesize.command(name)(reported(synthesizing))
 app.add_typer(synthesize, name="synthesize")
+for name, surveying in SURVEYS.items():
+    survey.command(name)(reported(surveying))
+app.add_typer(survey, name="survey")
 
 
 def _version(wanted: bool) -> None:

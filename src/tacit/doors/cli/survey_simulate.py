@@ -2,6 +2,231 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-def simulate() -> None:
-    """Placeholder."""
+import typer
+
+from tacit.doors.cli.output import console, print_json, progress
+from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tacit.publish.local.randomizer import Randomizer
+    from tacit.publish.local.simulate import Simulation
+
+FOR_THE_CURATOR = (
+    "For the curator only: these figures are taken from the column itself, without any protection. Do not publish them."
+)
+NOTES = {
+    "chebyshev as printed": "as lectures print it, with the variance of a fair coin",
+    "chebyshev": "with the exact variance",
+    "normal": "an approximation, not a guarantee",
+}
+MOST_CATEGORIES = 100
+SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+MOST_PEOPLE = 10_000_000
+MOST_ANSWERS = 100_000_000  # in all simulated surveys of the largest size; with more people there are fewer surveys
+
+
+def simulate(
+    truth: Annotated[str, typer.Option(help="The share of yes; or the shares of all options, with commas.")] = "0.3",
+    n: Annotated[int, typer.Option("--n", min=1, max=MOST_PEOPLE, help="How many people answer.")] = 20_000,
+    p: Annotated[str, typer.Option("--p", help="Of yes and no: the chance that an answer is flipped. Instead of --epsilon.")] = "",
+    epsilon: Annotated[str, typer.Option(help="The epsilon of one answer.")] = "",
+    epsilons: Annotated[str, typer.Option(help="Others to compare with, with commas.")] = "0.5,1,2,4",
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    runs: Annotated[int, typer.Option(min=1, max=1000, help="Simulated surveys for each figure.")] = 100,
+    csv: Annotated[Path | None, typer.Option(help="Take the truth from a CSV file, for the curator's eyes only.")] = None,
+    column: Annotated[str, typer.Option(help="With --csv: the column.")] = "",
+    bounds: Annotated[str, typer.Option(metavar="LOW,HIGH", help="With --csv: it is a number between these.")] = "",
+    chart: Annotated[Path | None, typer.Option(help="Draw the error against people and epsilon into .svg, .png or .html.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Randomize the answers of invented people, and compare the estimate with the truth, at several epsilons."""
+    people = _from_column(csv, column, bounds) if csv else _invented(truth, n)
+    if csv and not as_json:
+        print(FOR_THE_CURATOR)
+    randomizer = _randomizer(people, p, epsilon)
+    found = _one_survey(people, randomizer, confidence)
+    several = _several(people, _epsilons(epsilons, randomizer), runs)
+    if chart is not None:
+        several.chart(chart)
+    if as_json:
+        print_json(_told(people, randomizer, found, several, bool(csv)))
+    else:
+        _show(people, randomizer, found, several, confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Who is simulated: how many, what they answer, and what randomizes an answer for an epsilon."""
+
+    count: int
+    truth: tuple[Fraction, ...]
+    values: Any
+    make: Callable[[Fraction], Any]
+    said: str
+
+    @property
+    def is_number(self) -> bool:
+        return not self.said.startswith("a share")
+
+
+def _invented(truth: str, n: int) -> People:
+    from tacit.privacy.rounding import as_text, exact
+    from tacit.publish.local.simulate import population
+
+    given = [exact(part.strip(), "truth") for part in truth.split(",")]
+    if any(not 0 <= share <= 1 for share in given):
+        raise InvalidInput(f"--truth is a share from 0 to 1, or several with commas, not {truth!r}")
+    shares = (1 - given[0], given[0]) if len(given) == 1 else tuple(given)
+    said = f"a share of {as_text(given[0])}" if len(given) == 1 else f"a share for each of {len(shares)} options"
+    return People(n, shares, population(shares, n), _oracle(len(shares)), said)
+
+
+def _oracle(size: int) -> Callable[[Fraction], Randomizer]:
+    from tacit.publish.local.categories import Binary
+    from tacit.publish.local.choose import choose
+
+    return Binary if size == 2 else lambda epsilon: choose(size, epsilon).oracle
+
+
+def _from_column(path: Path, column: str, bounds: str) -> People:
+    """The people of a column: a number between bounds, or one of at most a hundred different values."""
+    import numpy as np
+
+    from tacit.publish.local.numeric import Numeric
+    from tacit.publish.local.simulate import population
+
+    cells = _column(path, column)
+    if bounds:
+        low, high = _pair(bounds)
+        numbers = np.clip(np.array([_number(cell, column) for cell in cells]), float(low), float(high))
+        mean = Fraction(float(numbers.mean()))
+        return People(len(cells), (mean,), numbers, lambda epsilon: Numeric.best(low, high, epsilon), "a mean")
+    counts = Counter(cells)
+    if not 2 <= len(counts) <= MOST_CATEGORIES:
+        rule = f"categories are 2 to {MOST_CATEGORIES}, and a number needs --bounds LOW,HIGH"
+        raise InvalidInput(f"column {column} has {len(counts)} different values; {rule}")
+    shares = tuple(Fraction(counts[cell], len(cells)) for cell in sorted(counts))
+    said = f"a share for each of {len(shares)} values" if len(shares) > 2 else "a share of the second value"
+    return People(len(cells), shares, population(shares, len(cells)), _oracle(len(shares)), said)
+
+
+def _column(path: Path, column: str) -> list[str]:
+    import csv
+
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            if column not in (rows.fieldnames or ()):
+                raise InvalidInput(f"{path} has no column {column!r}; name one with --column: {', '.join(rows.fieldnames or ())}")
+            cells = [row[column] or "" for row in rows]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInput(f"{path} cannot be read as CSV ({error})") from None
+    if not cells or len(cells) > MOST_PEOPLE:
+        raise InvalidInput(f"{path} has no rows, or more than {MOST_PEOPLE:,}")
+    return cells
+
+
+def _number(cell: str, column: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise InvalidInput(f"column {column} has cells that are no numbers; leave --bounds out for categories") from None
+
+
+def _pair(text: str) -> tuple[Fraction, Fraction]:
+    from tacit.privacy.rounding import exact
+
+    low, comma, high = text.partition(",")
+    if not comma:
+        raise InvalidInput(f"--bounds are LOW,HIGH, for example 0,120, not {text!r}")
+    return exact(low.strip(), "bounds"), exact(high.strip(), "bounds")
+
+
+def _randomizer(people: People, p: str, epsilon: str) -> Randomizer:
+    from tacit.privacy.loss import positive_budget
+    from tacit.publish.local.categories import Binary
+
+    if p and epsilon:
+        raise InvalidInput("--p and --epsilon say the same thing in two ways; give one of them")
+    if p and (people.is_number or len(people.truth) != 2):
+        raise InvalidInput("--p is for a yes or a no; give --epsilon instead")
+    return Binary.with_flip(p) if p else people.make(positive_budget(epsilon or "1"))
+
+
+def _epsilons(text: str, randomizer: Randomizer) -> list[Fraction]:
+    from tacit.privacy.loss import positive_budget
+
+    asked = {positive_budget(part.strip()) for part in text.split(",") if part.strip()}
+    return sorted(asked | {randomizer.epsilon})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One simulated survey: the truth and its estimate, number by number, and half-widths by bound."""
+
+    truth: list[float]
+    estimate: list[float]
+    half_widths: dict[str, float]
+
+
+def _one_survey(people: People, randomizer: Randomizer, confidence: float) -> Found:
+    from tacit.publish.local.estimate import Request, estimate
+    from tacit.publish.local.planning import reach
+    from tacit.publish.local.results import Mean
+
+    seen = estimate(randomizer, randomizer.randomize(people.values), confidence)
+    half_width, bounds = reach(randomizer, Request(confidence))
+    values = [seen.value] if isinstance(seen, Mean) else [float(value) for value in seen.values]
+    truth = [float(share) for share in people.truth]
+    first = 1 if len(truth) == 2 else 0  # of yes and no, the yes alone
+    return Found(truth[first:], values[first:], {bound: half_width(bound, people.count) for bound in bounds})
+
+
+def _several(people: People, epsilons: list[Fraction], runs: int) -> Simulation:
+    """The error at several epsilons and numbers of people, up to those there are."""
+    from tacit.publish.local.simulate import Simulation, simulate
+
+    truth = people.values.tolist() if people.is_number else people.truth
+    sizes = sorted({size for size in SIZES if size < people.count} | {people.count})[-5:]
+    times = max(2, min(runs, MOST_ANSWERS // (people.count * len(epsilons))))
+    parts = progress((simulate(people.make, truth, [each], sizes, times) for each in epsilons), len(epsilons), "simulating")
+    made = list(parts)
+    return Simulation(made[0].what, tuple(cell for part in made for cell in part.cells))
+
+
+def _told(people: People, randomizer: Randomizer, found: Found, several: Simulation, curator: bool) -> dict[str, Any]:
+    from tacit.privacy.rounding import decimal_text
+
+    known: dict[str, Any] = {"for_the_curator_only": True} if curator else {}
+    known |= {"people": people.count, "epsilon": decimal_text(randomizer.epsilon)}
+    if hasattr(randomizer, "flip"):
+        known["flip"] = decimal_text(randomizer.flip)
+    known |= {"truth": found.truth, "estimate": found.estimate, "half_widths": found.half_widths}
+    return known | {"errors": several.to_rows()}
+
+
+def _show(people: People, randomizer: Randomizer, found: Found, several: Simulation, confidence: float) -> None:
+    from rich.table import Table
+
+    from tacit.privacy.rounding import as_text
+
+    flip = f", each answer flipped with probability {as_text(randomizer.flip)}" if hasattr(randomizer, "flip") else ""
+    print(f"{people.said}, {people.count:,} people{flip}: epsilon {as_text(randomizer.epsilon)}")
+    for truth, estimate in zip(found.truth, found.estimate, strict=True):
+        print(f"estimate {estimate:.4f}, the truth is {truth:.4g}")
+    table = Table("half-width", f"at {100 * confidence:g} %", "", box=None, header_style="bold")
+    for bound, half in found.half_widths.items():
+        table.add_row(bound, f"{half:.4f}", NOTES.get(bound, ""))
+    console().print(table)
+    errors = Table("epsilon", "people", f"typical error of {several.what}", "simulated", box=None, header_style="bold")
+    for cell in several.cells:
+        if cell.people == people.count:
+            errors.add_row(as_text(cell.epsilon), f"{cell.people:,}", f"{cell.theory:.4g}", f"{cell.simulated:.4g}")
+    console().print(errors)
