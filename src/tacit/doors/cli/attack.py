@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tacit.doors.cli.attack_commute import longest_commute
 from tacit.doors.cli.attack_denial import denial
 from tacit.doors.cli.attack_session import session
 from tacit.doors.cli.attacks_on_counts import averaging, differencing, exponential, reconstruct, regimes, trace, tracker
@@ -45,5 +46,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "auxiliary": auxiliary,
     "posterior": posterior,
     "denial": denial,
+    "longest-commute": longest_commute,
     "session": session,
 }

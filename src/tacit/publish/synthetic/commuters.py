@@ -93,7 +93,7 @@ class Offer:
 
     @property
     def fake(self) -> float:
-        """The share of synthetic jobs that is expected to come from noise; a cell that may be dropped counts as if it were empty."""
+        """The expected share of synthetic jobs from noise; a cell that may be dropped counts as if it were empty."""
         jobs = self.totals.jobs.tolist()
         shares = [
             fake_share(sum(each.blocks * each.keep for each in mechanism.facts.classes), mechanism.noise, total)
