@@ -127,16 +127,16 @@ def _worst_up(known: PublicFacts, noise: Fraction, ratio: Fraction, floor: float
         return 1.0
     if (ratio - 1) * noise >= known.draws or not known.workers:
         return 0.0
-    worst = max(floor, _excess_up(known, noise, ratio, 0))
+    worst = max(floor, excess_up(known, noise, ratio, 0))
     mass = known.mass_besides(noise) + noise
     for workers in range(1, known.workers + 1):
         if worst > ceiling or far_tail_up(known.draws, noise + workers - 1, mass, ratio) <= worst:
             break
-        worst = max(worst, _excess_up(known, noise, ratio, workers))
+        worst = max(worst, excess_up(known, noise, ratio, workers))
     return worst
 
 
-def _excess_up(known: PublicFacts, noise: Fraction, ratio: Fraction, workers: int) -> float:
+def excess_up(known: PublicFacts, noise: Fraction, ratio: Fraction, workers: int) -> float:
     """At or above T_c, c = `workers`: the chance that a block of c workers is drawn too often (dirichlet.md, section 3)."""
     limit = (ratio - 1) * (noise + max(workers - 1, 0))
     return tail_up(known.draws, noise + workers, known.mass_besides(noise) - workers, math.floor(limit) + 1)

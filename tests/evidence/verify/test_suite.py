@@ -25,6 +25,10 @@ BREAKS = {
     "hash": "purity",
     "window": "loss",
     "blank": "loss",
+    "fakes": "loss",
+    "occupied": "purity",
+    "counted": "loss",
+    "tails": "loss",
 }
 
 

@@ -29,6 +29,10 @@ class Plant(StrEnum):
     hash = "hash"
     window = "window"
     blank = "blank"
+    fakes = "fakes"
+    occupied = "occupied"
+    counted = "counted"
+    tails = "tails"
 
 
 def verify(

@@ -14,7 +14,7 @@ from typing import Any
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import LaplaceNoise
 from tacit.accounting.filter import Filter, State
-from tacit.evidence.verify import local_answers
+from tacit.evidence.verify import local_answers, small_maps
 from tacit.evidence.verify.case import Case, Contracted, Exhaustive
 from tacit.evidence.verify.subjects import (
     BETA,
@@ -180,4 +180,5 @@ PLANTED: dict[str, tuple[str, Case]] = {
     "grid": _planted(REAL, "noise off the grid", PlantedGrid(_count(1), _count(1)), (0.25, 0.75)),
     "filter": (FILTER, filter_case(f"{FILTER}, doubled delta (planted)", PlantedFilter(*CAP))),
     **dict(local_answers.planted()),
+    **dict(small_maps.planted()),
 }
