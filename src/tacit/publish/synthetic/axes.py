@@ -1,0 +1,190 @@
+"""The cells of columns: what a marginal counts, and which value stands in a synthetic row. All of it comes from the catalog.
+
+A category has one cell for each of its values, a number or a date one for each of its bins (or of its values, where they are few
+and no bins are declared), and every column that may be NULL has one more, the last, for NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import NoBounds, NotAllowed, TooManyGroups, UnknownName, WrongType
+from tacit.mechanisms.noise.choice import uniform_integers
+from tacit.privacy.catalog import Catalog, Column, Table, day_of
+from tacit.query import plan
+
+MOST_POINTS = 100  # a number or a date of at most so many values needs no bins
+MOST_COLUMNS = 100
+MOST_CELLS = 10**6  # of one pair of columns
+LEFT_OUT = {
+    "key": "it identifies people",
+    "text": "its values are private",
+    "presence": "neither bounds nor values are declared",
+}
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A column in cells: `begins` holds, for every cell but that of NULL, the stored offset at which it begins.
+
+    >>> from fractions import Fraction
+    >>> age = Axis.of(Column("age", "number", (Fraction(0), Fraction(9)), Fraction(1), bins=(Fraction(0), Fraction(6))))
+    >>> age.begins, age.size, age.widths, age.labels
+    ((0, 6), 3, (6, 4), ('0 to 5', '6 to 9', 'NULL'))
+    """
+
+    column: Column
+    begins: tuple[int, ...]
+
+    @classmethod
+    def of(cls, column: Column) -> Axis:
+        if not column.bins or column.bounds is None or column.step is None:
+            return cls(column, tuple(range(column.points)))
+        return cls(column, tuple(int((begin - column.bounds[0]) / column.step) for begin in column.bins))
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def size(self) -> int:
+        """How many cells there are, that of NULL included."""
+        return len(self.begins) + self.column.nullable
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many values lie in each cell, NULL apart."""
+        return tuple(int(width) for width in np.diff([*self.begins, self.column.points]))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The cells for people."""
+        ends = [(begin, begin + width - 1) for begin, width in zip(self.begins, self.widths, strict=True)]
+        words = [f"{self.value(a)}" if a == b else f"{self.value(a)} to {self.value(b)}" for a, b in ends]
+        return (*words, "NULL") if self.column.nullable else tuple(words)
+
+    @property
+    def cell(self) -> plan.Row:
+        """The cell of a row, as the engine computes it from the prepared column."""
+        stored = plan.Column(0, self.name, 0, self.column.points - 1, self.column.nullable)
+        last = len(self.begins) - 1
+        missing = [(plan.IsNull(stored), plan.Literal(last + 1))] if self.column.nullable else []
+        if len(self.begins) == self.column.points:
+            branches, otherwise = missing, stored
+        else:
+            below = [(plan.Compare("<", stored, plan.Literal(end)), plan.Literal(at)) for at, end in enumerate(self.begins[1:])]
+            branches, otherwise = [*missing, *below], plan.Literal(last)  # type: ignore[list-item, assignment]
+        if not branches:
+            return otherwise
+        return plan.Choose(tuple(branches), otherwise, 0, self.size - 1, nullable=False)
+
+    def codes(self, offsets: Codes, missing: NDArray[np.bool_]) -> Codes:
+        """The cells of prepared values, in the same way; for those who may see them."""
+        found = np.searchsorted(np.array(self.begins), offsets, side="right") - 1
+        return np.where(missing, len(self.begins), found).astype(np.int64)
+
+    def value(self, offset: int) -> Any:
+        """What a stored offset stands for."""
+        column = self.column
+        if column.kind == "category":
+            return column.domain[offset]
+        assert column.bounds is not None  # noqa: S101  # the catalog gives bounds and a step to every number and date
+        assert column.step is not None  # noqa: S101
+        exact = column.bounds[0] + offset * column.step
+        if column.kind == "date":
+            return day_of(int(exact))
+        return int(exact) if exact.denominator == 1 else float(exact)
+
+    def filled(self, codes: Codes) -> Any:
+        """An Arrow array with a value for each cell: each of its values is equally likely, by secure randomness."""
+        import pyarrow as pa
+
+        offsets = np.zeros(codes.size, dtype=np.int64)
+        for cell, (begin, width) in enumerate(zip(self.begins, self.widths, strict=True)):
+            inside = codes == cell
+            offsets[inside] = begin + uniform_integers(width, int(inside.sum()))
+        missing = codes == len(self.begins)
+        different, places = np.unique(offsets[~missing], return_inverse=True)
+        values = pa.array([self.value(int(offset)) for offset in different], type=self._type())
+        taken = np.zeros(codes.size, dtype=np.int64)
+        taken[~missing] = places
+        return values.take(pa.array(taken, mask=missing))
+
+    def _type(self) -> Any:
+        import pyarrow as pa
+
+        column = self.column
+        if column.kind == "date":
+            return pa.date32()
+        if column.kind == "category":
+            return {str: pa.string(), bool: pa.bool_()}.get(type(column.domain[0]), pa.int64())
+        whole = all(number.denominator == 1 for number in (*(column.bounds or ()), column.step or 1))
+        return pa.int64() if whole else pa.float64()
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The columns that take part, and why each of the others does not."""
+
+    table: Table
+    axes: tuple[Axis, ...]
+    left_out: Mapping[str, str]
+
+
+def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None = None) -> Chosen:
+    """The columns of a table that synthetic rows have: those that are named, else all that have public values or bounds.
+
+    Refuses, by the catalog alone, what cannot be counted in public cells.
+    """
+    found = catalog.tables.get(table.lower())
+    if found is None:
+        raise UnknownName(f"there is no table {table}", remedy=f"declared are: {', '.join(sorted(catalog.tables))}")
+    if found.public:
+        raise NotAllowed(f"{found.name} is public: it can be published as it is", remedy="name a private table")
+    if columns is None:
+        left_out = {name: LEFT_OUT[each.kind] for name, each in found.columns.items() if each.kind in LEFT_OUT}
+        kept = [each for name, each in found.columns.items() if name not in left_out]
+    else:
+        left_out, kept = {}, [_named(found, name) for name in columns]
+    axes = tuple(_axis(found, column) for column in kept)
+    _check_sizes(found, axes)
+    return Chosen(found, axes, left_out)
+
+
+def _named(table: Table, name: str) -> Column:
+    column = table.columns.get(name.strip().lower())
+    if column is None:
+        raise UnknownName(f"{table.name} has no column {name}", remedy=f"declared are: {', '.join(table.columns)}")
+    if column.kind in LEFT_OUT:
+        raise WrongType(f"{table.name}.{column.name} cannot be synthesized: {LEFT_OUT[column.kind]}", remedy="leave it out")
+    return column
+
+
+def _axis(table: Table, column: Column) -> Axis:
+    if column.kind != "category" and not column.bins and column.points > MOST_POINTS:
+        raise NoBounds(
+            f"{table.name}.{column.name} has {column.points:,} values and no bins; marginals count in public cells",
+            remedy=f"add for example bins = 20 to {column.name} in tacit.toml, or leave it out by naming the other columns",
+        )
+    return Axis.of(column)
+
+
+def _check_sizes(table: Table, axes: Sequence[Axis]) -> None:
+    if not axes:
+        raise NotAllowed(f"{table.name} has no column that can be synthesized", remedy="declare bounds with bins, or values")
+    if len({axis.name for axis in axes}) < len(axes):
+        raise NotAllowed("a column is named twice", remedy="name each once")
+    if len(axes) > MOST_COLUMNS:
+        raise TooManyGroups(f"{len(axes)} columns are too many; at most {MOST_COLUMNS}", remedy="name fewer columns")
+    *_, second, first = sorted((1, *(axis.size for axis in axes)))
+    if first * second > MOST_CELLS:
+        raise TooManyGroups(
+            f"the two columns with most cells have {first * second:,} together; at most {MOST_CELLS:,}",
+            remedy="declare fewer bins, or leave a column out",
+        )

@@ -1,0 +1,131 @@
+"""From released marginals to a model and to rows: post-processing that never fails and keeps what the model says."""
+
+from __future__ import annotations
+
+import builtins
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.errors import InvalidInput
+from tacit.mechanisms.laplace import Laplace
+from tacit.privacy.catalog import Column, Table
+from tacit.publish.synthetic.axes import Axis
+from tacit.publish.synthetic.inference import fitted, require_mbi
+from tacit.publish.synthetic.marginals import Design, Measured, Noise
+from tacit.publish.synthetic.rows import drawn_codes, read_rows, spread
+from tacit.publish.synthetic.selection import guesses
+
+
+def axis(name: str, size: int) -> Axis:
+    values = tuple(f"{name}{at}" for at in range(size))
+    return Axis(Column(name, "category", values=values, nulls="drop", unknown="drop"), tuple(range(size)))
+
+
+def design(*sizes: int, epsilon: int = 10, pairs: bool = True) -> Design:
+    axes = tuple(axis("abcdef"[at], size) for at, size in enumerate(sizes))
+    noise = Noise(Laplace, 1, Fraction(epsilon))
+    return Design(
+        Table("t", None, {}),  # type: ignore[arg-type]
+        axes,
+        Fraction(1),
+        Fraction(0),
+        noise,
+        noise if pairs else None,
+        Fraction(1),
+    )
+
+
+def counts(*numbers: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.array(numbers, dtype=np.int64)
+
+
+def test_without_noise_the_model_is_the_tree_itself() -> None:
+    """Columns a, b and c along a - b - c: the model has the measured pairs, and a and c go together through b only."""
+    ab, bc = counts(40, 0, 10, 50), counts(30, 10, 10, 0, 5, 45)
+    plan = design(2, 2, 3)
+    measured = Measured(plan, (counts(40, 60), counts(50, 50), counts(30, 15, 55)), {(0, 1): ab, (1, 2): bc})
+    codes = drawn_codes(measured, fitted(measured), 10_000)
+    found = np.bincount(2 * codes[0] + codes[1], minlength=4) / 10_000
+    assert np.abs(found - ab / 100).max() < 0.02
+    found = np.bincount(3 * codes[1] + codes[2], minlength=6) / 10_000
+    assert np.abs(found - bc / 100).max() < 0.02
+    expected = (ab.reshape(2, 2) / 50).T[:, :, None] * bc.reshape(2, 3)[:, None, :] / 100
+    through = np.bincount(3 * codes[0] + codes[2], minlength=6).reshape(2, 3) / 10_000
+    assert np.abs(through - expected.sum(axis=0)).max() < 0.03
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.lists(st.integers(-(10**9), 10**9), min_size=5, max_size=5),
+    st.lists(st.integers(-(10**9), 10**9), min_size=6, max_size=6),
+    st.integers(0, 50),
+)
+def test_every_measurement_has_a_model(singles: list[int], pair: list[int], rows: int) -> None:
+    """Noise may leave anything at all, nothing above zero included; there are rows all the same, as many as were asked for."""
+    plan = design(2, 3, epsilon=1)
+    columns = Measured(plan, (counts(*singles[:2]), counts(*singles[2:])), {})
+    groups = [int(one.max()) + 1 for one in columns.merged]
+    assert guesses(columns)[0, 1].shape == (groups[0] * groups[1],)
+    measured = Measured(plan, columns.singles, {(0, 1): counts(*pair)[: groups[0] * groups[1]]})
+    codes = drawn_codes(measured, fitted(measured), rows)
+    assert [one.size for one in codes] == [rows, rows]
+    assert all(one.min() >= 0 and one.max() < size for one, size in zip(codes, (2, 3), strict=True) if one.size)
+
+
+def test_columns_in_no_pair_are_independent() -> None:
+    plan = design(2, 2, pairs=False)
+    measured = Measured(plan, (counts(30, 70), counts(50, 50)), {})
+    codes = drawn_codes(measured, fitted(measured), 1000)
+    assert [np.bincount(one).tolist() for one in codes] == [[300, 700], [500, 500]], "shares are kept to the row"
+    # Under a uniform permutation the overlap is hypergeometric, mean 150, standard deviation 7.2: 8 of them are far below 1e-6.
+    assert abs(int((codes[0] + codes[1] == 0).sum()) - 150) < 8 * 7.3
+
+
+def test_rare_cells_come_back_by_their_noisy_counts() -> None:
+    plan = design(4, 2, epsilon=1)
+    measured = Measured(plan, (counts(500, 3, 1, -2), counts(250, 250)), {(0, 1): counts(250, 250, 2, 2)})
+    assert measured.merged[0].tolist() == [0, 1, 1, 1]
+    codes = drawn_codes(measured, fitted(measured), 50_400)
+    found = np.bincount(codes[0], minlength=4)
+    assert found[3] == 0
+    assert 2.5 < found[1] / found[2] < 3.5
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=8).filter(lambda shares: sum(shares) > 0), st.integers(0, 200))
+@settings(deadline=None)
+def test_shares_are_kept_up_to_one_row(shares: list[float], rows: int) -> None:
+    found = np.bincount(spread(shares, rows), minlength=len(shares))
+    assert found.sum() == rows
+    wanted = rows * np.array(shares) / sum(shares)
+    assert np.abs(found - wanted).max() <= 1 + 1e-6
+
+
+def test_the_order_of_rows_is_drawn() -> None:
+    """The 20 rows are in one of 184,756 orders: two in a row are the same with a chance of 5e-6, four of the same 2e-16."""
+    orders = {tuple(spread([0.5, 0.5], 20)) for _ in range(4)}
+    assert len(orders) > 1
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, True, 10**9, "10"])
+def test_a_number_of_rows_is_a_whole_number(wrong: Any) -> None:
+    with pytest.raises(InvalidInput, match="rows is a whole number"):
+        read_rows(wrong)
+
+
+@pytest.mark.parametrize("package", ["jax", "mbi"])
+def test_without_the_package_the_error_names_the_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    genuine = builtins.__import__
+
+    def absent(name: str, *more: Any) -> Any:
+        if name.split(".")[0] == package:
+            raise ImportError(name)
+        return genuine(name, *more)
+
+    monkeypatch.setattr(builtins, "__import__", absent)
+    with pytest.raises(InvalidInput, match=r'pip install "tacit\[synthetic\]"'):
+        require_mbi()
