@@ -7,10 +7,12 @@ from collections.abc import Callable
 import typer
 
 from tacit.doors.cli.synthesize_map import commuter_map, state
+from tacit.doors.cli.synthesize_noise import noise_table
 
 synthesize = typer.Typer(no_args_is_help=True, help="Publish synthetic data: a map of commuters, or any table.")
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "map": commuter_map,
     "state": state,
+    "noise-table": noise_table,
 }
