@@ -41,7 +41,7 @@ def collect(
     if not sources and not listen:
         raise InvalidInput("name files or folders of reports, - for standard input, or give --listen 127.0.0.1:8765")
     paths, address, day = _paths(sources or []), _address(listen), _day(received)
-    with _closing(Store(store, read_survey(declaration))) as open_store:
+    with Store(store, read_survey(declaration)) as open_store:
         told: list[dict[str, Any]] = []
         for path in paths:
             told += _collect_file(open_store, path, day)
@@ -51,12 +51,6 @@ def collect(
             print_json({"store": str(store), "set_aside_now": told, **open_store.counts()})
         else:
             _summary(open_store, told)
-
-
-def _closing(store: Store) -> AbstractContextManager[Store]:
-    from contextlib import closing
-
-    return closing(store)
 
 
 def _paths(sources: list[str]) -> list[Path]:
@@ -175,11 +169,12 @@ def _watch(store: Store) -> None:
     with screen.status("waiting for reports") if screen.is_terminal else nullcontext() as status:
         while True:
             if status is not None:
-                status.update(_counts(store.counts()))
+                status.update(counted(store.counts()))
             time.sleep(0.5)
 
 
-def _counts(counts: dict[str, int]) -> str:
+def counted(counts: dict[str, int]) -> str:
+    """How many reports count, and how many are set aside for which reason, in words."""
     aside = ", ".join(f"{number:,} {reason}" for reason, number in counts.items() if reason != "counted" and number)
     return f"{counts['counted']:,} reports counted" + (f"; set aside: {aside}" if aside else "")
 
@@ -189,4 +184,4 @@ def _summary(store: Store, told: list[dict[str, Any]]) -> None:
         print(f"set aside, {each['reason']}: {each['file']}, line {each['line']}: {each['why']}")
     if len(told) > 20:
         print(f"... and {len(told) - 20:,} more; all of them are in the table set_aside of {store.path}")
-    print(f"{store.path}: {_counts(store.counts())}")
+    print(f"{store.path}: {counted(store.counts())}")

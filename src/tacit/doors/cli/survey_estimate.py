@@ -52,19 +52,21 @@ def estimate(
     from tacit.publish.local.survey.reading import read_survey
 
     survey = read_survey(declaration)
-    held = _opened(store, survey)
-    sampled = population or survey.share == "sample"
-    request = Request(confidence, None if bound == BoundName.best else bound.value, simultaneous, sampled)
-    found = results.results(held, request, by_group)
-    differences = results.comparisons(held, *_pair(compare), request) if compare else []
+    request = Request(
+        confidence, None if bound == BoundName.best else bound.value, simultaneous, population or survey.share == "sample"
+    )
+    with _opened(store, survey) as held:
+        found = results.results(held, request, by_group)
+        differences = results.comparisons(held, *_pair(compare), request) if compare else []
+        counts = held.counts()
     if csv is not None:
         _write(lambda: results.to_csv(found, csv), csv)
     if chart is not None:
         _write(lambda: results.chart(found, survey, chart), chart)
     if as_json:
-        print_json(_told(survey, held, found, differences))
+        print_json(_told(survey, counts, found, differences))
     else:
-        _show(survey, held, found, differences, consistent)
+        _show(survey, counts, found, differences, consistent)
 
 
 def _opened(path: Path, survey: Survey) -> Store:
@@ -74,6 +76,7 @@ def _opened(path: Path, survey: Survey) -> Store:
         raise InvalidInput(f"there is no {path}; `tacit survey collect` makes it from reports, and --store names it")
     held = Store(path, survey)
     if not held.people():
+        held.close()
         raise InvalidInput(f"{path} holds no reports that count yet; collect some with `tacit survey collect`")
     return held
 
@@ -92,13 +95,13 @@ def _write(write: Any, path: Path) -> None:
         raise InvalidInput(f"{path} cannot be written ({error.strerror}); name another file") from None
 
 
-def _told(survey: Survey, store: Store, found: list[Result], differences: list[Compared]) -> dict[str, Any]:
+def _told(survey: Survey, counts: dict[str, int], found: list[Result], differences: list[Compared]) -> dict[str, Any]:
     from tacit.privacy.rounding import decimal_text
 
     return {
         "survey": survey.id,
         "epsilon": decimal_text(survey.epsilon),
-        "reports": store.counts(),
+        "reports": counts,
         "results": [_told_result(each) for each in found],
         "differences": [
             {
@@ -124,14 +127,14 @@ def _told_result(each: Result) -> dict[str, Any]:
     return known | terms | {"rows": [{name: row[name] for name in names} for row in each.to_rows()]}
 
 
-def _show(survey: Survey, store: Store, found: list[Result], differences: list[Compared], consistent: bool) -> None:
+def _show(survey: Survey, counts: dict[str, int], found: list[Result], differences: list[Compared], consistent: bool) -> None:
     from rich.markup import escape
 
-    from tacit.doors.cli.survey_collect import _counts
+    from tacit.doors.cli.survey_collect import counted
 
     screen = console()
     screen.print(f"[bold]{escape(survey.title)}[/bold]", highlight=False)
-    screen.print(_counts(store.counts()), highlight=False)
+    screen.print(counted(counts), highlight=False)
     for each in found:
         group = f", {each.group}" if each.group else ""
         screen.print(f"\n[bold]{escape(each.asked.question.ask + group)}[/bold]", highlight=False)

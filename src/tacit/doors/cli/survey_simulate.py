@@ -126,8 +126,10 @@ def _column(path: Path, column: str) -> list[str]:
             if column not in (rows.fieldnames or ()):
                 raise InvalidInput(f"{path} has no column {column!r}; name one with --column: {', '.join(rows.fieldnames or ())}")
             cells = [row[column] or "" for row in rows]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput(f"{path} cannot be read as CSV ({error})") from None
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read ({error.strerror})") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise InvalidInput(f"{path} is not CSV in UTF-8; save it as that") from None
     if not cells or len(cells) > MOST_PEOPLE:
         raise InvalidInput(f"{path} has no rows, or more than {MOST_PEOPLE:,}")
     return cells

@@ -158,6 +158,12 @@ class Store:
         with self._turn_of:
             return int(self._database.execute("SELECT coalesce(sum(length(text)), 0) FROM set_aside").fetchone()[0])
 
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         self._database.close()
 
