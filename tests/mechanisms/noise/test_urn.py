@@ -1,0 +1,174 @@
+"""Polya's urn: the exact law by listing every draw, the blocks by listing every choice, and large urns by what is known of them."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from every_draw import exact_law
+from goodness import CHI_SQUARE_LEVEL, _chi_square
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.errors import InvalidInput, InvalidValue, NotAllowed
+from tacit.mechanisms.dirichlet_law import resampling_chances
+from tacit.mechanisms.noise import urn
+from tacit.mechanisms.noise.urn import BlockClass, polya_urn
+
+HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
+
+
+def spread(drawn, blocks):
+    counts = [0] * blocks
+    for block, times in zip(*(part.tolist() for part in drawn), strict=True):
+        counts[block] += times
+    return tuple(counts)
+
+
+def law_of(monkeypatch, homes, noise, classes, draws):
+    occupied = [block for block, count in enumerate(homes) if count]
+    counts = [count for count in homes if count]
+    return exact_law(monkeypatch, lambda: spread(polya_urn((occupied, counts), noise, classes, draws), len(homes)))
+
+
+def chances(homes, noise, classes, draws):
+    keeps = [each.keep for each in classes for _ in range(each.blocks)]
+    return {output: chance for output, chance in resampling_chances(homes, noise, keeps, draws).items() if chance}
+
+
+WORLDS = [
+    ((1, 0), HALF, [BlockClass(2)], 3),
+    ((2, 1, 0), Fraction(2), [BlockClass(3)], 2),
+    ((0, 1, 0), Fraction(1, 3), [BlockClass(1), BlockClass(2, HALF)], 2),
+    ((1, 0, 0), HALF, [BlockClass(3, QUARTER)], 2),
+    ((0, 0, 1, 0), Fraction(1), [BlockClass(2, HALF), BlockClass(2)], 2),
+    ((0, 0), Fraction(3, 2), [BlockClass(2)], 3),
+    ((3,), HALF, [BlockClass(1, HALF)], 2),
+]
+
+
+@pytest.mark.parametrize(("homes", "noise", "classes", "draws"), WORLDS, ids=lambda value: str(value)[:24])
+def test_the_law_is_exactly_the_definition(monkeypatch, homes, noise, classes, draws):
+    assert law_of(monkeypatch, homes, noise, classes, draws) == chances(homes, noise, classes, draws)
+
+
+PLANTS = {
+    "copies of copies end after one step": ("_first_of", lambda copied: copied),
+    "kept blocks are always the first ones": ("_empty_at", lambda ranks, occupied: np.arange(ranks.size)),
+    "kept by chance, all the same": ("binomial", lambda coins, bias: coins),
+}
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_a_wrong_urn_would_be_seen(monkeypatch, plant):
+    name, wrong = PLANTS[plant]
+    monkeypatch.setattr(urn, name, wrong)
+    found = [law_of(monkeypatch, *world) == chances(*world) for world in WORLDS]
+    assert not all(found)
+
+
+def test_the_worked_example(monkeypatch):
+    """Six draws of one block of ten: 1/5005 with one fake worker, 1/715 with a real one beside it; the ratio is 7."""
+    only, more = (
+        urn_law[6, 0]
+        for urn_law in (chances((0, 8), Fraction(1), [BlockClass(2)], 6), chances((1, 7), Fraction(1), [BlockClass(2)], 6))
+    )
+    assert (only, more, more / only) == (Fraction(1, 5005), Fraction(1, 715), 7)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=30), st.integers(0, 60), st.integers(1, 29), st.data())
+def test_what_comes_out_is_a_map(counts, draws, cut, data):
+    """Blocks in order, each once, each on the map, and as many workers as were asked for."""
+    first = min(cut, len(counts))
+    classes = [BlockClass(first), BlockClass(len(counts) - first, data.draw(st.sampled_from([HALF, Fraction(1, 3), Fraction(1)])))]
+    noise = data.draw(st.fractions(Fraction(1, 50), 5, max_denominator=50))
+    blocks, times = polya_urn((np.arange(len(counts)), np.array(counts)), noise, classes, draws)
+    assert times.sum() == draws
+    assert np.all(times > 0)
+    assert np.all(np.diff(blocks) > 0)
+    assert blocks.size == 0 or 0 <= blocks[0] <= blocks[-1] < len(counts)
+
+
+def test_the_order_in_which_blocks_are_named_is_nothing():
+    """A block named late and an empty one named at all change nothing: the arrays are sorted, zeros left out."""
+    for blocks, counts in (([5, 2, 9], [3, 1, 0]), ([2, 5], [1, 3])):
+        read = urn._read((blocks, counts), [BlockClass(10)])
+        assert [part.tolist() for part in read] == [[2, 5], [1, 3]]
+
+
+def test_ranks_among_empty_blocks_pass_over_the_occupied_ones():
+    assert urn._empty_at(np.arange(6), np.array([0, 3, 4, 8])).tolist() == [1, 2, 5, 6, 7, 9]
+    assert urn._empty_at(np.arange(2), np.array([], dtype=np.int64)).tolist() == [0, 1]
+
+
+def test_shares_too_fine_for_a_word_are_drawn_with_python_integers():
+    assert polya_urn(([0], [3]), Fraction(1, 3**50), [BlockClass(2)], draws=4)[1].sum() == 4
+
+
+def test_nothing_to_draw_and_nothing_to_draw_from():
+    blocks, times = polya_urn(([0], [3]), HALF, [BlockClass(2)], draws=0)
+    assert blocks.size == times.size == 0
+    assert polya_urn(([], []), HALF, [BlockClass(1)], draws=4)[1].tolist() == [4]
+    with pytest.raises(InvalidInput, match="nothing to draw from"):
+        polya_urn(([], []), HALF, [BlockClass(0)], draws=1)
+
+
+@pytest.mark.parametrize(
+    "workers", [([0, 0], [1, 1]), ([0], [-1]), ([7], [1]), ([-1], [1]), ([0], [1, 2]), ([0.5], [1]), ([[0]], [[1]])], ids=str
+)
+def test_workers_off_the_map_or_counted_twice_are_refused(workers):
+    with pytest.raises(InvalidValue):
+        polya_urn(workers, HALF, [BlockClass(7)], draws=1)
+
+
+def test_noise_on_occupied_blocks_only_is_refused_with_the_reason():
+    with pytest.raises(NotAllowed, match="proves that a real one lives there"):
+        BlockClass(5, 0)
+    for blocks, keep in ((5, 1.5), (5, -0.1), (-1, 1), (True, 1)):
+        with pytest.raises(InvalidInput):
+            BlockClass(blocks, keep)
+
+
+def chi_square(runs):
+    """The p-value of `runs` maps against the exact law: every output a bin, those that expect fewer than 50 merged."""
+    homes, noise, classes, draws = (2, 1, 0, 0), Fraction(3, 4), [BlockClass(2), BlockClass(2, QUARTER)], 5
+    law = chances(homes, noise, classes, draws)
+    places = {output: place for place, output in enumerate(sorted(law, key=law.__getitem__, reverse=True))}
+    seen = np.zeros(len(law))
+    for _ in range(runs):
+        seen[places[spread(polya_urn(([0, 1], [2, 1]), noise, classes, draws), 4)]] += 1
+    return _chi_square(seen, np.array([float(law[output]) for output in places]))
+
+
+def test_draws_follow_the_exact_law():
+    assert chi_square(6_000) > CHI_SQUARE_LEVEL  # false alarm at most 1e-9: goodness.py
+
+
+@pytest.mark.slow
+def test_many_draws_follow_the_exact_law():
+    assert chi_square(300_000) > CHI_SQUARE_LEVEL  # false alarm at most 1e-9
+
+
+def test_draws_that_are_not_copied_would_be_seen(monkeypatch):
+    """The planted bug: every draw is from the urn as it was at first, so that the counts are multinomial."""
+    honest = urn._picked
+    monkeypatch.setattr(urn, "_picked", lambda mass, share, draws: np.concatenate([honest(mass, share, 1) for _ in range(draws)]))
+    assert chi_square(6_000) < CHI_SQUARE_LEVEL
+
+
+@pytest.mark.slow
+def test_a_large_urn_follows_the_beta_binomial_law():
+    """How often the first 300 of 20,000 blocks are drawn, 4,000 times: Dvoretzky, Kiefer, Wolfowitz and Massart at 1e-9."""
+    from scipy.stats import betabinom
+
+    counts, noise, runs = np.full(1000, 2), Fraction(3, 10), 4_000
+    mass, rest = 300 * (2 + float(noise)), 700 * (2 + float(noise)) + 19_000 * float(noise)
+    seen = np.empty(runs, dtype=np.int64)
+    for run in range(runs):
+        blocks, times = polya_urn((np.arange(1000), counts), noise, [BlockClass(20_000)], draws=1500)
+        seen[run] = times[blocks < 300].sum()
+    below = np.cumsum(np.bincount(seen, minlength=1501)) / runs
+    assert np.abs(below - betabinom.cdf(np.arange(1501), 1500, mass, rest)).max() < math.sqrt(math.log(2e9) / (2 * runs))
