@@ -1,0 +1,195 @@
+"""How good synthetic rows are: total variation of all marginals of one, two and three columns against the truth, for the curator.
+
+Everything here is computed from the real rows, and so is as private as they are: see curators.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import combinations, islice
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.privacy.catalog import Catalog
+from tacit.publish.synthetic.axes import Axis, Chosen, Codes
+from tacit.publish.synthetic.curators import curators_page, write_for_curator
+from tacit.publish.synthetic.tables import SyntheticTable
+from tacit.query.store import open_store
+
+MOST_MARGINALS = 500  # of three columns; where there are more, every so-manieth is taken
+WAYS = (1, 2, 3)
+MANY_BARS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """The distance of one marginal from the truth: half the sum of the differences of shares, from 0 to 1."""
+
+    columns: tuple[str, ...]
+    variation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """For the curator alone: the errors of all marginals, by their number of columns."""
+
+    table: str
+    rows: int
+    errors: tuple[Error, ...]
+    skipped: int
+
+    def of(self, ways: int) -> list[Error]:
+        return [error for error in self.errors if len(error.columns) == ways]
+
+    def mean(self, ways: int) -> float:
+        """The mean total variation of the marginals of so many columns; NaN where there are none."""
+        return float(np.mean([error.variation for error in self.of(ways)])) if self.of(ways) else float("nan")
+
+    def worst(self, ways: int) -> Error:
+        return max(self.of(ways), key=lambda error: error.variation)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "for_the_curator_alone": {
+                str(ways): {"marginals": len(self.of(ways)), "mean": self.mean(ways), "worst": list(self.worst(ways).columns)}
+                for ways in WAYS
+                if self.of(ways)
+            }
+        }
+
+
+def workload(catalog: Catalog, made: SyntheticTable) -> Workload:
+    """The errors of synthetic rows; the real ones are read from the prepared store, those that marginals count."""
+    real, axes = real_codes(catalog, made.chosen), made.chosen.axes
+    errors = [
+        Error(tuple(axes[place].name for place in places), _variation(axes, places, real, made.codes))
+        for ways in WAYS
+        for places in _marginals(len(axes), ways)
+    ]
+    skipped = sum(comb(len(axes), ways) for ways in WAYS) - len(errors)
+    return Workload(made.chosen.table.name, made.rows, tuple(errors), skipped)
+
+
+def real_codes(catalog: Catalog, chosen: Chosen) -> tuple[Codes, ...]:
+    """The cells of the real rows, column by column."""
+    with open_store(catalog.store_file) as engine:
+        rows = engine.table(chosen.table.name).filter(f"tacit_rank < {chosen.table.max_rows}").to_arrow_table()
+    found = []
+    for axis in chosen.axes:
+        column = rows.column(axis.name).combine_chunks()
+        missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+        offsets = np.asarray(column.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)
+        found.append(axis.codes(offsets, missing))
+    return tuple(found)
+
+
+def _marginals(columns: int, ways: int) -> Iterator[tuple[int, ...]]:
+    every = -(-comb(columns, ways) // MOST_MARGINALS) if comb(columns, ways) else 1
+    return islice(combinations(range(columns), ways), 0, None, every)
+
+
+def _variation(axes: Sequence[Axis], places: Sequence[int], real: Sequence[Codes], synthetic: Sequence[Codes]) -> float:
+    """Half the l1 distance of the shares; over the cells that occur, since there may be many more."""
+    whole = [_joined(axes, places, codes) for codes in (real, synthetic)]
+    sizes = [max(1, codes.size) for codes in whole]
+    _, where = np.unique(np.concatenate(whole), return_inverse=True)
+    cells = int(where.max()) + 1 if where.size else 1
+    one, other = (
+        np.bincount(part, minlength=cells) / size
+        for part, size in zip((where[: whole[0].size], where[whole[0].size :]), sizes, strict=True)
+    )
+    return float(np.abs(one - other).sum()) / 2
+
+
+def _joined(axes: Sequence[Axis], places: Sequence[int], codes: Sequence[Codes]) -> Codes:
+    joined = np.zeros(codes[0].size, dtype=np.int64)
+    for place in places:
+        joined = joined * axes[place].size + codes[place]
+    return joined
+
+
+# --- the curator's page --------------------------------------------------------------------------------------------------------
+
+
+def write_report(found: Workload, made: SyntheticTable, real: Sequence[Codes], place: Path) -> Path:
+    """The page with numbers and charts, complete in itself; where it may lie is for `curators_place` to say."""
+    title = f"Synthetic rows of {found.table}: how far from the truth"
+    parts = [_summary(found, made), _charts(found, made, real)]
+    return write_for_curator(curators_page(title, "\n".join(parts)), place)
+
+
+def _summary(found: Workload, made: SyntheticTable) -> str:
+    rows = "".join(
+        f"<tr><td>{ways}</td><td>{len(found.of(ways))}</td><td>{found.mean(ways):.4f}</td>"
+        f"<td>{found.worst(ways).variation:.4f}</td><td>{escape(', '.join(found.worst(ways).columns))}</td></tr>"
+        for ways in WAYS
+        if found.of(ways)
+    )
+    skipped = f"<p>{found.skipped:,} marginals were left out, evenly: there are very many.</p>" if found.skipped else ""
+    head = "<tr><th>columns</th><th>marginals</th><th>mean error</th><th>worst error</th><th>of</th></tr>"
+    meaning = (
+        "An error is the total variation of a marginal, from 0 (the same) to 1 (nothing in common), between the real rows "
+        "that answers use and the synthetic ones, in the declared cells."
+    )
+    return f"<p>{escape(str(made))}.</p><p>{meaning}</p><table>{head}{rows}</table>{skipped}"
+
+
+def _charts(found: Workload, made: SyntheticTable, real: Sequence[Codes]) -> str:
+    import altair as alt
+    import vl_convert
+
+    charts = [_errors_chart(alt, found), _pairs_chart(alt, found), *_columns_charts(alt, made, real)]
+    return "\n".join(f"<figure>{vl_convert.vegalite_to_svg(chart.to_json())}</figure>" for chart in charts)
+
+
+def _errors_chart(alt: Any, found: Workload) -> Any:
+    points = [{"columns": str(len(error.columns)), "error": error.variation} for error in found.errors]
+    return (
+        alt.Chart(alt.Data(values=points), title="Errors of all marginals, by their number of columns")
+        .mark_tick(thickness=2, opacity=0.5)
+        .encode(x=alt.X("error:Q", title="total variation"), y=alt.Y("columns:N", title="columns"))
+        .properties(width=640, height=110)
+    )
+
+
+def _pairs_chart(alt: Any, found: Workload) -> Any:
+    cells = [
+        {"one": a, "other": b, "error": error.variation} for error in found.of(2) for a, b in (error.columns, error.columns[::-1])
+    ]
+    order = [error.columns[0] for error in found.of(1)]
+    return (
+        alt.Chart(alt.Data(values=cells), title="Pairs of columns")
+        .mark_rect()
+        .encode(
+            x=alt.X("one:N", sort=order, title=None),
+            y=alt.Y("other:N", sort=order, title=None),
+            color=alt.Color("error:Q", title="error", scale=alt.Scale(scheme="tealblues")),
+        )
+        .properties(width=24 * max(4, len(order)), height=24 * max(4, len(order)))
+    )
+
+
+def _columns_charts(alt: Any, made: SyntheticTable, real: Sequence[Codes]) -> Iterator[Any]:
+    """Each column's shares, real beside synthetic; of many cells the first."""
+    for axis, truth, drawn in zip(made.chosen.axes, real, made.codes, strict=True):
+        bars = [
+            {"cell": label, "rows": name, "share": float((codes == cell).mean()) if codes.size else 0.0}
+            for cell, label in enumerate(axis.labels[:MANY_BARS])
+            for name, codes in (("real", truth), ("synthetic", drawn))
+        ]
+        yield (
+            alt.Chart(alt.Data(values=bars), title=axis.name)
+            .mark_bar()
+            .encode(
+                x=alt.X("cell:N", sort=None, title=None),
+                xOffset=alt.XOffset("rows:N"),
+                y=alt.Y("share:Q", title="share", axis=alt.Axis(format="%")),
+                color=alt.Color("rows:N", title=None, scale=alt.Scale(domain=["real", "synthetic"], range=["#9aa0a6", "#00897b"])),
+            )
+            .properties(width=max(160, 26 * min(MANY_BARS, axis.size)), height=160)
+        )
