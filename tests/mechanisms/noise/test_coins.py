@@ -1,0 +1,119 @@
+"""Packed coins and small integers: every digit against its definition, on chosen words; many draws; ties."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.errors import InvalidInput
+from tacit.mechanisms.noise import bits, coins
+from tacit.mechanisms.noise.coins import integers_below, packed_coins
+
+NORMAL = 6.0  # a normal deviation beyond this, either side, has a chance of 2e-9
+
+
+@settings(max_examples=60)
+@given(st.fractions(min_value=0, max_value=1), st.integers(0, 2**32))
+def test_a_coin_is_the_comparison_of_a_uniform_number_with_the_probability(probability, seed):
+    """With recorded words: a bit is one exactly if the number of its digits, those of the words turned round, is below p."""
+    generator, drawn = np.random.default_rng(seed), []
+
+    def recorded(count):
+        drawn.append(generator.integers(0, 2**64, count, dtype=np.uint64))
+        return drawn[-1].copy()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bits, "random_words", recorded)
+        tossed = coins._tossed(1, probability)[0] if probability < 1 else np.uint64(2**64 - 1)
+    digits, rest = [], probability
+    for _ in range(coins.TOGETHER * len(drawn)):
+        digit, rest = divmod(2 * rest, 1)
+        digits.append(int(digit))
+    words = [int(word) for words in drawn for word in words]
+    for place in range(64):
+        uniform = [1 - (word >> place & 1) for word in words]
+        assert bool(int(tossed) >> place & 1) == (probability == 1 or uniform < digits)
+
+
+def test_certain_coins_need_no_words(words):
+    words([])
+    assert packed_coins(Fraction(1), 9).tolist() == [255] * 9
+    assert packed_coins(Fraction(0), 9).tolist() == [0] * 9
+    assert packed_coins(Fraction(1, 3), 0).size == 0
+
+
+def test_a_probability_of_few_digits_ends(words):
+    """At 1/2 a first digit of one settles everything; the other nine rows are drawn and not needed."""
+    left = words([2**64 - 1] + [0] * 9)
+    assert packed_coins(Fraction(1, 2), 8).tolist() == [255] * 8
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    "probability", [Fraction(1, 2), Fraction(1, 3), Fraction(269, 1000), Fraction(1, 2**12), 1 - Fraction(1, 5000)]
+)
+def test_coins_fall_as_often_as_they_should(probability):
+    """Every place of a byte, 3 blocks; false alarm below 1e-7 in all."""
+    size = 3 * 8 * coins.BLOCK // 4
+    counts = np.unpackbits(packed_coins(probability, size).reshape(-1, 1), axis=1).sum(axis=0)
+    deviation = math.sqrt(size * probability * (1 - probability))
+    assert (np.abs(counts - size * float(probability)) < NORMAL * deviation + 1).all()
+
+
+def test_coins_of_ten_digits_only_are_seen():
+    """The planted bug: the digits after the tenth left out, at a probability that lives in them."""
+    probability, digits = Fraction(1, 2**12), coins._digits
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coins, "_digits", lambda p: (digits(p)[0], Fraction(0)))
+        heads = int(np.unpackbits(packed_coins(probability, 10**5)).sum())
+    assert abs(heads - 8e5 * float(probability)) > NORMAL * math.sqrt(8e5 * float(probability))
+
+
+@pytest.mark.parametrize("probability", [Fraction(-1, 2), Fraction(3, 2)])
+def test_a_coin_needs_a_probability(probability):
+    with pytest.raises(InvalidInput, match="from 0 to 1"):
+        packed_coins(probability, 1)
+
+
+@pytest.mark.parametrize("below", [2, 3, 5, 6, 7, 100])
+def test_every_integer_has_equally_many_numbers(below, words):
+    """The least and the largest 32-bit number that gives an integer: as many lie between them for each integer."""
+    unfair = 2**32 % below
+    for integer in range(below):
+        least, largest = -(-(integer * 2**32 + unfair) // below), ((integer + 1) * 2**32 - 1) // below
+        assert largest - least + 1 == (2**32 - unfair) // below
+        words([least | largest << 32])
+        assert integers_below(below, 2).tolist() == [integer, integer]
+
+
+@pytest.mark.parametrize("below", [3, 5, 100, 1000, 2**20 - 1])
+def test_an_integer_is_the_upper_half_and_unfair_ones_are_drawn_again(below, words):
+    unfair = next(low for low in range(2**32) if (low * below) % 2**32 < 2**32 % below)
+    fair = 2**31 + 12345
+    assert (fair * below) % 2**32 >= 2**32 % below
+    left = words([unfair | fair << 32, fair])
+    assert integers_below(below, 2).tolist() == [fair * below >> 32] * 2
+    assert left == []
+
+
+def test_powers_of_two_are_never_drawn_again(words):
+    left = words([0, 2**64 - 1])
+    assert integers_below(8, 4).tolist() == [0, 0, 7, 7]
+    assert left == []
+
+
+@pytest.mark.parametrize("below", [2, 3, 99, 1000, 2**20 + 7])
+def test_integers_are_uniform(below):
+    """Sixteen parts of the range, or each integer; false alarm below 1e-7."""
+    size, parts = 100_000, min(below, 16)
+    counts = np.bincount(integers_below(below, size) * parts // below, minlength=parts)
+    shares = np.diff([-(-below * part // parts) for part in range(parts + 1)]) / below
+    assert (np.abs(counts - size * shares) < NORMAL * np.sqrt(size * shares * (1 - shares))).all()
+
+
+def test_there_must_be_something_to_choose():
+    with pytest.raises(InvalidInput):
+        integers_below(0, 1)

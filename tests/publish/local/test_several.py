@@ -1,0 +1,68 @@
+"""Several questions: the epsilons of a split add up, a drawn question costs what it costs alone."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from every_path import law_of_derive, law_of_randomize, row
+
+from tacit.errors import InvalidInput, InvalidValue
+from tacit.privacy.rounding import exp_down
+from tacit.publish.local.categories import Binary, KAry
+from tacit.publish.local.several import Sampled, Split
+
+MAKERS = [Binary, lambda epsilon: KAry(3, epsilon)]
+
+
+def test_the_losses_of_a_split_add_up_exactly():
+    both = Split.evenly(MAKERS, 1)
+    assert both.epsilon == 1
+    assert both.channel.worst_ratio == exp_down(Fraction(1, 2)) ** 2
+    assert Split((Binary(1), KAry(3, 2))).epsilon == 3
+
+
+def test_two_questions_at_the_whole_epsilon_each_are_caught():
+    """The planted bug: both parts at epsilon 1 under the claim of epsilon 1."""
+    assert not Split((Binary(1), KAry(3, 1))).channel.within(1)
+
+
+def test_a_drawn_question_costs_what_it_costs_alone():
+    one = Sampled.evenly(MAKERS, 1)
+    assert one.epsilon == 1
+    assert one.channel.worst_ratio == exp_down(Fraction(1))
+    assert Sampled((Binary(1), KAry(3, 2))).epsilon == 2
+
+
+@pytest.mark.parametrize("kind", [Split, Sampled])
+def test_the_laws_are_those_of_the_channel(kind, monkeypatch):
+    questions = kind.evenly(MAKERS, 1)
+    for answers in ((0, 0), (1, 2)):
+        assert law_of_derive(questions, answers) == law_of_randomize(questions, answers, monkeypatch) == row(questions, answers)
+    assert questions.written((1, 2)) == "1;2"
+
+
+def test_a_column_for_each_question():
+    both, one = Split.evenly(MAKERS, 1), Sampled.evenly(MAKERS, 1)
+    columns = [np.arange(6) % 2, np.arange(6) % 3]
+    first, second = both.randomize(columns)
+    assert len(first) == len(second) == 6
+    drawn, reports = one.randomize_columns(columns)
+    assert [len(each) for each in reports] == np.bincount(drawn, minlength=2).tolist()
+
+
+def test_questions_are_drawn_equally_often():
+    """4,000 people, half for each: within 5.5 standard deviations, false alarm 4e-8."""
+    drawn, _ = Sampled.evenly(MAKERS, 1).randomize_columns([np.zeros(4000, dtype=int)] * 2)
+    assert abs(int(drawn.sum()) - 2000) < 5.5 * np.sqrt(1000)
+
+
+@pytest.mark.parametrize("kind", [Split, Sampled])
+def test_one_answer_to_each_question(kind):
+    questions = kind.evenly(MAKERS, 1)
+    for call in (questions.randomize, questions.law, questions.written):
+        with pytest.raises(InvalidValue, match="2 questions"):
+            call((1,))
+    with pytest.raises(InvalidInput, match="at least one"):
+        kind(())
+    with pytest.raises(InvalidValue, match="different lengths"):
+        Sampled.evenly(MAKERS, 1).randomize_columns([[0, 1], [0]])
