@@ -27,6 +27,7 @@ QUICK = {
     "definitions": [],
     "auxiliary": ["--n", "200"],
     "posterior": [],
+    "longest-commute": ["--maps", "2"],
 }
 
 

@@ -141,6 +141,12 @@ def offered(totals: Totals, origins: Origins, terms: Terms) -> Offer:
     return Offer(totals, origins, terms, tuple(mechanisms))
 
 
+def undropped(offer: Offer) -> Offer:
+    """The release that keeps all cells and promises the same in all: what dropping is to be measured against."""
+    ratio = Fraction(math.floor(offer.ratio * 1000), 1000)
+    return offered(offer.totals, offer.origins, Terms(ratio, offer.terms.delta))
+
+
 def drawn(offer: Offer, homes: Homes) -> Iterator[Cells]:
     """The synthetic jobs of each destination in turn, drawn exactly and from the secure source; every run is another release."""
     counted = homes.counts(offer.domains())
@@ -149,9 +155,14 @@ def drawn(offer: Offer, homes: Homes) -> Iterator[Cells]:
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         blocks, draws = mechanism.resample(place[cells], jobs)
-        found = order[blocks]
+        found = in_cells(blocks, order)
         sort = np.argsort(found)
         yield found[sort], draws[sort]
+
+
+def in_cells(blocks: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The cells of what an urn drew: its blocks are numbered class by class, as `order` has the cells."""
+    return order[blocks]
 
 
 def ratio_text(ratio: Fraction) -> str:
