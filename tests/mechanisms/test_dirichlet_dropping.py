@@ -1,0 +1,128 @@
+"""What dropping costs: never less than the worst neighbour gains, and attained where nothing else is dropped."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.errors import InvalidBudget
+from tacit.evidence.verify.small_maps import laws, moved, worst_weight
+from tacit.mechanisms.dirichlet_calibration import PublicFacts, bad_weight_up, probable_noise
+from tacit.mechanisms.dirichlet_dropping import dropping, split_ratio
+from tacit.mechanisms.noise.urn import BlockClass
+from tacit.privacy.rounding import exp_up
+
+F = Fraction
+KEEPS = st.sampled_from([F(1, 20), F(1, 4), F(1, 2), F(9, 10), F(1)])
+
+
+def factor(facts, noise):
+    return exp_up(dropping(facts, noise).epsilon)
+
+
+def worst_growth(facts, noise):
+    """The largest ratio of two neighbours over what it is without dropping: (m_i + a_i) / a_i * a_j / (m_j + a_j)."""
+    known, worst = laws(facts, noise), F(0)
+    for homes, chances in known.items():
+        for other in moved(homes):
+            left, entered = (next(b for b in range(len(homes)) if other[b] - homes[b] == step) for step in (-1, 1))
+            for output, chance in chances.items():
+                if known[other][output]:
+                    own, theirs = homes[left] - 1 + noise, homes[entered] + noise
+                    plain = (output[left] + own) / own * theirs / (output[entered] + theirs)
+                    worst = max(worst, chance / known[other][output] / plain)
+    return worst
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 3), st.integers(1, 4), st.lists(KEEPS, min_size=2, max_size=3), st.fractions(F(1, 4), 3, max_denominator=4))
+def test_no_neighbour_gains_more(workers, draws, keeps, noise):
+    facts = PublicFacts(workers, draws, tuple(BlockClass(1, keep) for keep in sorted(keeps, reverse=True)))
+    assert worst_growth(facts, noise) <= factor(facts, noise)
+
+
+@pytest.mark.parametrize("keep", [F(1, 20), F(1, 2), F(9, 10)])
+@pytest.mark.parametrize(("workers", "blocks"), [(1, 2), (2, 3)])
+def test_the_price_is_attained(keep, workers, blocks):
+    """Two blocks that are otherwise empty, and one more for the others: the worst neighbour gains exactly the price."""
+    certain = (BlockClass(blocks - 2), BlockClass(2, keep))
+    facts, noise = PublicFacts(workers, 3, certain), F(3, 4)
+    growth = worst_growth(facts, noise)
+    assert factor(facts, noise) * (1 - F(1, 10**40)) <= growth <= factor(facts, noise)
+
+
+def test_one_over_the_chance_alone_is_not_enough():
+    """The planted bugs: 1/p alone, and the larger of 1/p and 2^noise as in a printed theorem. The factors multiply."""
+    facts, noise = PublicFacts(1, 4, (BlockClass(2, "1/2"),)), F(2)
+    growth = worst_growth(facts, noise)
+    assert growth > 2
+    assert growth > max(F(2), F(2) ** 2)
+    assert growth <= factor(facts, noise)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 3), st.integers(2, 5), st.integers(0, 1), KEEPS, st.sampled_from([F(3, 2), F(2), F(4)]), st.integers(1, 8))
+def test_the_bad_set_and_its_delta_are_those_without_dropping(workers, draws, certain, keep, ratio, steps):
+    """All neighbours at once, at the ratio of both together: outputs beyond it weigh no more than delta."""
+    facts = PublicFacts(workers, draws, (BlockClass(certain), BlockClass(3 - certain, keep)), count_noise=True)
+    noise = F(steps, 2) / (ratio - 1)
+    assert worst_weight(laws(facts, noise), ratio * factor(facts, noise)) <= bad_weight_up(facts, noise, ratio)
+
+
+def test_the_sum_of_logarithms_is_the_product():
+    """Many draws go through floats, few through fractions: the same to eleven digits, and never below."""
+    noise, keep = F(36, 49), F(1, 10)
+    facts = PublicFacts(500, 300, (BlockClass(9, keep),))
+    gain = math.prod(((500 + 2 * noise + i) / (500 + noise + i) for i in range(300)), start=F(1))
+    exact = math.log(keep + (1 - keep) * gain)
+    assert 0 <= float(dropping(facts, noise).entering) - exact < 1e-11
+
+
+def test_the_price_of_the_tutorial():
+    """Keep-chance 0.0378, ratio 100, 120,690 origins, a million workers: between ln(1/0.0378) and that plus noise ln 2."""
+    facts = PublicFacts(10**6, 10**6, (BlockClass(120_690, "0.0378"),))
+    noise = probable_noise(facts, 100, 1e-5)
+    price = dropping(facts, noise)
+    assert round(float(price.leaving), 4) == 3.2754
+    assert round(float(price.epsilon), 4) == 3.5122
+    assert float(price.leaving) < float(price.epsilon) < float(price.leaving) + float(noise) * math.log(2)
+
+
+def test_nothing_dropped_costs_nothing():
+    assert dropping(PublicFacts(5, 5, (BlockClass(3),)), F(1)).epsilon == 0
+    assert dropping(PublicFacts(0, 0, (BlockClass(3, "1/2"),)), F(1)).epsilon == 0
+    assert split_ratio(PublicFacts(1041, 1041, (BlockClass(244),)), 20, 1e-5).noise == F(29, 19)
+
+
+def test_certain_blocks_make_the_urn_heavier_and_the_price_lower():
+    few, many = (PublicFacts(10, 200, (BlockClass(sure), BlockClass(5, "1/2"))) for sure in (0, 50))
+    assert dropping(many, F(2)).epsilon < dropping(few, F(2)).epsilon
+
+
+def test_gains_too_large_to_write_out_are_bounded_by_their_logarithm():
+    price = dropping(PublicFacts(10, 10**4, (BlockClass(5, "1/2"),)), F(5000))
+    assert 1000 < price.entering < 10**6
+
+
+@pytest.mark.parametrize("total", [500, 1000, 5000])
+def test_a_total_ratio_holds_noise_and_dropping_together(total):
+    facts = PublicFacts(1041, 1041, (BlockClass(44), BlockClass(200, "1/5")))
+    split = split_ratio(facts, total, 1e-5)
+    assert split.ratio * factor(facts, split.noise) <= total * (1 + F(1, 10**30))
+    assert bad_weight_up(facts, split.noise, split.ratio) <= F(1, 10**5)
+    assert (split.ratio + F(1, 1000)) * factor(facts, probable_noise(facts, split.ratio + F(1, 1000), 1e-5)) > total
+
+
+def test_a_total_too_small_for_dropping_is_refused():
+    with pytest.raises(InvalidBudget, match="leaves nothing"):
+        split_ratio(PublicFacts(1041, 1041, (BlockClass(244, "1/10"),)), 9, 1e-5)
+
+
+def test_classes_may_come_in_any_order():
+    classes = (BlockClass(2), BlockClass(3, "1/2"), BlockClass(4, "1/8"), BlockClass(0, "1/100"))
+    assert len({dropping(PublicFacts(9, 9, order), F(1)).epsilon for order in permutations(classes)}) == 1
