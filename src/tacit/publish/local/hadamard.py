@@ -28,7 +28,7 @@ class HadamardResponse(LocalMechanism):
     has a plus there, which is half of all columns; each of them is e^epsilon times as likely as each of the others.
 
     Two different rows agree in half of the columns, so that `false_hit` is 1/2 (Acharya, Sun and Zhang 2019, their form for high
-    privacy). Local hashing is the same with more than two cells, and better above epsilon 1.
+    privacy). Local hashing is the same with more than two cells, and better from about epsilon 0.4 on.
 
     >>> response = HadamardResponse(size=5, epsilon=1)
     >>> response.columns, round(float(response.hit), 4), response.channel.within(1)
