@@ -185,17 +185,14 @@ def _design(table: Table, axes: Sequence[Axis], law: Law, asked: Request, single
 # --- the data ------------------------------------------------------------------------------------------------------------------
 
 
-def counted(design: Design, engine: Engine, places: Sequence[int], merged: Sequence[Counts] | None = None) -> Sealed[Any]:
+def counted(table: Table, axes: Sequence[Axis], engine: Engine, merged: Sequence[Counts] | None = None) -> Sealed[Any]:
     """The exact marginal of some columns, sealed and flat; of their groups where `merged` is given."""
-    keys = []
-    for place in places:
-        node = design.axes[place].cell
-        if merged is not None:
-            groups = merged[place].tolist()
-            node = Lookup(node, tuple(groups), 0, max(groups), nullable=False)
-        keys.append(Key(design.axes[place].name, Term(node, NumberType(Fraction(1)))))
-    rows = Bound(Scan(design.table), design.table.max_rows)
-    exact = engine.run(Group(rows, tuple(keys), (Moment("rows"),)))
+    nodes = [axis.cell for axis in axes]
+    if merged is not None:
+        tables = [tuple(groups.tolist()) for groups in merged]
+        nodes = [Lookup(node, groups, 0, max(groups), nullable=False) for node, groups in zip(nodes, tables, strict=True)]
+    keys = [Key(axis.name, Term(node, NumberType(Fraction(1)))) for axis, node in zip(axes, nodes, strict=True)]
+    exact = engine.run(Group(Bound(Scan(table), table.max_rows), tuple(keys), (Moment("rows"),)))
     (moment,) = exact.moments
     assert isinstance(moment, Sealed)  # noqa: S101  # a number of rows is no list
     return moment

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits
@@ -51,7 +50,12 @@ def spread(shares: Floats | Sequence[float], rows: int) -> Counts:
     ends *= rows / ends[-1]
     ends[-1] = rows
     counts = np.diff(np.floor(ends + _uniform()), prepend=0).astype(np.int64)
-    return np.repeat(np.arange(counts.size), counts)[_permutation(rows)]
+    return shuffled(np.repeat(np.arange(counts.size), counts))
+
+
+def shuffled(values: Counts) -> Counts:
+    """The values in a random order, that of random words; even among a hundred million two are equal with a chance below 2^-10."""
+    return values[np.argsort(bits.random_words(values.size), kind="stable")]
 
 
 def _along(shares: Floats, parents: Counts) -> Counts:
@@ -76,8 +80,3 @@ def _apart(groups: Counts, merged: Counts, single: Counts) -> Counts:
 def _uniform() -> float:
     """A multiple of 2^-53 in [0, 1)."""
     return float(bits.random_words(1)[0] >> np.uint64(11)) * 2.0**-53
-
-
-def _permutation(size: int) -> NDArray[np.int64]:
-    """A random order: that of random words; two that are equal have a chance below 2^-10 even among a hundred million."""
-    return np.argsort(bits.random_words(size), kind="stable").astype(np.int64)

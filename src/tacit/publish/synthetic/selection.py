@@ -24,14 +24,15 @@ def measure(design: Design, engine: Engine, told: Told | None = None) -> Measure
     singles = []
     for place, axis in enumerate(design.axes):
         say(f"counting {axis.name}", place / len(design.axes) / 10)
-        singles.append(_released(design.single.over(axis.size).release_units(counted(design, engine, [place]))))
+        singles.append(_released(design.single.over(axis.size).release_units(counted(design.table, [axis], engine))))
     columns = Measured(design, tuple(singles), {})
     if design.pair is None:
         return columns
     merged, sealed = columns.merged, {}
     for at, pair in enumerate(design.candidates):
         say("counting pairs of columns", 0.1 + 0.8 * at / len(design.candidates))
-        sealed[pair] = counted(design, engine, pair, merged)
+        axes, groups = [design.axes[place] for place in pair], [merged[place] for place in pair]
+        sealed[pair] = counted(design.table, axes, engine, groups)
     pairs = {}
     for pair in chosen_pairs(design, guesses(columns), sealed):
         cells = (int(merged[pair[0]].max()) + 1) * (int(merged[pair[1]].max()) + 1)

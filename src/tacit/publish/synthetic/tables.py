@@ -64,7 +64,7 @@ class SyntheticTable:
         number = read_rows(rows)
         number = round(self.measured.total) if number is None else number
         codes = drawn_codes(self.measured, self.model, number)
-        return replace(self, codes=codes, columns=_values(self.chosen, codes))
+        return replace(self, codes=codes, columns=values_of(self.chosen, codes))
 
     def to_arrow(self) -> Any:
         import pyarrow as pa
@@ -76,17 +76,11 @@ class SyntheticTable:
 
     def save(self, path: str | Path) -> Path:
         """Write the rows as .parquet, .csv or .csv.gz, and the receipt beside them; the receipt's path."""
-        out, columns = check_output(Path(path)), self.columns
-        plain = columns if out.suffix == ".parquet" else {name: column.to_pylist() for name, column in columns.items()}
-        return write_output(plain, self.to_dict(), out)
+        return save_rows(self.columns, self.to_dict(), Path(path))
 
     def to_dict(self) -> dict[str, Any]:
         """What was released and what it cost, the rows apart; budgets are exact texts."""
         design, receipt = self.measured.design, self.receipt
-        left = {
-            "epsilon": decimal_text(receipt.left_epsilon or Fraction(0)),
-            "delta": decimal_text(receipt.left_delta or Fraction(0)),
-        }
         return {
             "table": self.chosen.table.name,
             "rows": self.rows,
@@ -94,10 +88,7 @@ class SyntheticTable:
             "left_out": dict(self.chosen.left_out),
             "pairs": [list(pair) for pair in self.pairs],
             "noise": {"column": round(design.single.deviation, 2), "pair": design.pair and round(design.pair.deviation, 2)},
-            "price": {"epsilon": decimal_text(receipt.epsilon), "delta": decimal_text(receipt.delta)},
-            "left": left,
-            "entry": receipt.entry,
-            "data_version": receipt.data_version,
+            **paid(receipt),
             "max_rows": self.chosen.table.max_rows,
             "events": event_json(design.event),
             "notes": self.notes,
@@ -196,10 +187,24 @@ def _drawn(
     say("drawing rows", 0.98)
     number = round(measured.total) if rows is None else rows
     codes = drawn_codes(measured, model, number)
-    return SyntheticTable(chosen, measured, model, codes, _values(chosen, codes), receipt, recalled)
+    return SyntheticTable(chosen, measured, model, codes, values_of(chosen, codes), receipt, recalled)
 
 
-def _values(chosen: Chosen, codes: Sequence[Codes]) -> dict[str, Any]:
+def paid(receipt: Receipt) -> dict[str, Any]:
+    """A receipt as plain values; budgets are exact texts."""
+    left = {"epsilon": decimal_text(receipt.left_epsilon or Fraction(0)), "delta": decimal_text(receipt.left_delta or Fraction(0))}
+    price = {"epsilon": decimal_text(receipt.epsilon), "delta": decimal_text(receipt.delta)}
+    return {"price": price, "left": left, "entry": receipt.entry, "data_version": receipt.data_version}
+
+
+def save_rows(columns: Mapping[str, Any], receipt: Mapping[str, Any], path: Path) -> Path:
+    """Write Arrow arrays as .parquet, .csv or .csv.gz, and the receipt beside them; the receipt's path."""
+    out = check_output(path)
+    plain = columns if out.suffix == ".parquet" else {name: column.to_pylist() for name, column in columns.items()}
+    return write_output(plain, receipt, out)
+
+
+def values_of(chosen: Chosen, codes: Sequence[Codes]) -> dict[str, Any]:
     """Arrow arrays of values, one for each column."""
     return {axis.name: axis.filled(cells) for axis, cells in zip(chosen.axes, codes, strict=True)}
 
