@@ -102,7 +102,7 @@ def distance_from(law: dict, seen: Counter) -> float:
 
 @pytest.mark.parametrize("keep", ["all", "distance:0.25"])
 def test_draws_have_the_law_of_the_mechanism_with_cells_in_their_places(keep, monkeypatch):
-    """The far block is the second cell and, kept by chance, the last of the urn; elsewhere is the last cell and kept for certain."""
+    """The far block is the second cell and, kept by chance, the last of the urn; elsewhere is the last cell."""
     offer = offered(SMALL_TOTALS, ZONES, Terms(20, 1e-5, keep))
     (domain,), (mechanism,) = offer.domains(), offer.mechanisms
     order = offer.terms.keeping.chances(domain).order

@@ -76,7 +76,7 @@ def test_rings_have_no_dense_origins():
 
 
 def test_the_tutorials_shares():
-    """8 million blocks, 0.74 fake workers each, a million real: 5.92 of 6.92 are fake. The slides say 6/7, and 1/7 from the West."""
+    """8 million blocks, 0.74 fake workers each, a million real: 5.92 of 6.92 are fake. The slides say 6/7, and 1/7 from afar."""
     fake = fake_share(8_000_000, "0.74", 1_000_000)
     assert fake == pytest.approx(5.92 / 6.92)
     assert float(fake) == pytest.approx(6 / 7, abs=0.002)

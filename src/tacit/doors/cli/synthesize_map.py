@@ -145,9 +145,8 @@ def _show(release: Release, out: Path, asked: Path | None, written: Path | None)
     say(f"Totals: {release.receipt['totals']}.")
     say(f"Ledger: entry {paid.entry} of {paid.ledger}" + (f"; {paid.note}." if paid.note else "."))
     if not paid.releases:
-        say(
-            f"Spent, for all jobs that one person may have: epsilon {at_least(paid.loss.epsilon)}, delta {at_least(paid.loss.delta)}."
-        )
+        spent = f"epsilon {at_least(paid.loss.epsilon)}, delta {at_least(paid.loss.delta)}"
+        say(f"Spent, for all jobs that one person may have: {spent}.")
     if paid.releases > 1:
         say(f"Together with what it has recorded before: {paid.together}.")
     say(f"Written: {out} and its receipt.")

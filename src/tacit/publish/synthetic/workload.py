@@ -6,7 +6,7 @@ Everything here is computed from the real rows, and so is as private as they are
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from itertools import combinations, islice
 from math import comb
@@ -42,6 +42,7 @@ class Workload:
     rows: int
     errors: tuple[Error, ...]
     skipped: int
+    real: tuple[Codes, ...] = field(repr=False, compare=False)
 
     def of(self, ways: int) -> list[Error]:
         return [error for error in self.errors if len(error.columns) == ways]
@@ -72,7 +73,7 @@ def workload(catalog: Catalog, made: SyntheticTable) -> Workload:
         for places in _marginals(len(axes), ways)
     ]
     skipped = sum(comb(len(axes), ways) for ways in WAYS) - len(errors)
-    return Workload(made.chosen.table.name, made.rows, tuple(errors), skipped)
+    return Workload(made.chosen.table.name, made.rows, tuple(errors), skipped, real)
 
 
 def real_codes(catalog: Catalog, chosen: Chosen) -> tuple[Codes, ...]:
@@ -116,10 +117,10 @@ def _joined(axes: Sequence[Axis], places: Sequence[int], codes: Sequence[Codes])
 # --- the curator's page --------------------------------------------------------------------------------------------------------
 
 
-def write_report(found: Workload, made: SyntheticTable, real: Sequence[Codes], place: Path) -> Path:
+def write_report(found: Workload, made: SyntheticTable, place: Path) -> Path:
     """The page with numbers and charts, complete in itself; where it may lie is for `curators_place` to say."""
     title = f"Synthetic rows of {found.table}: how far from the truth"
-    parts = [_summary(found, made), _charts(found, made, real)]
+    parts = [_summary(found, made), _charts(found, made)]
     return write_for_curator(curators_page(title, "\n".join(parts)), place)
 
 
@@ -139,11 +140,11 @@ def _summary(found: Workload, made: SyntheticTable) -> str:
     return f"<p>{escape(str(made))}.</p><p>{meaning}</p><table>{head}{rows}</table>{skipped}"
 
 
-def _charts(found: Workload, made: SyntheticTable, real: Sequence[Codes]) -> str:
+def _charts(found: Workload, made: SyntheticTable) -> str:
     import altair as alt
     import vl_convert
 
-    charts = [_errors_chart(alt, found), _pairs_chart(alt, found), *_columns_charts(alt, made, real)]
+    charts = [_errors_chart(alt, found), _pairs_chart(alt, found), *_columns_charts(alt, found, made)]
     return "\n".join(f"<figure>{vl_convert.vegalite_to_svg(chart.to_json())}</figure>" for chart in charts)
 
 
@@ -174,9 +175,9 @@ def _pairs_chart(alt: Any, found: Workload) -> Any:
     )
 
 
-def _columns_charts(alt: Any, made: SyntheticTable, real: Sequence[Codes]) -> Iterator[Any]:
+def _columns_charts(alt: Any, found: Workload, made: SyntheticTable) -> Iterator[Any]:
     """Each column's shares, real beside synthetic; of many cells the first."""
-    for axis, truth, drawn in zip(made.chosen.axes, real, made.codes, strict=True):
+    for axis, truth, drawn in zip(made.chosen.axes, found.real, made.codes, strict=True):
         bars = [
             {"cell": label, "rows": name, "share": float((codes == cell).mean()) if codes.size else 0.0}
             for cell, label in enumerate(axis.labels[:MANY_BARS])

@@ -1,0 +1,86 @@
+"""`tacit synthesize map` and `state`: the words that are printed, what is written where, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tacit.doors.cli import app
+
+run = CliRunner().invoke
+MAP = ["synthesize", "map", "flows.csv", "--blocks", "blocks.csv", "--out", "made.parquet"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TACIT_CATALOG", raising=False)
+    result = run(app, ["synthesize", "state", ".", "--blocks", "400", "--workplaces", "6", "--jobs", "1000"])
+    assert result.exit_code == 0, result.output
+    assert "1,000 jobs" in result.output
+    return tmp_path
+
+
+def test_the_command_of_the_guide_writes_a_map_and_keeps_the_report_apart(folder):
+    result = run(
+        app, [*MAP, "--origins", "tract", "--destinations", "tract", "--ratio", "20", "--delta", "1e-5", "--report", "report.html"]
+    )
+    assert result.exit_code == 0, result.output
+    assert "ratio 20 (epsilon 2.99574)" in result.output
+    assert "one job moves its home" in result.output
+    assert "knows of no other release" in result.output
+    assert ".tacit/reports/report.html (and not report.html" in result.output
+    assert (folder / "made.parquet").exists()
+    assert (folder / "made.parquet.receipt.json").exists()
+    assert not (folder / "report.html").exists()
+    again = run(app, [*MAP, "--report", "mine/report.html"])
+    assert "ratio 400" in again.output, "two releases cost twice"
+    assert (folder / "mine" / "report.html").read_text().startswith("<!-- For the curator alone")
+
+
+def test_json_is_all_that_goes_to_standard_output(folder):
+    told = json.loads(run(app, [*MAP, "--keep", "distance:0.1", "--json"]).stdout)
+    assert told["report"] is None
+    assert told["receipt"]["dropping"]["keep"] == "distance:1/10"
+    assert float(told["receipt"]["ratio"]) > 200
+
+
+def test_pure_has_no_delta_and_dropping_is_compared(folder):
+    assert "Pure differential privacy: ratio 20" in run(app, [*MAP, "--pure"]).output
+    dropped = run(app, [*MAP, "--keep", "uniform:0.5"]).output
+    assert "dropping empty cells a further ratio" in dropped
+    assert "Without dropping, the same ratio in all" in dropped
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--seed", "3"], 3, "takes no seed"),
+        (["--keep", "uniform:0"], 3, "proved to live there"),
+        (["--ratio", "1"], 2, "above 1"),
+        (["--delta", "2"], 2, "below 1"),
+        (["--origins", "street"], 2, "no level"),
+        (["--columns", "w"], 2, "DESTINATION,ORIGIN"),
+        (["--totals", "t"], 2, "--catalog"),
+        (["--catalog", "nothing.toml", "--totals", "t"], 4, "no such file"),
+        (["--catalog", "nothing.toml"], 3, "private, unless it is declared"),
+        (["--catalog", "nothing.toml", "--columns", "a,b,c", "--totals", "t"], 2, "every row is one job"),
+    ],
+)
+def test_refusals_say_why_and_spend_nothing(words, code, said, folder):
+    result = run(app, [*MAP, *words])
+    assert (result.exit_code, said in result.output) == (code, True), result.output
+    assert not list(folder.glob("*.ledger.sqlite"))
+    assert not (folder / "made.parquet").exists()
+
+
+def test_a_file_of_the_catalog_at_hand_is_refused(folder):
+    (folder / "tacit.toml").write_text(
+        "[budget]\nepsilon = 1\n"
+        '[tables.flows]\nsource = "flows.csv"\nunit = "row"\n[tables.flows.columns]\nS000 = { bounds = [0, 9] }\n'
+    )
+    result = run(app, MAP)
+    assert (result.exit_code, "whose budget pays" in result.output) == (3, True), result.output

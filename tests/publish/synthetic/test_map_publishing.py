@@ -1,0 +1,311 @@
+"""The whole road of a map: paid before a home is read, written whole, with a receipt that is public; from a file or a catalog."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+
+from tacit.accounting.ledger import open_ledger
+from tacit.errors import (
+    Broken,
+    BudgetExceeded,
+    InvalidInput,
+    NotAllowed,
+    StoppedAfterSpending,
+    StoreUnusable,
+    UnknownName,
+    WrongType,
+)
+from tacit.privacy.catalog import Catalog
+from tacit.privacy.rounding import log_up
+from tacit.publish.synthetic import publishing
+from tacit.publish.synthetic.commuters import Terms
+from tacit.publish.synthetic.flows import Columns
+from tacit.publish.synthetic.outputs import check_output, receipt_beside
+from tacit.publish.synthetic.publishing import publish_map
+from tacit.publish.synthetic.report import report_page, utility_of, write_report
+from tacit.publish.synthetic.sources import DeclaredFlows, FlowsFile, undeclared
+from tacit.publish.synthetic.spending import NO_CAP, ledger_beside
+from tacit.publish.synthetic.states import State, made_state
+from tacit.query.prepare import prepare
+from tacit.session import DataSet
+from tacit.session import open as open_data
+
+STATE = made_state(blocks=400, workplaces=6, jobs=1200)
+LEVELS = ("tract", "tract")
+TERMS = Terms(20, 1e-5)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> FlowsFile:
+    flows, _ = STATE.write(tmp_path / "state")
+    return FlowsFile(flows, tmp_path / "made.parquet")
+
+
+def beside(out: Path) -> Any:
+    return open_ledger(f"sqlite:///{ledger_beside(out)}", Catalog(NO_CAP, {}, change="change-one"), identity="x")
+
+
+# --- from a file -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_map_is_written_with_its_receipt(source):
+    release = publish_map(source, STATE.blocks, LEVELS, TERMS, source.out)
+    table = parquet.read_table(source.out)
+    assert table.column_names == ["origin", "destination", "jobs"]
+    assert sum(table.column("jobs").to_pylist()) == 1200
+    receipt = json.loads(receipt_beside(source.out).read_text())
+    assert receipt == release.receipt == json.loads(table.schema.metadata[b"tacit.receipt"])
+    assert (receipt["ratio"], receipt["epsilon"], receipt["delta"]) == ("20", "2.99574", "0.00001")
+    assert "taken from the flows themselves" in receipt["totals"]
+    assert "knows of no other release" in receipt["paid"]["note"]
+    assert "one job moves its home" in receipt["relation"]
+    assert repr(release) == "Release(...)"
+
+
+@pytest.mark.parametrize("name", ["made.csv", "made.csv.gz"])
+def test_it_is_written_as_csv_too(name, tmp_path):
+    from tacit.publish.synthetic.reading import read_columns
+
+    flows, _ = STATE.write(tmp_path / "state")
+    out = tmp_path / name
+    publish_map(FlowsFile(flows, out), STATE.blocks, LEVELS, TERMS, out)
+    (jobs,) = read_columns(out, ["jobs"])
+    assert sum(int(text) for text in jobs.to_pylist()) == 1200
+    assert sorted(path.name for path in tmp_path.glob(".*")) == [], "nothing half-written is left"
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A source that remembers in which order it was asked."""
+
+    inner: FlowsFile
+    asked: list[str] = field(default_factory=list)
+    note: str = "watched"
+
+    def totals(self, *known: Any) -> Any:
+        self.asked.append("totals")
+        return self.inner.totals(*known)
+
+    def pay(self, *known: Any) -> Any:
+        self.asked.append("pay")
+        return self.inner.pay(*known)
+
+    def homes(self, *known: Any) -> Any:
+        self.asked.append("homes")
+        return self.inner.homes(*known)
+
+
+def check_order(asked: list[str]) -> None:
+    if asked.index("pay") > asked.index("homes"):
+        raise Broken("spend first", "a home was read before the price was recorded")
+
+
+def test_the_price_is_recorded_before_a_home_is_read(source):
+    watched = Watched(source)
+    publish_map(watched, STATE.blocks, LEVELS, TERMS, source.out)
+    check_order(watched.asked)
+    with pytest.raises(Broken):
+        check_order(["totals", "homes", "pay"])
+
+
+def test_what_is_stopped_or_fails_stays_spent(source, monkeypatch):
+    def stop(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(publishing, "drawn", stop)
+    with pytest.raises(StoppedAfterSpending, match="entry 1"):
+        publish_map(source, STATE.blocks, LEVELS, TERMS, source.out)
+    assert not source.out.exists()
+    assert beside(source.out).spent().delta == Fraction("1e-5")
+
+
+def test_releases_add_up_in_the_ledger_beside_the_output(source):
+    for number in (1, 2):
+        release = publish_map(source, STATE.blocks, LEVELS, TERMS, source.out)
+        assert release.paid.entry == release.paid.releases == number
+    ledger = beside(source.out)
+    assert ledger.verify().whole
+    assert ledger.spent().epsilon == pytest.approx(2 * log_up(Fraction(20)))
+    assert "ratio 400" in release.paid.together
+
+
+def test_dropping_is_paid_for(source):
+    release = publish_map(source, STATE.blocks, LEVELS, Terms(20, 1e-5, "distance:0.1"), source.out)
+    assert float(release.receipt["ratio"]) > 200
+    assert beside(source.out).spent().epsilon >= log_up(Fraction(200))
+    assert release.receipt["dropping"]["keep"] == "distance:1/10"
+
+
+@pytest.mark.parametrize("out", ["made.xlsx", "made", "nowhere/made.csv"])
+def test_an_output_that_cannot_be_written_costs_nothing(out, source, tmp_path):
+    with pytest.raises(InvalidInput):
+        publish_map(source, STATE.blocks, LEVELS, TERMS, tmp_path / out)
+    assert not ledger_beside(source.out).exists()
+    assert check_output(tmp_path / "made.csv") == tmp_path / "made.csv"
+
+
+# --- the curator's page ------------------------------------------------------------------------------------------------------
+
+
+def test_the_report_is_the_curators_and_lies_elsewhere(source, tmp_path):
+    release = publish_map(source, STATE.blocks, LEVELS, TERMS, source.out)
+    place = write_report(release, tmp_path / "report.html", source.out)
+    assert place == tmp_path / ".tacit" / "reports" / "report.html"
+    assert not (tmp_path / "report.html").exists()
+    page = place.read_text()
+    assert "For the curator alone" in page.splitlines()[0]
+    assert page.count("<svg") == 5
+    assert "<script" not in page
+    found = utility_of(release)
+    assert f"{found.variation:.2%}" in page
+
+
+def test_rings_have_figures_and_no_map(source):
+    release = publish_map(source, STATE.blocks, ("rings", "tract"), TERMS, source.out)
+    page = report_page(release)
+    assert page.count("<svg") == 2
+    assert "dense origins" not in page
+
+
+# --- from a catalog ----------------------------------------------------------------------------------------------------------
+
+CATALOG = """
+{relation}
+[budget]
+epsilon = 30
+delta = 1e-3
+
+[tables.jobs]
+source = "jobs.csv"
+unit = {{ column = "person" }}
+max_rows = {most}
+
+[tables.jobs.columns]
+w_geocode = {{ keys = "private" }}
+h_geocode = {{ keys = "private" }}
+shift = {{ bounds = [0, 3] }}
+
+[tables.workplaces]
+source = "totals.csv"
+public = true
+"""
+
+
+def jobs_of(state: State) -> list[str]:
+    names = state.blocks.names
+    rows = [(names[w], names[h]) for w, h, n in zip(state.work, state.home, state.jobs, strict=True) for _ in range(int(n))]
+    return [f"{person},{work},{home},1" for person, (work, home) in enumerate(rows)]
+
+
+def declared(folder: Path, most: int = 1, relation: str = "", more: int = 0) -> DataSet:
+    tracts = STATE.blocks.zones("tract")
+    totals = STATE.totals(tracts)
+    folder.mkdir(exist_ok=True)
+    (folder / "jobs.csv").write_text("person,w_geocode,h_geocode,shift\n" + "\n".join(jobs_of(STATE)) + "\n")
+    lines = [f"{name},{jobs + more}" for name, jobs in zip(totals.names, totals.jobs.tolist(), strict=True)]
+    (folder / "totals.csv").write_text("destination,jobs\n" + "\n".join(lines) + "\n")
+    (folder / "tacit.toml").write_text(CATALOG.format(most=most, relation=relation))
+    data = open_data(folder / "tacit.toml")
+    prepare(data.catalog)
+    return data
+
+
+def flows_of(data: DataSet, **other: Any) -> DeclaredFlows:
+    known = {"table": "jobs", "columns": Columns(jobs=None), "declared": "workplaces", "analyst": "curator"}
+    return DeclaredFlows(data, **{**known, **other})
+
+
+@pytest.mark.parametrize(("relation", "most", "moves"), [("", 1, 1), ("", 2, 2), ('neighbours = "change-one"', 1, 2)])
+def test_a_catalog_pays_for_all_homes_that_one_person_moves(relation, most, moves, tmp_path):
+    data = declared(tmp_path / "set", most, relation)
+    release = publish_map(flows_of(data), STATE.blocks, LEVELS, TERMS, tmp_path / "made.csv")
+    spent = data.ledger.spent()
+    assert spent.epsilon == pytest.approx(moves * log_up(Fraction(20)))
+    assert float(spent.delta) == pytest.approx(1e-5 * sum(20**i for i in range(moves)))
+    assert release.receipt["paid"]["ledger"] == "the catalog's ledger"
+    assert not ledger_beside(tmp_path / "made.csv").exists()
+
+
+@pytest.mark.parametrize("more", [-40, 0, 40])
+def test_flows_are_brought_to_the_declared_totals(more, tmp_path):
+    data = declared(tmp_path / "set", more=more)
+    release = publish_map(flows_of(data), STATE.blocks, LEVELS, TERMS, tmp_path / "made.csv")
+    truth = list(release.homes.counts(release.offer.domains()))
+    wanted = (STATE.totals(STATE.blocks.zones("tract")).jobs + more).tolist()
+    assert [int(jobs.sum()) for _, jobs in truth] == wanted
+    assert [int(jobs.sum()) for _, jobs in release.made.cells] == wanted
+
+
+def test_a_declared_table_holds_the_same_flows_as_the_file(tmp_path):
+    data = declared(tmp_path / "set")
+    release = publish_map(flows_of(data), STATE.blocks, LEVELS, TERMS, tmp_path / "made.csv")
+    totals = STATE.totals(STATE.blocks.zones("tract"))
+    ours = list(STATE.homes(totals).counts(release.offer.domains()))
+    theirs = list(release.homes.counts(release.offer.domains()))
+    for (cells, jobs), (same_cells, same_jobs) in zip(ours, theirs, strict=True):
+        assert cells.tolist() == same_cells.tolist()
+        assert jobs.tolist() == same_jobs.tolist()
+
+
+@pytest.mark.parametrize(
+    ("other", "error"),
+    [
+        ({"table": "people"}, UnknownName),
+        ({"table": "workplaces"}, NotAllowed),
+        ({"declared": "jobs"}, NotAllowed),
+        ({"declared": "towns"}, UnknownName),
+        ({"columns": Columns("w_geocode", "home", None)}, UnknownName),
+        ({"columns": Columns("w_geocode", "shift", None)}, WrongType),
+    ],
+)
+def test_what_is_not_declared_is_refused_and_costs_nothing(other, error, tmp_path):
+    data = declared(tmp_path / "set")
+    with pytest.raises(error):
+        publish_map(flows_of(data, **other), STATE.blocks, LEVELS, TERMS, tmp_path / "made.csv")
+    assert data.ledger.spent().epsilon == 0
+
+
+def test_a_budget_that_is_spent_refuses(tmp_path):
+    data = declared(tmp_path / "set")
+    with pytest.raises(BudgetExceeded):
+        publish_map(flows_of(data), STATE.blocks, LEVELS, Terms(10**14, 1e-5), tmp_path / "made.csv")
+    assert not (tmp_path / "made.csv").exists()
+
+
+def test_data_that_was_prepared_again_is_not_read(tmp_path):
+    data = declared(tmp_path / "set")
+    paid = flows_of(data)
+    assert data.version
+    prepare(data.catalog)
+    totals = paid.totals(STATE.blocks, STATE.blocks.zones("tract"))
+    with pytest.raises(StoreUnusable, match="prepared again"):
+        paid.homes(STATE.blocks, totals)
+
+
+def test_a_file_that_a_catalog_declares_has_no_ledger_of_its_own(tmp_path):
+    data = declared(tmp_path / "set")
+    with pytest.raises(NotAllowed, match="whose budget pays"):
+        undeclared(tmp_path / "set" / "jobs.csv", data.catalog)
+    undeclared(tmp_path / "set" / "totals.csv", data.catalog)
+    undeclared(tmp_path / "other.csv", data.catalog)
+
+
+def test_totals_of_a_catalog_are_whole_numbers_and_named_once(tmp_path):
+    data = declared(tmp_path / "set")
+    place = tmp_path / "set" / "totals.csv"
+    first = place.read_text().splitlines()[1]
+    for line in (first, first.split(",")[0] + "x,1", "000000,many", "000000,"):
+        place.write_text(place.read_text() + line + "\n")
+        with pytest.raises(InvalidInput):
+            flows_of(data).totals(STATE.blocks, STATE.blocks.zones("tract"))
+        place.write_text("\n".join(place.read_text().splitlines()[:-1]) + "\n")
+    assert Counter(np.sign(flows_of(data).totals(STATE.blocks, STATE.blocks.zones("tract")).jobs).tolist())[1] > 0
