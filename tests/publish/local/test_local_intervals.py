@@ -1,4 +1,4 @@
-"""Intervals of shares: exact coverage for small surveys, margins that no answers exceed, and planted intervals that are too short."""
+"""Intervals of shares: exact coverage for small surveys, margins that no answers exceed, and planted ones that are too short."""
 
 from fractions import Fraction
 from itertools import pairwise

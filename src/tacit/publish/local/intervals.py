@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -22,7 +23,7 @@ from tacit.privacy.rounding import Number, as_text, exact, float_up, log_up, sqr
 Floats = NDArray[np.float64]
 Ends = tuple[Floats, Floats]
 NUDGE = 1e-11  # in rates, outward: far above the rounding of floats, far below any half-width of up to 10^10 people
-STEPS = 60  # halvings: an interval of length 1 becomes shorter than 2^-59
+STEPS = 44  # halvings: an interval of length 1 becomes shorter than 10^-13, a hundredth of the nudge
 THIRDS = 40  # an interval of length 1 becomes shorter than 10^-7, and at a peak a value moves by less than the square of that
 
 
@@ -84,6 +85,7 @@ class Bound:
     guaranteed: bool = True
 
 
+@lru_cache(maxsize=1024)
 def margin(setting: Setting, bound: str) -> float:
     """The half-width of a share that no answers can exceed, known before anybody is asked.
 
@@ -101,6 +103,7 @@ def share_ends(setting: Setting, bound: str, supports: NDArray[np.int64]) -> End
     return np.clip((low - NUDGE - shift) / slope, 0.0, 1.0), np.clip((high + NUDGE - shift) / slope, 0.0, 1.0)
 
 
+@lru_cache(maxsize=1024)
 def tightest(setting: Setting) -> str:
     """The guaranteed bound of the smallest margin: a choice by public things alone, so that it costs no confidence."""
     return min((name for name, bound in BOUNDS.items() if bound.guaranteed), key=lambda name: margin(setting, name))

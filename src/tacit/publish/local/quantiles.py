@@ -31,7 +31,7 @@ from tacit.publish.local.unary import Unary
 
 Floats = NDArray[np.float64]
 MOST_POINTS = 4096
-MOST_REPORTS = 1 << 12  # reports whose support is listed one by one, for oracles that have no closed form here
+MOST_LISTED = 32  # points of a grid whose channel is listed, for oracles that have no closed form here
 ONE_SIDED = 2  # what Chebyshev's inequality says of both tails together it says of each, so that two points cost twice
 
 
@@ -180,9 +180,9 @@ def _of_bits(oracle: Unary | Rappor, count: int, people: int) -> Scatter:
 
 def _of_reports(oracle: FrequencyOracle, people: int) -> list[Scatter]:
     """Any other oracle, from its channel: the law of the number of supported categories on a side, for each true value."""
-    channel = oracle.channel
-    if len(channel.outputs) > MOST_REPORTS:
+    if oracle.size > MOST_LISTED:
         raise InvalidInput(f"{type(oracle).__name__} over {oracle.size} points is too large here; take KAry or Unary for a grid")
+    channel = oracle.channel
     supported = np.array([oracle.supports([report]) for report in channel.outputs])
     chances = np.array(channel.rows, dtype=np.float64)
     found, slope = [], oracle.hit - oracle.false_hit

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,8 @@ class Sets(LocalMechanism):
     >>> len(answer.randomize([{0, 3}, (), [2]]))
     3
     """
+
+    exclusive: ClassVar[bool] = False  # a person may hold several items, so that shares do not sum to one
 
     size: int
     most: int

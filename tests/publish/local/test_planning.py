@@ -1,0 +1,86 @@
+"""Plans: with so many people the half-width is within the wanted one, and with one person fewer it is not."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tacit.errors import InvalidInput
+from tacit.publish.local.categories import Binary, KAry
+from tacit.publish.local.compare import compare
+from tacit.publish.local.estimate import Request, Tally, Total, estimate
+from tacit.publish.local.intervals import BOUNDS
+from tacit.publish.local.one_bit import OneBit
+from tacit.publish.local.planning import least_people, plan, plan_difference, reach
+from tacit.publish.local.scatter import SUM_BOUNDS
+from tacit.publish.local.unary import Unary
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("oracle", [Binary(1), KAry(20, 2), Unary(8, "1/2")], ids=["binary", "k-ary", "unary"])
+def test_the_plan_of_shares_inverts_the_bound_exactly(oracle, bound):
+    request = Request(bound=bound, simultaneous=True)
+    needed = plan(oracle, "0.05", request).people
+    for people, enough in ((needed, True), (needed - 1, False)):
+        tally = Tally(people, np.full(oracle.size, people // 3))
+        assert (estimate(oracle, tally, bound=bound, simultaneous=True).margin <= 0.05) is enough
+
+
+@pytest.mark.parametrize("bound", SUM_BOUNDS)
+def test_the_plan_of_a_mean_inverts_the_bound_exactly(bound):
+    randomizer = OneBit(0, 100, 1)
+    needed = plan(randomizer, 5, Request(bound=bound)).people
+    found = [estimate(randomizer, Total(people, 50.0 * people), bound=bound).margin for people in (needed, needed - 1)]
+    assert found[0] <= 5 < found[1]
+
+
+@pytest.mark.parametrize("bound", SUM_BOUNDS)
+def test_the_plan_of_a_difference_inverts_the_bound_exactly(bound):
+    oracle = KAry(5, 1)
+    needed = plan_difference(oracle, "0.1", Request(bound=bound)).people
+    margins = [
+        compare(oracle, Tally(people, [people, 0, 0, 0, 0]), Tally(people, [people, 0, 0, 0, 0]), Request(bound=bound)).margin
+        for people in (needed, needed - 1)
+    ]
+    assert margins[0] <= 0.1 < margins[1]
+
+
+def test_two_percent_at_epsilon_one():
+    """By hand: the squared slope is tanh(1/2)^2; Hoeffding ln 40 / (2 * 0.02^2 * slope^2), Chebyshev p q / (0.05 * ...)."""
+    found = plan(Binary(1), 0.02).by_bound
+    slope = np.tanh(0.5) * 0.02
+    assert found["hoeffding"] == int(np.ceil(np.log(40) / (2 * slope**2)))
+    variance = np.e / (1 + np.e) ** 2
+    assert found["chebyshev"] == int(np.ceil(variance / (0.05 * slope**2)))
+    assert found["chebyshev as printed"] == int(np.ceil(0.25 / (0.05 * slope**2)))
+    assert found["normal"] == int(np.ceil(1.9599639845**2 * variance / slope**2))
+
+
+def test_the_best_guarantee_is_the_plan_and_normal_never_is():
+    found = plan(Binary(1), 0.02)
+    assert found.people == min(people for bound, people in found.by_bound.items() if bound != "normal")
+    assert found.terms.bound != "normal"
+    assert "in each group" in str(plan_difference(Binary(1), 0.02))
+
+
+def test_more_is_needed_for_a_population_than_for_those_who_answer():
+    assert plan(Binary(4), 0.02, Request(sampled=True)).people > plan(Binary(4), 0.02).people
+    mean = OneBit(0, 1, 6)
+    assert plan(mean, "0.1", Request(sampled=True, bound="chebyshev")).people > plan(mean, "0.1", Request(bound="chebyshev")).people
+
+
+def test_reach_names_its_bounds():
+    half_width, bounds = reach(Binary(1), Request())
+    assert bounds == tuple(BOUNDS)
+    assert half_width("hoeffding", 100) > half_width("hoeffding", 200)
+    assert reach(OneBit(0, 1, 1), Request())[1] == tuple(SUM_BOUNDS)
+
+
+def test_what_is_refused():
+    with pytest.raises(InvalidInput, match="above 0"):
+        plan(Binary(1), 0)
+    with pytest.raises(InvalidInput, match="one of"):
+        plan(OneBit(0, 1, 1), 0.1, Request(bound="chernoff"))
+    with pytest.raises(InvalidInput, match="more than"):
+        plan(Binary("0.00001"), "0.00001", Request(bound="hoeffding"))
+    assert least_people(lambda people: 0.0, Fraction(1)) == 1
