@@ -59,7 +59,7 @@ def test_without_the_margin_a_tail_may_be_below(monkeypatch):
     assert any(Fraction(tail_up(*case)) < exact_tail(*case) for case in cases)
 
 
-@pytest.mark.parametrize("power", range(-12, 37))
+@pytest.mark.parametrize("power", range(-40, 46))
 def test_the_assumption_on_lgamma(power):
     """Within 2^-45 of |lgamma(x)| + x + 1, also where x itself was rounded: sixty digits beside it."""
     for step in (0, 1, 3, 7):

@@ -69,7 +69,7 @@ def _still_rising(draws: int, own: Fraction, others: Fraction, least: int) -> bo
 
 def _log_term_up(draws: int, own: float, others: float, least: int) -> float:
     """At or above ln P[X = least]."""
-    plus = (draws + 1.0, own + least, others + draws - least, own + others)
+    plus = (draws + 1.0, own + least, others + (draws - least), own + others)
     minus = (least + 1.0, draws - least + 1.0, own + others + draws, own, others)
     return _log_sum_up([*((1, x) for x in plus), *((-1, x) for x in minus)])
 
@@ -85,7 +85,7 @@ def _series_up(draws: int, own: float, others: float, least: int) -> float:
     size = draws - least if draws - least <= ALL_TERMS or others < 1 else FIRST_TERMS
     while True:
         at = np.arange(least, min(draws, least + size), dtype=np.float64)
-        terms = np.cumprod((draws - at) / (at + 1) * ((own + at) / (others + draws - at - 1)))
+        terms = np.cumprod((draws - at) / (at + 1) * ((own + at) / (others + (draws - at - 1))))
         total = 1.0 + float(terms.sum())
         rest = 0.0 if least + size >= draws else _rest_up(draws, own, others, least + size) * float(terms[-1])
         if rest <= NEGLIGIBLE * total or size > draws:
@@ -95,5 +95,5 @@ def _series_up(draws: int, own: float, others: float, least: int) -> float:
 
 def _rest_up(draws: int, own: float, others: float, last: int) -> float:
     """At or above the sum of all terms after `last`, over the term at `last`: from there on ratios are at most this one's bound."""
-    ratio = max(1.0, (own + last) / (last + 1)) * (draws - last) / (others + draws - last - 1) * (1 + 16 * UNIT)
+    ratio = max(1.0, (own + last) / (last + 1)) * (draws - last) / (others + (draws - last - 1)) * (1 + 16 * UNIT)
     return ratio / (1 - ratio) * (1 + 1e-9) if ratio < 1 - 1e-6 else math.inf
