@@ -8,11 +8,13 @@ import typer
 
 from tacit.doors.cli.synthesize_map import commuter_map, state
 from tacit.doors.cli.synthesize_noise import noise_table
+from tacit.doors.cli.synthesize_table import table
 
 synthesize = typer.Typer(no_args_is_help=True, help="Publish synthetic data: a map of commuters, or any table.")
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "map": commuter_map,
+    "table": table,
     "state": state,
     "noise-table": noise_table,
 }

@@ -152,7 +152,7 @@ def _errors_chart(alt: Any, found: Workload) -> Any:
     points = [{"columns": str(len(error.columns)), "error": error.variation} for error in found.errors]
     return (
         alt.Chart(alt.Data(values=points), title="Errors of all marginals, by their number of columns")
-        .mark_tick(thickness=2, opacity=0.5)
+        .mark_tick(thickness=2, opacity=0.5, color="#00897b")
         .encode(x=alt.X("error:Q", title="total variation"), y=alt.Y("columns:N", title="columns"))
         .properties(width=640, height=110)
     )
