@@ -6,4 +6,34 @@ The map
     spending.py     the ledger: the catalog's, or one beside the output        outputs.py     the table and its receipt
     utility.py      how good a map is, for its curator                         report.py      the curator's page
     states.py       a state made up, to try all of it on
+
+Any table of a catalog
+    tables.py       the whole road: refuse, price, spend, measure, fit, draw   axes.py        columns in public cells
+    marginals.py    the budget shared out, and its noise                       selection.py   pairs of columns, chosen along a tree
+    inference.py    one model of all noisy marginals, by the package mbi       rows.py        rows from it, by secure randomness
+    contingency.py  few cells, all of them together, by Dirichlet resampling
+    workload.py     how good the rows are, for their curator                   curators.py    what such a page says, where it lies
+
+>>> from tacit.publish.synthetic import synthesize_table
+>>> synthesize_table.__module__
+'tacit.publish.synthetic.tables'
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacit.publish.synthetic.contingency import synthesize_contingency as synthesize_contingency
+    from tacit.publish.synthetic.tables import synthesize_independent as synthesize_independent
+    from tacit.publish.synthetic.tables import synthesize_table as synthesize_table
+
+HOMES = {"synthesize_table": "tables", "synthesize_independent": "tables", "synthesize_contingency": "contingency"}
+
+
+def __getattr__(name: str) -> Any:
+    """The entrances, loaded when they are first used: importing one module of the map costs nothing of the tables."""
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
