@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -172,3 +174,23 @@ def test_a_large_urn_follows_the_beta_binomial_law():
         seen[run] = times[blocks < 300].sum()
     below = np.cumsum(np.bincount(seen, minlength=1501)) / runs
     assert np.abs(below - betabinom.cdf(np.arange(1501), 1500, mass, rest)).max() < math.sqrt(math.log(2e9) / (2 * runs))
+
+
+LARGE = """
+import resource, time
+import numpy as np
+from fractions import Fraction
+from tacit.mechanisms.noise.urn import BlockClass, polya_urn
+begin = time.perf_counter()
+blocks, counts = np.unique(np.random.default_rng(1).integers(0, 8_000_000, 1_000_000), return_counts=True)
+drawn, times = polya_urn((blocks, counts), Fraction(49, 19), [BlockClass(4_000_000, "1/2"), BlockClass(4_000_000, "0.0378")], 1_000_000)
+assert times.sum() == 1_000_000
+print(time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+def test_a_million_workers_among_eight_million_blocks_fit_in_time_and_memory():
+    seconds, kilobytes = map(float, subprocess.run([sys.executable, "-c", LARGE], capture_output=True, check=True).stdout.split())
+    assert seconds < 60
+    assert kilobytes < 4 * 2**20
