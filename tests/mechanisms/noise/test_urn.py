@@ -183,7 +183,8 @@ from fractions import Fraction
 from tacit.mechanisms.noise.urn import BlockClass, polya_urn
 begin = time.perf_counter()
 blocks, counts = np.unique(np.random.default_rng(1).integers(0, 8_000_000, 1_000_000), return_counts=True)
-drawn, times = polya_urn((blocks, counts), Fraction(49, 19), [BlockClass(4_000_000, "1/2"), BlockClass(4_000_000, "0.0378")], 1_000_000)
+classes = [BlockClass(4_000_000, "1/2"), BlockClass(4_000_000, "0.0378")]
+drawn, times = polya_urn((blocks, counts), Fraction(49, 19), classes, 1_000_000)
 assert times.sum() == 1_000_000
 print(time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
