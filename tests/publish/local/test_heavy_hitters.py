@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def test_prefixes_nest_and_the_last_is_the_value(size, epsilon, data):
     value = np.array([data.draw(st.integers(0, size - 1))])
     prefixes = [int(tree.prefix(value, level)[0]) for level in range(len(tree.cuts))]
     assert prefixes[-1] == value[0]
-    for level, (parent, child) in enumerate(zip(prefixes, prefixes[1:], strict=False)):
+    for level, (parent, child) in enumerate(pairwise(prefixes)):
         assert child // tree.cells ** (tree.cuts[level + 1] - tree.cuts[level]) == parent
     assert all(prefix < tree.oracle(level).size for level, prefix in enumerate(prefixes))
 

@@ -1,8 +1,8 @@
 """Coverage of every interval over simulated surveys, by the one measure of `evidence.verify`; planted short intervals are caught.
 
 False alarms: a guaranteed interval is found wanting with a probability below 10^-9, since that is the error of the measure; so is a
-normal one as long as it covers nearly what it says, which it does for the hundreds of people here. Planted intervals cover less than
-six times in ten where nine are claimed: to pass, the draws would have to stray by five standard deviations or more.
+normal one as long as it covers nearly what it says, which it does for the hundreds of people here. Planted intervals cover less
+than six times in ten where nine are claimed: to pass, the draws would have to stray by five standard deviations or more.
 """
 
 from dataclasses import dataclass

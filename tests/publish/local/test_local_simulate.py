@@ -35,7 +35,7 @@ def test_the_theory_is_exact():
     ids=["binary", "unary", "number"],
 )
 def test_trials_agree_with_theory(make, truth):
-    """False alarm: the mean of 400 squared errors, each with mean one, strays by more than a half with a probability below 10^-6."""
+    """False alarm: the mean of 400 squared errors of mean one strays by more than a half with a probability below 10^-6."""
     for cell in simulate(make, truth, [1, 3], [500], runs=400).cells:
         assert 0.5 < (cell.simulated / cell.theory) ** 2 < 1.5
 

@@ -93,14 +93,11 @@ def test_permanent_answers_estimate_as_fresh_ones_do():
 def history_law(values, response, most_values):
     """The exact law of all reports of a history, for permanent answers that are drawn (the ideal of derived ones)."""
     known: list[int] = []
-    told = []
+    told: list[int] = []
     for value in values:
         if value not in known and len(known) < most_values:
             known.append(value)
-        elif value not in known:
-            value = last
-        last = value
-        told.append(value)
+        told.append(value if value in known else told[-1])
     law = {}
     rows = [response.channel.row(value) for value in known]
     for reports in product(range(response.size), repeat=len(known)):
