@@ -8,5 +8,15 @@
     sets.py  several.py              at most m items of many; several questions under one epsilon
     derived.py                       the permanent answer as a function of a secret and the true value
 
+    estimate.py  results.py          shares and means without bias; what is published of them
+    intervals.py  scatter.py         bounds of shares; bounds of means, differences and sums
+    consistent.py                    shares that are not negative and sum to one
+    compare.py  planning.py          two groups; how many people for a half-width
+    choose.py  posterior.py          which randomizer, and why; what one report tells of one person
+    quantiles.py                     quantiles of a randomized histogram
+    heavy_hitters.py  words.py       the frequent ones of very many values
+    longitudinal.py                  the same person asked again: permanent answers, and an account
+    simulate.py                      surveys on made-up people: the error by theory and by trial
+
 The proofs lie beside the code.
 """
