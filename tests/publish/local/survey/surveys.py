@@ -71,6 +71,7 @@ at_most = 1
 """.replace("OPTIONS", ", ".join(f'"item {number}"' for number in range(30)))
 
 
+TWO = parse_survey('id = "two"\ntitle = "T"\ncloses = 2090-01-01\nepsilon = 1\n[questions.yes]\nask = "Yes?"\nkind = "yes/no"')
 ANSWERS = {"yes": 1, "few": 2, "many": 8, "bit": 3.0, "near": -0.5, "noisy": 15.0, "some": [3, 1], "wide": []}
 
 

@@ -1,0 +1,200 @@
+"""The endpoint of `tacit survey collect --listen`: open to every page, bounded in every direction."""
+
+import json
+import socket
+import sys
+import threading
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+from tacit.doors.cli import survey_endpoint
+from tacit.doors.cli.survey_endpoint import Endpoint
+from tacit.publish.local.survey.reading import parse_survey
+from tacit.publish.local.survey.report import LARGEST, Form
+from tacit.publish.local.survey.store import Store
+
+SURVEY = parse_survey('id = "two"\ntitle = "T"\ncloses = 2090-01-01\nepsilon = 1\n[questions.yes]\nask = "Yes?"\nkind = "yes/no"')
+REPORT = Form.of(SURVEY).text_of({"yes": 1}, bytes(range(32))).encode()
+
+
+@pytest.fixture
+def endpoint():
+    with Store(None, SURVEY) as store, Endpoint(("127.0.0.1", 0), store, page="<p>form</p>") as started:
+        thread = threading.Thread(target=started.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield started
+        finally:
+            started.shutdown()
+            thread.join()
+
+
+def asked(endpoint, method, body=None, headers=None, path="/"):
+    connection = HTTPConnection("127.0.0.1", endpoint.server_address[1], timeout=10)
+    try:
+        connection.request(method, path, body, headers or {})
+        answer = connection.getresponse()
+        text = answer.read()
+        return answer.status, dict(answer.getheaders()), json.loads(text) if text.startswith(b"{") else text
+    finally:
+        connection.close()
+
+
+def raw(endpoint, sent):
+    with socket.create_connection(("127.0.0.1", endpoint.server_address[1]), timeout=10) as connection:
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: connection.recv(4096), b""))
+
+
+def test_a_report_is_counted_and_a_second_one_recognized(endpoint):
+    assert asked(endpoint, "POST", REPORT)[0::2] == (200, {"message": "counted"})
+    status, _, told = asked(endpoint, "POST", REPORT)
+    assert (status, told["reason"]) == (409, "duplicate")
+    assert endpoint.store.counts()["counted"] == endpoint.store.counts()["duplicate"] == 1
+
+
+@pytest.mark.parametrize("origin", ["null", "https://example.org"])
+def test_every_page_may_send_also_one_from_a_file(endpoint, origin):
+    status, headers, _ = asked(endpoint, "OPTIONS", headers={"Origin": origin, "Access-Control-Request-Method": "POST"})
+    assert status == 204
+    assert headers["Access-Control-Allow-Origin"] == "*"
+    assert headers["Access-Control-Allow-Headers"] == "Content-Type"
+    assert headers["Access-Control-Allow-Private-Network"] == "true"
+    assert "Access-Control-Allow-Credentials" not in headers
+    assert asked(endpoint, "POST", REPORT, {"Origin": origin})[1]["Access-Control-Allow-Origin"] == "*"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "reason"),
+    [
+        (b"nonsense", 400, "malformed"),
+        (b"", 400, "malformed"),
+        (b"[" * 60_000, 400, "malformed"),
+        (REPORT.replace(b'"two"', b'"three"'), 422, "foreign"),
+        (b"x" * (LARGEST + 1), 413, "malformed"),
+    ],
+)
+def test_what_is_no_report_is_refused_with_its_reason(endpoint, body, status, reason):
+    found, _, told = asked(endpoint, "POST", body)
+    assert (found, told["reason"]) == (status, reason)
+    assert len(endpoint.store.set_aside()) == (0 if status == 413 else 1), "what is too long is not kept; all else is"
+
+
+def test_a_report_that_comes_too_late_is_told(endpoint, monkeypatch):
+    late = parse_survey('id = "two"\ntitle = "T"\ncloses = 2020-01-01\nepsilon = 1\n[questions.yes]\nask = "Yes?"\nkind = "yes/no"')
+    monkeypatch.setattr(endpoint.store, "form", Form.of(late))
+    assert asked(endpoint, "POST", REPORT)[0] == 410
+    assert endpoint.store.counts()["late"] == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"POST / HTTP/1.1\r\n\r\n", b"411"),
+        (b"POST / HTTP/1.1\r\nContent-Length: -5\r\n\r\nhello", b"411"),
+        (b"POST / HTTP/1.1\r\nContent-Length: 1e3\r\n\r\nhello", b"411"),
+        (b"POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\nhello", b"413"),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", b"411"),
+        (b"POST / HTTP/1.1\r\nContent-Length: 50\r\n\r\nhello", b"400"),
+        (b"DELETE / HTTP/1.1\r\n\r\n", b"501"),
+        (b"GET " + b"/" * 70_000 + b" HTTP/1.1\r\n\r\n", b"414"),
+        (b"\x16\x03\x01\x02\x00\x01\x00", b""),
+        (b"", b""),
+    ],
+)
+def test_odd_requests_are_answered_and_do_no_harm(endpoint, sent, status):
+    answer = raw(endpoint, sent)
+    assert status in answer[:80]
+    assert asked(endpoint, "POST", REPORT)[0] == 200
+
+
+def test_the_form_is_shown_and_nothing_else(endpoint):
+    status, headers, page = asked(endpoint, "GET")
+    assert (status, page) == (200, b"<p>form</p>")
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    assert asked(endpoint, "GET", path="/../etc/passwd")[0] == 404
+
+
+def test_a_slow_sender_is_cut_off(endpoint, monkeypatch):
+    monkeypatch.setattr(survey_endpoint, "SECONDS", 0.2)
+    with socket.create_connection(("127.0.0.1", endpoint.server_address[1]), timeout=10) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nContent-Length: 50\r\n\r\nhel")
+        while connection.recv(4096):
+            pass
+    assert asked(endpoint, "POST", REPORT)[0] == 200
+
+
+def test_no_more_senders_at_once_than_there_are_places(endpoint):
+    places = [endpoint._slots.acquire(blocking=False) for _ in range(survey_endpoint.MOST_AT_ONCE)]
+    try:
+        assert all(places)
+        assert raw(endpoint, b"") == b""
+        with pytest.raises(ConnectionError):
+            asked(endpoint, "POST", REPORT)
+    finally:
+        for _ in places:
+            endpoint._slots.release()
+    assert asked(endpoint, "POST", REPORT)[0] == 200
+
+
+def test_a_flood_of_nonsense_is_bounded_on_disk(endpoint):
+    endpoint.room = 100
+    assert asked(endpoint, "POST", b"x" * 80)[0] == 400
+    assert asked(endpoint, "POST", b"y" * 80)[0] == 507
+    assert endpoint.store.kept_aside() == 80
+
+
+def test_a_store_that_fails_is_told_and_the_report_can_come_again(endpoint):
+    endpoint.store._database.execute("ALTER TABLE reports RENAME TO elsewhere")
+    assert asked(endpoint, "POST", REPORT)[0] == 503
+    endpoint.store._database.execute("ALTER TABLE elsewhere RENAME TO reports")
+    assert asked(endpoint, "POST", REPORT)[0] == 200
+
+
+def test_nobody_is_named_in_a_log(endpoint, capfd):
+    asked(endpoint, "POST", REPORT)
+    raw(endpoint, b"garbage\r\n\r\n")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_the_command_takes_reports_until_it_is_stopped(tmp_path):
+    import signal
+    import subprocess
+
+    Path(tmp_path / "survey.toml").write_text(
+        'id = "two"\ntitle = "T"\ncloses = 2090-01-01\nepsilon = 1\n[questions.yes]\nask = "Yes?"\nkind = "yes/no"'
+    )
+    words = [
+        sys.executable,
+        "-m",
+        "tacit",
+        "survey",
+        "collect",
+        "survey.toml",
+        "--listen",
+        "127.0.0.1:0",
+        "--store",
+        "a.sqlite",
+        "--json",
+    ]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as command:
+        try:
+            line = command.stderr.readline()
+            port = int(line.split("http://127.0.0.1:")[1].split("/")[0])
+            connection = HTTPConnection("127.0.0.1", port, timeout=10)
+            connection.request("POST", "/", REPORT)
+            assert connection.getresponse().read() == b'{"message": "counted"}'
+            connection.close()
+            connection = HTTPConnection("127.0.0.1", port, timeout=10)
+            connection.request("GET", "/")
+            assert f"connect-src http://127.0.0.1:{port}/;".encode() in connection.getresponse().read()
+            connection.close()
+        finally:
+            command.send_signal(signal.SIGINT)
+            printed, said = command.communicate(timeout=20)
+    assert command.returncode == 0, said
+    assert json.loads(printed)["counted"] == 1

@@ -1,0 +1,116 @@
+"""A survey's page in a real browser: opened, filled in, and watched."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tacit.doors.cli.survey_endpoint import Endpoint
+from tacit.publish.local.survey.declaration import Number, Survey
+from tacit.publish.local.survey.form import build_form
+from tacit.publish.local.survey.report import Form
+from tacit.publish.local.survey.store import Store
+
+# Everything in which a page can leave something behind on a device, as one text.
+LEFT_BEHIND = """async () => JSON.stringify({
+  local: Object.entries(localStorage), session: Object.entries(sessionStorage), cookies: document.cookie,
+  databases: await indexedDB.databases(), caches: await caches?.keys?.().catch(() => []), url: location.href, name: window.name,
+  state: history.state, history: history.length,
+})"""
+
+
+def written(survey: Survey, folder: Path, page: str | None = None) -> str:
+    """The URL of the survey's page, written to a file."""
+    path = folder / f"{survey.id}.html"
+    path.write_text(page or build_form(survey), encoding="utf-8")
+    return path.absolute().as_uri()
+
+
+@contextmanager
+def opened(browser: Any, url: str, **context: Any) -> Iterator[Any]:
+    """The page in a context of its own; an error or a message in its console fails the test."""
+    with browser.new_context(**context) as one:
+        page = one.new_page()
+        said: list[str] = []
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("console", lambda message: said.append(message.text))
+        page.goto(url)
+        yield page
+        assert said == [], said
+
+
+def fill(page: Any, survey: Survey, answers: Mapping[str, Any], group: int | None = None) -> None:
+    """Answers the questions that are shown, as a person does: by clicking and typing."""
+    if group is not None:
+        _field(page, "group").nth(group).check()
+    for question in survey.questions:
+        if not page.locator(f'[data-question="{question.id}"]').is_visible():
+            continue
+        answer, fields = answers[question.id], _field(page, question.id)
+        if isinstance(question, Number):
+            fields.fill(f"{answer:g}")
+        elif isinstance(answer, list):
+            for code in answer:
+                fields.nth(code).check()
+        else:
+            page.locator(f'[data-question="{question.id}"] input[value="{answer}"]').check()
+
+
+def review(page: Any) -> dict[str, Any]:
+    """Asks to see what would be sent, and gives it back."""
+    page.locator("form button[type=submit]").click()
+    page.locator("#review").wait_for(state="visible")
+    return json.loads(page.locator("#report").text_content())
+
+
+def kept_secret(page: Any, survey: Survey) -> bytes:
+    return bytes.fromhex(page.evaluate("(name) => localStorage.getItem(name)", f"tacit survey {survey.id}"))
+
+
+def by_python(survey: Survey, answers: Mapping[str, Any], secret: bytes, group: int | None = None) -> dict[str, Any]:
+    """The report that Python makes of the same answers and secret."""
+    return json.loads(Form.of(survey).text_of(answers, secret, group))
+
+
+def _field(page: Any, id: str) -> Any:
+    return page.locator(f'[data-question="{id}"] input')
+
+
+@contextmanager
+def listening(survey: Survey, path: Path | None = None) -> Iterator[tuple[Survey, Store]]:
+    """A survey that is sent to an endpoint of its own, and the store behind it."""
+    with Store(path, survey) as store, Endpoint(("127.0.0.1", 0), store) as endpoint:
+        thread = threading.Thread(target=endpoint.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield replace(survey, send_to=f"http://127.0.0.1:{endpoint.server_address[1]}/reports"), store
+        finally:
+            endpoint.shutdown()
+            thread.join()
+
+
+def codes(survey: Survey, answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Answers as the page has them: numbers as their places on the grid."""
+    steps = {each.id: each for each in survey.questions if isinstance(each, Number)}
+    places = {id: int((Fraction(answers[id]) - each.lower) / each.step) for id, each in steps.items()}
+    return {**answers, **places}
+
+
+def some_answers(survey: Survey, draw: Random) -> dict[str, Any]:
+    """Answers of somebody."""
+
+    def answer(question: Any) -> Any:
+        if question.kind == "set":
+            return draw.sample(range(len(question.options)), draw.randint(0, question.at_most))
+        if question.kind == "number":
+            return float(question.lower + draw.randrange(question.points) * question.step)
+        return draw.randrange(len(getattr(question, "options", "ny")))
+
+    return {question.id: answer(question) for question in survey.questions}

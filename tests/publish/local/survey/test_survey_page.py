@@ -1,0 +1,251 @@
+"""People can use the page, hand their reports in, and are estimated from end to end; in a real Chromium."""
+
+import json
+import random
+import re
+
+import pytest
+from filling import codes, fill, listening, opened, review, some_answers, written
+from surveys import ANSWERS, EXAMPLE, TWO, every_method
+
+from pages import tacit
+from tacit.publish.local.survey.reading import read_survey
+from tacit.publish.local.survey.report import Form
+
+SURVEY = every_method()
+TRUTH = {"home": 1, "way": 2, "minutes": 35.0, "missing": [0, 4]}
+
+
+# --- handing in --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_report_is_sent_from_a_file_and_counts_once(browser, tmp_path):
+    with listening(read_survey(EXAMPLE)) as (survey, store), opened(browser, written(survey, tmp_path)) as page:
+        origins = []
+        page.context.on("request", lambda request: origins.append(request.all_headers().get("origin")))
+        fill(page, survey, TRUTH, group=2)
+        told = review(page)
+        page.locator("#send").click()
+        page.locator("#status", has_text="Sent. Thank you.").wait_for()
+        assert origins == ["null"]
+        assert store.people(group=2) == store.people() == 1
+        assert store.answers("way") == [told["answers"]["way"]]
+        page.reload()
+        fill(page, survey, TRUTH, group=2)
+        review(page)
+    assert store.counts is not None
+
+
+def test_sending_twice_is_recognized(browser, tmp_path):
+    with listening(TWO) as (survey, store), browser.new_context() as context:
+        page = context.new_page()
+        page.goto(written(survey, tmp_path))
+        for words in ("Sent. Thank you.", "it is counted once"):
+            page.reload()
+            fill(page, survey, {"yes": 1})
+            review(page)
+            page.locator("#send").click()
+            page.locator("#status", has_text=words).wait_for()
+        assert store.counts() == {"counted": 1, "malformed": 0, "foreign": 0, "late": 0, "duplicate": 1}
+
+
+def test_an_endpoint_that_is_gone_is_told_with_the_other_ways(browser, tmp_path):
+    with listening(TWO) as (survey, _):
+        pass
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(written(survey, tmp_path))
+        fill(page, survey, {"yes": 1})
+        review(page)
+        page.locator("#send").click()
+        page.locator("#status", has_text="Save it as a file or copy the code instead").wait_for()
+        assert page.locator("#send").is_enabled()
+
+
+def test_a_report_is_saved_and_copied(browser, tmp_path):
+    form = Form.of(SURVEY)
+    with opened(browser, written(SURVEY, tmp_path)) as page:
+        fill(page, SURVEY, ANSWERS)
+        told = review(page)
+        with page.expect_download() as download:
+            page.locator("#save").click()
+        assert re.fullmatch(r"every-method-[0-9a-f]{8}\.json", download.value.suggested_filename)
+        saved = download.value.path().read_bytes()
+        page.locator("#copy").click()
+        page.locator("#code").wait_for(state="visible")
+        code = page.locator("#code").input_value()
+        assert json.loads(saved) == told
+        read = [form.read(text, form.survey.open_until.replace(year=2080)) for text in (saved, code.encode())]
+        assert read[0] == read[1]
+        assert read[0].person == told["person"]
+
+
+# --- people can use it -------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_missing_or_too_much_is_told_at_the_question(browser, tmp_path):
+    with opened(browser, written(SURVEY, tmp_path)) as page:
+        page.locator("form button[type=submit]").click()
+        assert page.locator("#review").is_hidden()
+        assert page.locator(".error:visible").count() == 6, "sets may be empty"
+        assert page.evaluate("document.activeElement.name") == "yes"
+        fill(page, SURVEY, ANSWERS | {"some": [0, 1, 2], "bit": 11})
+        page.locator("form button[type=submit]").click()
+        told = page.locator(".error:visible").all_text_contents()
+        assert told == ["Please give a number from 0 to 10.", "Please choose at most 2."]
+        assert page.locator("[aria-invalid]").count() == 5
+
+
+def test_what_is_sent_is_shown_with_what_could_have_been(browser, tmp_path):
+    form = Form.of(SURVEY)
+    with opened(browser, written(SURVEY, tmp_path)) as page:
+        fill(page, SURVEY, ANSWERS)
+        told = review(page)["answers"]
+        card = page.locator('[data-answer="few"]')
+        names = ["north", "east", "south", "west"]
+        assert card.locator(".leaves strong").text_content() == names[told["few"]]
+        assert "south" in card.locator(".pair > div").first.text_content()
+        shown = card.locator("li").evaluate_all(
+            "(all) => all.map((each) => [each.children[1].textContent, parseFloat(each.children[2].textContent)])"
+        )
+        chances = form.questions["few"].randomizer.channel.row(2)
+        assert [name for name, _ in shown] == names
+        assert [likely for _, likely in shown] == pytest.approx([100 * float(p) for p in chances], rel=0.02)
+        assert card.locator("li.drawn").count() == 1
+        for id in form.questions:
+            some = page.locator(f'[data-answer="{id}"]')
+            assert some.locator("li, rect").count() > 1
+        sums = page.evaluate(
+            """(answers) => survey.questions.filter(({how}) => !JSON.stringify(how).includes("unary")).map((question) =>
+              SHOWN[question.how.method].could(question, question.how, answers[question.id], 0)
+                .reduce((sum, [, likely]) => sum + likely, 0))""",
+            codes(SURVEY, ANSWERS),
+        )
+        assert sums == pytest.approx([1] * 6, abs=1e-6), "what could have been sent is everything that could"
+
+
+def test_shown_probabilities_are_those_of_the_channel(browser, tmp_path):
+    form = Form.of(SURVEY)
+    with opened(browser, written(SURVEY, tmp_path)) as page:
+        for id, value in (("bit", 7), ("near", 5), ("noisy", 1), ("yes", 1)):
+            shown = page.evaluate(
+                """([id, value]) => { const question = survey.questions.find((each) => each.id === id);
+                return SHOWN[question.how.method].could(question, question.how, value, 0).map(([, likely]) => likely) }""",
+                [id, value],
+            )
+            expected = [float(p) for p in form.questions[id].randomizer.channel.row(value)]
+            assert shown == pytest.approx(expected[::-1] if id == "bit" else expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1200])
+def test_the_page_passes_axe_and_fits_a_phone(scheme, width, browser, tmp_path):
+    from axe_playwright_python.sync_playwright import Axe
+
+    survey = read_survey(EXAMPLE)
+    with opened(browser, written(survey, tmp_path), color_scheme=scheme, viewport={"width": width, "height": 800}) as page:
+        fits = "document.documentElement.scrollWidth <= window.innerWidth"
+        page.locator("form button[type=submit]").click()  # with its errors shown
+        assert page.evaluate(fits)
+        assert Axe().run(page).violations_count == 0, Axe().run(page).generate_report()
+        fill(page, survey, TRUTH, group=0)
+        page.locator("summary").first.click()
+        review(page)
+        page.locator(".whole summary").click()
+        assert page.evaluate(fits)
+        assert Axe().run(page).violations_count == 0, Axe().run(page).generate_report()
+
+
+def test_axe_sees_a_page_that_is_bad(browser, tmp_path):
+    from axe_playwright_python.sync_playwright import Axe
+
+    with opened(browser, written(SURVEY, tmp_path)) as page:
+        page.evaluate("document.querySelectorAll('legend').forEach((each) => { each.style.color = '#eee' })")
+        assert Axe().run(page).violations_count > 0
+
+
+def test_all_of_it_can_be_done_with_a_keyboard(browser, tmp_path):
+    with opened(browser, written(TWO, tmp_path)) as page:
+        page.locator("#form input").first.focus()
+        page.keyboard.press("Space")
+        page.keyboard.press("Enter")
+        page.locator("#review").wait_for(state="visible")
+        assert page.evaluate("document.activeElement.id") == "review-title"
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+
+
+def test_the_page_speaks_german(browser, tmp_path):
+    survey = every_method(language='"de"')
+    with opened(browser, written(survey, tmp_path)) as page:
+        assert page.locator("html").get_attribute("lang") == "de"
+        assert page.locator("#closes").text_content() == "Offen bis 31. Januar 2090"
+        assert page.locator('[data-question="yes"]').inner_text().split() == ["Yes", "or", "no?", "Ja", "Nein"]
+
+
+def test_a_survey_that_is_closed_takes_no_answers(browser, tmp_path):
+    survey = every_method(closes="2020-02-29")
+    with opened(browser, written(survey, tmp_path)) as page:
+        assert page.locator("#notice").text_content() == "This survey closed on February 29, 2020. Reports are no longer taken."
+        assert page.locator("form").is_hidden()
+        assert page.evaluate("localStorage.length") == 0
+
+
+def test_without_script_the_page_says_why_it_is_empty(browser, tmp_path):
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(written(SURVEY, tmp_path))
+        assert page.locator("noscript p").is_visible()
+        assert page.locator("form").is_hidden()
+
+
+# --- from end to end ---------------------------------------------------------------------------------------------------------
+
+ANSWER = """async ([answers, group, sends]) => {
+  for (const [id, value] of Object.entries({ ...answers, group })) {
+    const fields = document.querySelectorAll(`[data-question="${id}"] input`);
+    if (fields[0].type === "number") fields[0].value = String(value);
+    else for (const code of [value].flat()) document.querySelector(`[data-question="${id}"] input[value="${code}"]`).click();
+  }
+  document.querySelector("form button[type=submit]").click();
+  const status = document.querySelector("#status");
+  if (sends) document.querySelector("#send").click();
+  while (sends && !/^Sent|could not/.test(status.textContent)) await new Promise((done) => setTimeout(done, 5));
+  localStorage.clear();  // the next visitor is another person
+  return [status.textContent, document.querySelector("#report").textContent, code()];
+}"""
+
+
+def test_two_hundred_people_answer_and_are_estimated(browser, tmp_path, monkeypatch):
+    """The example: `tacit survey form`, filled two hundred times in the browser, collected in three ways, and estimated."""
+    monkeypatch.chdir(tmp_path)
+    declaration = EXAMPLE.read_text().replace('share = "split"', 'share = "split"\nsend_to = "http://127.0.0.1:PORT/"')
+    survey, draw = read_survey(EXAMPLE), random.Random(5)
+    people = [some_answers(survey, draw) | {"home": int(number < 120)} for number in range(200)]
+    with listening(survey, tmp_path / "answers.sqlite") as (sent_to, _):
+        (tmp_path / "survey.toml").write_text(declaration.replace("http://127.0.0.1:PORT/", sent_to.send_to))
+        code, printed = tacit("survey", "form", "survey.toml", "--out", "form.html")
+        assert code == 0, printed
+        (tmp_path / "codes").mkdir()
+        with opened(browser, (tmp_path / "form.html").as_uri()) as page, (tmp_path / "reports.jsonl").open("w") as lines:
+            for number, answers in enumerate(people):
+                page.reload(wait_until="commit")
+                page.wait_for_function("() => document.querySelector('#form')?.hidden === false", polling=5)
+                status, line, code = page.evaluate(ANSWER, [answers, number % 3, number % 3 == 0])
+                assert status == ("Sent. Thank you." if number % 3 == 0 else "")
+                if number % 3 == 1:
+                    lines.write(line + "\n")
+                elif number % 3 == 2:
+                    (tmp_path / "codes" / f"{number}.txt").write_text(code)
+    code, printed = tacit("survey", "collect", "survey.toml", "reports.jsonl", "codes", "--json")
+    told = json.loads(printed)
+    assert (code, told["counted"], told["set_aside_now"]) == (0, 200, []), printed
+    code, printed = tacit(
+        "survey", "estimate", "survey.toml", "--csv", "e.csv", "--chart", "e.svg", "--confidence", "0.999999", "--json"
+    )
+    assert code == 0, printed
+    found = {row["category"]: row for row in json.loads(printed)["results"][0]["rows"]}
+    assert found["Yes"]["low"] <= 0.6 <= found["Yes"]["high"]  # missed at most once in a million: a guarantee at that confidence
+    assert found["Yes"]["high"] - found["Yes"]["low"] < 0.9
+    assert (tmp_path / "e.csv").read_text().count("\n") == 1 + 2 + 5 + 1 + 6
+    assert "<svg" in (tmp_path / "e.svg").read_text()
