@@ -1,0 +1,290 @@
+"""`tacit survey` on the command line: what it prints, what it writes, and what it says when something is wrong."""
+
+import json
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from pages import ROOT, tacit
+from tacit.publish.local.survey.reading import read_survey
+from tacit.publish.local.survey.report import Form
+
+EXAMPLE = str(ROOT / "examples" / "survey.toml")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def reports(count, path="reports.jsonl"):
+    form = Form.of(read_survey(Path(EXAMPLE)))
+    answers = {"home": 1, "way": 2, "minutes": 35, "missing": [0]}
+    lines = [form.text_of(answers, number.to_bytes(32, "big"), number % 3) for number in range(count)]
+    Path(path).write_text("\n".join(lines) + "\n")
+    return lines
+
+
+def told(*words):
+    code, printed = tacit("survey", *words)
+    assert code == 0, printed
+    return printed
+
+
+def failed(*words, code=2):
+    found, printed = tacit("survey", *words)
+    assert found == code, printed
+    return printed
+
+
+# --- simulate ----------------------------------------------------------------------------------------------------------------
+
+
+def test_simulate_prints_the_half_widths_of_the_lecture_and_the_right_estimate():
+    found = json.loads(told("simulate", "--truth", "0.3", "--n", "20000", "--p", "0.25", "--runs", "2", "--json"))
+    widths = {name: round(value, 4) for name, value in found["half_widths"].items()}
+    assert widths["chebyshev as printed"] == 0.0316
+    assert widths["chebyshev"] == 0.0274
+    assert widths["hoeffding"] == 0.0192
+    assert widths["normal"] == 0.012
+    # Chebyshev's half-width is 4.47 standard deviations; three of them are 13, and the estimate that lectures print is 0.7.
+    assert abs(found["estimate"][0] - 0.3) <= 3 * widths["chebyshev"]
+    assert found["truth"] == [0.3]
+    assert found["flip"] == "0.25"
+
+
+def test_simulate_prints_the_same_for_people():
+    printed = told("simulate", "--truth", "0.3", "--n", "20000", "--p", "0.25", "--runs", "2")
+    for figure in ("0.0316", "0.0274", "0.0192", "0.0120"):
+        assert figure in printed
+    assert abs(float(re.search(r"estimate ([-\d.]+)", printed)[1]) - 0.3) < 0.09
+    assert "0.7" not in printed
+    assert "curator" not in printed
+
+
+def test_simulate_compares_several_epsilons_and_draws():
+    found = json.loads(told("simulate", "--n", "3000", "--epsilons", "0.5,2", "--runs", "60", "--chart", "s.svg", "--json"))
+    at_most = [row for row in found["errors"] if row["people"] == 3000]
+    assert [row["epsilon"] for row in at_most] == ["0.5", "1", "2"]
+    for row in at_most:  # the root of a mean of 60 squares: off by a factor of two once in 10^9
+        assert row["theory"] / 2 < row["simulated"] < 2 * row["theory"]
+    assert at_most[0]["theory"] > at_most[1]["theory"] > at_most[2]["theory"]
+    assert "<svg" in Path("s.svg").read_text()
+
+
+def test_simulate_of_several_options():
+    found = json.loads(told("simulate", "--truth", "0.5,0.3,0.2", "--n", "2000", "--runs", "2", "--json"))
+    assert found["truth"] == [0.5, 0.3, 0.2]
+    assert len(found["estimate"]) == 3
+
+
+def test_simulate_on_a_column_is_for_the_curator_and_says_so_first():
+    Path("people.csv").write_text("sex,age\n" + "F,30\nM,50\nF,70\nM,20\n" * 50)
+    assert told("simulate", "--csv", "people.csv", "--column", "sex", "--runs", "2").startswith("For the curator only: ")
+    assert told("simulate", "--csv", "people.csv", "--column", "age", "--bounds", "0,100", "--runs", "2").startswith(
+        "For the curator only: "
+    )
+    found = told("simulate", "--csv", "people.csv", "--column", "age", "--bounds", "0,100", "--runs", "2", "--json")
+    assert found.startswith('{\n  "for_the_curator_only": true')
+    assert json.loads(found)["truth"] == [42.5]
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["--truth", "1.5"], "a share from 0 to 1"),
+        (["--truth", "0.5,0.2,0.2"], "sum to one exactly"),
+        (["--truth", "maybe"], "truth"),
+        (["--p", "0.25", "--epsilon", "1"], "give one of them"),
+        (["--p", "0.25", "--truth", "0.5,0.3,0.2"], "give --epsilon instead"),
+        (["--p", "0.6"], "at most 1/2"),
+        (["--p", "1/2"], "above"),
+        (["--epsilon", "-1"], "epsilon"),
+        (["--csv", "none.csv", "--column", "a"], "cannot be read"),
+        (["--csv", "people.csv", "--column", "size"], "name one with --column: sex, age"),
+        (["--csv", "people.csv", "--column", "age"], "--bounds LOW,HIGH"),
+        (["--csv", "people.csv", "--column", "sex", "--bounds", "0,1"], "no numbers"),
+        (["--csv", "people.csv", "--column", "age", "--bounds", "5"], "LOW,HIGH"),
+        (["--chart", "a.pdf"], ".svg, .png, .html"),
+    ],
+)
+def test_simulate_says_what_to_do_instead(words, what):
+    Path("people.csv").write_text("sex,age\n" + "".join(f"{'FM'[n % 2]},{n}\n" for n in range(200)))
+    assert what in failed("simulate", "--n", "500", "--runs", "1", *words)
+
+
+# --- form and plan -----------------------------------------------------------------------------------------------------------
+
+
+def test_form_writes_one_page_and_explains_its_choices():
+    printed = told("form", EXAMPLE, "--out", "form.html")
+    assert "nothing to load" in printed
+    assert "epsilon 4 shared by all questions" in printed
+    assert "not protected" in printed, "the group is sent as it is"
+    assert "k-ary for 5 categories" in printed
+    page = Path("form.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "How we get to work" in page
+    found = json.loads(told("form", EXAMPLE, "--json"))
+    assert [each["method"] for each in found["questions"]] == ["k-ary", "k-ary", "one-bit", "set, k-ary"]
+    assert found["fingerprint"] in page
+    assert "name another file" in failed("form", EXAMPLE, "--out", "nowhere/form.html")
+
+
+def test_plan_says_what_to_expect_and_how_many_are_needed():
+    found = json.loads(told("plan", EXAMPLE, "--n", "2000", "--error", "0.05", "--json"))
+    home, _, minutes, _ = found["questions"]
+    assert home["half_width"] == pytest.approx(0.0593, abs=0.0005)
+    assert home["people_needed"] > 2000
+    assert minutes["people_needed"] is None, "a share's half-width says nothing of a mean"
+    again = json.loads(told("plan", EXAMPLE, "--n", str(home["people_needed"]), "--json"))
+    assert again["questions"][0]["half_width"] <= 0.05
+    assert "± 5.9" in told("plan", EXAMPLE, "--n", "2000")
+
+
+def test_a_declaration_that_is_wrong_is_told_with_its_lines():
+    Path("survey.toml").write_text('id = "a"\ntitle = "t"\ncloses = 2030-01-01\nepsilon = 0\n')
+    printed = failed("form", "survey.toml", code=4)
+    assert "line 4: epsilon is 0" in printed
+    found = json.loads(failed("form", "survey.toml", "--json", code=4))
+    assert found["error"]["code"] == "survey"
+    assert "there is no none.toml" in failed("form", "none.toml", code=4)
+
+
+# --- collect and estimate ----------------------------------------------------------------------------------------------------
+
+
+def test_reports_are_collected_from_lines_folders_and_codes():
+    lines = reports(30)
+    Path("inbox/deeper").mkdir(parents=True)
+    for number, line in enumerate(lines[:10]):
+        Path(f"inbox/deeper/{number}.json").write_text(line)
+    Path("inbox/.hidden").write_text("nothing")
+    Path("some.jsonl").write_bytes(b"\xef\xbb\xbf" + "\r\n\r\n".join(lines[10:20]).encode())
+    assert "10 reports counted" in told("collect", EXAMPLE, "inbox")
+    assert "20 reports counted" in told("collect", EXAMPLE, "some.jsonl")
+    printed = told("collect", EXAMPLE, "reports.jsonl", "inbox")
+    assert "30 reports counted; set aside: 30 duplicate" in printed
+    assert "reports.jsonl, line 1: the same report came before" in printed
+
+
+def test_what_is_set_aside_is_told_by_line_and_kept():
+    lines = reports(3)
+    nasty = [
+        "",
+        "[" * 3000,
+        '{"tacit": "survey report 1", "survey": "other"}',
+        "\ud800",
+        "x" * 200_000,
+        lines[0].replace('"home":', '"home":9,"home":'),
+    ]
+    Path("reports.jsonl").write_bytes("\n".join([*lines, *nasty]).encode("utf-8", "surrogatepass"))
+    found = json.loads(told("collect", EXAMPLE, "reports.jsonl", "--json"))
+    assert [(each["line"], each["reason"]) for each in found["set_aside_now"]] == [
+        (5, "malformed"),
+        (6, "foreign"),
+        (7, "malformed"),
+        (8, "malformed"),
+        (9, "malformed"),
+    ]
+    assert found["counted"] == 3
+    database = sqlite3.connect("answers.sqlite")
+    kept = {bytes(text) for (text,) in database.execute("SELECT text FROM set_aside")}
+    database.close()
+    assert {b"[" * 3000, "\ud800".encode("utf-8", "surrogatepass")} <= kept
+
+
+def test_reports_after_the_closing_day_are_late():
+    reports(3)
+    assert "3 late" in told("collect", EXAMPLE, "reports.jsonl", "--received", "2031-01-01")
+    assert "3 reports counted" in told("collect", EXAMPLE, "reports.jsonl", "--received", "2030-06-30")
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ([], "name files or folders of reports"),
+        (["none.jsonl"], "there is no none.jsonl"),
+        (["--listen", "8765"], "--listen is HOST:PORT"),
+        (["--listen", "127.0.0.1:99999"], "--listen is HOST:PORT"),
+        (["--listen", "256.256.256.256:80"], "cannot be listened on"),
+        (["reports.jsonl", "--received", "yesterday"], "--received is a day"),
+    ],
+)
+def test_collect_says_what_to_do_instead(words, what):
+    reports(1)
+    assert what in failed("collect", EXAMPLE, *words)
+
+
+def test_a_store_of_another_form_is_refused():
+    reports(1)
+    told("collect", EXAMPLE, "reports.jsonl")
+    Path("other.toml").write_text(Path(EXAMPLE).read_text().replace("epsilon = 4", "epsilon = 5"))
+    assert "another form" in failed("collect", "other.toml", "reports.jsonl", code=4)
+    assert "another form" in failed("estimate", "other.toml", code=4)
+
+
+def test_estimates_are_printed_drawn_and_written():
+    reports(300)
+    told("collect", EXAMPLE, "reports.jsonl")
+    printed = told("estimate", EXAMPLE, "--csv", "e.csv", "--chart", "e.html")
+    assert "300 reports counted" in printed
+    assert "By bus or train" in printed
+    assert "●" in printed
+    assert Path("e.csv").read_text().startswith("question,")
+    assert "<script src=" not in Path("e.html").read_text(), "a page that loads nothing"
+    assert "South less North" in told("estimate", EXAMPLE, "--compare", "South,North")
+    assert told("estimate", EXAMPLE, "--by-group").count("Harbour") == 4
+
+
+def test_estimates_follow_bound_confidence_and_simultaneous():
+    reports(300)
+    told("collect", EXAMPLE, "reports.jsonl")
+
+    def width(*words):
+        found = json.loads(told("estimate", EXAMPLE, "--json", *words))["results"][1]
+        return found["margin"], found["terms"]
+
+    plain, terms = width()
+    assert terms.startswith("95 % each")
+    assert width("--simultaneous")[0] > plain
+    assert width("--confidence", "0.99")[0] > plain > width("--confidence", "0.8")[0]
+    assert width("--bound", "chebyshev")[0] > plain > width("--bound", "normal")[0]
+    assert "population" in width("--population")[1]
+    rows = json.loads(told("estimate", EXAMPLE, "--json"))["results"][1]["rows"]
+    assert sum(row["consistent"] for row in rows) == pytest.approx(1)
+    assert all(row["consistent"] >= 0 for row in rows)
+    shown = re.findall(r"By \w+[^%]*?(-?[\d.]+) %", told("estimate", EXAMPLE, "--consistent"))
+    assert shown
+    assert all(float(share) >= 0 for share in shown)
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["--store", "none.sqlite"], "there is no none.sqlite"),
+        (["--store", "empty.sqlite"], "no reports that count yet"),
+        (["--compare", "North"], "two groups with a comma"),
+        (["--compare", "North,East"], "no group 'East'; its groups are North, South, Harbour"),
+        (["--confidence", "1"], "confidence is above 0 and below 1"),
+        (["--csv", "nowhere/e.csv"], "cannot be written"),
+        (["--chart", "e.pdf"], ".svg, .png, .html"),
+    ],
+)
+def test_estimate_says_what_to_do_instead(words, what):
+    reports(2)
+    told("collect", EXAMPLE, "reports.jsonl")
+    Path("blank.jsonl").write_text("\n")
+    told("collect", EXAMPLE, "blank.jsonl", "--store", "empty.sqlite")
+    assert what in failed("estimate", EXAMPLE, *words)
+
+
+def test_every_command_has_help():
+    code, printed = tacit("survey", "--help")
+    assert code == 0
+    for name in ("form", "plan", "collect", "estimate", "simulate"):
+        assert name in printed
+        assert tacit("survey", name, "--help")[0] == 0
