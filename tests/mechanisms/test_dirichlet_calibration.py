@@ -64,6 +64,21 @@ def test_a_later_tail_may_be_the_largest():
     assert bad_weight_up(known, F(10), F(3, 2)) == F(max(tails))
 
 
+def test_several_counts_at_once_are_bounded_together():
+    known = facts(300, 200, 5, count_noise=True)
+    for first, last in ((1, 1), (1, 4), (3, 40), (250, 300)):
+        together = excess_up(known, F(5), F(3, 2), first, last)
+        assert all(excess_up(known, F(5), F(3, 2), workers) <= together for workers in range(first, last + 1))
+
+
+@pytest.mark.parametrize("ratio", [F(3, 2), F(2), F(5)])
+def test_passing_over_many_counts_changes_nothing(ratio):
+    """One by one to the last worker, beside what stops early and takes several at once."""
+    known = facts(60, 80, 4)
+    noise = probable_noise(known, ratio, F(1, 100))
+    assert bad_weight_up(known, noise, ratio) == 4 * F(max(excess_up(known, noise, ratio, workers) for workers in range(61)))
+
+
 def test_more_noise_is_not_always_safer():
     """Between two teeth the threshold stays and the chance grows: 51/9 is enough for ratio 10, and 51.9/9 is not."""
     known = facts(MILLION, MILLION, 10**5)
@@ -112,7 +127,7 @@ def test_noise_that_may_be_dropped_is_not_counted():
 
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_counting_what_is_dropped_misses_delta_by_far(ratio):
-    """Eight million blocks, kept one time in twenty: the noise that counts them all is too small by these factors."""
+    """Eight million blocks, none kept for certain: with the noise that counts on them all, the bound is far beyond delta."""
     steps = TABLE[8 * 10**6][True][RATIOS.index(ratio)]
     weight = bad_weight_up(facts(MILLION, MILLION, 8 * MILLION), F(steps, ratio - 1), F(ratio))
     assert weight > 10**4 * DELTA

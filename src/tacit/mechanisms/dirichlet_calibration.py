@@ -127,16 +127,25 @@ def _worst_up(known: PublicFacts, noise: Fraction, ratio: Fraction, floor: float
         return 1.0
     if (ratio - 1) * noise >= known.draws or not known.workers:
         return 0.0
-    worst = max(floor, excess_up(known, noise, ratio, 0))
+    worst, workers, step = max(floor, excess_up(known, noise, ratio, 0)), 1, 1
     mass = known.mass_besides(noise) + noise
-    for workers in range(1, known.workers + 1):
-        if worst > ceiling or far_tail_up(known.draws, noise + workers - 1, mass, ratio) <= worst:
+    while workers <= known.workers and worst <= ceiling:
+        if far_tail_up(known.draws, noise + workers - 1, mass, ratio) <= worst:
             break
-        worst = max(worst, excess_up(known, noise, ratio, workers))
+        last = min(workers + step - 1, known.workers)
+        together = excess_up(known, noise, ratio, workers, last)
+        if together > worst and last > workers:
+            step //= 2
+            continue
+        worst, workers, step = max(worst, together), last + 1, 2 * step
     return worst
 
 
-def excess_up(known: PublicFacts, noise: Fraction, ratio: Fraction, workers: int) -> float:
-    """At or above T_c, c = `workers`: the chance that a block of c workers is drawn too often (dirichlet.md, section 3)."""
+def excess_up(known: PublicFacts, noise: Fraction, ratio: Fraction, workers: int, last: int | None = None) -> float:
+    """At or above T_c, c = `workers`: the chance that a block of c workers is drawn too often (dirichlet.md, section 3).
+
+    With `last`, at or above T_c for every c from `workers` to `last`: the lowest of their limits for the largest of their masses.
+    """
+    most = workers if last is None else last
     limit = (ratio - 1) * (noise + max(workers - 1, 0))
-    return tail_up(known.draws, noise + workers, known.mass_besides(noise) - workers, math.floor(limit) + 1)
+    return tail_up(known.draws, noise + most, known.mass_besides(noise) - most, math.floor(limit) + 1)
