@@ -161,7 +161,8 @@ class BloomRappor(LocalMechanism):
         cohorts = _numbers_of(rows[:, :COHORT_BYTES])
         bits = unpack(rows[:, COHORT_BYTES:], self.length)
         if self.hashes == 1:
-            counts = np.stack([np.bincount(cohorts[column != 0], minlength=self.functions) for column in bits.T], axis=1)
+            columns = np.ascontiguousarray(bits.T) != 0
+            counts = np.stack([np.bincount(cohorts[column], minlength=self.functions) for column in columns], axis=1)
             return tally(counts, self.digits)[: self.size]
         return np.array([self._supporting(cohorts, bits, category) for category in range(self.size)], dtype=np.int64)
 

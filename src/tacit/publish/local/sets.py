@@ -118,10 +118,11 @@ class Sets(LocalMechanism):
     def _listed(self, values: Any) -> tuple[Codes, Codes]:
         """The items of all sets one after the other, and how many each set has."""
         if isinstance(values, np.ndarray) and values.ndim == 2:
-            held = grid.read_array(values)
-            if held.shape[1] != self.size or not np.isin(held, (0, 1)).all() or (held.sum(axis=1) > self.most).any():
+            held = grid.read_array(values) != 0
+            counts = np.count_nonzero(held, axis=1)
+            if values.shape[1] != self.size or (held != values).any() or (counts > self.most).any():
                 raise InvalidValue(f"rows of sets are {self.size} zeros and ones, with at most {self.most} ones in each")
-            return np.nonzero(held)[1], held.astype(np.int64).sum(axis=1)
+            return np.flatnonzero(held) % self.size, counts
         sets = [self._items(each) for each in values]
         codes = np.array([code for items in sets for code in items], dtype=np.int64)
         return codes, np.array([len(items) for items in sets], dtype=np.int64)
