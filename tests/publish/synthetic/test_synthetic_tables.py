@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from adult import SOURCE, adult_data
+from cohort import listening, moved
 
 import tacit
 from tacit.accounting.composition import cost_under
@@ -184,6 +186,25 @@ def test_an_exact_number_of_rows_is_seen(tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setattr(tables, "_drawn", planted)
         pairs = replayed(full, empty, monkeypatch, REQUESTS[3:4])
         assert [one for one, _ in pairs] != [other for _, other in pairs]
+
+
+HOSTILE = ["999,north,,nan,2020-02-30,true,x", "999,,elsewhere,-1e300,,,", "999,north,north,1e300,9999-12-31,false,"]
+
+
+@pytest.mark.usefixtures("any_model")
+def test_one_person_moves_no_input_by_more_than_two_rows_from_the_file_to_the_noise(tmp_path: Path) -> None:
+    """The whole road, preparation included, with and without a person of nine rows that try every border of the catalog."""
+    rows = trips(12)
+    with written(tmp_path / "with", [*rows, *(3 * HOSTILE)]) as more:
+        with listening() as heard:
+            synthesize_table(more, "trips", epsilon=1, rows=5)
+        (tmp_path / "without" / ".tacit").mkdir(parents=True, mode=0o700)
+        shutil.copy(tmp_path / "with" / ".tacit" / "rank.key", tmp_path / "without" / ".tacit" / "rank.key")
+    with written(tmp_path / "without", rows) as fewer, listening(heard) as again:
+        synthesize_table(fewer, "trips", epsilon=1, rows=5)
+    distances = [moved(one, other) for one, other in zip(heard, again, strict=True)]
+    assert max(distances) == 2, "max_rows, and no less: the person is there"
+    assert [one.mechanism.event for one in heard] == [other.mechanism.event for other in again]
 
 
 # --- paid once, before -------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from tacit.evidence.verify.smoothness import smooth_everywhere
 from tacit.evidence.verify.survey import SurveyedShare
 from tacit.evidence.verify.trial import Pair, Trial
 from tacit.mechanisms.exponential import Exponential
+from tacit.mechanisms.farthest import Farthest
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.noisy_max import NoisyMax
@@ -93,6 +94,7 @@ def _additive() -> list[Contracted]:
 def _choices() -> list[Contracted]:
     votes = (((0, 0, 0), (1, 0, 0)), ((3, 2, 2), (2, 3, 3)), ((5, 0, 5), (4, 1, 4)))
     series = (((0, 0, 0, 0), (1, 1, 1, 1)), ((2, 0, 3, 1), (1, 1, 2, 2)), ((5, 5, 5, 5), (4, 4, 4, 4)))
+    histograms = ((((3, 0), (3, 0), (3, 0)), ((4, 0), (3, 1), (3, 1))), (((9, 0), (3, 6), (0, 9)), ((9, 1), (3, 7), (0, 10))))
     groups = (
         (((), ()), (("a", "b"), (1, 1))),
         ((("a", "b"), (5, 9)), (("a", "b"), (6, 10))),
@@ -103,6 +105,7 @@ def _choices() -> list[Contracted]:
     enclosed = QuantileWithInterval(HALF, lower=0, upper=2, step=1, epsilon=1)
     return [
         Contracted("Exponential, three candidates", Exponential(1, 1), votes),
+        Contracted("Exponential, the farthest of three histograms", Farthest(((2, 1), (1, 1), (0, 3)), 1, 1), histograms),
         Contracted("Noisy max of three counts", NoisyMax(1, 1, step=1), votes),
         Contracted("Sparse vector, one positive", SparseVector(1, HALF, HALF, positives=1, threshold=2, step=1), series),
         Contracted("Sparse vector, two positives", SparseVector(1, HALF, HALF, positives=2, threshold=2, step=1), series),

@@ -20,7 +20,7 @@ from tacit.query import plan
 
 MOST_POINTS = 100  # a number or a date of at most so many values needs no bins
 MOST_COLUMNS = 100
-MOST_CELLS = 10**6  # of one pair of columns
+MOST_CELLS = 10**5  # of one pair of columns: with more, noise is all that is left of them
 LEFT_OUT = {
     "key": "it identifies people",
     "text": "its values are private",

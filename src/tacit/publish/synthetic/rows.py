@@ -16,7 +16,7 @@ from tacit.mechanisms.noise import bits
 from tacit.publish.synthetic.inference import Floats, Model
 from tacit.publish.synthetic.marginals import Counts, Measured
 
-MOST_ROWS = 10**8
+MOST_ROWS = 10**7
 
 
 def read_rows(rows: int | None) -> int | None:
@@ -54,7 +54,7 @@ def spread(shares: Floats | Sequence[float], rows: int) -> Counts:
 
 
 def shuffled(values: Counts) -> Counts:
-    """The values in a random order, that of random words; even among a hundred million two are equal with a chance below 2^-10."""
+    """The values in a random order, that of random words; even among ten million two are equal with a chance below 2^-17."""
     return values[np.argsort(bits.random_words(values.size), kind="stable")]
 
 
