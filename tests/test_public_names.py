@@ -32,6 +32,7 @@ EXPORTED = [
     "Approximate",
     "Concentrated",
     "DataSet",
+    "DirichletResampling",
     "Exponential",
     "Gaussian",
     "Interval",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import tacit.errors as errors
     import tacit.evidence.verify as verify
+    from tacit.mechanisms.dirichlet import DirichletResampling
     from tacit.mechanisms.exponential import Exponential
     from tacit.mechanisms.gaussian import Gaussian
     from tacit.mechanisms.laplace import Laplace
@@ -41,6 +42,7 @@ __all__ = [
     "Approximate",
     "Concentrated",
     "DataSet",
+    "DirichletResampling",
     "Exponential",
     "Gaussian",
     "Interval",
@@ -67,6 +69,7 @@ __all__ = [
 
 _MODULES = {"errors": "tacit.errors", "verify": "tacit.evidence.verify"}
 _HOMES = {
+    "tacit.mechanisms.dirichlet": ("DirichletResampling",),
     "tacit.mechanisms.exponential": ("Exponential",),
     "tacit.mechanisms.gaussian": ("Gaussian",),
     "tacit.mechanisms.laplace": ("Laplace",),
