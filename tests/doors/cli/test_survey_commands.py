@@ -1,5 +1,6 @@
 """`tacit survey` on the command line: what it prints, what it writes, and what it says when something is wrong."""
 
+import hashlib
 import json
 import re
 import sqlite3
@@ -129,8 +130,10 @@ def test_form_writes_one_page_and_explains_its_choices():
     assert page.startswith("<!doctype html>")
     assert "How we get to work" in page
     found = json.loads(told("form", EXAMPLE, "--json"))
-    assert [each["method"] for each in found["questions"]] == ["k-ary", "k-ary", "one-bit", "set, k-ary"]
+    assert [each["method"] for each in found["questions"]] == ["binary", "k-ary", "one-bit", "set, k-ary"]
     assert found["fingerprint"] in page
+    assert found["sha256"] == hashlib.sha256(Path("form.html").read_bytes()).hexdigest(), "the same page whoever builds it"
+    assert f"SHA-256 {found['sha256']}" in printed
     assert "name another file" in failed("form", EXAMPLE, "--out", "nowhere/form.html")
 
 

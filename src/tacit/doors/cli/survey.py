@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,24 +37,19 @@ def form(
     from tacit.publish.local.survey.reading import read_survey
 
     asked = read_survey(declaration)
-    page = build_form(asked)
+    page = build_form(asked).encode("utf-8")
     try:
-        out.write_text(page, encoding="utf-8")
+        out.write_bytes(page)
     except OSError as error:
         raise InvalidInput(f"{out} cannot be written ({error.strerror}); name another file with --out") from None
+    digest = hashlib.sha256(page).hexdigest()
     if as_json:
-        questions = [_told(each) for each in randomized(asked)]
-        print_json(
-            {
-                "form": str(out),
-                "bytes": out.stat().st_size,
-                "survey": asked.id,
-                "fingerprint": form_of(asked),
-                "questions": questions,
-            }
-        )
+        known = {"form": str(out), "bytes": len(page), "sha256": digest, "survey": asked.id, "fingerprint": form_of(asked)}
+        print_json(known | {"questions": [_told(each) for each in randomized(asked)]})
         return
-    print(f"{out}: {len(asked.questions)} questions, {out.stat().st_size / 1024:.0f} kB, nothing to load\n{_promise(asked)}")
+    print(
+        f"{out}: {len(asked.questions)} questions, {len(page) / 1024:.0f} kB, nothing to load\nSHA-256 {digest}\n{_promise(asked)}"
+    )
     _show_questions(asked, ("question", "epsilon", "randomized by", "why"), [(*_row(each), each.why) for each in randomized(asked)])
 
 
@@ -120,6 +116,8 @@ def _row(each: Randomized) -> tuple[str, str, str]:
 def _method(each: Randomized) -> str:
     from tacit.publish.local.survey.randomized import recipe
 
+    if each.question.kind == "yes/no":
+        return "binary"
     made = recipe(each.randomizer)
     return f"set, {made['inner']['method']}" if "inner" in made else str(made["method"])
 

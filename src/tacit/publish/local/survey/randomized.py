@@ -66,7 +66,7 @@ def randomizer_of(question: Question, epsilon: Fraction) -> tuple[Randomizer, st
 
 @randomizer_of.register
 def _(question: YesNo, epsilon: Fraction) -> tuple[Randomizer, str]:
-    return Binary(epsilon), "a yes or a no: randomized response has the least error of all"
+    return Binary(epsilon), "a yes or a no: no other randomizer has a smaller error"
 
 
 @randomizer_of.register
