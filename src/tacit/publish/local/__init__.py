@@ -9,7 +9,7 @@
     derived.py                       the permanent answer as a function of a secret and the true value
 
     estimate.py  results.py          shares and means without bias; what is published of them
-    intervals.py  scatter.py         bounds of shares; bounds of means, differences and sums
+    intervals.py  scatter.py         bounds of shares (chernoff.py is one); bounds of means, differences and sums
     consistent.py                    shares that are not negative and sum to one
     compare.py  planning.py          two groups; how many people for a half-width
     choose.py  posterior.py          which randomizer, and why; what one report tells of one person

@@ -23,10 +23,11 @@ from tacit.mechanisms.noise import choice
 from tacit.privacy.loss import Pure, positive_budget
 from tacit.privacy.neighbours import CHANGE_ONE
 from tacit.privacy.rounding import Number, as_text, exact, float_up, log_up
+from tacit.publish.local.chernoff import deviation, divergence
 from tacit.publish.local.estimate import corrected
 from tacit.publish.local.fields import field_of
 from tacit.publish.local.hashing import LocalHashing, digits_of, linear_hash, tally
-from tacit.publish.local.intervals import Setting, deviation, divergence, read_miss, share_ends
+from tacit.publish.local.intervals import Setting, read_miss, share_ends
 from tacit.publish.local.randomizer import read_codes, read_size
 from tacit.publish.local.results import table, written
 

@@ -7,7 +7,6 @@ not contradict, so that the exact variance, which depends on the unknown share, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,12 +18,11 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import Number, as_text, exact, float_up, log_up, sqrt_up
+from tacit.publish.local import chernoff
 
 Floats = NDArray[np.float64]
 Ends = tuple[Floats, Floats]
 NUDGE = 1e-11  # in rates, outward: far above the rounding of floats, far below any half-width of up to 10^10 people
-STEPS = 44  # halvings: an interval of length 1 becomes shorter than 10^-13, a hundredth of the nudge
-THIRDS = 40  # an interval of length 1 becomes shorter than 10^-7, and at a peak a value moves by less than the square of that
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,64 +201,15 @@ def _exponent(setting: Setting) -> Fraction:
     return log_up(2 / setting.miss) / setting.people
 
 
-# --- by the relative entropy: n KL(observed, m) <= ln(2 / miss) ---
-
-
-def divergence(observed: Floats, rate: Floats) -> Floats:
-    """KL(x, m) = x ln(x/m) + (1 - x) ln((1 - x)/(1 - m)), for 0 < m < 1."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ones = np.where(observed > 0, observed * np.log(observed / rate), 0.0)
-        zeros = np.where(observed < 1, (1 - observed) * np.log((1 - observed) / (1 - rate)), 0.0)
-    return ones + zeros
+# --- by the relative entropy: n KL(observed, m) <= ln(2 / miss), see chernoff.py
 
 
 def _chernoff_ends(setting: Setting, observed: Floats) -> Ends:
-    limit = float_up(_exponent(setting))
-    near, far = np.clip(observed, 0.0, 1.0), np.ones_like(observed)
-    high = outermost(lambda rate: divergence(near, rate) <= limit, near, far)
-    return outermost(lambda rate: divergence(near, rate) <= limit, near, np.zeros_like(far)), high
-
-
-def outermost(fits: Callable[[Floats], NDArray[np.bool_]], near: Floats, far: Floats) -> Floats:
-    """Between a point that fits and one beyond, the first that does not fit, by halving: all fit up to it and none after."""
-    inner, outer = near.astype(np.float64), far.astype(np.float64)
-    for _ in range(STEPS):
-        middle = (inner + outer) / 2
-        held = fits(middle)
-        inner, outer = np.where(held, middle, inner), np.where(held, outer, middle)
-    return outer
-
-
-def deviation(rate: float, limit: float) -> float:
-    """How far above `rate` an observed rate may lie, by Chernoff: the largest x - m with KL(x, m) <= limit.
-
-    >>> round(deviation(0.25, limit=0.001), 4)                                   # about the root of 2 m (1 - m) limit, 0.0194
-    0.0195
-    """
-    low, high = rate, 1.0
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        zeros = (1 - middle) * math.log((1 - middle) / (1 - rate)) if middle < 1 else 0.0
-        low, high = (middle, high) if middle * math.log(middle / rate) + zeros <= limit else (low, middle)
-    return high - rate
+    return chernoff.ends(observed, float_up(_exponent(setting)))
 
 
 def _chernoff_margin(setting: Setting) -> float:
-    """The largest deviation of either side over all shares. Each side is unimodal in the rate, so thirds close in on its peak."""
-    limit = float_up(_exponent(setting))
-    sides = [(float(setting.false_hit), float(setting.hit)), (1 - float(setting.hit), 1 - float(setting.false_hit))]
-    return max(_peak(lambda rate: deviation(rate, limit), low, high) for low, high in sides) + NUDGE
-
-
-def _peak(function: Callable[[float], float], low: float, high: float) -> float:
-    """The largest value of a function that rises and then falls."""
-    found = max(function(low), function(high))
-    for _ in range(THIRDS):
-        one, other = low + (high - low) / 3, high - (high - low) / 3
-        first, second = function(one), function(other)
-        found = max(found, first, second)
-        low, high = (one, high) if first < second else (low, other)
-    return found
+    return chernoff.largest_deviation(float(setting.false_hit), float(setting.hit), float_up(_exponent(setting))) + NUDGE
 
 
 BOUNDS: Mapping[str, Bound] = MappingProxyType(

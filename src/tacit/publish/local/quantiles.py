@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def _coarsened(oracle: KAry, tally: Tally, miss: Fraction, request: Request) -> 
 
 def _summed(oracle: FrequencyOracle, tally: Tally, miss: Fraction, request: Request) -> Points:
     """The sum of the shares on the side with fewer categories, by the variance and the ranges of that sum."""
-    scatters = _scatters(oracle, tally.people, request.sampled)
+    scatters = _scatters(oracle, tally.people, request.sampled)  # type: ignore[arg-type]  # frozen, hence hashable
     bound = request.bound or scatters[(oracle.size - 1) // 2].tightest(miss)
     halves = np.array([each.half_width(bound, _tail(bound, miss)) for each in scatters])
     shares = corrected(tally.supports / tally.people, float(oracle.hit), float(oracle.false_hit))
@@ -159,7 +160,8 @@ def _tail(bound: str, miss: Fraction) -> Fraction:
     return miss / ONE_SIDED if bound.startswith("chebyshev") else miss
 
 
-def _scatters(oracle: FrequencyOracle, people: int, sampled: bool) -> list[Scatter]:
+@lru_cache(maxsize=64)
+def _scatters(oracle: FrequencyOracle, people: int, sampled: bool) -> tuple[Scatter, ...]:
     """How far the sum of shares strays, at each point but the last; a sample adds a term that is 0 or 1 for each person."""
     counts = [min(count, oracle.size - count) for count in range(1, oracle.size)]
     if isinstance(oracle, Unary | Rappor):
@@ -167,7 +169,7 @@ def _scatters(oracle: FrequencyOracle, people: int, sampled: bool) -> list[Scatt
     else:
         found = _of_reports(oracle, people)
     own = Fraction(1, people) if sampled else Fraction(0)
-    return [Scatter(each.variance + own / 4, each.squares + own, each.farthest) for each in found]
+    return tuple(Scatter(each.variance + own / 4, each.squares + own, each.farthest) for each in found)
 
 
 def _of_bits(oracle: Unary | Rappor, count: int, people: int) -> Scatter:

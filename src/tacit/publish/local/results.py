@@ -153,5 +153,8 @@ def interval_chart(rows: list[dict[str, Any]], name: str, value: str, title: str
     layers = [lines, dots]
     if "consistent" in rows[0]:
         layers.insert(0, base.mark_bar(color=COLOURS[0], size=12).encode(x=alt.X("consistent:Q", title=value)))
-    heading = alt.TitleParams(title, anchor="start")
-    return save(alt.layer(*layers).properties(title=heading, width=480, height=max(60, 24 * len(rows))), path)
+    if min(row["low"] for row in rows) < 0:
+        zero = alt.Chart(alt.InlineData(values=[{"zero": 0}]))
+        layers.insert(0, zero.mark_rule(color="#7a7a7a", strokeDash=[4, 3]).encode(x=alt.X("zero:Q", title=value)))
+    whole = alt.layer(*layers).properties(title=alt.TitleParams(title, anchor="start"), width=480, height=max(60, 24 * len(rows)))
+    return save(whole.configure_view(stroke=None), path)
