@@ -53,3 +53,15 @@ def test_an_interval_for_less_noise_is_broken():
 def test_a_median_interval_from_too_narrow_margins_is_broken(monkeypatch):
     monkeypatch.setattr(covering.QuantileWithInterval, "margins", property(lambda self: (0, 0)))
     assert not covering.median_covers().holds
+
+
+def test_intervals_of_shares_that_are_too_short_are_broken(monkeypatch):
+    sound = covering.intervals.share_ends
+
+    def shortened(setting, bound, supports):
+        low, high = sound(setting, bound, supports)
+        return low + (high - low) / 4, high - (high - low) / 4
+
+    assert covering.shares_cover().holds
+    monkeypatch.setattr(covering.intervals, "share_ends", shortened)
+    assert not covering.shares_cover().holds

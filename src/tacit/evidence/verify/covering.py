@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
+from math import comb
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tacit.evidence.verify.case import Exhaustive
 from tacit.evidence.verify.contract import Check
@@ -16,6 +20,8 @@ from tacit.mechanisms.mechanism import WithError
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.privacy.universe import Universe
+from tacit.publish.local import intervals
+from tacit.publish.local.categories import KAry
 
 CONFIDENCE = Fraction(95, 100)
 CLAIMED = "covers 95%"
@@ -32,7 +38,8 @@ def cases() -> list[Exhaustive]:
         ("Interval of a surveyed share", SurveyedShare(40, RandomizedResponse(1)), Fraction(12, 40)),
     ]
     simple = [Exhaustive(name, CLAIMED, partial(_covers, mechanism, value)) for name, mechanism, value in measured]
-    return [*simple, Exhaustive("Interval of a median, on every list", CLAIMED, median_covers)]
+    medians = Exhaustive("Interval of a median, on every list", CLAIMED, median_covers)
+    return [*simple, medians, Exhaustive("Intervals of a surveyed category, on every count", CLAIMED, shares_cover)]
 
 
 def median_covers() -> Check:
@@ -41,6 +48,32 @@ def median_covers() -> Check:
     lists = [list(database.rows) for database in Universe(tuple(range(5))).databases_up_to(3) if database.size]
     least = min(_enclosing(mechanism, rows) for rows in lists)
     return Check("coverage", least >= float(CONFIDENCE), f"covers {least:.4f} at the worst list, says {float(CONFIDENCE):g}", least)
+
+
+def shares_cover() -> Check:
+    """The least probability, over every number of people with a category and every guaranteed bound, that its share is enclosed."""
+    oracle, people = KAry.with_ratio(5, Fraction(3)), 30
+    setting = intervals.Setting(oracle.hit, oracle.false_hit, people, 1 - CONFIDENCE)
+    guaranteed = [name for name, bound in intervals.BOUNDS.items() if bound.guaranteed]
+    least, worst = min((_least_enclosed(setting, bound), bound) for bound in guaranteed)
+    found = f"{worst} covers {float(least):.4f} at the worst count, says {float(CONFIDENCE):g}"
+    return Check("coverage", least >= CONFIDENCE, found, float(least))
+
+
+def _least_enclosed(setting: intervals.Setting, bound: str) -> Fraction:
+    """Over every true count, by the law of the supports: a sum of two binomials."""
+    people = setting.people
+    low, high = intervals.share_ends(setting, bound, np.arange(people + 1))
+    covered = []
+    for having in range(people + 1):
+        law = np.convolve(_binomial(having, setting.hit), _binomial(people - having, setting.false_hit))
+        share = having / people
+        covered.append(sum((weight for weight, a, b in zip(law, low, high, strict=True) if a <= share <= b), start=Fraction(0)))
+    return min(covered)
+
+
+def _binomial(trials: int, chance: Fraction) -> NDArray[np.object_]:
+    return np.array([comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(trials + 1)], dtype=object)
 
 
 def _enclosing(mechanism: QuantileWithInterval, rows: list[Any]) -> float:
