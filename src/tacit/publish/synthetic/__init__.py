@@ -3,9 +3,10 @@
 The map
     flows.py        origins, destinations and jobs, from CSV or Parquet        geography.py   blocks, coarsening, distances
     keeping.py      chances of empty blocks, from public data                  commuters.py   the run over all destinations
+    publishing.py   the whole road: offer, pay, read the homes, draw, write    sources.py     a file, or a declared table
     spending.py     the ledger: the catalog's, or one beside the output        outputs.py     the table and its receipt
-    utility.py      how good a map is, for its curator                         report.py      the curator's page
-    states.py       a state made up, to try all of it on
+    utility.py      how good a map is, for its curator                         report.py      the curator's page, with maps.py
+    states.py       a state made up, to try all of it on                       reading.py     columns of files
 
 Any table of a catalog
     tables.py       the whole road: refuse, price, spend, measure, fit, draw   axes.py        columns in public cells
@@ -26,10 +27,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tacit.publish.synthetic.contingency import synthesize_contingency as synthesize_contingency
+    from tacit.publish.synthetic.publishing import synthesize_map as synthesize_map
     from tacit.publish.synthetic.tables import synthesize_independent as synthesize_independent
     from tacit.publish.synthetic.tables import synthesize_table as synthesize_table
 
-HOMES = {"synthesize_table": "tables", "synthesize_independent": "tables", "synthesize_contingency": "contingency"}
+HOMES = {
+    "synthesize_map": "publishing",
+    "synthesize_table": "tables",
+    "synthesize_independent": "tables",
+    "synthesize_contingency": "contingency",
+}
 
 
 def __getattr__(name: str) -> Any:

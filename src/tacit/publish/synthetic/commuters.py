@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import repeat, tee
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from tacit.privacy.loss import Approximate, Pure, probability
 from tacit.privacy.neighbours import Neighbours
 from tacit.privacy.rounding import Number, as_text, log_up
 from tacit.publish.synthetic.flows import Homes, Totals
-from tacit.publish.synthetic.geography import Domain, Origins
+from tacit.publish.synthetic.geography import Domain, Origins, Zones
 from tacit.publish.synthetic.keeping import All, Keeping, read_keeping
 from tacit.publish.synthetic.utility import Cells, fake_share
 
@@ -74,6 +75,12 @@ class Offer:
         zones = self.totals.destinations
         for zone in self.totals.zones:
             yield self.origins.around(float(zones.latitudes[zone]), float(zones.longitudes[zone]))
+
+    def names(self) -> Iterator[NDArray[Any]]:
+        """The names of the cells of each destination in turn; zones are the same for all."""
+        if isinstance(self.origins, Zones):
+            return repeat(self.origins.names, len(self.totals))
+        return (domain.names for domain in self.domains())
 
     @property
     def ratio(self) -> Fraction:
@@ -123,7 +130,7 @@ class SyntheticMap:
         """Origin, destination and jobs, in the order of destinations and cells, which is public."""
         names = self.offer.totals.names
         sizes = [len(cells) for cells, _ in self.cells]
-        origins = [domain.names[cells] for domain, (cells, _) in zip(self.offer.domains(), self.cells, strict=True)]
+        origins = [cell_names[cells] for cell_names, (cells, _) in zip(self.offer.names(), self.cells, strict=True)]
         return {
             "origin": np.concatenate(origins).astype(object),
             "destination": np.repeat(np.array(names, dtype=object), sizes),
@@ -149,8 +156,8 @@ def undropped(offer: Offer) -> Offer:
 
 def drawn(offer: Offer, homes: Homes) -> Iterator[Cells]:
     """The synthetic jobs of each destination in turn, drawn exactly and from the secure source; every run is another release."""
-    counted = homes.counts(offer.domains())
-    for domain, mechanism, (cells, jobs) in zip(offer.domains(), offer.mechanisms, counted, strict=True):
+    domains, same = tee(offer.domains())
+    for domain, mechanism, (cells, jobs) in zip(domains, offer.mechanisms, homes.counts(same), strict=True):
         order = offer.terms.keeping.chances(domain).order
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))

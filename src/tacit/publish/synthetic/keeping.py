@@ -49,7 +49,7 @@ class Chances:
     @property
     def order(self) -> NDArray[np.int64]:
         """The cells class by class, and in rising order inside one: the numbers that an urn gives them are their places here."""
-        return np.argsort(self.of_cell, kind="stable")
+        return np.arange(len(self.of_cell)) if len(self.classes) == 1 else np.argsort(self.of_cell, kind="stable")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from tacit.errors import StoppedAfterSpending
 from tacit.privacy.rounding import decimal_text, log_up
 from tacit.publish.synthetic.commuters import RELATION, Offer, SyntheticMap, Terms, at_least, drawn, offered
 from tacit.publish.synthetic.flows import Homes
-from tacit.publish.synthetic.geography import ELSEWHERE, Blocks
+from tacit.publish.synthetic.geography import ELSEWHERE, Blocks, read_blocks
 from tacit.publish.synthetic.outputs import check_output, write_output
-from tacit.publish.synthetic.sources import Source
+from tacit.publish.synthetic.sources import FlowsFile, Source
 from tacit.publish.synthetic.spending import Paid
 from tacit.publish.synthetic.utility import Cells
 
@@ -37,6 +37,23 @@ class Release:
     @property
     def offer(self) -> Offer:
         return self.made.offer
+
+
+def synthesize_map(
+    flows: str | Path, blocks: str | Path, out: str | Path, terms: Terms, levels: tuple[str, str] = ("tract", "tract")
+) -> Release:
+    """Publish the map of a file of flows that no catalog declares; the ledger is kept beside `out`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from tacit.publish.synthetic.states import made_state
+    >>> with TemporaryDirectory() as folder:
+    ...     flows, blocks = made_state(blocks=200, workplaces=4, jobs=500).write(folder)
+    ...     release = synthesize_map(flows, blocks, f"{folder}/synthetic.csv", Terms(ratio=20, delta=1e-5))
+    >>> release.receipt["ratio"], int(release.made.table()["jobs"].sum())
+    ('20', 500)
+    """
+    place = Path(out)
+    return publish_map(FlowsFile(Path(flows), place), read_blocks(blocks), levels, terms, place)
 
 
 def publish_map(
