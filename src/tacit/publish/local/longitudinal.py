@@ -9,8 +9,9 @@ when a question is opened, so that nothing that is refused, or left out, depends
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
 
@@ -114,7 +115,7 @@ class Account:
         else:
             now = before[-1]
         after = (*(each for each in before if each is not now), now)
-        report = permanent(standing.randomizer, now, secret, survey, question)
+        report = permanent(standing.randomizer, now, secret, stream_of(survey, standing.randomizer), question)
         return report, replace(self, told={**self.told, key: after})
 
     def __str__(self) -> str:
@@ -125,3 +126,12 @@ class Account:
         ]
         spent = as_text(self.loss.epsilon)
         return "\n".join([*lines, f"told {spent}, reserved {as_text(self.reserved)}, cap {as_text(self.cap)}"])
+
+
+def stream_of(survey: str, randomizer: Randomizer) -> str:
+    """The name of the coins of a survey and one randomizer: another randomizer of the same survey gets coins of its own.
+
+    The same coins compared with two probabilities could contradict each other, which tells the truth, whatever both epsilons say.
+    """
+    terms = astuple(randomizer)  # type: ignore[call-overload]  # every randomizer is a frozen value
+    return f"{survey} {sha256(repr((type(randomizer).__name__, terms)).encode()).hexdigest()}"
