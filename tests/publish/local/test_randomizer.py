@@ -1,6 +1,7 @@
 """Every randomizer: its exact ratios, the contract, and the laws of `randomize` and `derive` over every way the coins can fall."""
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.accounting.events import RandomizedAnswer
-from tacit.errors import InvalidInput, InvalidValue
+from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.evidence.verify.contract import contract
 from tacit.evidence.verify.local_answers import randomizers
 from tacit.evidence.verify.trial import Effort
@@ -24,6 +25,7 @@ from tacit.publish.local.derived import FreshCoins
 from tacit.publish.local.folded_laplace import FoldedLaplace
 from tacit.publish.local.hadamard import HadamardResponse
 from tacit.publish.local.hashing import LocalHashing
+from tacit.publish.local.piecewise import Piecewise
 from tacit.publish.local.randomizer import FrequencyOracle, LocalMechanism, Randomizer, read_codes, read_reports, read_size
 from tacit.publish.local.unary import Unary
 
@@ -32,13 +34,17 @@ SHORT = {
     **{name: kind for name, kind in KINDS.items() if "filter" not in name and not isinstance(kind, FoldedLaplace)},
     "smaller unary": Unary(3, 1),
 }
-ORACLES = {name: kind for name, kind in KINDS.items() if isinstance(kind, FrequencyOracle)}
+ORACLES = {name: kind for name, kind in KINDS.items() if hasattr(kind, "supports")}
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_keeps_the_protocols_and_its_event(name):
+    """By the names of the protocol's members: asking an instance would list its channel, which may be large."""
     kind = KINDS[name]
-    assert isinstance(kind, Randomizer)
+    protocol = FrequencyOracle if hasattr(kind, "supports") else Randomizer
+    members = {member for base in protocol.__mro__ for member in vars(base) if not member.startswith("_")}
+    assert {"epsilon", "randomize", "derive", "written", "law", "channel"} <= members
+    assert all(hasattr(type(kind), member) or member in kind.__dict__ for member in members)
     assert isinstance(kind, LocalMechanism)
     assert isinstance(kind, Listed)
     assert kind.event == RandomizedAnswer(kind.epsilon, CHANGE_ONE)
@@ -194,6 +200,18 @@ def test_codes_of_every_integer_type_are_read():
         assert not alone
     assert read_codes(np.int64(1), 2)[1]
     assert read_codes(True, 2)[1]
+
+
+def test_a_mechanism_of_many_categories_is_told_without_listing_its_channel():
+    assert isinstance(Unary(1000, 1), Listed)
+    assert "channel" not in vars(Unary(1000, 1))
+
+
+@pytest.mark.parametrize("epsilon", ["1e-60", "101", "1e6"])
+@pytest.mark.parametrize("kind", [partial(KAry, 3), partial(Unary, 3), partial(LocalHashing, 3), partial(Piecewise, 0, 1)])
+def test_budgets_beyond_all_use_are_refused(epsilon, kind):
+    with pytest.raises(InvalidBudget):
+        kind(epsilon)
 
 
 def test_a_channel_that_is_too_large_is_refused():

@@ -14,11 +14,11 @@ from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.noise import choice
 from tacit.mechanisms.noise.coins import integers_below
 from tacit.privacy.loss import positive_budget
-from tacit.privacy.rounding import Number, exp_down, log_up
+from tacit.privacy.rounding import Number, log_up
 from tacit.publish.local.channel import Channel
 from tacit.publish.local.fields import field_of
 from tacit.publish.local.hashing import digits_of, linear_hash, tally
-from tacit.publish.local.randomizer import Codes, Coins, LocalMechanism, read_codes, read_size
+from tacit.publish.local.randomizer import Codes, Coins, LocalMechanism, ratio_within, read_codes, read_size
 from tacit.publish.local.rappor import ONE, ZERO, reported_bits, reported_chance, set_report
 from tacit.publish.local.unary import Packed, Unary, noise_bits, pack, put_bits, read_packed, unpack, width
 
@@ -50,7 +50,7 @@ class BloomRappor(LocalMechanism):
         if isinstance(hashes, bool) or not isinstance(hashes, int) or not 1 <= hashes <= 8:
             raise InvalidInput(f"hashes, the bits that a category has in its filter, are from 1 to 8, not {hashes!r}")
         budget = positive_budget(epsilon)
-        ratio = exp_down(budget / (2 * hashes))
+        ratio = ratio_within(budget / (2 * hashes))
         values = {"size": read_size(size), "epsilon": budget, "bits": field_of(bits).order, "hashes": hashes}
         for name, value in {**values, "truth": ratio / (ratio + 1)}.items():
             object.__setattr__(self, name, value)

@@ -15,9 +15,9 @@ from tacit.mechanisms.noise import choice
 from tacit.mechanisms.noise.coins import integers_below
 from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.privacy.loss import positive_budget
-from tacit.privacy.rounding import Number, as_text, exp_down, log_up
+from tacit.privacy.rounding import Number, as_text, log_up
 from tacit.publish.local.channel import Channel
-from tacit.publish.local.randomizer import Coins, LocalMechanism, one_or_all, read_codes, read_reports, read_size
+from tacit.publish.local.randomizer import Coins, LocalMechanism, one_or_all, ratio_within, read_codes, read_reports, read_size
 
 
 @dataclass(frozen=True, init=False)
@@ -39,7 +39,7 @@ class KAry(LocalMechanism):
     false_hit: Fraction = field(repr=False)
 
     def __init__(self, size: int, epsilon: Number) -> None:
-        self._set(read_size(size), positive_budget(epsilon), exp_down(positive_budget(epsilon)))
+        self._set(read_size(size), positive_budget(epsilon), ratio_within(positive_budget(epsilon)))
 
     @classmethod
     def with_ratio(cls, size: int, ratio: Fraction) -> KAry:

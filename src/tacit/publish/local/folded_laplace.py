@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from tacit.errors import InvalidBudget
 from tacit.mechanisms.noise.enclosure import Enclosure
 from tacit.mechanisms.noise.table import Table
-from tacit.privacy.rounding import exp_up
+from tacit.privacy.rounding import Number, as_text, exp_up
 from tacit.publish.local.numeric import Numeric
 from tacit.publish.local.randomizer import Coins
 
@@ -33,6 +34,11 @@ class FoldedLaplace(Numeric):
     >>> [round(float(level), 3) for level in answer.levels], answer.channel.within(2)
     ([-1.541, 1.0, 2.0, 3.0, 5.541], True)
     """
+
+    def __init__(self, lower: Number, upper: Number, epsilon: Number, points: int | None = None) -> None:
+        super().__init__(lower, upper, epsilon, points)
+        if self.decay == 1:
+            raise InvalidBudget(f"epsilon {as_text(self.epsilon)} is too small for {self.points} points; take fewer points")
 
     @cached_property
     def decay(self) -> Fraction:

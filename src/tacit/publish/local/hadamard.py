@@ -14,9 +14,18 @@ from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import choice
 from tacit.mechanisms.noise.coins import integers_below
 from tacit.privacy.loss import positive_budget
-from tacit.privacy.rounding import Number, exp_down
+from tacit.privacy.rounding import Number
 from tacit.publish.local.channel import Channel
-from tacit.publish.local.randomizer import Codes, Coins, LocalMechanism, one_or_all, read_codes, read_reports, read_size
+from tacit.publish.local.randomizer import (
+    Codes,
+    Coins,
+    LocalMechanism,
+    one_or_all,
+    ratio_within,
+    read_codes,
+    read_reports,
+    read_size,
+)
 
 HALF = Fraction(1, 2)
 MOST_COLUMNS = 1 << 27
@@ -42,7 +51,7 @@ class HadamardResponse(LocalMechanism):
     hit: Fraction = field(repr=False)
 
     def __init__(self, size: int, epsilon: Number) -> None:
-        ratio = exp_down(positive_budget(epsilon))
+        ratio = ratio_within(positive_budget(epsilon))
         object.__setattr__(self, "size", read_size(size))
         object.__setattr__(self, "epsilon", positive_budget(epsilon))
         object.__setattr__(self, "hit", ratio / (ratio + 1))

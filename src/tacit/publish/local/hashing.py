@@ -18,11 +18,20 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise.coins import integers_below
 from tacit.privacy.loss import positive_budget
-from tacit.privacy.rounding import Number, exp_down
+from tacit.privacy.rounding import Number
 from tacit.publish.local.categories import KAry
 from tacit.publish.local.channel import Channel
 from tacit.publish.local.fields import ORDERS, field_of
-from tacit.publish.local.randomizer import Codes, Coins, LocalMechanism, one_or_all, read_codes, read_reports, read_size
+from tacit.publish.local.randomizer import (
+    Codes,
+    Coins,
+    LocalMechanism,
+    one_or_all,
+    ratio_within,
+    read_codes,
+    read_reports,
+    read_size,
+)
 
 LISTED = 256  # vectors of a few digits whose products are looked up in one table
 MOST_COUNTED = 1 << 27  # cells of the table from which all categories are tallied
@@ -51,7 +60,7 @@ class LocalHashing(LocalMechanism):
         budget = positive_budget(epsilon)
         object.__setattr__(self, "size", read_size(size))
         object.__setattr__(self, "epsilon", budget)
-        object.__setattr__(self, "cells", best_cells(exp_down(budget)) if cells is None else field_of(cells).order)
+        object.__setattr__(self, "cells", best_cells(ratio_within(budget)) if cells is None else field_of(cells).order)
         object.__setattr__(self, "response", KAry(self.cells, budget))
 
     @property
@@ -115,7 +124,7 @@ class LocalHashing(LocalMechanism):
 def best_cells(ratio: Fraction) -> int:
     """The number of cells, a prime or a power of two, of the smallest variance (E - 1 + g)^2 / ((E - 1)^2 (g - 1)) at f = 0.
 
-    >>> [best_cells(exp_down(Fraction(epsilon))) for epsilon in (Fraction(1, 10), 1, 2, 3)]
+    >>> [best_cells(ratio_within(Fraction(epsilon))) for epsilon in (Fraction(1, 10), 1, 2, 3)]
     [2, 4, 8, 23]
     """
     return min(ORDERS, key=lambda cells: (ratio - 1 + cells) ** 2 / (cells - 1))

@@ -25,7 +25,7 @@ from tacit.privacy.law import Law
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number, as_text, exact
 from tacit.publish.local.channel import Channel
-from tacit.publish.local.randomizer import Codes, LocalMechanism, read_reports
+from tacit.publish.local.randomizer import Codes, LocalMechanism, ratio_within, read_reports
 
 HALF = Fraction(1, 2)
 MOST_POINTS = 1 << 14
@@ -49,6 +49,7 @@ class Numeric(LocalMechanism):
         object.__setattr__(self, "upper", high)
         object.__setattr__(self, "epsilon", positive_budget(epsilon))
         object.__setattr__(self, "points", _points(low, high, points))
+        ratio_within(self.epsilon)
 
     @staticmethod
     def best(lower: Number, upper: Number, epsilon: Number, points: int | None = None) -> Numeric:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from tacit.mechanisms.noise import choice
 from tacit.mechanisms.noise.coins import integers_below
-from tacit.privacy.rounding import exp_down
 from tacit.publish.local.numeric import Numeric
-from tacit.publish.local.randomizer import Coins
+from tacit.publish.local.randomizer import Coins, ratio_within
 
 
 @dataclass(frozen=True, init=False)
@@ -24,12 +24,12 @@ class OneBit(Numeric):
     ([-5.82, 15.82], True)
     """
 
-    @property
+    @cached_property
     def ratio(self) -> Fraction:
         """E, a rational at or below e^epsilon."""
-        return exp_down(self.epsilon)
+        return ratio_within(self.epsilon)
 
-    @property
+    @cached_property
     def levels(self) -> tuple[Fraction, ...]:
         beyond = (self.upper - self.lower) / (self.ratio - 1)
         return self.lower - beyond, self.upper + beyond

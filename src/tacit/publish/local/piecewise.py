@@ -11,9 +11,8 @@ import numpy as np
 
 from tacit.mechanisms.noise import choice
 from tacit.mechanisms.noise.coins import integers_below
-from tacit.privacy.rounding import exp_down
 from tacit.publish.local.numeric import Numeric
-from tacit.publish.local.randomizer import Coins
+from tacit.publish.local.randomizer import Coins, ratio_within
 
 
 @dataclass(frozen=True, init=False)
@@ -27,10 +26,10 @@ class Piecewise(Numeric):
     (4, 14, True)
     """
 
-    @property
+    @cached_property
     def ratio(self) -> Fraction:
         """E, a rational at or below e^epsilon."""
-        return exp_down(self.epsilon)
+        return ratio_within(self.epsilon)
 
     @cached_property
     def window(self) -> int:
@@ -42,7 +41,7 @@ class Piecewise(Numeric):
         """How many reports there are."""
         return self.points - 1 + self.window
 
-    @property
+    @cached_property
     def _total(self) -> Fraction:
         return (self.ratio - 1) * self.window + self.outputs
 

@@ -15,16 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.accounting.events import RandomizedAnswer
-from tacit.errors import InvalidInput, InvalidValue
+from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.mechanisms.noise import grid
 from tacit.mechanisms.opening import opened
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Pure
 from tacit.privacy.neighbours import CHANGE_ONE
+from tacit.privacy.rounding import as_text, exp_down
 from tacit.publish.local.channel import Channel
 
 Codes = NDArray[np.int64]
 LARGEST_SIZE = 2**40
+LARGEST_EPSILON = 100  # a lie in e^100 reports is none
 
 
 @runtime_checkable
@@ -38,8 +40,7 @@ class Coins(Protocol):
         """One of 0, 1, ..., bound - 1, all equally likely."""
 
 
-@runtime_checkable
-class Randomizer(Protocol):
+class Randomizer(Protocol):  # not runtime_checkable: before Python 3.12 such a check would list the channel
     """The client side; also a mechanism of chapter 3, whose `release` is `randomize`."""
 
     @property
@@ -63,7 +64,6 @@ class Randomizer(Protocol):
         """The exact matrix of probabilities, where it is small enough to be written down."""
 
 
-@runtime_checkable
 class FrequencyOracle(Randomizer, Protocol):
     """Reports that support categories: from how often each is supported, its share follows."""
 
@@ -116,6 +116,18 @@ class LocalMechanism(ABC):
     def law(self, value: Any) -> Law:
         """The law of one report, from the channel."""
         return self.channel.law(opened(value))
+
+
+def ratio_within(epsilon: Fraction) -> Fraction:
+    """A rational above 1 and at or below e^epsilon, on which the probabilities of a randomizer are built.
+
+    >>> ratio_within(Fraction(1)) < 2.718281828459046
+    True
+    """
+    ratio = exp_down(epsilon) if epsilon <= LARGEST_EPSILON else Fraction(0)
+    if ratio <= 1:
+        raise InvalidBudget(f"epsilon for a randomized answer is from 1e-50 to {LARGEST_EPSILON}, not {as_text(epsilon)}")
+    return ratio
 
 
 def read_size(size: int, least: int = 2) -> int:

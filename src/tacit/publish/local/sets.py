@@ -20,11 +20,11 @@ from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.noise import grid
 from tacit.mechanisms.noise.coins import integers_below
 from tacit.privacy.loss import positive_budget
-from tacit.privacy.rounding import Number, exp_down
+from tacit.privacy.rounding import Number
 from tacit.publish.local.categories import KAry
 from tacit.publish.local.channel import Channel
 from tacit.publish.local.hashing import LocalHashing
-from tacit.publish.local.randomizer import Codes, Coins, LocalMechanism, read_codes, read_size
+from tacit.publish.local.randomizer import Codes, Coins, LocalMechanism, ratio_within, read_codes, read_size
 from tacit.publish.local.unary import Unary
 
 Inner = KAry | Unary | LocalHashing
@@ -142,7 +142,7 @@ def _is_one_set(values: Any) -> bool:
 
 def _inner(size: int, most: int, epsilon: Fraction, by: By | None) -> Inner:
     """The inner randomizer that is asked for, else the one of smallest variance at f = 0."""
-    ratio, padded = exp_down(epsilon), size + most
+    ratio, padded = ratio_within(epsilon), size + most
     makers: dict[str, Callable[[], Inner]] = {
         "k-ary": lambda: KAry.with_ratio(padded, most * (ratio - 1) + 1),
         "unary": lambda: Unary(padded, epsilon),

@@ -19,9 +19,9 @@ from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.noise import choice
 from tacit.mechanisms.noise.coins import packed_coins
 from tacit.privacy.loss import positive_budget
-from tacit.privacy.rounding import Number, exp_down, log_up, sqrt_down
+from tacit.privacy.rounding import Number, log_up, sqrt_down
 from tacit.publish.local.channel import Channel, check_cells
-from tacit.publish.local.randomizer import Coins, LocalMechanism, read_codes, read_size
+from tacit.publish.local.randomizer import Coins, LocalMechanism, ratio_within, read_codes, read_size
 
 HALF = Fraction(1, 2)
 ROWS = 1 << 14  # reports tallied at a time
@@ -49,13 +49,13 @@ class Unary(LocalMechanism):
     false_hit: Fraction = field(repr=False)
 
     def __init__(self, size: int, epsilon: Number) -> None:
-        self._set(read_size(size), positive_budget(epsilon), HALF, 1 / (exp_down(positive_budget(epsilon)) + 1))
+        self._set(read_size(size), positive_budget(epsilon), HALF, 1 / (ratio_within(positive_budget(epsilon)) + 1))
 
     @classmethod
     def symmetric(cls, size: int, epsilon: Number) -> Unary:
         """Every bit tells the truth with the same probability r/(r + 1), where r^2 is at most e^epsilon."""
         made, budget = object.__new__(cls), positive_budget(epsilon)
-        ratio = sqrt_down(exp_down(budget))
+        ratio = sqrt_down(ratio_within(budget))
         made._set(read_size(size), budget, ratio / (ratio + 1), 1 / (ratio + 1))
         return made
 
