@@ -183,7 +183,7 @@ def test_what_is_refused():
 
 def test_a_question_asked_again_with_another_channel_does_not_reuse_its_coins():
     """A collector who asks twice, at two epsilons, would see a contradiction only where the first answer was the lie, and then know
-    the truth for certain, if both answers came from the same coins. With coins of their own such pairs tell either truth: among 2,000
+    the truth for certain, if both answers came from the same coins. With coins of their own such pairs tell either truth: of 2,000
     secrets, 665 contradictions are expected where the first is the lie and 148 where the second is; none of a kind: below 10^-60.
     """
     weak, strong = KAry(2, "0.5"), KAry(2, 2)
