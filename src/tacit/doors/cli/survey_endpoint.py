@@ -29,6 +29,7 @@ OPEN_TO_ALL = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
 }
 STATUS = {"malformed": 400, "foreign": 422, "late": 410, "duplicate": 409}
 

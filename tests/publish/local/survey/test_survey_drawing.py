@@ -119,7 +119,7 @@ def test_the_browser_draws_from_the_exact_channel(browser, tmp_path):
 @pytest.mark.slow
 def test_the_browser_draws_from_the_exact_channel_in_full(browser, tmp_path):
     with opened(browser, written(SURVEY, tmp_path)) as page:
-        found = worst_surprise(page, 200_000)
+        found = worst_surprise(page, 40_000)
     assert min(found.values()) > FALSE_ALARM, found
 
 

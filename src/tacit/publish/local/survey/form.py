@@ -10,7 +10,6 @@ import base64
 import hashlib
 import json
 import math
-from fractions import Fraction
 from functools import cache
 from html import escape
 from importlib.metadata import version
@@ -84,6 +83,8 @@ def page_data(survey: Survey, texts: dict[str, str]) -> dict[str, Any]:
         "send_to": survey.send_to,
         "open_until": int(survey.open_until.timestamp() * 1000),
         "closes": survey.closes.isoformat(),
+        "epsilon": float(survey.epsilon),
+        "ratio": _ratio(survey),
         "group": group,
         "questions": [_question_data(each, texts) for each in randomized(survey)],
         "texts": texts,
@@ -93,7 +94,7 @@ def page_data(survey: Survey, texts: dict[str, str]) -> dict[str, Any]:
 def _question_data(each: Randomized, texts: dict[str, str]) -> dict[str, Any]:
     question = each.question
     known: dict[str, Any] = {"id": question.id, "kind": question.kind, "ask": question.ask, "how": recipe(each.randomizer)}
-    known["deny"] = as_text(Fraction(int(1000 * exp_down(-each.epsilon)), 10))  # the tenth of a percent below
+    known["deny"] = int(1000 * exp_down(-each.epsilon)) / 10  # percent, the tenth below
     if isinstance(question, Number):
         limits = {"lower": question.lower, "upper": question.upper, "step": question.step}
         ends = each.randomizer.levels[0], each.randomizer.levels[-1]  # type: ignore[attr-defined]
@@ -106,14 +107,18 @@ def _question_data(each: Randomized, texts: dict[str, str]) -> dict[str, Any]:
 def _spoken(survey: Survey, texts: dict[str, str]) -> dict[str, str]:
     """The texts that have something of this survey filled in."""
     day, host = survey.closes.isoformat(), urlsplit(survey.send_to).netloc
-    ratio = Fraction(math.ceil(10 * exp_up(survey.epsilon)), 10)  # the tenth above
-    strength = {"ratio": as_text(ratio), "epsilon": as_text(survey.epsilon)}
+    strength = {"ratio": f"{_ratio(survey):g}", "epsilon": as_text(survey.epsilon)}
     return {
         "closes": filled(texts["closes"], date=day),
         "strength": filled(texts["strength"], **strength),
         "sample": filled(texts["sample"], count=len(survey.questions)),
         "send_to": filled(texts["send_to"], host=host),
     }
+
+
+def _ratio(survey: Survey) -> float:
+    """e^epsilon, the tenth above."""
+    return math.ceil(10 * exp_up(survey.epsilon)) / 10
 
 
 def _cards(survey: Survey, texts: dict[str, str]) -> list[str]:

@@ -6,7 +6,7 @@ const element = (id) => document.getElementById(id);
 const filled = (text, blanks) => Object.entries(blanks).reduce((whole, [name, value]) => whole.replaceAll(`{${name}}`, value), text);
 const format = new Intl.NumberFormat(survey.language, { maximumFractionDigits: 6 });
 const chance = ([top, bottom]) => Number((top * 1_000_000_000n) / bottom) / 1e9; // to be shown, never to be drawn with
-const percent = (share) => `${new Intl.NumberFormat(survey.language, { maximumSignificantDigits: share > 0.1 ? 3 : 2 }).format(100 * share)} %`;
+const percent = (share) => `${new Intl.NumberFormat(survey.language, { maximumSignificantDigits: share > 0.1 ? 3 : 2 }).format(100 * share)}\u00a0%`;
 
 function made(name, attributes = {}, ...children) {
   const node = document.createElement(name);
@@ -91,7 +91,7 @@ const SHOWN = {
     sent: (question, report) => typeof report === "number"
       ? question.options[report] ?? texts.blank
       : SHOWN.unary.sent(question, report),
-    caption: (question) => filled(texts.set_drawn, { count: question.how.most }),
+    caption: (question) => (question.how.most > 1 ? filled(texts.set_drawn, { count: question.how.most }) : texts.could_be),
     could: (question, how, codes, report) => {
       const inner = how.inner;
       const seen = (held) => chance(ratio(inner.false_hit)) + (held ? (chance(ratio(inner.hit)) - chance(ratio(inner.false_hit))) / how.most : 0);
@@ -118,7 +118,7 @@ const SHOWN = {
     },
   },
   "laplace": {
-    sent: (question, report) => filled(texts.about_number, { value: level(question, report) }),
+    sent: level,
     could: (question, how, index, report) => {
       const decay = chance(ratio(how.decay));
       const likely = (code) => (decay ** Math.abs(code - index) * (code % (how.points - 1) ? 1 - decay : 1)) / (1 + decay);
@@ -127,13 +127,16 @@ const SHOWN = {
   },
 };
 
-// What a report of a number stands for, to be shown: evenly from the first to the last, but for the ends of "laplace".
+// What a report of a number stands for, to be shown: evenly spaced, and with noise the ends hold all that is beyond them.
 function level(question, code) {
   const [first, last] = question.ends;
-  const inside = question.how.method === "laplace" && code > 0 && code < question.how.points - 1;
-  const value = inside ? question.lower + code * question.step : first + ((last - first) * code) / ((question.how.outputs ?? question.how.points) - 1);
+  const count = question.how.outputs ?? question.how.points;
+  const noisy = question.how.method === "laplace";
+  const value = noisy ? question.lower + code * question.step : first + ((last - first) * code) / (count - 1);
   const rounded = new Intl.NumberFormat(survey.language, { maximumSignificantDigits: 3 }).format(value);
-  return question.unit ? `${rounded} ${question.unit}` : rounded;
+  const words = question.unit ? `${rounded} ${question.unit}` : rounded;
+  if (!noisy || (code > 0 && code < count - 1)) return words;
+  return filled(code ? texts.or_more : texts.or_less, { value: words });
 }
 
 function marks(options, report, probability) {
@@ -159,7 +162,7 @@ function card(question, value, report) {
     made("h3", {}, question.ask), made("div", { class: "pair" }, answer, leaves),
     made("p", { class: "could", id: `could-${question.id}` }, shown.caption?.(question, report) ?? texts.could_be),
     ...(question.kind === "number" && could.length > 12 ? spread(could) : [outcomes(could, question.id)]),
-    made("p", { class: "fine" }, filled(texts.deny, { percent: question.deny })));
+    made("p", { class: "fine" }, filled(texts.deny, { percent: format.format(question.deny) })));
 }
 
 function outcomes(could, id) {
@@ -231,6 +234,7 @@ function show() {
   tell("");
   element("code").hidden = true;
   turn(true);
+  document.querySelectorAll(".outcomes").forEach((list) => (list.scrollTop = (list.querySelector(".drawn")?.offsetTop ?? 0) - list.offsetTop - 90));
 }
 
 function turn(reviewing) {
@@ -284,6 +288,7 @@ async function copy() {
 function begin() {
   const date = new Intl.DateTimeFormat(survey.language, { dateStyle: "long", timeZone: "UTC" }).format(new Date(survey.closes));
   element("closes").textContent = filled(texts.closes, { date });
+  element("strength").textContent = filled(texts.strength, { ratio: format.format(survey.ratio), epsilon: format.format(survey.epsilon) });
   if (Date.now() >= survey.open_until) return stop(filled(texts.closed, { date }));
   if (!globalThis.crypto?.getRandomValues) return stop(texts.no_random);
   secret = keptSecret() ?? freshSecret();
