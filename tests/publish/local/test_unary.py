@@ -44,8 +44,10 @@ def test_packed_tallies_are_those_of_plain_bits(size, people, random):
     assert (column_sums(packed, size) == bits.sum(axis=0)).all()
 
 
-def test_a_tally_over_several_blocks_and_full_columns():
-    people = 3 * unary.ROWS + 5
+@pytest.mark.parametrize("people", [0, 1, 2, unary.FEW - 1, unary.FEW, unary.FEW + 1, 1000, 3**7 + 2])
+def test_a_tally_by_carries_is_that_of_plain_bits(people):
+    bits = np.random.default_rng(people).random((people, 13)) < 0.6
+    assert (column_sums(pack(bits), 13) == bits.sum(axis=0)).all()
     assert column_sums(np.full((people, 2), 255, dtype=np.uint8), 16).tolist() == [people] * 16
 
 
