@@ -77,10 +77,18 @@ def test_refusals_say_why_and_spend_nothing(words, code, said, folder):
     assert not (folder / "made.parquet").exists()
 
 
-def test_a_file_of_the_catalog_at_hand_is_refused(folder):
+@pytest.mark.parametrize("here", [True, False])
+def test_a_file_of_the_catalog_at_hand_is_refused(here, folder, monkeypatch):
+    """Whether the catalog is found from the current folder or from that of the file."""
     (folder / "tacit.toml").write_text(
         "[budget]\nepsilon = 1\n"
         '[tables.flows]\nsource = "flows.csv"\nunit = "row"\n[tables.flows.columns]\nS000 = { bounds = [0, 9] }\n'
     )
-    result = run(app, MAP)
+    words = MAP
+    if not here:
+        (folder / "other").mkdir()
+        monkeypatch.chdir(folder / "other")
+        words = ["synthesize", "map", "../flows.csv", "--blocks", "../blocks.csv", "--out", "made.parquet"]
+        monkeypatch.setenv("TACIT_CATALOG", str(folder / "nothing.toml"))
+    result = run(app, words)
     assert (result.exit_code, "whose budget pays" in result.output) == (3, True), result.output

@@ -206,11 +206,11 @@ def jobs_of(state: State) -> list[str]:
     return [f"{person},{work},{home},1" for person, (work, home) in enumerate(rows)]
 
 
-def declared(folder: Path, most: int = 1, relation: str = "", more: int = 0) -> DataSet:
+def declared(folder: Path, most: int = 1, relation: str = "", more: int = 0, empty: bool = False) -> DataSet:
     tracts = STATE.blocks.zones("tract")
     totals = STATE.totals(tracts)
     folder.mkdir(exist_ok=True)
-    (folder / "jobs.csv").write_text("person,w_geocode,h_geocode,shift\n" + "\n".join(jobs_of(STATE)) + "\n")
+    (folder / "jobs.csv").write_text("person,w_geocode,h_geocode,shift\n" + "\n".join([] if empty else jobs_of(STATE)) + "\n")
     lines = [f"{name},{jobs + more}" for name, jobs in zip(totals.names, totals.jobs.tolist(), strict=True)]
     (folder / "totals.csv").write_text("destination,jobs\n" + "\n".join(lines) + "\n")
     (folder / "tacit.toml").write_text(CATALOG.format(most=most, relation=relation))
@@ -254,6 +254,19 @@ def test_a_declared_table_holds_the_same_flows_as_the_file(tmp_path):
     for (cells, jobs), (same_cells, same_jobs) in zip(ours, theirs, strict=True):
         assert cells.tolist() == same_cells.tolist()
         assert jobs.tolist() == same_jobs.tolist()
+
+
+def test_the_same_release_of_an_empty_table_looks_the_same(tmp_path):
+    """Everything but the draws is decided before a row is read: receipt, price, destinations, and how many jobs each gets."""
+    full, empty = (
+        publish_map(
+            flows_of(declared(tmp_path / name, empty=name == "empty")), STATE.blocks, LEVELS, TERMS, tmp_path / f"{name}.csv"
+        )
+        for name in ("full", "empty")
+    )
+    assert full.receipt == empty.receipt
+    assert [int(jobs.sum()) for _, jobs in full.made.cells] == [int(jobs.sum()) for _, jobs in empty.made.cells]
+    assert full.paid == empty.paid
 
 
 @pytest.mark.parametrize(

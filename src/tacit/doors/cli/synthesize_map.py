@@ -97,8 +97,9 @@ def _file(flows: str, columns: str | None, totals: str | None, out: Path) -> Sou
 
     if totals is not None:
         raise InvalidInput("--totals names a table of a catalog; give --catalog too, or leave it out: the totals are the file's")
-    with suppress(CatalogUnusable):  # no catalog here, or none that declares anything
-        undeclared(Path(flows), read_catalog(find_catalog()))
+    for beside in (None, *Path(flows).absolute().parents):
+        with suppress(CatalogUnusable):  # no catalog there, or none that declares anything
+            undeclared(Path(flows), read_catalog(find_catalog(beside)))
     return FlowsFile(Path(flows), out, Columns.read(columns) if columns else Columns())
 
 

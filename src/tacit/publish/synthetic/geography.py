@@ -110,7 +110,7 @@ class Blocks:
             return Zones(level, np.append(self.names, ELSEWHERE), self.latitudes, self.longitudes, np.arange(len(self) + 1))
         if level not in self.levels:
             known = ", ".join(("block", *self.levels))
-            raise InvalidInput(f"the map has no level {level!r}; it has {known}, or give rings, or rings:2,5,10 in kilometres")
+            raise InvalidInput(f"the map has no level {level!r}; it has {known}; origins may also be rings, or rings:2,5,10 (km)")
         names, of_block = np.unique(self.levels[level], return_inverse=True)
         north, east = (np.bincount(of_block, axis) / np.bincount(of_block) for axis in (self.latitudes, self.longitudes))
         return Zones(level, np.append(names, ELSEWHERE), north, east, np.append(of_block, len(names)).astype(np.int64))
