@@ -28,11 +28,11 @@ def test_a_coin_is_the_comparison_of_a_uniform_number_with_the_probability(proba
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bits, "random_words", recorded)
         tossed = coins._tossed(1, probability)[0] if probability < 1 else np.uint64(2**64 - 1)
+    words = [int(word) for words in drawn for word in words]
     digits, rest = [], probability
-    for _ in range(coins.TOGETHER * len(drawn)):
+    for _ in words:
         digit, rest = divmod(2 * rest, 1)
         digits.append(int(digit))
-    words = [int(word) for words in drawn for word in words]
     for place in range(64):
         uniform = [1 - (word >> place & 1) for word in words]
         assert bool(int(tossed) >> place & 1) == (probability == 1 or uniform < digits)
@@ -46,9 +46,12 @@ def test_certain_coins_need_no_words(words):
 
 
 def test_a_probability_of_few_digits_ends(words):
-    """At 1/2 a first digit of one settles everything; the other nine rows are drawn and not needed."""
-    left = words([2**64 - 1] + [0] * 9)
-    assert packed_coins(Fraction(1, 2), 8).tolist() == [255] * 8
+    """As many rows of words as there are digits: one for 1/2, three for 3/8 = 0.011."""
+    left = words([2**64 - 2])
+    assert packed_coins(Fraction(1, 2), 8).tolist() == [254, *[255] * 7]
+    assert left == []
+    left = words([2**64 - 1, 0b01, 0b10])  # all tie at 0; then the first coin is settled; then the second one is
+    assert packed_coins(Fraction(3, 8), 8).tolist() == [0b11, *[0] * 7]
     assert left == []
 
 

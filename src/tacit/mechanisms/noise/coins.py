@@ -67,7 +67,7 @@ def _tossed(count: int, probability: Fraction) -> Words:
     """`count` words of 64 coins each: ten digits for all, then coins of what is left of the probability where all ten tied."""
     ones, tied = np.zeros(count, dtype=np.uint64), np.full(count, ALL)
     digits, rest = _digits(probability)
-    for digit, below in zip(digits, bits.random_words(TOGETHER * count).reshape(TOGETHER, count), strict=True):
+    for digit, below in zip(digits, bits.random_words(len(digits) * count).reshape(-1, count), strict=True):
         if digit:  # a one of `below` says that the digit drawn is smaller, and settles the coin
             below &= tied
             ones |= below
@@ -82,6 +82,9 @@ def _tossed(count: int, probability: Fraction) -> Words:
 
 @lru_cache(maxsize=1024)
 def _digits(probability: Fraction) -> tuple[tuple[bool, ...], Fraction]:
-    """The first binary digits of a probability, and what is left of it, moved to the front."""
-    whole, rest = divmod(probability * 2**TOGETHER, 1)
-    return tuple(bool(whole >> place & 1) for place in reversed(range(TOGETHER))), rest
+    """The first binary digits of a probability, up to its last one if it ends there, and what is left of it, moved to the front."""
+    places = TOGETHER
+    while places > 1 and (probability * 2 ** (places - 1)).denominator == 1:
+        places -= 1
+    whole, rest = divmod(probability * 2**places, 1)
+    return tuple(bool(whole >> place & 1) for place in reversed(range(places))), rest
