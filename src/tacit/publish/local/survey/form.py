@@ -23,13 +23,14 @@ from tacit.publish.local.survey.declaration import Choice, Number, Question, Set
 from tacit.publish.local.survey.randomized import Randomized, form_of, randomized, recipe, stream_of
 from tacit.publish.local.survey.texts import filled, page_texts
 
+SCRIPTS = ("randomize.js", "show.js", "form.js")
 SHORT = 16  # characters: options of at most so many stand side by side
 
 
 def build_form(survey: Survey) -> str:
     """The page of a survey, as the text of one HTML file."""
     texts = page_texts(survey.language, survey.texts)
-    style, script = _part("form.css"), _part("randomize.js") + _part("form.js")
+    style, script = _part("form.css"), "\n".join(map(_part, SCRIPTS))
     blanks = {key: escape(text) for key, text in (texts | _spoken(survey, texts)).items()}
     return Template(_part("form.html")).substitute(
         {

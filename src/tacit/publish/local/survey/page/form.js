@@ -1,20 +1,5 @@
 // ---- the page: what was answered stays in these variables, and in the fields of the form -----------------------------------
 
-const survey = JSON.parse(document.getElementById("survey").textContent);
-const texts = survey.texts;
-const element = (id) => document.getElementById(id);
-const filled = (text, blanks) => Object.entries(blanks).reduce((whole, [name, value]) => whole.replaceAll(`{${name}}`, value), text);
-const format = new Intl.NumberFormat(survey.language, { maximumFractionDigits: 6 });
-const chance = ([top, bottom]) => Number((top * 1_000_000_000n) / bottom) / 1e9; // to be shown, never to be drawn with
-const percent = (share) => `${new Intl.NumberFormat(survey.language, { maximumSignificantDigits: share > 0.1 ? 3 : 2 }).format(100 * share)}\u00a0%`;
-
-function made(name, attributes = {}, ...children) {
-  const node = document.createElement(name);
-  Object.entries(attributes).forEach(([key, value]) => node.setAttribute(key, value));
-  node.append(...children);
-  return node;
-}
-
 // ---- the secret: 32 random bytes, kept on this device unless it is shared or keeps nothing ---------------------------------
 
 const place = `tacit survey ${survey.id}`;
@@ -58,8 +43,8 @@ const READ = {
     const input = fieldsOf(question.id)[0];
     const value = input.value.trim() === "" ? NaN : Number(input.value);
     const inside = value >= question.lower && value <= question.upper;
-    const wrong = { error: filled(texts.missing_number, { lower: format.format(question.lower), upper: format.format(question.upper) }) };
-    return inside ? Math.round((value - question.lower) / question.step) : wrong;
+    if (inside) return Math.round((value - question.lower) / question.step);
+    return { error: filled(texts.missing_number, { lower: format.format(question.lower), upper: format.format(question.upper) }) };
   },
 };
 
@@ -74,124 +59,6 @@ const ANSWERED = {
   "set": (question, codes) => codes.map((code) => question.options[code]).join(", ") || texts.none,
   "number": amount,
 };
-
-// ---- what is sent, and what could have been: [words, probability, whether it was drawn] ------------------------------------
-
-const SHOWN = {
-  "k-ary": {
-    sent: (question, report) => question.options[report],
-    could: (question, how, value, report) =>
-      question.options.map((option, code) => [option, chance(ratio(code === value ? how.hit : how.false_hit)), code === report]),
-  },
-  "unary": {
-    sent: (question, report) => question.options.filter((_, code) => report[code] === "1").join(", ") || texts.none,
-    could: (question, how, value, report) => marks(question.options, report, (code) => chance(ratio(code === value ? how.hit : how.false_hit))),
-  },
-  "set": {
-    sent: (question, report) => typeof report === "number"
-      ? question.options[report] ?? texts.blank
-      : SHOWN.unary.sent(question, report),
-    caption: (question) => (question.how.most > 1 ? filled(texts.set_drawn, { count: question.how.most }) : texts.could_be),
-    could: (question, how, codes, report) => {
-      const inner = how.inner;
-      const seen = (held) => chance(ratio(inner.false_hit)) + (held ? (chance(ratio(inner.hit)) - chance(ratio(inner.false_hit))) / how.most : 0);
-      if (typeof report === "string") return marks(question.options, report, (code) => seen(codes.includes(code)));
-      const blanks = how.most * seen(false) + (how.most - codes.length) * (seen(true) - seen(false));
-      return [...question.options.map((option, code) => [option, seen(codes.includes(code)), code === report]),
-        [texts.blank, blanks, report >= how.size]];
-    },
-  },
-  "one-bit": {
-    sent: (question, report) => [texts.bit_low, texts.bit_high][report],
-    could: (question, how, index, report) => {
-      const odds = chance(ratio(how.ratio));
-      const high = (1 + ((odds - 1) * index) / (how.points - 1)) / (odds + 1);
-      return [[texts.bit_high, high, report === 1], [texts.bit_low, 1 - high, report === 0]];
-    },
-  },
-  "piecewise": {
-    sent: (question, report) => filled(texts.about_number, { value: level(question, report) }),
-    could: (question, how, index, report) => {
-      const near = chance(ratio(how.near));
-      const likely = (code) => (code >= index && code < index + how.window ? near / how.window : 0) + (1 - near) / how.outputs;
-      return Array.from({ length: how.outputs }, (_, code) => [level(question, code), likely(code), code === report]);
-    },
-  },
-  "laplace": {
-    sent: level,
-    could: (question, how, index, report) => {
-      const decay = chance(ratio(how.decay));
-      const likely = (code) => (decay ** Math.abs(code - index) * (code % (how.points - 1) ? 1 - decay : 1)) / (1 + decay);
-      return Array.from({ length: how.points }, (_, code) => [level(question, code), likely(code), code === report]);
-    },
-  },
-};
-
-// What a report of a number stands for, to be shown: evenly spaced, and with noise the ends hold all that is beyond them.
-function level(question, code) {
-  const [first, last] = question.ends;
-  const count = question.how.outputs ?? question.how.points;
-  const noisy = question.how.method === "laplace";
-  const value = noisy ? question.lower + code * question.step : first + ((last - first) * code) / (count - 1);
-  const rounded = new Intl.NumberFormat(survey.language, { maximumSignificantDigits: 3 }).format(value);
-  const words = question.unit ? `${rounded} ${question.unit}` : rounded;
-  if (!noisy || (code > 0 && code < count - 1)) return words;
-  return filled(code ? texts.or_more : texts.or_less, { value: words });
-}
-
-function marks(options, report, probability) {
-  return options.map((option, code) => {
-    const hit = report[code] === "1";
-    return [filled(hit ? texts.marked : texts.unmarked, { option }), hit ? probability(code) : 1 - probability(code), hit];
-  });
-}
-
-// The public fact is shown for what it is: sent unchanged.
-function plainCard(group, code) {
-  const leaves = made("div", { class: "leaves" }, made("span", { class: "what" }, texts.is_sent), made("strong", {}, group.options[code]));
-  return made("article", { class: "card", "data-answer": "group" }, made("h3", {}, group.ask),
-    made("p", { class: "badge" }, texts.public), made("div", { class: "pair" }, leaves));
-}
-
-function card(question, value, report) {
-  const shown = SHOWN[question.how.method];
-  const could = shown.could(question, question.how, value, report);
-  const answer = made("div", {}, made("span", { class: "what" }, `${texts.your_answer} · ${texts.stays}`), made("strong", {}, ANSWERED[question.kind](question, value)));
-  const leaves = made("div", { class: "leaves" }, made("span", { class: "what" }, texts.is_sent), made("strong", {}, shown.sent(question, report)));
-  return made("article", { class: "card", "data-answer": question.id },
-    made("h3", {}, question.ask), made("div", { class: "pair" }, answer, leaves),
-    made("p", { class: "could", id: `could-${question.id}` }, shown.caption?.(question, report) ?? texts.could_be),
-    ...(question.kind === "number" && could.length > 12 ? spread(could) : [outcomes(could, question.id)]),
-    made("p", { class: "fine" }, filled(texts.deny, { percent: format.format(question.deny) })));
-}
-
-function outcomes(could, id) {
-  const list = made("ul", { class: "outcomes", "aria-labelledby": `could-${id}`, ...(could.length > 8 ? { tabindex: "0" } : {}) });
-  for (const [words, likely, drawn] of could) {
-    const bar = made("span", { class: "bar", "aria-hidden": "true" });
-    bar.style.width = `${100 * likely}%`;
-    list.append(made("li", drawn ? { class: "drawn" } : {}, bar, made("span", {}, words), made("span", { class: "percent" }, percent(likely))));
-  }
-  return list;
-}
-
-// Many outcomes as columns, the one that was drawn in another colour; neighbours share a column where there are more than 60.
-function spread(could) {
-  const together = Math.ceil(could.length / 60);
-  const columns = Array.from({ length: Math.ceil(could.length / together) }, (_, at) => could.slice(at * together, (at + 1) * together))
-    .map((part) => [part.reduce((sum, [, likely]) => sum + likely, 0) / part.length, part.some(([, , drawn]) => drawn)]);
-  const highest = Math.max(...columns.map(([likely]) => likely));
-  const svg = (name, attributes) => {
-    const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-    Object.entries(attributes).forEach(([key, value]) => node.setAttribute(key, value));
-    return node;
-  };
-  const [words, likely] = could.find(([, , drawn]) => drawn);
-  const picture = svg("svg", { class: "spread", viewBox: `0 0 ${10 * columns.length} 100`, preserveAspectRatio: "none", role: "img", "aria-label": `${words}: ${percent(likely)}` });
-  columns.forEach(([height, drawn], at) => picture.append(
-    svg("rect", { x: 10 * at + 1, width: 8, y: 100 - (100 * height) / highest, height: (100 * height) / highest, class: drawn ? "column drawn" : "column" })));
-  return [picture, made("p", { class: "ends" }, made("span", {}, could[0][0]), made("strong", {}, `${words}: ${percent(likely)}`), made("span", {}, could.at(-1)[0]))];
-}
 
 // ---- the report -------------------------------------------------------------------------------------------------------------
 
@@ -215,7 +82,10 @@ function complain(id, error) {
   const line = element(`${id}-error`);
   line.textContent = error;
   line.hidden = !error;
-  fieldsOf(id).forEach((input) => (error ? input.setAttribute("aria-invalid", "true") : input.removeAttribute("aria-invalid")));
+  for (const input of fieldsOf(id)) {
+    if (error) input.setAttribute("aria-invalid", "true");
+    else input.removeAttribute("aria-invalid");
+  }
   return error;
 }
 
@@ -224,17 +94,23 @@ function show() {
   if (found === null) return;
   const group = survey.group ? { group: found.pop()[1] } : {};
   const first = survey.group ? [plainCard(survey.group, group.group)] : [];
-  const answers = found.map(([question, value]) => [question, value, permanent(question.how, value, secret, survey.stream, question.id)]);
+  const drawn = ({ how, id }, value) => permanent(how, value, secret, survey.stream, id);
+  const answers = found.map(([question, value]) => [question, value, drawn(question, value)]);
   report = JSON.stringify({
     tacit: "survey report 1", survey: survey.id, form: survey.form, person: pseudonym(secret), ...group,
-    answers: Object.fromEntries(answers.map(([question, , drawn]) => [question.id, drawn])),
+    answers: Object.fromEntries(answers.map(([question, , told]) => [question.id, told])),
   });
   element("answers").replaceChildren(...first, ...answers.map((answer) => card(...answer)));
   element("report").textContent = report;
   tell("");
   element("code").hidden = true;
   turn(true);
-  document.querySelectorAll(".outcomes").forEach((list) => (list.scrollTop = (list.querySelector(".drawn")?.offsetTop ?? 0) - list.offsetTop - 90));
+  document.querySelectorAll(".outcomes").forEach(toDrawn);
+}
+
+// A long list is scrolled to what was drawn.
+function toDrawn(list) {
+  list.scrollTop = (list.querySelector(".drawn")?.offsetTop ?? 0) - list.offsetTop - 90;
 }
 
 function turn(reviewing) {
@@ -288,13 +164,14 @@ async function copy() {
 function begin() {
   const date = new Intl.DateTimeFormat(survey.language, { dateStyle: "long", timeZone: "UTC" }).format(new Date(survey.closes));
   element("closes").textContent = filled(texts.closes, { date });
-  element("strength").textContent = filled(texts.strength, { ratio: format.format(survey.ratio), epsilon: format.format(survey.epsilon) });
+  const strength = { ratio: format.format(survey.ratio), epsilon: format.format(survey.epsilon) };
+  element("strength").textContent = filled(texts.strength, strength);
   if (Date.now() >= survey.open_until) return stop(filled(texts.closed, { date }));
   if (!globalThis.crypto?.getRandomValues) return stop(texts.no_random);
   secret = keptSecret() ?? freshSecret();
   keep(secret);
   const shown = new Set(asked().map((question) => question.id));
-  survey.questions.filter(({ id }) => !shown.has(id)).forEach(({ id }) => (document.querySelector(`[data-question="${id}"]`).hidden = true));
+  for (const { id } of survey.questions) document.querySelector(`[data-question="${id}"]`).hidden = !shown.has(id);
   element("form").hidden = false;
   element("form").addEventListener("submit", (event) => { event.preventDefault(); show(); });
   element("form").reset();

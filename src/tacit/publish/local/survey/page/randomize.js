@@ -76,7 +76,7 @@ function hmac(key, message) {
 
 const freshSecret = () => crypto.getRandomValues(new Uint8Array(32));
 
-const number32 = (value) => { const view = new DataView(new ArrayBuffer(4)); view.setUint32(0, value); return new Uint8Array(view.buffer); };
+const number32 = (value) => Uint8Array.of(value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255);
 const field = (text) => joined(number32(encoder.encode(text).length), encoder.encode(text));
 
 // The stream of a secret and of what it is for, read once from the left.
@@ -98,7 +98,7 @@ class Coins {
     return drawn & ((1n << BigInt(digits)) - 1n);
   }
 
-  // True with probability top / bottom, exactly: 64 binary digits at a time, until a random one differs from one of the probability.
+  // True with probability top / bottom, exactly: 64 binary digits at a time, until random ones differ from the probability's.
   coin([top, bottom]) {
     for (let rest = top; ;) {
       const digits = (rest << 64n) / bottom;
@@ -128,8 +128,10 @@ const DERIVE = {
     const other = coins.below(how.size - 1);
     return other + (other >= value ? 1 : 0);
   },
-  "unary": (how, value, coins) =>
-    Array.from({ length: how.size }, (_, option) => (coins.coin(ratio(option === value ? how.hit : how.false_hit)) ? "1" : "0")).join(""),
+  "unary": (how, value, coins) => {
+    const bit = (_, option) => (coins.coin(ratio(option === value ? how.hit : how.false_hit)) ? "1" : "0");
+    return Array.from({ length: how.size }, bit).join("");
+  },
   "set": (how, codes, coins) => {
     const sorted = [...codes].sort((one, other) => one - other);
     const place = coins.below(how.most);

@@ -1,0 +1,153 @@
+// ---- what people get to see: words, cards, bars -----------------------------------------------------------------------------
+
+const survey = JSON.parse(document.getElementById("survey").textContent);
+const texts = survey.texts;
+const element = (id) => document.getElementById(id);
+const filled = (text, blanks) =>
+  Object.entries(blanks).reduce((whole, [name, value]) => whole.replaceAll(`{${name}}`, value), text);
+const format = new Intl.NumberFormat(survey.language, { maximumFractionDigits: 6 });
+const chance = ([top, bottom]) => Number((top * 1_000_000_000n) / bottom) / 1e9; // to be shown, never to be drawn with
+const rounded = (value, digits) => new Intl.NumberFormat(survey.language, { maximumSignificantDigits: digits }).format(value);
+const percent = (share) => `${rounded(100 * share, share > 0.1 ? 3 : 2)}\u00a0%`;
+
+function made(name, attributes = {}, ...children) {
+  const node = document.createElement(name);
+  Object.entries(attributes).forEach(([key, value]) => node.setAttribute(key, value));
+  node.append(...children);
+  return node;
+}
+
+// ---- what is sent, and what could have been: [words, probability, whether it was drawn] ------------------------------------
+
+const SHOWN = {
+  "k-ary": {
+    sent: (question, report) => question.options[report],
+    could: (question, how, value, report) =>
+      question.options.map((option, code) => [option, chance(ratio(code === value ? how.hit : how.false_hit)), code === report]),
+  },
+  "unary": {
+    sent: (question, report) => question.options.filter((_, code) => report[code] === "1").join(", ") || texts.none,
+    could: (question, how, value, report) =>
+      marks(question.options, report, (code) => chance(ratio(code === value ? how.hit : how.false_hit))),
+  },
+  "set": {
+    sent: (question, report) => typeof report === "number"
+      ? question.options[report] ?? texts.blank
+      : SHOWN.unary.sent(question, report),
+    caption: (question) => (question.how.most > 1 ? filled(texts.set_drawn, { count: question.how.most }) : texts.could_be),
+    could: (question, how, codes, report) => {
+      const inner = how.inner;
+      const [hit, falseHit] = [chance(ratio(inner.hit)), chance(ratio(inner.false_hit))];
+      const seen = (held) => falseHit + (held ? (hit - falseHit) / how.most : 0);
+      if (typeof report === "string") return marks(question.options, report, (code) => seen(codes.includes(code)));
+      const blanks = how.most * seen(false) + (how.most - codes.length) * (seen(true) - seen(false));
+      return [...question.options.map((option, code) => [option, seen(codes.includes(code)), code === report]),
+        [texts.blank, blanks, report >= how.size]];
+    },
+  },
+  "one-bit": {
+    sent: (question, report) => [texts.bit_low, texts.bit_high][report],
+    could: (question, how, index, report) => {
+      const odds = chance(ratio(how.ratio));
+      const high = (1 + ((odds - 1) * index) / (how.points - 1)) / (odds + 1);
+      return [[texts.bit_high, high, report === 1], [texts.bit_low, 1 - high, report === 0]];
+    },
+  },
+  "piecewise": {
+    sent: (question, report) => filled(texts.about_number, { value: level(question, report) }),
+    could: (question, how, index, report) => {
+      const near = chance(ratio(how.near));
+      const inside = (code) => code >= index && code < index + how.window;
+      const likely = (code) => (inside(code) ? near / how.window : 0) + (1 - near) / how.outputs;
+      return Array.from({ length: how.outputs }, (_, code) => [level(question, code), likely(code), code === report]);
+    },
+  },
+  "laplace": {
+    sent: level,
+    could: (question, how, index, report) => {
+      const decay = chance(ratio(how.decay));
+      const folded = (code) => code === 0 || code === how.points - 1;
+      const likely = (code) => (decay ** Math.abs(code - index) * (folded(code) ? 1 : 1 - decay)) / (1 + decay);
+      return Array.from({ length: how.points }, (_, code) => [level(question, code), likely(code), code === report]);
+    },
+  },
+};
+
+// What a report of a number stands for, to be shown: evenly spaced, and with noise the ends hold all that is beyond them.
+function level(question, code) {
+  const [first, last] = question.ends;
+  const count = question.how.outputs ?? question.how.points;
+  const noisy = question.how.method === "laplace";
+  const value = noisy ? question.lower + code * question.step : first + ((last - first) * code) / (count - 1);
+  const words = [rounded(value, 3), question.unit].join(" ").trim();
+  if (!noisy || (code > 0 && code < count - 1)) return words;
+  return filled(code ? texts.or_more : texts.or_less, { value: words });
+}
+
+function marks(options, report, probability) {
+  return options.map((option, code) => {
+    const hit = report[code] === "1";
+    return [filled(hit ? texts.marked : texts.unmarked, { option }), hit ? probability(code) : 1 - probability(code), hit];
+  });
+}
+
+const box = (kind, what, words) => made("div", kind, made("span", { class: "what" }, what), made("strong", {}, words));
+
+// The public fact is shown for what it is: sent unchanged.
+function plainCard(group, code) {
+  return made("article", { class: "card", "data-answer": "group" }, made("h3", {}, group.ask),
+    made("p", { class: "badge" }, texts.public),
+    made("div", { class: "pair" }, box({ class: "leaves" }, texts.is_sent, group.options[code])));
+}
+
+function card(question, value, report) {
+  const shown = SHOWN[question.how.method];
+  const could = shown.could(question, question.how, value, report);
+  return made("article", { class: "card", "data-answer": question.id }, made("h3", {}, question.ask),
+    made("div", { class: "pair" },
+      box({}, `${texts.your_answer} · ${texts.stays}`, ANSWERED[question.kind](question, value)),
+      box({ class: "leaves" }, texts.is_sent, shown.sent(question, report))),
+    made("p", { class: "could", id: `could-${question.id}` }, shown.caption?.(question) ?? texts.could_be),
+    ...(question.kind === "number" && could.length > 12 ? spread(could) : [outcomes(could, question.id)]),
+    made("p", { class: "fine" }, filled(texts.deny, { percent: format.format(question.deny) })));
+}
+
+function outcomes(could, id) {
+  const scrolls = could.length > 8 ? { tabindex: "0" } : {};
+  const list = made("ul", { class: "outcomes", "aria-labelledby": `could-${id}`, ...scrolls });
+  for (const [words, likely, drawn] of could) {
+    const bar = made("span", { class: "bar", "aria-hidden": "true" });
+    bar.style.width = `${100 * likely}%`;
+    const line = [bar, made("span", {}, words), made("span", { class: "percent" }, percent(likely))];
+    list.append(made("li", drawn ? { class: "drawn" } : {}, ...line));
+  }
+  return list;
+}
+
+// Many outcomes as columns, the one that was drawn in another colour; neighbours share a column where there are more than 60.
+function spread(could) {
+  const columns = gathered(could, Math.ceil(could.length / 60));
+  const highest = Math.max(...columns.map(([likely]) => likely));
+  const [words, likely] = could.find(([, , drawn]) => drawn);
+  const said = `${words}: ${percent(likely)}`;
+  const size = { viewBox: `0 0 ${10 * columns.length} 100`, preserveAspectRatio: "none" };
+  const picture = svg("svg", { class: "spread", role: "img", "aria-label": said, ...size });
+  columns.forEach(([share, drawn], at) => {
+    const height = (100 * share) / highest;
+    picture.append(svg("rect", { x: 10 * at + 1, width: 8, y: 100 - height, height, class: drawn ? "column drawn" : "column" }));
+  });
+  const ends = [could[0][0], could.at(-1)[0]].map((end) => made("span", {}, end));
+  return [picture, made("p", { class: "ends" }, ends[0], made("strong", {}, said), ends[1])];
+}
+
+function gathered(could, together) {
+  const part = (_, at) => could.slice(at * together, (at + 1) * together);
+  const parts = Array.from({ length: Math.ceil(could.length / together) }, part);
+  return parts.map((each) => [each.reduce((sum, [, likely]) => sum + likely, 0) / each.length, each.some(([, , drawn]) => drawn)]);
+}
+
+function svg(name, attributes) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  Object.entries(attributes).forEach(([key, value]) => node.setAttribute(key, value));
+  return node;
+}
