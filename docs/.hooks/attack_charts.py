@@ -8,6 +8,7 @@ from tacit.evidence.attacks.auxiliary import auxiliary
 from tacit.evidence.attacks.definitions import released_sample
 from tacit.evidence.attacks.isolation import Gallery, gallery
 from tacit.evidence.attacks.local_sensitivity import local_sensitivity
+from tacit.evidence.attacks.longest_commute import longest_commute
 from tacit.evidence.attacks.posterior import posterior_of
 from tacit.evidence.attacks.questioner import isolate_people
 from tacit.evidence.attacks.reconstruction_curves import feasible, over_noise
@@ -15,6 +16,8 @@ from tacit.evidence.attacks.regimes import regimes
 from tacit.evidence.attacks.samplers import samplers
 from tacit.evidence.attacks.tracing import tracing
 from tacit.mechanisms.laplace import Laplace
+from tacit.publish.synthetic.commuters import Terms, offered
+from tacit.publish.synthetic.states import made_state
 
 FOLDER = Path(__file__).parent.parent / "ideas" / "attacks"
 
@@ -23,6 +26,8 @@ def main() -> None:
     """Write every chart into the folder of the gallery."""
     weak = gallery("tracker", targets=16)
     unit = 5000**0.5 / 100
+    state = made_state()
+    totals = state.totals(state.blocks.zones("tract"))
     count = Laplace(sensitivity=1, epsilon=1, step=1, on_grid=True)
     charts = {
         "reconstruction": over_noise(128, 512, runs=10),
@@ -35,6 +40,9 @@ def main() -> None:
         "definitions": released_sample(100, 10, 20),
         "posterior": posterior_of(count, {"yes": 11, "no": 10}, {"yes": "0.1", "no": "0.9"}),
         "auxiliary": auxiliary([45, 55, 60, 40, 50] * 200, (0, 200)),
+        "longest-commute": longest_commute(
+            offered(totals, state.blocks.zones("blockgroup"), Terms(20, 1e-9)), state.homes(totals), 20
+        ),
     }
     for name, result in charts.items():
         result.chart(str(FOLDER / f"{name}.svg"))

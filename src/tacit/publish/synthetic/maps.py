@@ -13,7 +13,7 @@ from tacit.publish.synthetic.geography import Blocks, Domain, Numbers, Zones, ki
 from tacit.publish.synthetic.utility import FEW_JOBS, Cells, Utility
 
 REAL, MADE, FAKE = "#1f4e9c", "#5b8c5a", "#e07a3f"
-MOST_DOTS = 1200  # of blocks behind a map: enough to see the land
+MOST_DOTS = 600  # of blocks behind a map: enough to see the land
 WIDTH = 380
 
 
