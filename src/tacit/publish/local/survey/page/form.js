@@ -134,6 +134,7 @@ async function send() {
     const said = await answer.json().catch(() => ({}));
     if (!answer.ok && said.reason !== "duplicate") throw new Error(said.message ?? String(answer.status));
     tell(answer.ok ? texts.sent : texts.sent_before);
+    element("change").hidden = true; // another answer would be another report, and give away more
   } catch (error) {
     element("send").disabled = false;
     tell(filled(texts.not_sent, { reason: error.message }));
