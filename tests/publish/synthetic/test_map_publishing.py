@@ -256,6 +256,20 @@ def test_a_declared_table_holds_the_same_flows_as_the_file(tmp_path):
         assert jobs.tolist() == same_jobs.tolist()
 
 
+def test_columns_with_declared_values_are_read_too(tmp_path):
+    folder = tmp_path / "set"
+    declared(folder)
+    works = ", ".join(f'"{name}"' for name in sorted({str(STATE.blocks.names[work]) for work in STATE.work}))
+    text = (folder / "tacit.toml").read_text().replace('w_geocode = { keys = "private" }', f"w_geocode = {{ values = [{works}] }}")
+    (folder / "tacit.toml").write_text(text)
+    data = open_data(folder / "tacit.toml")
+    prepare(data.catalog)
+    release = publish_map(flows_of(data), STATE.blocks, LEVELS, TERMS, tmp_path / "made.csv")
+    ours = STATE.homes(STATE.totals(STATE.blocks.zones("tract")))
+    assert int(release.homes.jobs.sum()) == int(ours.jobs.sum())
+    assert np.bincount(release.homes.block, release.homes.jobs).tolist() == np.bincount(ours.block, ours.jobs).tolist()
+
+
 def test_the_same_release_of_an_empty_table_looks_the_same(tmp_path):
     """Everything but the draws is decided before a row is read: receipt, price, destinations, and how many jobs each gets."""
     full, empty = (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit.mechanisms.picture import save
-from tacit.publish.synthetic.geography import Blocks, Domain, Numbers, Zones, kilometres
+from tacit.publish.synthetic.geography import Blocks, Numbers, Zones, kilometres
 from tacit.publish.synthetic.utility import FEW_JOBS, Cells, Utility
 
 REAL, MADE, FAKE = "#1f4e9c", "#5b8c5a", "#e07a3f"
@@ -97,12 +97,6 @@ def svg(chart: Any) -> str:
     import vl_convert
 
     return str(vl_convert.vegalite_to_svg(chart.to_dict()))
-
-
-def far_cells(domain: Domain, cells: Cells) -> float:
-    """The farthest distance that a map shows, for a caption."""
-    known = domain.distances[cells[0]]
-    return float(np.nanmax(known)) if np.isfinite(known).any() else 0.0
 
 
 def _size(jobs: float) -> str:
