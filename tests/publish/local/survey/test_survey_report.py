@@ -2,14 +2,18 @@
 
 import base64
 import json
+from collections import Counter
 from datetime import UTC, datetime
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from surveys import ANSWERS, EXAMPLE, answers_to, every_method, secrets
 
+from tacit.publish.local.categories import Binary
+from tacit.publish.local.derived import permanent
 from tacit.publish.local.survey.randomized import from_json, recipe, to_json
 from tacit.publish.local.survey.reading import read_survey
 from tacit.publish.local.survey.report import LARGEST, Form, Report, SetAside, pseudonym
@@ -181,3 +185,25 @@ def test_the_page_is_told_every_probability_as_whole_numbers():
             assert isinstance(value, int | str | dict), f"{name} is no float: rounding would change the law"
             if name in ("hit", "false_hit", "near", "decay"):
                 assert 0 < Fraction(value) < 1
+
+
+def pairs(streams):
+    """How often a yes and a no, asked twice with epsilon 1/2 and 2, are reported as which pair, over many secrets."""
+    channels = Binary("1/2"), Binary(2)
+    found = {truth: Counter() for truth in (0, 1)}
+    for truth, number in product((0, 1), range(1500)):
+        secret = number.to_bytes(32, "big")
+        found[truth][tuple(permanent(each, truth, secret, name, "yes") for each, name in zip(channels, streams, strict=True))] += 1
+    return found
+
+
+def test_the_same_coins_for_two_forms_would_prove_an_answer():
+    """Planted: streams that are named by the survey alone. With the form in the name every pair comes from both answers."""
+    shared = pairs(("survey", "survey"))
+    assert shared[0][1, 0] > 100
+    assert shared[1][1, 0] == 0, "only a no is reported as yes at first and as no then"
+    names = [Form.of(every_method(epsilon=epsilon)).stream for epsilon in ("4", "16")]
+    apart = pairs(names)
+    assert names[0] != names[1]
+    # The rarest pair has probability 0.378 * 0.119 = 0.045, and 67 are expected; fewer than 20 come once in 10^11.
+    assert all(apart[truth][pair] > 20 for truth in (0, 1) for pair in product((0, 1), repeat=2))

@@ -16,7 +16,7 @@ from tacit.publish.local.categories import Binary, KAry
 from tacit.publish.local.choose import Candidate
 from tacit.publish.local.choose import Choice as Compared
 from tacit.publish.local.folded_laplace import FoldedLaplace
-from tacit.publish.local.numeric import Numeric, compared
+from tacit.publish.local.numeric import compared
 from tacit.publish.local.one_bit import OneBit
 from tacit.publish.local.piecewise import Piecewise
 from tacit.publish.local.randomizer import Randomizer
@@ -194,9 +194,19 @@ def _(randomizer: KAry | Binary, written: Any) -> Any:
     return whole_below(written, randomizer.size)
 
 
-@from_json.register(OneBit | Piecewise | FoldedLaplace)
-def _(randomizer: Numeric, written: Any) -> Any:
-    return whole_below(written, len(randomizer.levels))
+@from_json.register
+def _(randomizer: OneBit, written: Any) -> Any:
+    return whole_below(written, 2)
+
+
+@from_json.register
+def _(randomizer: Piecewise, written: Any) -> Any:
+    return whole_below(written, randomizer.outputs)
+
+
+@from_json.register
+def _(randomizer: FoldedLaplace, written: Any) -> Any:
+    return whole_below(written, randomizer.points)
 
 
 @from_json.register
