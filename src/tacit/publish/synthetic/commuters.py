@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.errors import InvalidBudget
 from tacit.mechanisms.dirichlet import ProbableDirichlet
 from tacit.mechanisms.dirichlet_calibration import PublicFacts, allowed_ratio, probable_noise
 from tacit.mechanisms.noise.urn import BlockClass
@@ -32,6 +33,7 @@ from tacit.publish.synthetic.geography import Domain, Origins, Zones
 from tacit.publish.synthetic.keeping import All, Keeping, read_keeping
 from tacit.publish.synthetic.utility import Cells, fake_share
 
+MOST_EPSILON = 100
 ONE_JOB = Neighbours("change-one", "unit")
 RELATION = (
     "one job moves its home; the number of jobs at every destination, real and synthetic, is public; "
@@ -53,6 +55,7 @@ class Terms:
 
     def __init__(self, ratio: Number, delta: Number = 0, keep: str | Keeping = "all") -> None:
         object.__setattr__(self, "ratio", allowed_ratio(ratio))
+        _require_promise(log_up(self.ratio))
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "keeping", read_keeping(keep) if isinstance(keep, str) else keep)
 
@@ -139,12 +142,13 @@ class SyntheticMap:
 
 
 def offered(totals: Totals, origins: Origins, terms: Terms) -> Offer:
-    """The release, decided and priced before any home is read."""
+    """The release, decided and priced before any home is read; one that would promise nothing is refused."""
     plain = Offer(totals, origins, terms, ())
     mechanisms = []
     for domain, jobs in zip(plain.domains(), totals.jobs.tolist(), strict=True):
         chances = terms.keeping.chances(domain)
         mechanisms.append(_mechanism(jobs, chances.sizes, chances.classes, terms.ratio, terms.delta))
+    _require_promise(max(mechanism.epsilon for mechanism in mechanisms))
     return Offer(totals, origins, terms, tuple(mechanisms))
 
 
@@ -192,6 +196,14 @@ def at_least(number: Fraction) -> str:
         return nearest
     unit = Fraction(10) ** (math.floor(math.log10(number)) - 5)
     return as_text(math.ceil(number / unit) * unit)
+
+
+def _require_promise(epsilon: Fraction) -> None:
+    if epsilon > MOST_EPSILON:
+        raise InvalidBudget(
+            f"an epsilon of {at_least(epsilon)} promises nothing; give a smaller ratio, and where cells with much noise are left out "
+            "at random, keep all cells or give a delta"
+        )
 
 
 @lru_cache(maxsize=65536)

@@ -24,7 +24,7 @@ from tacit.privacy.catalog import Budget, Catalog, Table
 from tacit.privacy.loss import Approximate, Pure, weakened
 from tacit.privacy.neighbours import Neighbours
 from tacit.privacy.rounding import as_text, exp_up
-from tacit.publish.synthetic.commuters import ONE_JOB, at_least, ratio_text
+from tacit.publish.synthetic.commuters import MOST_EPSILON, ONE_JOB, at_least, ratio_text
 
 if TYPE_CHECKING:
     from tacit.session import DataSet
@@ -48,7 +48,9 @@ class Paid:
     @property
     def together(self) -> str:
         """All that the ledger has recorded, as one claim."""
-        return f"{ratio_text(exp_up(self.total.epsilon))}, delta {at_least(self.total.delta)}"
+        known = f"epsilon {at_least(self.total.epsilon)}"
+        ratio = ratio_text(exp_up(self.total.epsilon)) if self.total.epsilon < MOST_EPSILON else known
+        return f"{ratio}, delta {at_least(self.total.delta)}"
 
     def to_dict(self) -> dict[str, Any]:
         """As the receipt has it, rounded up."""
