@@ -201,8 +201,8 @@ def at_least(number: Fraction) -> str:
 def _require_promise(epsilon: Fraction) -> None:
     if epsilon > MOST_EPSILON:
         raise InvalidBudget(
-            f"an epsilon of {at_least(epsilon)} promises nothing; give a smaller ratio, and where cells with much noise are left out "
-            "at random, keep all cells or give a delta"
+            f"an epsilon of {at_least(epsilon)} promises nothing; give a smaller ratio, "
+            "and where cells with much noise are left out at random, keep all cells or give a delta"
         )
 
 
