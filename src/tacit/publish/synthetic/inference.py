@@ -7,7 +7,7 @@ nearest to the noisy ones. It is computed from released numbers alone, so it cos
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
-from tacit.publish.synthetic.marginals import Measured
+from tacit.publish.synthetic.marginals import Measured, Pair
 
 Floats = NDArray[np.float64]
-STEPS = 2000  # of mirror descent; it stops earlier where it no longer gains
-GAIN = 1e-5  # relative, over fifty steps
+STEPS = 3000  # of mirror descent; it stops earlier where it no longer gains
+GAIN = 1e-7  # relative, over fifty steps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +48,8 @@ def require_mbi() -> None:
 def fitted(measured: Measured) -> Model:
     """The model of released marginals; whatever noise has made of them, there is one."""
     marginals = {clique: _cleaned(found) for clique, found in _estimated(measured).items()}
-    return Model(tuple(_branches(measured, marginals)))
+    parents = in_order(len(measured.singles), measured.pairs)
+    return Model(tuple(_branch(place, parent, marginals) for place, parent in parents.items()))
 
 
 def _estimated(measured: Measured) -> dict[tuple[int, ...], Floats]:
@@ -69,13 +70,12 @@ def _estimated(measured: Measured) -> dict[tuple[int, ...], Floats]:
 
 
 def _measurements(mbi: Any, measured: Measured) -> list[Any]:
-    """All marginals with their noise; a group of several cells has more of it, and weighs less."""
+    """All marginals with the size of their noise; that of a column is the mean over its groups, since some are of several cells."""
     design, found = measured.design, []
     for place, (single, groups) in enumerate(zip(measured.singles, measured.merged, strict=True)):
         together = np.bincount(groups, weights=single.astype(np.float64))
-        weights = 1 / np.sqrt(np.bincount(groups))
-        query = mbi.marginal_loss.WeightedQuery(weights)
-        found.append(mbi.LinearMeasurement(together * weights, (str(place),), design.single.deviation, query))
+        deviation = design.single.deviation * float(np.sqrt(single.size / together.size))
+        found.append(mbi.LinearMeasurement(together, (str(place),), deviation))
     for pair, counts in measured.pairs.items():
         assert design.pair is not None  # noqa: S101  # pairs are measured by designs that have a noise for them
         clique = tuple(str(place) for place in pair)
@@ -94,7 +94,6 @@ def _float64() -> Iterator[Any]:
         warnings.simplefilter("ignore")
         try:
             import mbi
-            import mbi.marginal_loss
         except ImportError:
             raise _missing() from None
         yield mbi
@@ -110,30 +109,30 @@ def _cleaned(marginal: Floats) -> Floats:
     return positive if positive.sum() > 0 else np.ones_like(positive)
 
 
-def _branches(measured: Measured, marginals: dict[tuple[int, ...], Floats]) -> Iterator[Branch]:
-    """The columns from the first one along the pairs, then any that are in none."""
-    reached: set[int] = set()
-    for root in range(len(measured.singles)):
-        if root in reached:
-            continue
-        reached.add(root)
-        alone = next(
-            found if clique == (root,) else found.sum(axis=1 - clique.index(root))
-            for clique, found in marginals.items()
-            if root in clique
-        )
-        yield Branch(root, None, alone / alone.sum())
-        waiting = [root]
+def _branch(place: int, parent: int | None, marginals: Mapping[tuple[int, ...], Floats]) -> Branch:
+    if parent is not None:
+        pair = (place, parent) if (place, parent) in marginals else (parent, place)
+        return Branch(place, parent, _given(marginals[pair] if pair[0] == parent else marginals[pair].T))
+    clique, found = next((clique, found) for clique, found in marginals.items() if place in clique)
+    alone = found if len(clique) == 1 else found.sum(axis=1 - clique.index(place))
+    return Branch(place, None, alone / alone.sum())
+
+
+def in_order(columns: int, pairs: Collection[Pair]) -> dict[int, int | None]:
+    """Every column with its parent along the pairs, parents first; a root has none.
+
+    >>> in_order(4, [(1, 2), (0, 1)])
+    {0: None, 1: 0, 2: 1, 3: None}
+    """
+    found: dict[int, int | None] = {}
+    for root in range(columns):
+        waiting: list[tuple[int, int | None]] = [(root, None)]
         while waiting:
-            parent = waiting.pop(0)
-            for pair in measured.pairs:
-                child = next((place for place in pair if place != parent), parent) if parent in pair else None
-                if child is None or child in reached:
-                    continue
-                reached.add(child)
-                waiting.append(child)
-                joint = marginals[pair] if pair[0] == parent else marginals[pair].T
-                yield Branch(child, parent, _given(joint))
+            place, parent = waiting.pop(0)
+            if place not in found:
+                found[place] = parent
+                waiting += [(one + other - place, place) for one, other in pairs if place in (one, other)]
+    return found
 
 
 def _given(joint: Floats) -> Floats:
