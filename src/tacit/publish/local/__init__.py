@@ -17,6 +17,7 @@
     heavy_hitters.py  words.py       the frequent ones of very many values
     longitudinal.py                  the same person asked again: permanent answers, and an account
     simulate.py                      surveys on made-up people: the error by theory and by trial
+    survey/                          a survey from end to end: declaration, page, reports, store, results
 
 The proofs lie beside the code.
 """

@@ -153,6 +153,7 @@ def test_no_script_uses_a_source_of_chance_but_the_secure_one():
     drawing, *others = (files("tacit.publish.local.survey").joinpath("page", name).read_text("utf-8") for name in SCRIPTS)
     code = re.sub(r"//.*", "", drawing)
     assert "Math.random" not in code + "".join(others)
+    assert "subtle" not in code, "a page opened from a file or over plain http may not have it"
     assert code.count("getRandomValues(") == 1
     assert "crypto.getRandomValues(new Uint8Array(32))" in code
     assert "getRandomValues(" not in "".join(others), "the page asks whether there is one, and leaves the drawing to the other file"

@@ -191,6 +191,26 @@ def test_a_survey_that_is_closed_takes_no_answers(browser, tmp_path):
         assert page.evaluate("localStorage.length") == 0
 
 
+def test_a_browser_without_secure_chance_sends_nothing(browser, tmp_path):
+    with browser.new_context() as context:
+        context.add_init_script("Object.defineProperty(window, 'crypto', { value: undefined })")
+        page = context.new_page()
+        page.goto(written(SURVEY, tmp_path))
+        assert page.locator("#notice").text_content().startswith("This browser has no secure source of chance")
+        assert page.locator("form").is_hidden()
+
+
+def test_a_sent_report_is_not_followed_by_another_answer(browser, tmp_path):
+    with listening(TWO) as (survey, _), opened(browser, written(survey, tmp_path)) as page:
+        fill(page, survey, {"yes": 1})
+        review(page)
+        assert page.locator("#change").is_visible()
+        page.locator("#send").click()
+        page.locator("#status", has_text="Sent.").wait_for()
+        assert page.locator("#change").is_hidden()
+        assert page.locator("#send").is_disabled()
+
+
 def test_without_script_the_page_says_why_it_is_empty(browser, tmp_path):
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
