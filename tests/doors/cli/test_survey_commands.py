@@ -200,6 +200,18 @@ def test_what_is_set_aside_is_told_by_line_and_kept():
     assert {b"[" * 3000, "\ud800".encode("utf-8", "surrogatepass")} <= kept
 
 
+def test_reports_come_from_standard_input_and_no_line_is_passed_over():
+    from typer.testing import CliRunner
+
+    from tacit.doors.cli import app
+
+    text = "\n".join([*reports(2), " " * 70_000 + "x", ""])
+    result = CliRunner().invoke(app, ["survey", "collect", EXAMPLE, "-", "--json"], input=text)
+    found = json.loads(result.output)
+    assert (found["counted"], found["malformed"]) == (2, 1)
+    assert [(each["file"], each["line"]) for each in found["set_aside_now"]] == [("-", 3)]
+
+
 def test_reports_after_the_closing_day_are_late():
     reports(3)
     assert "3 late" in told("collect", EXAMPLE, "reports.jsonl", "--received", "2031-01-01")

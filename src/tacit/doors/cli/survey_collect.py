@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -46,7 +47,7 @@ def collect(
         for path in paths:
             told += _collect_file(open_store, path, day)
         if address:
-            _listen(open_store, address, as_json)
+            _listen(open_store, address)
         if as_json:
             print_json({"store": str(store), "set_aside_now": told, **open_store.counts()})
         else:
@@ -60,13 +61,12 @@ def _paths(sources: list[str]) -> list[Path]:
         path = Path(source)
         if source != "-" and not path.exists():
             raise InvalidInput(f"there is no {source}; name a file or folder of reports, or - for standard input")
-        inside = (
-            sorted(each for each in path.rglob("*") if each.is_file() and not each.name.startswith("."))
-            if path.is_dir()
-            else [path]
-        )
-        found += inside
+        found += _files_in(path) if path.is_dir() else [path]
     return found
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return sorted(each for each in folder.rglob("*") if each.is_file() and not each.name.startswith("."))
 
 
 def _collect_file(store: Store, path: Path, day: datetime | None) -> list[dict[str, Any]]:
@@ -78,12 +78,11 @@ def _collect_file(store: Store, path: Path, day: datetime | None) -> list[dict[s
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read ({error.strerror})") from None
     with opened as file:
-        numbers: list[int] = []
-        outcomes = store.take_all(_texts(file, numbers), day)
-        told = zip(progress(outcomes, _size(path), f"reading {path.name}"), _counted(numbers), strict=False)
+        numbered, lines = tee(_lines(file))
+        outcomes = progress(store.take_all((text for _, text in lines), day), _size(path), f"reading {path.name}")
         return [
-            {"file": str(path), "line": line, "reason": outcome.reason, "why": outcome.why}
-            for outcome, line in told
+            {"file": str(path), "line": number, "reason": outcome.reason, "why": outcome.why}
+            for (number, _), outcome in zip(numbered, outcomes, strict=True)
             if isinstance(outcome, SetAside)
         ]
 
@@ -93,15 +92,8 @@ def _size(path: Path) -> int:
     return max(1, path.stat().st_size // 250) if path.is_file() else 1
 
 
-def _counted(numbers: list[int]) -> Iterator[int]:
-    at = 0
-    while True:
-        yield numbers[at]
-        at += 1
-
-
-def _texts(file: BinaryIO, numbers: list[int]) -> Iterator[bytes]:
-    """The lines that are not blank, their numbers beside; of a line that is too long for a report, the beginning."""
+def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers; of a line that is too long for a report, the beginning."""
     from tacit.publish.local.survey.report import LARGEST
 
     number = 0
@@ -110,10 +102,10 @@ def _texts(file: BinaryIO, numbers: list[int]) -> Iterator[bytes]:
         rest = line
         while len(rest) == LARGEST + 2 and not rest.endswith(b"\n"):
             rest = file.readline(LARGEST + 2)
-        text = line.removeprefix(BYTE_ORDER_MARK).strip()
-        if text:
-            numbers.append(number)
-            yield text
+        if text := line.removeprefix(BYTE_ORDER_MARK).strip():
+            yield number, text
+        elif rest is not line:
+            yield number, line  # blank only as far as it was read
 
 
 def _day(text: str) -> datetime | None:
@@ -135,7 +127,7 @@ def _address(text: str) -> tuple[str, int] | None:
     return host.strip("[]"), int(port)
 
 
-def _listen(store: Store, address: tuple[str, int], as_json: bool) -> None:
+def _listen(store: Store, address: tuple[str, int]) -> None:
     """Takes reports until Ctrl-C."""
     import threading
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from tacit.errors import InvalidInput
 from tacit.publish.local.compare import Difference, compare
 from tacit.publish.local.estimate import Request, estimate
 from tacit.publish.local.results import Frequencies, Mean
-from tacit.publish.local.survey.declaration import Number, Question, SetOf, Survey, YesNo
+from tacit.publish.local.survey.declaration import Number, Question, Survey, YesNo
 from tacit.publish.local.survey.randomized import Randomized, from_json, randomized
 from tacit.publish.local.survey.store import Store
 from tacit.publish.local.survey.texts import page_texts
@@ -79,7 +79,7 @@ def estimated(survey: Survey, each: Randomized, reports: Any, request: Request) 
     found = estimate(each.randomizer, reports, request.confidence, request.bound, request.simultaneous, request.sampled)
     if isinstance(found, Mean):
         return found
-    return replace(found.named(labels(each.question, survey)), exclusive=not isinstance(each.question, SetOf))
+    return found.named(labels(each.question, survey))
 
 
 def reports_on(store: Store, each: Randomized, group: int | None = None) -> Any:
