@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
@@ -261,6 +262,13 @@ def test_where_one_unit_changes_the_noise_is_twice_as_large(tmp_path: Path) -> N
         one, other = (synthesize_table(each, "trips", epsilon=1, rows=1).measured.design for each in (plain, change))
         assert other.single.budget == one.single.budget / 2
         assert change.ledger.spent().epsilon == 1
+
+
+def test_without_the_package_nothing_is_spent(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mbi", None)  # as if it were not installed
+    with pytest.raises(InvalidInput, match=r'pip install "tacit\[synthetic\]"'):
+        synthesize_table(data, "trips", epsilon=1)
+    assert data.ledger.head.number == 0
 
 
 def test_a_cap_is_a_cap(data: DataSet) -> None:
