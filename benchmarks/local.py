@@ -131,11 +131,9 @@ def alone() -> list[Row]:
     values = np.arange(PEOPLE) % 101
     for numeric in sorted(compared(0, 100, 1), key=lambda each: type(each).__name__):
         randomized = numeric.randomize(values)
-        seconds = [
-            processor_seconds(lambda: numeric.randomize(values)),
-            processor_seconds(lambda: numeric.decode(randomized).mean()),
-        ]  # noqa: B023
-        rows.append((f"a number from 0 to 100, {type(numeric).__name__}", *(f"{each:.3f}" for each in seconds), "-"))
+        drawn = processor_seconds(lambda: numeric.randomize(values))  # noqa: B023
+        tallied = processor_seconds(lambda: numeric.decode(randomized).mean())  # noqa: B023
+        rows.append((f"a number from 0 to 100, {type(numeric).__name__}", f"{drawn:.3f}", f"{tallied:.3f}", "-"))
     return rows
 
 
