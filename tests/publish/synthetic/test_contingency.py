@@ -34,7 +34,7 @@ max_rows = {max_rows}
 [tables.visits.columns]
 ward = {{ values = ["a", "b"] }}
 pain = {{ bounds = [0, 10], bins = [4, 8], nulls = "drop" }}
-day = {{ type = "date", bounds = ["2020-01-01", "2020-12-31"], bins = 366 }}
+day = {{ type = "date", bounds = ["2020-01-01", "2020-12-31"], bins = 90 }}
 hour = {{ bounds = [0, 99999], bins = 1000 }}
 """
 
@@ -130,7 +130,7 @@ def test_resampling_an_empty_table_looks_the_same(tmp_path: Path) -> None:
     asked: list[dict[str, Any]] = [
         {"columns": ["ward", "pain"], "epsilon": 1, "rows": 30},
         {"columns": ["ward"], "epsilon": 2, "rows": 0},
-        {"columns": ["day", "hour"], "epsilon": 1, "rows": 5},
+        {"columns": ["day", "hour", "ward"], "epsilon": 1, "rows": 5},
         {"columns": ["name"], "epsilon": 1, "rows": 5},
         {"columns": ["ward"], "epsilon": 0, "rows": 5},
         {"columns": ["ward"], "epsilon": 1, "rows": -1},
@@ -154,7 +154,7 @@ def test_resampling_an_empty_table_looks_the_same(tmp_path: Path) -> None:
 def test_what_is_too_large_or_too_small_is_refused(tmp_path: Path) -> None:
     with written(tmp_path, 1) as data:
         with pytest.raises(TooManyGroups, match="at most 100,000 are resampled"):
-            synthesize_contingency(data, "visits", ["day", "hour"], epsilon=1, rows=5)
+            synthesize_contingency(data, "visits", ["day", "hour", "ward"], epsilon=1, rows=5)
         chosen = chosen_columns(data.catalog, "visits", ["ward"])
         with pytest.raises(NoBudget, match="promises nothing"):
             urn_for(chosen, 1000, rows=5)

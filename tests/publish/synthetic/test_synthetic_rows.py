@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Column, Table
 from tacit.publish.synthetic.axes import Axis
 from tacit.publish.synthetic.inference import fitted, require_mbi
 from tacit.publish.synthetic.marginals import Design, Measured, Noise
-from tacit.publish.synthetic.rows import drawn_codes, read_rows, spread
+from tacit.publish.synthetic.rows import MOST_ROWS, drawn_codes, read_rows, spread
 from tacit.publish.synthetic.selection import guesses
 
 
@@ -103,6 +104,13 @@ def test_shares_are_kept_up_to_one_row(shares: list[float], rows: int) -> None:
     assert found.sum() == rows
     wanted = rows * np.array(shares) / sum(shares)
     assert np.abs(found - wanted).max() <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("word", [0, 2**64 - 1])
+def test_the_largest_uniform_number_adds_no_row(word: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bits, "random_words", lambda size: np.full(size, word, dtype=np.uint64))
+    for rows in (1, 999_983, MOST_ROWS):
+        assert spread([1, 2, 4], rows).size == rows
 
 
 def test_the_order_of_rows_is_drawn() -> None:

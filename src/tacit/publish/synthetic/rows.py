@@ -47,8 +47,7 @@ def spread(shares: Floats | Sequence[float], rows: int) -> Counts:
     array([1, 1, 1])
     """
     ends = np.cumsum(np.asarray(shares, dtype=np.float64))
-    ends *= rows / ends[-1]
-    ends[-1] = rows
+    ends = ends / ends[-1] * rows
     counts = np.diff(np.floor(ends + _uniform()), prepend=0).astype(np.int64)
     return shuffled(np.repeat(np.arange(counts.size), counts))
 
@@ -78,5 +77,5 @@ def _apart(groups: Counts, merged: Counts, single: Counts) -> Counts:
 
 
 def _uniform() -> float:
-    """A multiple of 2^-53 in [0, 1)."""
-    return float(bits.random_words(1)[0] >> np.uint64(11)) * 2.0**-53
+    """A multiple of 2^-28 in [0, 1): with `MOST_ROWS` rows added it is still exact, and so below the next whole number."""
+    return float(bits.random_words(1)[0] >> np.uint64(36)) * 2.0**-28
