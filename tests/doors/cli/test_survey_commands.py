@@ -212,6 +212,13 @@ def test_reports_come_from_standard_input_and_no_line_is_passed_over():
     assert [(each["file"], each["line"]) for each in found["set_aside_now"]] == [("-", 3)]
 
 
+def test_a_folder_with_the_store_in_it_is_collected_without_the_store():
+    reports(3)
+    for _ in range(2):
+        found = json.loads(told("collect", EXAMPLE, ".", "--json"))
+        assert (found["counted"], found["malformed"]) == (3, 0)
+
+
 def test_reports_after_the_closing_day_are_late():
     reports(3)
     assert "3 late" in told("collect", EXAMPLE, "reports.jsonl", "--received", "2031-01-01")

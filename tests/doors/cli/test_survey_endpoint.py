@@ -141,10 +141,15 @@ def test_no_more_senders_at_once_than_there_are_places(endpoint):
 
 
 def test_a_flood_of_nonsense_is_bounded_on_disk(endpoint):
-    endpoint.room = 100
+    endpoint.store.most_aside = 400
     assert asked(endpoint, "POST", b"x" * 80)[0] == 400
-    assert asked(endpoint, "POST", b"y" * 80)[0] == 507
-    assert endpoint.store.kept_aside() == 80
+    assert asked(endpoint, "POST", b"y" * 80)[0::2] == (
+        507,
+        {"message": "it is not JSON; it was not kept either, since too much was set aside here already", "reason": "malformed"},
+    )
+    assert asked(endpoint, "POST", b"x" * 80)[0] == 400, "it is there already"
+    assert len(endpoint.store.set_aside()) == 1
+    assert [asked(endpoint, "POST", REPORT)[0] for _ in range(2)] == [200, 409], "sound reports are counted all the same"
 
 
 def test_a_store_that_fails_is_told_and_the_report_can_come_again(endpoint):

@@ -36,13 +36,14 @@ def collect(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check reports and count each person once. What is malformed, foreign, late or a duplicate is set aside with its reason."""
+    from tacit.doors.cli.survey_endpoint import MOST_ASIDE
     from tacit.publish.local.survey.reading import read_survey
     from tacit.publish.local.survey.store import Store
 
     if not sources and not listen:
         raise InvalidInput("name files or folders of reports, - for standard input, or give --listen 127.0.0.1:8765")
-    paths, address, day = _paths(sources or []), _address(listen), _day(received)
-    with Store(store, read_survey(declaration)) as open_store:
+    paths, address, day = _paths(sources or [], store), _address(listen), _day(received)
+    with Store(store, read_survey(declaration), MOST_ASIDE if listen else None) as open_store:
         told: list[dict[str, Any]] = []
         for path in paths:
             told += _collect_file(open_store, path, day)
@@ -54,19 +55,21 @@ def collect(
             _summary(open_store, told)
 
 
-def _paths(sources: list[str]) -> list[Path]:
-    """The files, those of folders in the order of their names; hidden ones are left out."""
+def _paths(sources: list[str], store: Path) -> list[Path]:
+    """The files, those of folders in the order of their names; hidden ones and the store itself are left out."""
     found: list[Path] = []
     for source in sources:
         path = Path(source)
         if source != "-" and not path.exists():
             raise InvalidInput(f"there is no {source}; name a file or folder of reports, or - for standard input")
-        found += _files_in(path) if path.is_dir() else [path]
+        found += _files_in(path, store) if path.is_dir() else [path]
     return found
 
 
-def _files_in(folder: Path) -> list[Path]:
-    return sorted(each for each in folder.rglob("*") if each.is_file() and not each.name.startswith("."))
+def _files_in(folder: Path, store: Path) -> list[Path]:
+    own = {store.resolve().with_name(store.name + ending) for ending in ("", "-journal", "-wal", "-shm")}
+    files = (each for each in folder.rglob("*") if each.is_file() and not each.name.startswith("."))
+    return sorted(each for each in files if each.resolve() not in own)
 
 
 def _collect_file(store: Store, path: Path, day: datetime | None) -> list[dict[str, Any]]:

@@ -14,12 +14,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tacit.errors import StoreUnusable
-from tacit.publish.local.survey.report import LARGEST, Report
+from tacit.publish.local.survey.report import LARGEST, SAME, Report
 from tacit.publish.local.survey.store import Store
 
 MOST_AT_ONCE = 64
 SECONDS = 20.0  # for one request from beginning to end
-MOST_ASIDE = 256 * 2**20  # bytes of texts set aside, beyond which they are refused and not kept: disks are finite
+MOST_ASIDE = 256 * 2**20  # bytes of texts set aside, beyond which no more are kept: disks are finite; sound reports still count
 OPEN_TO_ALL = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Methods": "POST, OPTIONS",
@@ -41,7 +41,6 @@ class Endpoint(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], store: Store, page: str = "") -> None:
         self.store, self.page = store, page
-        self.room = MOST_ASIDE - store.kept_aside()
         self._slots = threading.BoundedSemaphore(MOST_AT_ONCE)
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, _Handler)
@@ -94,12 +93,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._say(503, "store", "the report could not be written down; send it again later")
 
     def _take(self, text: bytes) -> None:
-        if self.server.room < len(text):
-            return self._say(507, "store", "too much was set aside here already, and this was not looked at; tell whoever asks")
         taken = self.server.store.take(text)
         if isinstance(taken, Report):
             return self._say(200, "", "counted")
-        self.server.room -= len(text)
+        if not taken.kept and taken.why != SAME:  # of the same report nothing would be lost
+            return self._say(507, taken.reason, f"{taken.why}; it was not kept either, since too much was set aside here already")
         return self._say(STATUS[taken.reason], taken.reason, taken.why)
 
     def _say(self, status: int, reason: str, message: str) -> None:

@@ -3,8 +3,11 @@
 import json
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from surveys import ANSWERS, every_method
@@ -101,6 +104,66 @@ def test_the_file_is_its_owners_and_tells_no_order(store, tmp_path):
     database.close()
     assert columns == ["person", "group", "answers"], "no time, no address, no device"
     assert [row[0] for row in rows] == sorted(row[0] for row in rows)
+
+
+def test_the_bytes_of_a_closed_store_tell_no_order(tmp_path):
+    """Rows of one page lie where there was room as they came; the order of twelve would survive by luck once in 10^8."""
+    path, numbers = tmp_path / "answers.sqlite", range(12)
+    with Store(path, SURVEY) as opened:
+        for number in numbers:
+            opened.take(report(number), OPEN)
+        assert _as_they_lie(path.read_bytes(), numbers) == _as_they_came(numbers), "the open file does tell"
+    found = _as_they_lie(path.read_bytes(), numbers)
+    assert sorted(found) in (found, found[::-1])
+
+
+def _as_they_came(numbers):
+    return [json.loads(report(number))["person"] for number in numbers]
+
+
+def _as_they_lie(raw, numbers):
+    return sorted(_as_they_came(numbers), key=lambda person: -raw.find(person.encode()))
+
+
+def test_a_database_of_something_else_is_left_alone(tmp_path):
+    path = tmp_path / "precious.sqlite"
+    database = sqlite3.connect(path)
+    database.execute("CREATE TABLE precious (x)")
+    database.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreUnusable, match="a database of something else"):
+        Store(path, SURVEY)
+    assert path.read_bytes() == before
+
+
+def test_what_is_set_aside_is_bounded_and_sound_reports_still_count(tmp_path):
+    with Store(tmp_path / "a.sqlite", SURVEY, most_aside=1000) as opened:
+        kept = [opened.take(b"%d" % number * 80, OPEN).kept for number in (1, 2, 1, 1, 3, 4, 2)]
+        assert kept == [True, True, True, True, False, False, True], "what is there already takes no room"
+        assert isinstance(opened.take(report(1), OPEN), Report)
+        assert opened.kept_aside() <= 1000
+        assert opened.counts()["malformed"] == 5
+
+
+def test_a_process_that_is_killed_loses_nothing_and_counts_nothing_twice(tmp_path):
+    """Killed at some moment of a batch; what was told to be counted is there, and all of it can come again."""
+    path = tmp_path / "answers.sqlite"
+    (tmp_path / "reports.jsonl").write_bytes(b"\n".join(report(number) for number in range(3000)))
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from surveys import every_method\n"
+        "from tacit.publish.local.survey.store import Store\n"
+        "with Store(Path('answers.sqlite'), every_method()) as store:\n"
+        "    for _ in store.take_all(Path('reports.jsonl').read_bytes().splitlines()): print('told', flush=True)"
+    )
+    words = [sys.executable, "-c", script, str(Path(__file__).parent)]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE) as running:
+        told = [running.stdout.readline() for _ in range(1001)]
+        running.kill()
+        told += running.stdout.readlines()
+    with Store(path, SURVEY) as found:
+        assert found.people() >= len(told) > 1000
+        list(found.take_all((tmp_path / "reports.jsonl").read_bytes().splitlines(), OPEN))
+        assert found.people() == 3000
 
 
 def test_threads_count_a_person_once(store):

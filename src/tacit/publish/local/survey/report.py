@@ -28,6 +28,7 @@ VERSION = "survey report 1"
 CODE = b"tacit1."
 LARGEST = 64 * 1024  # bytes; a report of fifty questions of a hundred options has 6,000
 DEEPEST = 8  # brackets inside one another; a report has two
+SAME = "the same report came before"
 HEX = re.compile(r"[0-9a-f]{32}")
 
 Reason = Literal["malformed", "foreign", "late", "duplicate"]
@@ -48,6 +49,7 @@ class SetAside:
 
     reason: Reason
     why: str
+    kept: bool = True  # whether the text itself is in the store
 
 
 class _Wrong(Exception):

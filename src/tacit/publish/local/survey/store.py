@@ -1,10 +1,12 @@
 """Reports on disk: one SQLite file for one form of one survey. What is not counted is kept beside, with its reason.
 
-Reports lie in the order of their pseudonyms and without a time, so that the file does not tell who came when.
+Reports lie in the order of their pseudonyms and without a time. SQLite writes new rows wherever there is room, so a store that took
+something is written anew when it is closed: the closed file does not tell who came when.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -12,7 +14,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -20,7 +22,7 @@ from typing import Any
 
 from tacit.errors import StoreUnusable
 from tacit.publish.local.survey.declaration import Survey
-from tacit.publish.local.survey.report import Form, Reason, Report, SetAside
+from tacit.publish.local.survey.report import SAME, Form, Reason, Report, SetAside
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -32,6 +34,7 @@ CREATE TABLE IF NOT EXISTS set_aside (
 """
 WAIT = 30.0  # seconds for another process to finish writing
 BATCH = 1000
+ROW = 256  # bytes that a row takes beside its text, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +48,32 @@ class Aside:
 
 
 class Store:
-    """The reports of one survey; many threads and processes may add to it."""
+    """The reports of one survey; many threads and processes may add to it.
 
-    def __init__(self, path: Path | None, survey: Survey) -> None:
-        self.path, self.form = path, Form.of(survey)
+    With `most_aside`, texts that are set aside are kept up to so many bytes; beyond it they are only told of.
+    """
+
+    def __init__(self, path: Path | None, survey: Survey, most_aside: int | None = None) -> None:
+        self.path, self.form, self.most_aside, self._added = path, Form.of(survey), most_aside, False
         self._turn_of = threading.Lock()
         try:
             self._database = sqlite3.connect(
                 _private(path) if path else ":memory:", timeout=WAIT, isolation_level=None, check_same_thread=False
             )
             self._database.execute("PRAGMA synchronous = FULL")
+            self._own()
             self._database.executescript(TABLES)
+            self._aside = self.kept_aside()
             self._bind({"what": "reports of a survey", "survey": survey.id, "form": self.form.fingerprint})
         except (sqlite3.Error, OSError) as error:
             raise StoreUnusable(f"{path} cannot be used as a store of reports ({error})", remedy="name another file") from None
+
+    def _own(self) -> None:
+        """Refuses a file that something else is kept in, before anything is written to it."""
+        tables = {name for (name,) in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if tables - {"about", "reports", "set_aside"}:
+            self._database.close()
+            raise StoreUnusable(f"{self.path} is a database of something else", remedy="name another file")
 
     def _bind(self, about: Mapping[str, str]) -> None:
         with self._turn():
@@ -112,19 +127,27 @@ class Store:
             answers = json.dumps(read.answers, sort_keys=True)
             row = (read.person, read.group, answers)
             if self._database.execute("INSERT OR IGNORE INTO reports VALUES (?, ?, ?)", row).rowcount:
+                self._added = True
                 return read
             read = self._duplicate(*row)
+        return self._kept(text, read)
+
+    def _kept(self, text: bytes, read: SetAside) -> SetAside:
+        """Keeps a text that is set aside, once, as long as there is room."""
         digest = hashlib.sha256(text).hexdigest()
-        self._database.execute(
-            "INSERT INTO set_aside VALUES (?, ?, ?, 1, ?) ON CONFLICT (hash, reason) DO UPDATE SET times = times + 1",
-            (digest, read.reason, read.why, text),
-        )
+        again = "UPDATE set_aside SET times = times + 1 WHERE hash = ? AND reason = ?"
+        if self._database.execute(again, (digest, read.reason)).rowcount:
+            return read
+        if self.most_aside is not None and self._aside + len(text) + ROW > self.most_aside:
+            return replace(read, kept=False)
+        self._database.execute("INSERT INTO set_aside VALUES (?, ?, ?, 1, ?)", (digest, read.reason, read.why, text))
+        self._aside, self._added = self._aside + len(text) + ROW, True
         return read
 
     def _duplicate(self, person: str, group: int | None, answers: str) -> SetAside:
         query = 'SELECT "group", answers FROM reports WHERE person = ?'
         if self._database.execute(query, (person,)).fetchone() == (group, answers):
-            return SetAside("duplicate", "the same report came before")
+            return SetAside("duplicate", SAME)
         return SetAside("duplicate", "another report of the same person came before, and the first one counts")
 
     def people(self, group: int | None = None) -> int:
@@ -154,9 +177,10 @@ class Store:
         return {"counted": self.people()} | dict.fromkeys(REASONS, 0) | dict(asides)
 
     def kept_aside(self) -> int:
-        """The bytes of all texts that are set aside."""
+        """About how many bytes all that is set aside takes."""
         with self._turn_of:
-            return int(self._database.execute("SELECT coalesce(sum(length(text)), 0) FROM set_aside").fetchone()[0])
+            query = "SELECT coalesce(sum(length(text) + ?), 0) FROM set_aside"
+            return int(self._database.execute(query, (ROW,)).fetchone()[0])
 
     def __enter__(self) -> Store:
         return self
@@ -165,7 +189,13 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        self._database.close()
+        """Ends the use of the file; what was added is put in its order."""
+        with self._turn_of:
+            if self._added and self.path is not None:
+                with contextlib.suppress(sqlite3.Error):  # another process writes to it, and will do this; or the disk is full
+                    self._database.execute("PRAGMA busy_timeout = 0")
+                    self._database.execute("VACUUM")
+            self._database.close()
 
 
 REASONS: tuple[Reason, ...] = ("malformed", "foreign", "late", "duplicate")
