@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 from tacit.publish.synthetic.geography import Blocks, Codes, Domain, Zones
-from tacit.publish.synthetic.reading import read_columns
+from tacit.publish.synthetic.reading import read_columns, require_columns, require_names
 
 MOST_JOBS = 10**9  # of one row, and of one destination
 
@@ -87,9 +87,11 @@ class Homes:
 
 
 def read_totals(path: str | Path, columns: Columns, blocks: Blocks, destinations: Zones) -> Totals:
-    """The public totals of a file: its destinations and jobs alone are read."""
-    names = [columns.destination, *([columns.jobs] if columns.jobs else [])]
-    column, *counted = read_columns(path, names)
+    """The public totals of a file: its destinations and jobs alone are read. That it has origins is seen from its header."""
+    counting = [columns.jobs] if columns.jobs else []
+    require_columns(path, [columns.destination, columns.origin, *counting])
+    require_names(path, [columns.destination, columns.origin])
+    column, *counted = read_columns(path, [columns.destination, *counting])
     block, jobs = numbered(column, blocks), _jobs(counted, len(column))
     return totals_of(destinations.of_block[block], jobs, destinations)
 
