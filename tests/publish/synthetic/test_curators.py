@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tacit.publish.synthetic.curators import NOTICE, curators_page, curators_place, write_for_curator
+import pytest
+
+from tacit.errors import InvalidInput
+from tacit.publish.synthetic.curators import NOTICE, check_report, curators_page, curators_place, write_for_curator
 
 
 def test_the_first_line_of_a_page_says_whose_it_is() -> None:
@@ -23,6 +26,9 @@ def test_a_report_never_lies_beside_the_output(tmp_path: Path) -> None:
     assert curators_place(elsewhere, out) == elsewhere
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
     assert curators_place(tmp_path / "link" / "report.html", out).parent.name == "reports", "a link leads to the same folder"
+    (tmp_path / "mine").mkdir()
+    elsewhere.symlink_to(tmp_path / "report.html")
+    assert curators_place(elsewhere, out).resolve().parent == tmp_path / "mine" / ".tacit" / "reports", "a file that is a link too"
 
 
 def test_only_the_owner_reads_it(tmp_path: Path) -> None:
@@ -30,3 +36,14 @@ def test_only_the_owner_reads_it(tmp_path: Path) -> None:
     assert place.read_text() == "page"
     assert [path.stat().st_mode & 0o777 for path in (place, place.parent, place.parent.parent)] == [0o600, 0o700, 0o700]
     assert write_for_curator("again", place).read_text() == "again"
+
+
+def test_a_place_for_a_page_is_checked_and_left_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "folder").mkdir()
+    for place in (tmp_path / "file" / "report.html", tmp_path / "folder"):
+        with pytest.raises(InvalidInput, match=r"cannot be written .*nothing was spent"):
+            check_report(place)
+    assert check_report(tmp_path / "file").read_text() == "x"
+    assert not check_report(tmp_path / "mine" / "report.html").exists()
+    assert list((tmp_path / "mine").iterdir()) == []

@@ -26,7 +26,7 @@ from tacit.errors import (
 )
 from tacit.privacy.catalog import Catalog
 from tacit.privacy.rounding import log_up
-from tacit.publish.synthetic import publishing
+from tacit.publish.synthetic import outputs, publishing
 from tacit.publish.synthetic.commuters import Terms
 from tacit.publish.synthetic.flows import Columns
 from tacit.publish.synthetic.outputs import check_output, receipt_beside
@@ -90,6 +90,7 @@ class Watched:
     inner: FlowsFile
     asked: list[str] = field(default_factory=list)
     note: str = "watched"
+    reads: tuple[Path, ...] = ()
 
     def totals(self, *known: Any) -> Any:
         self.asked.append("totals")
@@ -145,12 +146,31 @@ def test_dropping_is_paid_for(source):
     assert release.receipt["dropping"]["keep"] == "distance:1/10"
 
 
-@pytest.mark.parametrize("out", ["made.xlsx", "made", "nowhere/made.csv"])
+@pytest.mark.parametrize("out", ["made.xlsx", "made", "nowhere/made.csv", "folder.csv", "state/flows.csv", "link.csv"])
 def test_an_output_that_cannot_be_written_costs_nothing(out, source, tmp_path):
+    """A folder is no place for a file, and what is read must not be lost."""
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "link.csv").symlink_to(source.path)
+    before = source.path.read_text()
     with pytest.raises(InvalidInput):
-        publish_map(source, STATE.blocks, LEVELS, TERMS, tmp_path / out)
-    assert not ledger_beside(source.out).exists()
+        publish_map(FlowsFile(source.path, tmp_path / out), STATE.blocks, LEVELS, TERMS, tmp_path / out)
+    assert not list(tmp_path.glob("**/*.ledger.sqlite"))
+    assert source.path.read_text() == before
     assert check_output(tmp_path / "made.csv") == tmp_path / "made.csv"
+
+
+def test_a_full_disk_is_told_and_leaves_what_was_there(source, monkeypatch):
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    publish_map(source, STATE.blocks, LEVELS, TERMS, source.out)
+    before = source.out.read_bytes()
+    monkeypatch.setattr(outputs, "_write_parquet", full)
+    with pytest.raises(InvalidInput, match=r"No space left.*stays spent"):
+        publish_map(source, STATE.blocks, LEVELS, TERMS, source.out)
+    assert source.out.read_bytes() == before
+    assert not list(source.out.parent.glob(".*.new"))
+    assert beside(source.out).spent().delta == Fraction("2e-5")
 
 
 # --- the curator's page ------------------------------------------------------------------------------------------------------

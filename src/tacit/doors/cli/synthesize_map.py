@@ -50,9 +50,14 @@ def commuter_map(
     """A synthetic map of commuters with (probabilistic) differential privacy for every job's home."""
     refuse_seed(seed)
     from tacit.publish.synthetic.commuters import Terms
+    from tacit.publish.synthetic.curators import check_report, curators_place
     from tacit.publish.synthetic.geography import read_blocks
+    from tacit.publish.synthetic.outputs import check_output
     from tacit.publish.synthetic.publishing import publish_map
 
+    check_output(out, [blocks])
+    if report is not None:
+        check_report(curators_place(report, out))
     terms = Terms(ratio, 0 if pure else delta, keep)
     source = _declared(flows, columns, catalog, totals, analyst) if catalog else _file(flows, columns, totals, out)
     release = publish_map(

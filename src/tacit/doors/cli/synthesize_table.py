@@ -50,10 +50,13 @@ def table(
 ) -> None:
     """Synthetic rows of a table, with differential privacy for every unit. The budget is spent before any data is read."""
     refuse_seed(seed)
+    from tacit.publish.synthetic.curators import check_report, curators_place
     from tacit.publish.synthetic.outputs import check_output
     from tacit.session import open as open_data
 
     check_output(out)
+    if report is not None:
+        check_report(curators_place(report, out))
     named = None if columns is None else [part.strip() for part in columns.split(",") if part.strip()]
     asked = {"epsilon": epsilon, "delta": delta or 0, "rows": rows, "columns": named, "analyst": analyst}
     with open_data(find_catalog(catalog)) as data:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
+from tacit.publish.synthetic.outputs import check_writable, not_written
+
 NOTICE = "For the curator alone: this page compares with the real data, so it is as private as that, and carries no guarantee."
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -26,8 +28,11 @@ def curators_place(report: Path, out: Path) -> Path:
     private/report.html
     >>> print(curators_place(Path("report.html"), Path("rows.parquet")))
     .tacit/reports/report.html
+
+    A link to a file is followed, as writing does.
     """
-    if report.absolute().parent.resolve() != out.absolute().parent.resolve():
+    public = out.absolute().parent.resolve()
+    if public not in (report.absolute().parent.resolve(), report.resolve().parent):
         return report
     return report.parent / ".tacit" / "reports" / report.name
 
@@ -40,12 +45,28 @@ def curators_page(title: str, body: str) -> str:
     return f"<!-- {NOTICE} -->\n<!doctype html>\n{whole}\n"
 
 
+def check_report(place: Path) -> Path:
+    """The place, if a page can be written there, in a folder that, if it is made here, only its owner can open.
+
+    Asked before anything is spent.
+    """
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if place.parent.name == "reports" and place.parent.parent.name == ".tacit":
+            place.parent.parent.chmod(0o700)
+    except OSError as error:
+        raise not_written(place, error) from None
+    check_writable(place)
+    return place
+
+
 def write_for_curator(page: str, place: Path) -> Path:
-    """Write a page that only its owner can read, in a folder that, if it is made here, only its owner can open."""
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if place.parent.name == "reports" and place.parent.parent.name == ".tacit":
-        place.parent.parent.chmod(0o700)
-    place.touch(mode=0o600)
-    place.chmod(0o600)
-    place.write_text(page, encoding="utf-8")
+    """Write a page that only its owner can read."""
+    check_report(place)
+    try:
+        place.touch(mode=0o600)
+        place.chmod(0o600)
+        place.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise not_written(place, error, "the synthetic data is written, and paid for; its report is not") from None
     return place

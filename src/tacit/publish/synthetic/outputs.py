@@ -7,11 +7,12 @@ input, no hash of it.
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,36 @@ FORMATS = (".parquet", ".csv", ".csv.gz")
 Table = Mapping[str, NDArray[Any]]
 
 
-def check_output(out: Path) -> Path:
-    """The path, if its name says a format that is written here and its folder is there; refused before anything is spent."""
+def check_output(out: Path, inputs: Iterable[Path] = ()) -> Path:
+    """The path, if its name says a format that is written here, a file can be made there, and it is none of the inputs.
+
+    Refused before anything is spent.
+    """
     if not out.name.endswith(FORMATS):
         raise InvalidInput(f"the name of the output ends in one of {', '.join(FORMATS)}, and not as {out.name} does")
     if not out.absolute().parent.is_dir():
         raise InvalidInput(f"there is no folder {out.absolute().parent}; make it first")
+    if out.resolve() in {read.resolve() for read in inputs}:
+        raise InvalidInput(f"{out} is read, and would be lost; give the output a name of its own")
+    check_writable(out)
     return out
+
+
+def check_writable(place: Path) -> None:
+    """Refuse a place where no file can be written; its folder is there. Nothing is left behind, and what is there stays."""
+    new = _new(place)
+    try:
+        if place.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        new.touch(mode=0o600)
+        new.unlink()
+    except OSError as error:
+        raise not_written(place, error) from None
+
+
+def not_written(place: Path, error: OSError, after: str = "nothing was spent") -> InvalidInput:
+    """What to raise where the system refuses a file; its own words for why hold nothing of the data."""
+    return InvalidInput(f"{place} cannot be written ({error.strerror or type(error).__name__}); {after}")
 
 
 def receipt_beside(out: Path) -> Path:
@@ -46,9 +70,18 @@ def write_output(table: Table, receipt: Mapping[str, Any], out: Path) -> Path:
 
 
 def _whole(place: Path, write: Any) -> None:
-    new = place.with_name(f".{place.name}.new")
-    write(new)
-    os.replace(new, place)
+    new = _new(place)
+    try:
+        write(new)
+        os.replace(new, place)
+    except OSError as error:
+        raise not_written(place, error, "what was spent stays spent, and nothing is released") from None
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _new(place: Path) -> Path:
+    return place.with_name(f".{place.name}.new")
 
 
 def _write_parquet(table: Table, receipt: str, place: Path) -> None:

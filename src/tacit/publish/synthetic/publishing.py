@@ -52,7 +52,7 @@ def synthesize_map(
     >>> release.receipt["ratio"], int(release.made.table()["jobs"].sum())
     ('20', 500)
     """
-    place = Path(out)
+    place = check_output(Path(out), [Path(blocks)])
     return publish_map(FlowsFile(Path(flows), place), read_blocks(blocks), levels, terms, place)
 
 
@@ -64,7 +64,7 @@ def publish_map(
     `levels` names the domain of origins (a level of zones, or rings) and the level of destinations. `watch` sees each destination
     as it is drawn.
     """
-    check_output(out)
+    check_output(out, source.reads)
     destinations = blocks.zones(levels[1])
     totals = source.totals(blocks, destinations)
     offer = offered(totals, blocks.origins(levels[0]), terms)

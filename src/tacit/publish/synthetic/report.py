@@ -34,7 +34,10 @@ def utility_of(release: Release) -> Utility:
 
 
 def write_report(release: Release, report: Path, out: Path) -> Path:
-    """Write the curator's page; where it was asked for beside the public output, it goes where its owner alone can read it."""
+    """Write the curator's page; where it was asked for beside the public output, it goes where its owner alone can read it.
+
+    That it can be written is for `check_report` to say before the release is paid for.
+    """
     return write_for_curator(report_page(release), curators_place(report, out))
 
 

@@ -22,7 +22,9 @@ from tacit.publish.synthetic.spending import Paid, for_person, pay_beside, pay_f
 if TYPE_CHECKING:
     from tacit.session import DataSet
 
-FROM_THE_FILE = "the totals of destinations were taken from the flows themselves, and so are published as they are"
+FROM_THE_FILE = (
+    "the totals of destinations were taken from the flows themselves; they are published as they are, with no protection"
+)
 LODES = Columns()
 DECLARED = "the totals of destinations are declared in the catalog, and the flows were brought to them"
 
@@ -33,6 +35,10 @@ class Source(Protocol):
     @property
     def note(self) -> str:
         """Where the totals come from, for the receipt."""
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        """The files that are read, and that no output may replace."""
 
     def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
         """The public totals; no home is read."""
@@ -52,6 +58,10 @@ class FlowsFile:
     out: Path
     columns: Columns = LODES
     note: str = FROM_THE_FILE
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        return (self.path,)
 
     def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
         return read_totals(self.path, self.columns, blocks, destinations)
@@ -73,6 +83,13 @@ class DeclaredFlows:
     declared: str
     analyst: str
     note: str = DECLARED
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        catalog = self.data.catalog
+        sources = (table.source for table in catalog.tables.values())
+        files = (catalog.folder / source.location for source in sources if source.kind in ("csv", "parquet"))
+        return (catalog.store_file, *files)
 
     def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
         self._columns()
