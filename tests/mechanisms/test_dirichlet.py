@@ -147,6 +147,10 @@ def test_what_does_not_fit_is_refused():
     for wrong in ((1, 1), (0.5, 0.5, 1), ((1, 1, 0),)):
         with pytest.raises(InvalidValue, match="3 whole numbers"):
             mechanism.release(wrong)
+    with pytest.raises(InvalidValue, match="a whole number"):
+        mechanism.resample([0], [float("nan")])
+    with pytest.raises(InvalidValue, match="do not sum"):
+        mechanism.resample([0, 1, 2], [2**63 - 1, 2**63 - 1, 4])  # 2 in words of 64 bits
     with pytest.raises(InvalidBudget, match="not shown to be enough"):
         ProbableDirichlet(SPARSE, F(749, 1000), F(5))
     with pytest.raises(InvalidInput, match="nothing to draw from"):

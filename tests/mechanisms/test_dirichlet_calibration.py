@@ -143,6 +143,12 @@ def test_guards():
     for wrong in ((-1, 3), (3, -1), (True, 3)):
         with pytest.raises(InvalidInput):
             PublicFacts(*wrong, (BlockClass(2),))
+    for wrong in ((10**400, 3, 2), (3, 10**16, 2), (3, 3, 10**30)):
+        with pytest.raises(InvalidInput, match="at most 1,000,000,000,000,000"):
+            facts(*wrong)
+    for ratio in (1 + F(1, 10**400), "1e400"):
+        with pytest.raises(InvalidBudget, match="from 1 \\+ 1e-9"):
+            allowed_ratio(ratio)
     with pytest.raises(InvalidInput, match="at least one block"):
         PublicFacts(1, 1, ())
 

@@ -107,6 +107,8 @@ def test_certain_blocks_make_the_urn_heavier_and_the_price_lower():
 def test_gains_too_large_to_write_out_are_bounded_by_their_logarithm():
     price = dropping(PublicFacts(10, 10**4, (BlockClass(5, "1/2"),)), F(5000))
     assert 1000 < price.entering < 10**6
+    largest = dropping(PublicFacts(10, 10**4, (BlockClass(5, "1/2"),)), F(10) ** 400)
+    assert price.entering < largest.entering < 7000  # 10^4 ln 2: at most half of the mass is left out
 
 
 @pytest.mark.parametrize("total", [500, 1000, 5000])

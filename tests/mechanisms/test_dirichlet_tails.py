@@ -6,8 +6,9 @@ import math
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
@@ -49,6 +50,38 @@ def test_a_long_tail_against_forty_digits(draws, own, others, least):
         assert total <= bound <= total * (1 + mpmath.mpf(10) ** -4)
 
 
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(20, 200), MASSES, st.fractions(1, 30, max_denominator=20), st.data())
+def test_what_is_left_of_a_long_tail_is_bounded(monkeypatch, draws, own, others, data):
+    """However slowly it falls: few terms are summed, and the bound stays above."""
+    for name in ("FIRST_TERMS", "ALL_TERMS", "MOST_TERMS"):
+        monkeypatch.setattr(dirichlet_tails, name, 4)
+    least = data.draw(st.integers(1, draws))
+    assert Fraction(tail_up(draws, own, others, least)) >= exact_tail(draws, own, others, least)
+
+
+def test_a_long_and_flat_tail_takes_no_more_memory_than_a_short_one(monkeypatch):
+    """Ten workers and 10^14 draws: the probability of 10^10 or more falls like a power, and could never be summed."""
+    arange = np.arange
+
+    def short(start, end, **how):
+        assert end - start <= 4 * dirichlet_tails.MOST_TERMS
+        return arange(start, end, **how)
+
+    monkeypatch.setattr(np, "arange", short)
+    assert 0 < tail_up(10**14, Fraction(1, 2), Fraction(10), 10**10) <= 1
+
+
+def test_masses_beyond_what_floats_are_trusted_with_have_no_bound_but_one():
+    for own, others in (
+        (Fraction(1, 10**400), Fraction(5)),
+        (Fraction(5), Fraction(10**400)),
+        (Fraction(10**70), Fraction(10**75)),
+    ):
+        assert tail_up(10, own, others, 3) == 1.0
+    assert far_tail_up(10**15, Fraction(10**400), Fraction(10**410), 1 + Fraction(1, 10**390)) == 1.0
+
+
 def test_without_the_margin_a_tail_may_be_below(monkeypatch):
     """The planted bug: floating point as it comes. Some of the exact tails are then above what is said."""
     monkeypatch.setattr(dirichlet_tails, "LGAMMA_ERROR", 0.0)
@@ -59,7 +92,7 @@ def test_without_the_margin_a_tail_may_be_below(monkeypatch):
     assert any(Fraction(tail_up(*case)) < exact_tail(*case) for case in cases)
 
 
-@pytest.mark.parametrize("power", range(-40, 46))
+@pytest.mark.parametrize("power", [*range(-40, 46), -400, -300, -200, -100, -60, 60, 80, 110, 140, 170, 200])
 def test_the_assumption_on_lgamma(power):
     """Within 2^-45 of |lgamma(x)| + x + 1, also where x itself was rounded: sixty digits beside it."""
     for step in (0, 1, 3, 7):

@@ -177,8 +177,10 @@ class ProbableDirichlet:
 
     def resample(self, occupied: Any, counts: Any) -> tuple[Counts, Counts]:
         """The same where few blocks are occupied: blocks that are drawn, and how often."""
-        numbers = opened(counts)
-        if int(np.sum(numbers)) != self.facts.workers:
+        numbers = np.asarray(opened(counts))
+        if numbers.size and numbers.dtype.kind not in "iu":
+            raise InvalidValue("the workers of a block are a whole number")
+        if sum(numbers.ravel().tolist()) != self.facts.workers:
             raise InvalidValue(f"the workers do not sum to the public {self.facts.workers}; pad them or cut them to it first")
         return polya_urn((opened(occupied), numbers), self.noise, self.facts.classes, self.facts.draws)
 

@@ -17,6 +17,9 @@ from tacit.mechanisms.noise.urn import BlockClass
 from tacit.privacy.loss import probability
 from tacit.privacy.rounding import Number, exact, float_down
 
+MOST = 10**15  # workers, draws and blocks of one map: far more than anybody has, and whole numbers of floats
+NEAREST_RATIO, LARGEST_RATIO = 1 + Fraction(1, 10**9), Fraction(10**100)
+
 
 @dataclass(frozen=True, slots=True)
 class PublicFacts:
@@ -41,6 +44,8 @@ class PublicFacts:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise InvalidInput(f"{name} is a whole number of at least 0, not {value!r}")
+        if max(self.workers, self.draws, self.blocks) > MOST:
+            raise InvalidInput(f"a map has at most {MOST:,} workers, draws and blocks")
         if not self.blocks:
             raise InvalidInput("a map has at least one block; give for example classes=(BlockClass(244),)")
 
@@ -59,10 +64,12 @@ class PublicFacts:
 
 
 def allowed_ratio(value: Number, name: str = "ratio") -> Fraction:
-    """An exact ratio r = e^epsilon above 1."""
+    """An exact ratio r = e^epsilon above 1, by a billionth at least; from 10^100 on nothing is promised."""
     ratio = exact(value, name, InvalidBudget)
     if ratio <= 1:
         raise InvalidBudget(f"{name} is e^epsilon, above 1, not {value}; give for example {name}=20 (epsilon = ln 20 = 2.996)")
+    if not NEAREST_RATIO <= ratio <= LARGEST_RATIO:
+        raise InvalidBudget(f"{name} is from 1 + 1e-9 (nothing but noise) to 1e100 (no promise at all); give for example {name}=20")
     return ratio
 
 

@@ -21,6 +21,7 @@ from tacit.privacy.rounding import Number, as_text, exp_up, float_up, log_up
 ZERO = Fraction(0)
 FEW_DRAWS = 64  # the product is multiplied out
 CHUNK = 1 << 20
+BEYOND_FLOATS = 2**1000
 SUM_ERROR = Fraction(1, 2**40)  # relative, of a sum of positive logarithms in floats: dirichlet.md, section 5
 STEPS = 1000  # ratios inside a total are rounded down to thousandths
 
@@ -70,6 +71,8 @@ def _entering_up(mass: Fraction, noise: Fraction, draws: int, keep: Fraction) ->
 
 def _log_gain_up(mass: Fraction, noise: Fraction, draws: int) -> Fraction:
     """At or above ln G, the sum of -ln(1 - noise / (mass + i)) over the draws i."""
+    if mass > BEYOND_FLOATS:
+        return draws * log_up(Fraction(2))  # noise is at most half of the mass
     least, share = float(mass), float_up(noise)
     total = math.fsum(
         float(-np.log1p(-share / (least + np.arange(start, min(start + CHUNK, draws), dtype=np.float64))).sum())

@@ -19,8 +19,10 @@ LGAMMA_ERROR = 2.0**-45  # of |lgamma(x)| + x + 1: 256 units of the last place, 
 UNIT = 2.0**-53
 FIRST_TERMS = 128
 ALL_TERMS = 4096  # a tail of no more terms is summed to its end
+MOST_TERMS = 1 << 20  # what is left of a longer one is bounded, however much that is: memory does not grow with the draws
 NEGLIGIBLE = 2.0**-30  # the rest of a sum is bounded once it is this small beside it
-SMALLEST = 1e-300
+SMALLEST = 1e-290
+LEAST_MASS, LARGEST_MASS = Fraction(1, 2**400), Fraction(2**200)  # what is assumed of `math.lgamma` is assumed between them
 
 
 def tail_up(draws: int, own: Fraction, others: Fraction, least: int) -> float:
@@ -31,13 +33,13 @@ def tail_up(draws: int, own: Fraction, others: Fraction, least: int) -> float:
     >>> tail_up(6, Fraction(1), Fraction(0), 6), tail_up(6, Fraction(1), Fraction(9), 7)
     (1.0, 0.0)
 
-    Where `least` is below the most probable outcome, 1 is the bound.
+    Where `least` is below the most probable outcome, or a mass is beyond what floats are trusted with, 1 is the bound.
     """
     if own <= 0 or others < 0:
         raise InvalidInput(f"masses are above 0 and at least 0, not {as_text(own)} and {as_text(others)}")
     if least > draws:
         return 0.0
-    if least <= 0 or others == 0 or _still_rising(draws, own, others, least):
+    if least <= 0 or others == 0 or _out_of_range(own, others) or _still_rising(draws, own, others, least):
         return 1.0
     first = _log_term_up(draws, float(own), float(others), least)
     series = _series_up(draws, float(own), float(others), least)
@@ -54,12 +56,16 @@ def far_tail_up(draws: int, below: Fraction, mass: Fraction, ratio: Fraction) ->
     if gap < 0:
         return 0.0
     drift = (ratio * below + 1) * mass - (below + 1) * (mass + draws)
-    if drift <= 0 or gap == 0:
+    if drift <= 0 or gap == 0 or _out_of_range(mass):
         return 1.0 if gap else 0.0
     steps = max(1, min(round(drift / gap), 2**40))
     grown = [(1, below + 1), (-1, ratio * below + 1), (1, mass + draws), (-1, mass)]
     terms = [part for sign, at in grown for part in ((sign, float(at + steps)), (-sign, float(at)))]
     return min(1.0, max(SMALLEST, math.exp(min(_log_sum_up(terms), 1.0))))
+
+
+def _out_of_range(*masses: Fraction) -> bool:
+    return not all(LEAST_MASS <= mass <= LARGEST_MASS for mass in masses)
 
 
 def _still_rising(draws: int, own: Fraction, others: Fraction, least: int) -> bool:
@@ -88,12 +94,16 @@ def _series_up(draws: int, own: float, others: float, least: int) -> float:
         terms = np.cumprod((draws - at) / (at + 1) * ((own + at) / (others + (draws - at - 1))))
         total = 1.0 + float(terms.sum())
         rest = 0.0 if least + size >= draws else _rest_up(draws, own, others, least + size) * float(terms[-1])
-        if rest <= NEGLIGIBLE * total or size > draws:
+        if rest <= NEGLIGIBLE * total or size >= MOST_TERMS:
             return (total + rest) * (1 + 16 * (size + 16) * UNIT)
         size = min(4 * size, draws - least)
 
 
 def _rest_up(draws: int, own: float, others: float, last: int) -> float:
-    """At or above the sum of all terms after `last`, over the term at `last`: from there on ratios are at most this one's bound."""
+    """At or above the sum of all terms after `last`, over the term at `last`, for others >= 1.
+
+    From there on ratios are at most this one's bound, and no term is larger than the one before it.
+    """
     ratio = max(1.0, (own + last) / (last + 1)) * (draws - last) / (others + (draws - last - 1)) * (1 + 16 * UNIT)
-    return ratio / (1 - ratio) * (1 + 1e-9) if ratio < 1 - 1e-6 else math.inf
+    most = float(draws - last)
+    return min(most, ratio / (1 - ratio) * (1 + 1e-9)) if ratio < 1 - 1e-6 else most

@@ -114,6 +114,7 @@ def test_nothing_to_draw_and_nothing_to_draw_from():
     blocks, times = polya_urn(([0], [3]), HALF, [BlockClass(2)], draws=0)
     assert blocks.size == times.size == 0
     assert polya_urn(([], []), HALF, [BlockClass(1)], draws=4)[1].tolist() == [4]
+    assert polya_urn(([], []), Fraction(1, 3**50), [BlockClass(0)], draws=0)[0].size == 0
     with pytest.raises(InvalidInput, match="nothing to draw from"):
         polya_urn(([], []), HALF, [BlockClass(0)], draws=1)
 
@@ -124,6 +125,12 @@ def test_nothing_to_draw_and_nothing_to_draw_from():
 def test_workers_off_the_map_or_counted_twice_are_refused(workers):
     with pytest.raises(InvalidValue):
         polya_urn(workers, HALF, [BlockClass(7)], draws=1)
+
+
+def test_workers_that_a_word_cannot_count_are_refused():
+    """Their sum would wrap around, and the draws would follow another law."""
+    with pytest.raises(InvalidValue, match="64-bit"):
+        polya_urn(([0, 1, 2, 3, 4], [2**62, 2**62, 2**62, 2**62, 5]), HALF, [BlockClass(7)], draws=1)
 
 
 def test_noise_on_occupied_blocks_only_is_refused_with_the_reason():

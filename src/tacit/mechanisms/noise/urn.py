@@ -22,6 +22,7 @@ from tacit.mechanisms.noise.uniform import distinct_integers, uniform_below
 from tacit.privacy.rounding import Number, exact
 
 ONE = Fraction(1)
+MOST_WORKERS = 2.0**62
 Blocks = NDArray[np.int64]
 
 
@@ -96,7 +97,7 @@ def _drawn(counts: Blocks, kept: int, noise: Fraction, draws: int) -> Blocks:
 
 def _picked(urn: int, share: int, draws: int) -> NDArray[Any]:
     """For draw number i one of the urn + i * share shares that it then holds."""
-    small = urn + share * draws < 2**63
+    small = urn + share * max(draws, 1) < 2**63
     numbers = np.arange(draws, dtype=np.uint64) if small else np.arange(draws).astype(object)
     return uniform_below(numbers * share + urn)
 
@@ -150,6 +151,8 @@ def _read(workers: tuple[Any, Any], classes: Sequence[BlockClass]) -> tuple[Bloc
     blocks, counts = blocks[counts != 0], counts[counts != 0]
     if blocks.size and (counts.min() < 0 or np.any(np.diff(blocks) == 0)):
         raise InvalidValue("every block is named once, and its number of workers is at least 0")
+    if counts.sum(dtype=np.float64) >= MOST_WORKERS:
+        raise InvalidValue("there are more workers than a 64-bit number can count")
     if blocks.size and not 0 <= blocks[0] <= blocks[-1] < sum(each.blocks for each in classes):
         raise InvalidValue("a worker's block is not on the map; count who lives outside of it in a block `elsewhere`")
     return blocks, counts
