@@ -144,7 +144,8 @@ def _listen(store: Store, address: tuple[str, int]) -> None:
     host = f"[{address[0]}]" if ":" in address[0] else address[0]
     url = f"http://{host}:{endpoint.server_address[1]}/"
     survey = store.form.survey
-    endpoint.page = build_form(survey if survey.send_to else replace(survey, send_to=url))
+    everywhere = address[0] in ("0.0.0.0", "::")  # noqa: S104  # no address that a browser could send to
+    endpoint.page = build_form(survey if survey.send_to or everywhere else replace(survey, send_to=url))
     print(f"reports are taken at {url} (POST), and the form is shown there; Ctrl-C ends it", file=sys.stderr, flush=True)
     threading.Thread(target=endpoint.serve_forever, daemon=True).start()
     try:

@@ -98,10 +98,10 @@ class _Handler(BaseHTTPRequestHandler):
             return self._say(200, "", "counted")
         if not taken.kept and taken.why != SAME:  # of the same report nothing would be lost
             return self._say(507, taken.reason, f"{taken.why}; it was not kept either, since too much was set aside here already")
-        return self._say(STATUS[taken.reason], taken.reason, taken.why)
+        return self._say(STATUS[taken.reason], taken.reason, taken.why, same=taken.why == SAME)
 
-    def _say(self, status: int, reason: str, message: str) -> None:
-        told = {"message": message} | ({"reason": reason} if reason else {})
+    def _say(self, status: int, reason: str, message: str, same: bool = False) -> None:
+        told = {"message": message} | ({"reason": reason} if reason else {}) | ({"same": True} if same else {})
         self._answer(status, json.dumps(told).encode("utf-8"))
 
     def _answer(self, status: int, body: bytes = b"", kind: str = "application/json") -> None:

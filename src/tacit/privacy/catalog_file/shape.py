@@ -151,9 +151,14 @@ def _wrong_size(value: object, rule: Schema) -> str:
         return f"has {len(value)} members, not {rule.get('minItems')}" + ("" if "maxItems" in rule else " or more")
     if isinstance(value, Mapping | str) and len(value) < rule.get("minProperties", rule.get("minLength", 0)):
         return "is empty"
-    if isinstance(value, str) and not re.search(rule.get("pattern", ""), value):
+    if isinstance(value, str) and not _fits(rule.get("pattern", ""), value):
         return f"is {value_text(value)}, which does not fit"
     return ""
+
+
+def _fits(pattern: str, text: str) -> bool:
+    """Whether a text has the pattern of a JSON Schema, whose $ is the very end; Python's stands before a last line break too."""
+    return re.search(re.sub(r"(?<!\\)\$$", r"\\Z", pattern), text) is not None
 
 
 def _wanted(rule: Schema, path: Path) -> str:

@@ -49,6 +49,33 @@ def test_sending_twice_is_recognized(browser, tmp_path):
         assert store.counts() == {"counted": 1, "malformed": 0, "foreign": 0, "late": 0, "duplicate": 1}
 
 
+def test_another_answer_is_not_called_the_same_report(browser, tmp_path):
+    secret = next(number.to_bytes(32, "big") for number in range(1, 99) if _answers_differ(number.to_bytes(32, "big")))
+    with listening(TWO) as (survey, store), browser.new_context() as context:
+        page = context.new_page()
+        page.goto(written(survey, tmp_path))
+        page.evaluate("(secret) => localStorage.setItem('tacit survey two', secret)", secret.hex())
+        for answer, words in ((0, "Sent. Thank you."), (1, "only that one counts")):
+            page.reload()
+            fill(page, survey, {"yes": answer})
+            review(page)
+            page.locator("#send").dblclick()
+            page.locator("#status", has_text=words).wait_for()
+        assert store.counts() == {"counted": 1, "malformed": 0, "foreign": 0, "late": 0, "duplicate": 1}
+
+
+def _answers_differ(secret):
+    return Form.of(TWO).text_of({"yes": 0}, secret) != Form.of(TWO).text_of({"yes": 1}, secret)
+
+
+def test_the_page_says_what_it_does_not_protect(browser, tmp_path):
+    for survey, said in ((read_survey(EXAMPLE), True), (TWO, False)):
+        with opened(browser, written(survey, tmp_path)) as page:
+            promise = page.locator(".promise").inner_text()
+            assert ("One exception" in promise) == said
+            assert "times as likely with yours" in promise, "how strong it is can be read without a click"
+
+
 def test_an_endpoint_that_is_gone_is_told_with_the_other_ways(browser, tmp_path):
     with listening(TWO) as (survey, _):
         pass
@@ -88,7 +115,7 @@ def test_what_is_missing_or_too_much_is_told_at_the_question(browser, tmp_path):
         page.locator("form button[type=submit]").click()
         assert page.locator("#review").is_hidden()
         assert page.locator(".error:visible").count() == 6, "sets may be empty"
-        assert page.evaluate("document.activeElement.name") == "yes"
+        assert page.evaluate("document.activeElement.name") == "question-yes"
         fill(page, SURVEY, ANSWERS | {"some": [0, 1, 2], "bit": 11})
         page.locator("form button[type=submit]").click()
         told = page.locator(".error:visible").all_text_contents()

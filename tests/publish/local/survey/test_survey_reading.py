@@ -59,6 +59,34 @@ def told(text: str) -> str:
         (('title = "Bicycles"', 'title = ""'), "title is empty"),
         (('title = "Bicycles"', 'title = "B"\nsend_to = "http://example.org/"'), "send_to is"),
         (('title = "Bicycles"', 'title = "B"\nsend_to = "https://x.org/ \'unsafe-inline\'"'), "send_to is"),
+        *(
+            (('title = "Bicycles"', f'title = "B"\nsend_to = "{url}"'), "send_to is")
+            for url in (
+                "https://",
+                "https:///x",
+                "https://[",
+                "https://*/x",
+                "https://bank.example@evil.example/",
+                "http://localhost:80@evil.example/",
+                "https://a.example/\\n",
+                "https://a.example:99999/",
+                "javascript:alert(1)",
+            )
+        ),
+        (('title = "Bicycles"', 'title = "B"\nlanguage = "en-x"'), 'language is "en-x", which does not fit'),
+        (('id = "bikes"', 'id = "bikes\\n"'), "which does not fit"),
+        (('title = "Bicycles"', 'title = "\\u001b[2J"'), "title has a character that nobody sees"),
+        (('kind = "yes/no"', 'kind = "choice"\noptions = ["a", "\\u202eb"]'), "options has a character that nobody sees"),
+        (('kind = "yes/no"', 'kind = "choice"\noptions = ["a", " "]'), "options has a blank one"),
+        (
+            (
+                'kind = "yes/no"',
+                'kind = "number"\nbounds = [0, 10000]\nstep = 1\nmethod = "laplace"\n[questions.b]\nask = "?"\n'
+                'kind = "number"\nbounds = [0, 10000]\nmethod = "laplace"\n'
+                + "".join(f'[questions.q{n}]\nask = "?"\nkind = "yes/no"\n' for n in range(9)),
+            ),
+            "method would add noise far wider than the bounds",
+        ),
         (('title = "Bicycles"', 'title = "B"\nlanguage = "fr"'), "for language 'fr' lacks"),
         (('title = "Bicycles"', 'title = "B"\ntexts = { sendd = "x" }'), "sendd is no text of the page; did you mean send?"),
         (
@@ -81,6 +109,14 @@ def told(text: str) -> str:
 )
 def test_what_is_wrong_is_told_with_its_remedy(change, what):
     assert what in told((LEAST + QUESTION).replace(*change))
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://a.example", "https://a.example:8443/in?x=1", "http://localhost:8765/", "http://[::1]:65000/r", "https://10.0.0.1/"],
+)
+def test_addresses_that_reports_are_sent_to(url):
+    assert parse_survey(LEAST + f'send_to = "{url}"\n' + QUESTION).send_to == url
 
 
 def test_all_problems_are_told_at_once():

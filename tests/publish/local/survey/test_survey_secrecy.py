@@ -10,6 +10,7 @@ import pytest
 from filling import LEFT_BEHIND, by_python, fill, kept_secret, listening, opened, review, written
 from surveys import ANSWERS, EXAMPLE, TWO, every_method
 
+from tacit.publish.local.survey.declaration import Choice
 from tacit.publish.local.survey.form import build_form
 from tacit.publish.local.survey.reading import read_survey
 from tacit.publish.local.survey.report import Form
@@ -149,6 +150,37 @@ def test_a_hostile_declaration_stays_text(browser, tmp_path):
         assert dialogs == []
 
 
+@pytest.mark.parametrize("id", ["reset", "hidden", "action", "submit", "constructor"])
+def test_no_name_of_a_question_stands_in_the_way_of_the_page(id, browser, tmp_path):
+    survey = replace(TWO, questions=(replace(TWO.questions[0], id=id),))
+    with opened(browser, written(survey, tmp_path)) as page:
+        fill(page, survey, {id: 1})
+        assert review(page)["answers"].keys() == {id}
+        page.locator("#shared").check()
+        assert page.evaluate("localStorage.length") == 0
+
+
+def test_options_are_shown_as_they_were_written(browser, tmp_path):
+    options = ("US$$ 5", "$& x", "$' y", "{option}")
+    survey = replace(TWO, questions=(Choice("q", "How much?", options, "unary"),))
+    with opened(browser, written(survey, tmp_path)) as page:
+        fill(page, survey, {"q": 1})
+        review(page)
+        shown = page.locator("li > span:nth-child(2)").all_text_contents()
+        assert [text.rsplit(": ", 1)[0] for text in shown] == list(options)
+
+
+def test_a_page_that_comes_back_from_the_history_is_empty(browser, tmp_path):
+    """Playwright's Chromium keeps no page alive in the history; the event that a browser fires then is fired here."""
+    with opened(browser, written(TWO, tmp_path)) as page:
+        fill(page, TWO, {"yes": 1})
+        review(page)
+        with page.expect_navigation():
+            page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+        assert page.locator("#review").is_hidden()
+        assert page.locator("input:checked").count() == 0
+
+
 # --- the secret --------------------------------------------------------------------------------------------------------------
 
 
@@ -178,6 +210,7 @@ def test_a_browser_that_keeps_nothing_works_all_the_same(storage, browser, tmp_p
         )
         page = context.new_page()
         page.goto(written(SURVEY, tmp_path))
+        assert "hand in one only" in page.locator("#keeps").text_content()
         fill(page, SURVEY, ANSWERS)
         assert len(review(page)["person"]) == 32
 
@@ -185,7 +218,9 @@ def test_a_browser_that_keeps_nothing_works_all_the_same(storage, browser, tmp_p
 def test_nothing_is_kept_on_a_shared_device(browser, tmp_path):
     with opened(browser, written(SURVEY, tmp_path)) as page:
         secret = kept_secret(page, SURVEY)
+        assert "keeps one random number" in page.locator("#keeps").text_content()
         page.locator("#shared").check()
+        assert "hand in one only" in page.locator("#keeps").text_content()
         assert page.evaluate("localStorage.length") == 0
         fill(page, SURVEY, ANSWERS)
         assert review(page) == by_python(SURVEY, ANSWERS, secret)

@@ -39,6 +39,7 @@ def build_form(survey: Survey) -> str:
             "title": escape(survey.title),
             "version": escape(version("tacit")),
             "policy": escape(policy(style, script, survey.send_to)),
+            "except_group": f"<p>{blanks['except_group']}</p>" if survey.group else "",
             "about": f"<p>{escape(survey.about)}</p>" if survey.about else "",
             "sample": f'<p class="fine">{blanks["sample"]}</p>' if survey.share == "sample" and len(survey.questions) > 1 else "",
             "cards": "\n".join(_cards(survey, texts)),
@@ -150,9 +151,10 @@ def _fields(question: Question, texts: dict[str, str]) -> str:
 
 
 def _options(id: str, type: str, options: tuple[str, ...], reverse: bool = False) -> str:
+    # A bare name such as "reset" would stand in the place of the form's own property of that name.
     labels = [
-        f'<label class="option"><input type="{type}" name="{id}" value="{code}" autocomplete="off" aria-describedby="{id}-error">'
-        f"<span>{escape(option)}</span></label>"
+        f'<label class="option"><input type="{type}" name="question-{id}" value="{code}" autocomplete="off"'
+        f' aria-describedby="{id}-error"><span>{escape(option)}</span></label>'
         for code, option in enumerate(options)
     ]
     short = " short" if max(map(len, options)) <= SHORT and len(options) <= 4 else ""

@@ -125,7 +125,10 @@ def to_csv(found: Sequence[Result], path: Path | None = None) -> str:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: f"'{value}" if isinstance(value, str) and value[:1] in "=+-@" and value else value for name, value in row.items()}
+    return {
+        name: f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r\n" and value else value
+        for name, value in row.items()
+    }
 
 
 def chart(found: Sequence[Result], survey: Survey, path: Path | None = None) -> Any:

@@ -13,13 +13,15 @@ function keptSecret() {
   }
 }
 
+// A browser that keeps nothing draws anew at the next visit: people are told.
 function keep(secret) {
   try {
     if (secret === null) localStorage.removeItem(place);
     else localStorage.setItem(place, hexOf(secret));
   } catch {
-    // A browser that keeps nothing draws anew at the next visit.
+    // Seen below.
   }
+  element("keeps").textContent = keptSecret() === null ? texts.forgets : texts.keeps;
 }
 
 function pseudonym(secret) {
@@ -133,7 +135,7 @@ async function send() {
     });
     const said = await answer.json().catch(() => ({}));
     if (!answer.ok && said.reason !== "duplicate") throw new Error(said.message ?? String(answer.status));
-    tell(answer.ok ? texts.sent : texts.sent_before);
+    tell(answer.ok ? texts.sent : said.same ? texts.sent_before : texts.sent_other);
     element("change").hidden = true; // another answer would be another report, and give away more
   } catch (error) {
     element("send").disabled = false;
@@ -180,6 +182,9 @@ function begin() {
   Object.entries(actions).forEach(([id, act]) => element(id)?.addEventListener("click", act));
   element("shared").addEventListener("change", (event) => keep(event.target.checked ? null : secret));
 }
+
+// A browser that goes back can bring a left page back as it was, with the answers on it: the next person would see them.
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
 function stop(words) {
   element("notice").textContent = words;

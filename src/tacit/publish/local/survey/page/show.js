@@ -4,7 +4,7 @@ const survey = JSON.parse(document.getElementById("survey").textContent);
 const texts = survey.texts;
 const element = (id) => document.getElementById(id);
 const filled = (text, blanks) =>
-  Object.entries(blanks).reduce((whole, [name, value]) => whole.replaceAll(`{${name}}`, value), text);
+  Object.entries(blanks).reduce((whole, [name, value]) => whole.replaceAll(`{${name}}`, () => value), text); // $ means nothing
 const format = new Intl.NumberFormat(survey.language, { maximumFractionDigits: 6 });
 const chance = ([top, bottom]) => Number((top * 1_000_000_000n) / bottom) / 1e9; // to be shown, never to be drawn with
 const rounded = (value, digits) => new Intl.NumberFormat(survey.language, { maximumSignificantDigits: digits }).format(value);
