@@ -48,6 +48,12 @@ def test_json_is_all_that_goes_to_standard_output(folder):
     assert float(told["receipt"]["ratio"]) > 200
 
 
+def test_jobs_at_unknown_destinations_are_counted_out(folder):
+    place = folder / "flows.csv"
+    place.write_text(place.read_text() + "nowhere,B000001,7\n")
+    assert "Left out: 7 jobs" in run(app, MAP).output
+
+
 def test_pure_has_no_delta_and_dropping_is_compared(folder):
     assert "Pure differential privacy: ratio 20" in run(app, [*MAP, "--pure"]).output
     dropped = run(app, [*MAP, "--keep", "uniform:0.5"]).output
@@ -60,6 +66,7 @@ def test_pure_has_no_delta_and_dropping_is_compared(folder):
     [
         (["--seed", "3"], 3, "takes no seed"),
         (["--keep", "uniform:0"], 3, "proved to live there"),
+        (["--keep", "distance:0.1:1e400"], 2, "from 0.001"),
         (["--ratio", "1"], 2, "above 1"),
         (["--delta", "2"], 2, "below 1"),
         (["--origins", "street"], 2, "no level"),

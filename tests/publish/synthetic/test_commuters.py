@@ -56,6 +56,15 @@ def test_the_claim_is_of_the_worst_destination_and_says_ratio_and_epsilon():
     assert isinstance(offered(TOTALS, TRACTS, Terms(20)).loss, Pure)
 
 
+def test_what_delta_is_for_is_said_where_there_is_one():
+    """For a pair of neighbours it is that of a destination; over all of them at once they add up; for j jobs it grows."""
+    said = " ".join(offered(TOTALS, TRACTS, Terms(20, 1e-5)).claim())
+    assert f"all {len(TOTALS)} destinations at once it is {at_least(len(TOTALS) * Fraction('1e-5'))}" in said
+    assert "1 + ratio + ... + ratio^(j-1)" in said
+    assert "elta" not in " ".join(offered(TOTALS, TRACTS, Terms(20)).claim())
+    assert "probability 1e-300" in offered(TOTALS, TRACTS, Terms(20, "1e-400")).claim()[0], "and is never 0"
+
+
 def test_without_dropping_the_ratio_is_the_one_asked_for():
     offer = offered(TOTALS, TRACTS, Terms(20, 1e-5))
     assert offer.ratio == 20
@@ -128,7 +137,7 @@ def test_terms_that_promise_nothing_are_refused(ratio, delta):
 @pytest.mark.parametrize(("ratio", "delta", "keep"), [(2, 0, "uniform:0.1"), ("1e60", 0, "all"), ("1e400", 1e-5, "all")])
 def test_a_release_that_promises_nothing_is_refused_before_it_is_paid_for(ratio, delta, keep):
     """The first: pure noise on cells that are dropped, where whoever enters one changes the mass of the urn by a third."""
-    with pytest.raises(InvalidBudget, match="promises nothing"):
+    with pytest.raises(InvalidBudget, match="promise"):
         offered(TOTALS, TRACTS, Terms(ratio, delta, keep))
 
 
@@ -138,7 +147,8 @@ def test_a_ratio_is_above_one():
 
 
 @pytest.mark.parametrize(
-    "number", [Fraction(1, 3), Fraction(2, 3), Fraction(10**9 + 1, 7), Fraction(1, 10**9), Fraction(123456789, 1000)]
+    "number",
+    [Fraction(1, 3), Fraction(2, 3), Fraction(10**9 + 1, 7), Fraction(1, 10**9), Fraction(123456789, 1000), Fraction(1, 10**300)],
 )
 def test_a_claim_is_never_rounded_down(number):
     assert number <= Fraction(at_least(number)) <= number * (1 + Fraction(1, 10**5))

@@ -94,6 +94,7 @@ def test_levels_that_are_not_there_are_refused(level):
 
 
 def test_a_block_named_elsewhere_is_refused():
-    with pytest.raises(InvalidInput, match="elsewhere"):
-        made_blocks([ELSEWHERE], [0.0], [0.0], {})
+    for block, tract in ((ELSEWHERE, "t"), ("b", ELSEWHERE)):
+        with pytest.raises(InvalidInput, match="elsewhere"):
+            made_blocks([block], [0.0], [0.0], {"tract": [tract]})
     assert isinstance(made_blocks(["1"], [0.0], [0.0], {}), Blocks)

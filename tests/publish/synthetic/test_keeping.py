@@ -43,6 +43,15 @@ def test_a_file_names_cells(tmp_path):
     found = read_keeping(f"file:{place}").chances(DOMAIN)
     assert by_cell(found) == ["1", "189/5000", "1", "1", "1/2", "1"]
     assert found.least == Fraction("0.0378")
+    found = read_keeping(f"file:{place}")
+    assert str(found) == "file:chances.csv", "a receipt has no folders of its curator"
+    found.require_known([DOMAIN.names])
+    place.write_text("origin,keep\nB,0.5\n")
+    with pytest.raises(InvalidInput, match="names no cell"):
+        read_keeping(f"file:{place}").require_known([DOMAIN.names])
+    place.write_text("origin,keep\nb,0.5\nb,0.1\n")
+    with pytest.raises(InvalidInput, match="twice"):
+        read_keeping(f"file:{place}")
     place.write_text("origin,keep\nb,0\n")
     with pytest.raises(NotAllowed, match="occupied cells only"):
         read_keeping(f"file:{place}")

@@ -17,6 +17,7 @@ from tacit.accounting.ledger import open_ledger
 from tacit.errors import (
     Broken,
     BudgetExceeded,
+    InvalidBudget,
     InvalidInput,
     NotAllowed,
     StoppedAfterSpending,
@@ -139,6 +140,14 @@ def test_releases_add_up_in_the_ledger_beside_the_output(source):
     assert "ratio 400" in release.paid.together
 
 
+def test_releases_that_promise_nothing_together_are_refused(source):
+    publish_map(source, STATE.blocks, LEVELS, Terms(20, 0.2), source.out)
+    before = source.out.read_bytes()
+    with pytest.raises(InvalidBudget, match="together they promise nothing"):
+        publish_map(source, STATE.blocks, LEVELS, Terms(20, 0.2), source.out)
+    assert source.out.read_bytes() == before
+
+
 def test_dropping_is_paid_for(source):
     release = publish_map(source, STATE.blocks, LEVELS, Terms(20, 1e-5, "distance:0.1"), source.out)
     assert float(release.receipt["ratio"]) > 200
@@ -252,6 +261,7 @@ def test_a_catalog_pays_for_all_homes_that_one_person_moves(relation, most, move
     assert spent.epsilon == pytest.approx(moves * log_up(Fraction(20)))
     assert float(spent.delta) == pytest.approx(1e-5 * sum(20**i for i in range(moves)))
     assert release.receipt["paid"]["ledger"] == "the catalog's ledger"
+    assert float(release.receipt["paid"]["price"]["ratio"]) == pytest.approx(20**moves, rel=1e-4)
     assert not ledger_beside(tmp_path / "made.csv").exists()
 
 
@@ -350,7 +360,7 @@ def test_totals_of_a_catalog_are_whole_numbers_and_named_once(tmp_path):
     data = declared(tmp_path / "set")
     place = tmp_path / "set" / "totals.csv"
     first = place.read_text().splitlines()[1]
-    for line in (first, first.split(",")[0] + "x,1", "000000,many", "000000,"):
+    for line in (first, first.split(",")[0] + "x,1", "000000,many", "000000,", "000000,²", "000000,99999999999999999999"):
         place.write_text(place.read_text() + line + "\n")
         with pytest.raises(InvalidInput):
             flows_of(data).totals(STATE.blocks, STATE.blocks.zones("tract"))

@@ -17,6 +17,7 @@ from tacit.publish.synthetic.noise_table import fake_share, noise_table, written
 run = CliRunner().invoke
 COMMAND = ["synthesize", "noise-table", "--n", "1e6", "--m", "1e6", "--blocks", "1e5", "--delta", "1e-5"]
 MILLION = 10**6
+DROPPED = ["synthesize", "noise-table", "--blocks", "120690", "--ratios", "100", "--keep", "0.0378"]
 
 
 def test_the_command_prints_the_table():
@@ -40,9 +41,12 @@ def test_json_has_the_exact_noise():
 
 def test_dropping_shows_its_price_and_the_whole():
     """The tutorial's parameters: ratio 100, smallest keep-chance 0.0378."""
-    printed = run(app, ["synthesize", "noise-table", "--blocks", "120690", "--ratios", "100", "--keep", "0.0378"])
+    printed = run(app, DROPPED)
     assert "+ 3.5122" in printed.output
     assert "8.1174" in printed.output
+    (row,) = json.loads(run(app, [*DROPPED, "--json"]).stdout)["rows"]
+    assert (row["ratio_in_all"], row["epsilon_in_all"]) == ("3352.36", "8.11742")
+    assert "e^9" in run(app, [*DROPPED[:-1], "1e-400"]).output, "a price beyond all floats"
 
 
 @pytest.mark.parametrize(
@@ -51,6 +55,8 @@ def test_dropping_shows_its_price_and_the_whole():
         (["--keep", "0"], 3, "proves that a real one lives there"),
         (["--n", "1.5"], 2, "whole number"),
         (["--ratios", "1"], 2, "above 1"),
+        (["--ratios", "5,1e60"], 2, "promises nothing"),
+        (["--ratios", "1e400"], 2, "promise"),
         (["--delta", "2"], 2, "below 1"),
         (["--blocks", "0"], 2, "at least one block"),
     ],

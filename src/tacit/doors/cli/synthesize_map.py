@@ -134,7 +134,8 @@ def _reported(release: Release, report: Path | None, out: Path) -> Path | None:
 
 
 def _show(release: Release, out: Path, asked: Path | None, written: Path | None) -> None:
-    from tacit.publish.synthetic.commuters import at_least, undropped
+    from tacit.publish.synthetic.commuters import undropped
+    from tacit.publish.synthetic.spending import claimed
 
     screen: Any = console()
     offer, paid = release.offer, release.paid
@@ -148,11 +149,12 @@ def _show(release: Release, out: Path, asked: Path | None, written: Path | None)
     say(f"{len(offer.totals):,} destinations, {jobs:,} synthetic jobs, {offer.fake:.1%} of them expected to be fake.")
     if offer.ratio != offer.terms.ratio:
         say(f"Without dropping, the same ratio in all would have {undropped(offer).fake:.1%} fake jobs. Fewer need not be nearer.")
+    if offer.totals.left_out:
+        say(f"Left out: {offer.totals.left_out:,} jobs at destinations that the map does not know.")
     say(f"Totals: {release.receipt['totals']}.")
     say(f"Ledger: entry {paid.entry} of {paid.ledger}" + (f"; {paid.note}." if paid.note else "."))
     if not paid.releases:
-        spent = f"epsilon {at_least(paid.loss.epsilon)}, delta {at_least(paid.loss.delta)}"
-        say(f"Spent, for all jobs that one person may have: {spent}.")
+        say(f"Spent, for all jobs that one person may have: {claimed(paid.loss)}.")
     if paid.releases > 1:
         say(f"Together with what it has recorded before: {paid.together}.")
     say(f"Written: {out} and its receipt.")

@@ -46,7 +46,9 @@ def _whole(name: str, written: str) -> int:
 
 
 def _as_json(facts: PublicFacts, delta: str, rows: tuple[NoiseRow, ...]) -> dict[str, Any]:
+    from tacit.publish.synthetic.commuters import at_least
     from tacit.publish.synthetic.noise_table import RELATION
+    from tacit.publish.synthetic.spending import ratio_of
 
     listed = [
         {
@@ -57,6 +59,8 @@ def _as_json(facts: PublicFacts, delta: str, rows: tuple[NoiseRow, ...]) -> dict
             "probabilistic_noise_counted": str(row.counted),
             "fake_share": float(row.fakes),
             "epsilon_of_dropping": float(row.extra),
+            "ratio_in_all": ratio_of(row.whole) if row.extra else at_least(row.ratio),
+            "epsilon_in_all": at_least(row.whole),
         }
         for row in rows
     ]
@@ -67,8 +71,8 @@ def _as_json(facts: PublicFacts, delta: str, rows: tuple[NoiseRow, ...]) -> dict
 def _show(facts: PublicFacts, delta: str, rows: tuple[NoiseRow, ...]) -> None:
     from rich.table import Table
 
-    from tacit.privacy.rounding import exp_up
     from tacit.publish.synthetic.noise_table import RELATION, written_up
+    from tacit.publish.synthetic.spending import ratio_of
 
     dropped = facts.classes[0].keep < 1
     names = ["ratio", "epsilon", "pure", "probabilistic", "noise counted", "fake share"]
@@ -77,8 +81,7 @@ def _show(facts: PublicFacts, delta: str, rows: tuple[NoiseRow, ...]) -> None:
         table.add_column(name, justify="right")
     for row in rows:
         cells = [f"{float(row.ratio):g}", f"{float(row.epsilon):.4f}", *map(written_up, (row.pure, row.probable, row.counted))]
-        both = row.epsilon + row.extra
-        more = [f"+ {float(row.extra):.4f}", f"{float(exp_up(both)):.5g}", f"{float(both):.4f}"] if dropped else []
+        more = [f"+ {float(row.extra):.4f}", ratio_of(row.whole), f"{float(row.whole):.4f}"] if dropped else []
         table.add_row(*cells, f"{float(row.fakes):.1%}", *more)
     screen = console()
     screen.print(

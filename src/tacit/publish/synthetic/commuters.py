@@ -30,15 +30,17 @@ from tacit.privacy.neighbours import Neighbours
 from tacit.privacy.rounding import Number, as_text, log_up
 from tacit.publish.synthetic.flows import Homes, Totals
 from tacit.publish.synthetic.geography import Domain, Origins, Zones
-from tacit.publish.synthetic.keeping import All, Keeping, read_keeping
+from tacit.publish.synthetic.keeping import All, ByName, Keeping, read_keeping
 from tacit.publish.synthetic.utility import Cells, fake_share
 
 MOST_EPSILON = 100
+LEAST_WRITTEN = Fraction(1, 10**300)  # what floats can hold
 ONE_JOB = Neighbours("change-one", "unit")
 RELATION = (
     "one job moves its home; the number of jobs at every destination, real and synthetic, is public; "
     "a person with j jobs is protected at the ratio to the power of j"
 )
+AND_DELTA = ", with delta times 1 + ratio + ... + ratio^(j-1)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,13 @@ class Terms:
 
     def __init__(self, ratio: Number, delta: Number = 0, keep: str | Keeping = "all") -> None:
         object.__setattr__(self, "ratio", allowed_ratio(ratio))
-        _require_promise(log_up(self.ratio))
+        require_promise(log_up(self.ratio))
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "keeping", read_keeping(keep) if isinstance(keep, str) else keep)
 
     def __str__(self) -> str:
         dropping = "" if isinstance(self.keeping, All) else f", empty cells kept by {self.keeping}"
-        return f"{ratio_text(self.ratio)}, delta {as_text(self.delta)}{dropping}"
+        return f"{ratio_text(self.ratio)}, delta {at_least(self.delta)}{dropping}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,14 +113,25 @@ class Offer:
         ]
         return float(sum(share * total for share, total in zip(shares, jobs, strict=True)) / sum(jobs))
 
+    @property
+    def relation(self) -> str:
+        """Whom the claim is about, and what it is for more than one job."""
+        return RELATION + (AND_DELTA if self.terms.delta else "")
+
     def claim(self) -> list[str]:
         """What the release promises, in sentences."""
         kind = "Probabilistic differential privacy" if self.terms.delta else "Pure differential privacy"
-        delta = f", outside of outputs of probability {as_text(self.terms.delta)}" if self.terms.delta else ""
-        said = [f"{kind}: {ratio_text(self.ratio)}{delta}.", f"The relation: {RELATION}."]
+        delta = f", outside of outputs of probability {at_least(self.terms.delta)}" if self.terms.delta else ""
+        said = [f"{kind}: {ratio_text(self.ratio)}{delta}.", f"The relation: {self.relation}."]
         if self.ratio != self.terms.ratio:
             extra = ratio_text(self.ratio / self.terms.ratio)
             said.insert(1, f"Of this, resampling has {ratio_text(self.terms.ratio)} and dropping empty cells a further {extra}.")
+        if self.terms.delta and len(self.totals) > 1:
+            together = at_least(min(self.terms.delta * len(self.totals), Fraction(1)))
+            said.append(
+                "Delta is for any two neighbours, and for all jobs of one destination at once; "
+                f"for those of all {len(self.totals):,} destinations at once it is {together}."
+            )
         return said
 
 
@@ -144,11 +157,13 @@ class SyntheticMap:
 def offered(totals: Totals, origins: Origins, terms: Terms) -> Offer:
     """The release, decided and priced before any home is read; one that would promise nothing is refused."""
     plain = Offer(totals, origins, terms, ())
+    if isinstance(terms.keeping, ByName):
+        terms.keeping.require_known(plain.names())
     mechanisms = []
     for domain, jobs in zip(plain.domains(), totals.jobs.tolist(), strict=True):
         chances = terms.keeping.chances(domain)
         mechanisms.append(_mechanism(jobs, chances.sizes, chances.classes, terms.ratio, terms.delta))
-    _require_promise(max(mechanism.epsilon for mechanism in mechanisms))
+    require_promise(max(mechanism.epsilon for mechanism in mechanisms))
     return Offer(totals, origins, terms, tuple(mechanisms))
 
 
@@ -186,11 +201,13 @@ def ratio_text(ratio: Fraction) -> str:
 
 
 def at_least(number: Fraction) -> str:
-    """A number above 0 as people write it, rounded up to six digits: what is claimed is never less than what holds.
+    """A number as people write it, rounded up to six digits: what is claimed is never less than what holds.
 
-    >>> at_least(Fraction(1, 3)), at_least(Fraction(20)), at_least(Fraction(2_000_001, 7))
-    ('0.333334', '20', '285715')
+    >>> at_least(Fraction(1, 3)), at_least(Fraction(20)), at_least(Fraction(2_000_001, 7)), at_least(Fraction(1, 10**400))
+    ('0.333334', '20', '285715', '1e-300')
     """
+    if 0 < number < LEAST_WRITTEN:
+        return as_text(LEAST_WRITTEN)
     nearest = as_text(number)
     if Fraction(nearest) >= number:
         return nearest
@@ -198,7 +215,8 @@ def at_least(number: Fraction) -> str:
     return as_text(math.ceil(number / unit) * unit)
 
 
-def _require_promise(epsilon: Fraction) -> None:
+def require_promise(epsilon: Fraction) -> None:
+    """Refuse an epsilon that says nothing any more."""
     if epsilon > MOST_EPSILON:
         raise InvalidBudget(
             f"an epsilon of {at_least(epsilon)} promises nothing; give a smaller ratio, "

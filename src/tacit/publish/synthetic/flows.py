@@ -113,8 +113,8 @@ def declared_totals(declared: Mapping[str, int], destinations: Zones) -> Totals:
     numbers = {str(name): zone for zone, name in enumerate(destinations.names[:-1])}
     if unknown := [name for name in declared if name not in numbers]:
         raise InvalidInput(f"the totals name a destination {unknown[0]!r}, and the map has no such {destinations.level}")
-    if any(jobs < 0 for jobs in declared.values()):
-        raise InvalidInput("the jobs of a destination are a whole number, not below 0")
+    if not all(0 <= jobs <= MOST_JOBS for jobs in declared.values()):
+        raise InvalidInput(f"the jobs of a destination are a whole number, not below 0 and at most {MOST_JOBS:,}")
     zone = np.array([numbers[name] for name in declared], dtype=np.int64)
     return totals_of(zone, np.array(list(declared.values()), dtype=np.int64), destinations)
 

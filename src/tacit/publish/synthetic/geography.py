@@ -142,8 +142,8 @@ def made_blocks(names: ArrayLike, latitudes: ArrayLike, longitudes: ArrayLike, l
     )
     if not len(found):
         raise InvalidInput("the map has no blocks; give a file with a line for each block")
-    if len(set(found.names)) < len(found) or ELSEWHERE in found.names:
-        raise InvalidInput(f"the map names a block twice, or one {ELSEWHERE!r}, which stands for all that it does not name")
+    if len(set(found.names)) < len(found) or any(ELSEWHERE in column for column in (found.names, *found.levels.values())):
+        raise InvalidInput(f"the map names a block twice, or a zone {ELSEWHERE!r}, which stands for all that it does not name")
     return found
 
 

@@ -14,9 +14,11 @@ A chance of 0 is noise on occupied cells only, and that is a breach: one worker 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,7 @@ from tacit.publish.synthetic.reading import read_columns
 
 ONE = Fraction(1)
 BEGIN = 5.0  # kilometres within which distance:... keeps everything
+METRE, FARTHEST = Fraction(1, 1000), 20_100  # kilometres: what begins there is no mistake
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +110,11 @@ class ByName:
     named: Mapping[str, Fraction]
     source: str = "chances by name"
 
+    def require_known(self, names: Iterable[NDArray[Any]]) -> None:
+        """Refuse chances of which none is for a cell: names are written as on the map. Others may be of a larger map."""
+        if not any(str(name) in self.named for cells in names for name in cells):
+            raise InvalidInput(f"{self.source} names no cell of the map; write its origins as the map does, with leading zeros")
+
     def chances(self, domain: Domain) -> Chances:
         steps = sorted({ONE, *self.named.values()}, reverse=True)
         place = {chance: number for number, chance in enumerate(steps)}
@@ -153,18 +161,19 @@ def chance(value: Number) -> Fraction:
 
 def _by_distance(written: str) -> Keeping:
     least, _, begin = written.partition(":")
-    start = float(exact(begin, "kilometres")) if begin else BEGIN
-    if start <= 0:
-        raise InvalidInput(f"the distance within which everything is kept is above 0 km, not {begin}")
-    return ByDistance(chance(least), start)
+    start = exact(begin, "kilometres") if begin else Fraction(BEGIN)
+    if not METRE <= start <= FARTHEST:
+        raise InvalidInput(f"the distance within which everything is kept is from 0.001 to {FARTHEST:,} km, not {begin[:40]}")
+    return ByDistance(chance(least), float(start))
 
 
 def _by_name(path: str) -> Keeping:
     names, chances = read_columns(path, ["origin", "keep"])
-    named = {
-        name: chance(written) for name, written in zip(names.to_pylist(), chances.to_pylist(), strict=True) if name != ELSEWHERE
-    }
-    return ByName(named, f"file:{path}")
+    listed = names.to_pylist()
+    if len(set(listed)) < len(listed):
+        raise InvalidInput(f"{Path(path).name} names an origin twice; give each cell one chance")
+    named = {name: chance(written) for name, written in zip(listed, chances.to_pylist(), strict=True) if name != ELSEWHERE}
+    return ByName(named, f"file:{Path(path).name}")
 
 
 KINDS: Mapping[str, Callable[[str], Keeping]] = {

@@ -14,6 +14,7 @@ from fractions import Fraction
 from tacit.mechanisms.dirichlet_calibration import PublicFacts, allowed_ratio, probable_noise, pure_noise
 from tacit.mechanisms.dirichlet_dropping import dropping
 from tacit.privacy.rounding import Number, log_up
+from tacit.publish.synthetic.commuters import require_promise
 
 RATIOS = (5, 10, 20, 50)
 RELATION = "One job moves from one block to another; the workers and the synthetic workers of a destination are public."
@@ -38,6 +39,11 @@ class NoiseRow:
     def epsilon(self) -> Fraction:
         return log_up(self.ratio)
 
+    @property
+    def whole(self) -> Fraction:
+        """The epsilon of both, the noise and the dropping."""
+        return self.epsilon + self.extra
+
 
 def noise_table(facts: PublicFacts, delta: Number, ratios: Sequence[Number] = RATIOS) -> tuple[NoiseRow, ...]:
     """One row for each ratio.
@@ -50,7 +56,10 @@ def noise_table(facts: PublicFacts, delta: Number, ratios: Sequence[Number] = RA
     20 52632 2.158 1.843
     50 20409 0.735 0.694
     """
-    return tuple(_row(facts, allowed_ratio(ratio), delta) for ratio in ratios)
+    allowed = [allowed_ratio(ratio) for ratio in ratios]
+    for ratio in allowed:
+        require_promise(log_up(ratio))
+    return tuple(_row(facts, ratio, delta) for ratio in allowed)
 
 
 def written_up(noise: Fraction) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tacit.errors import StoppedAfterSpending
 from tacit.privacy.rounding import decimal_text, log_up
-from tacit.publish.synthetic.commuters import RELATION, Offer, SyntheticMap, Terms, at_least, drawn, offered
+from tacit.publish.synthetic.commuters import Offer, SyntheticMap, Terms, at_least, drawn, offered
 from tacit.publish.synthetic.flows import Homes
 from tacit.publish.synthetic.geography import ELSEWHERE, Blocks, read_blocks
 from tacit.publish.synthetic.outputs import check_output, write_output
@@ -81,7 +81,7 @@ def publish_map(
 
 def receipt_of(offer: Offer, paid: Paid, totals: str) -> dict[str, Any]:
     """What goes with the table: the claim, the relation, the domain and the noise, the ledger. All of it is public."""
-    terms = offer.terms
+    terms, cells = offer.terms, [mechanism.facts.blocks for mechanism in offer.mechanisms]
     return {
         "what": "a synthetic map of commuters: origin, destination, jobs",
         "claim": " ".join(offer.claim()),
@@ -91,11 +91,11 @@ def receipt_of(offer: Offer, paid: Paid, totals: str) -> dict[str, Any]:
         "kind": "probabilistic" if terms.delta else "pure",
         "resampling": {"ratio": at_least(terms.ratio), "epsilon": at_least(log_up(terms.ratio))},
         "dropping": {"keep": str(terms.keeping), "ratio": at_least(offer.ratio / terms.ratio)},
-        "relation": RELATION,
+        "relation": offer.relation,
         "totals": totals,
         "origins": offer.origins.level,
         "destinations": {"level": offer.totals.destinations.level, "number": len(offer.totals), "left out": offer.totals.left_out},
-        "cells": offer.mechanisms[0].facts.blocks,
+        "cells": {"least": min(cells), "most": max(cells)},
         "outside": f"origins that the map does not know are {ELSEWHERE!r}",
         "fake workers on a cell": {
             "least": float(min(offer.noises)),

@@ -1,7 +1,8 @@
 """Who pays for a map: the ledger of a catalog, or one that is kept beside the output.
 
-A file without a catalog has no budget of its own: the ledger beside the output records each release and adds them up, refuses none,
-and knows of no release that went elsewhere. With a catalog the flows are a declared table, and its one budget pays.
+A file without a catalog has no budget of its own: the ledger beside the output records each release and adds them up, refuses none
+before all of them together promise nothing, and knows of no release that went elsewhere. With a catalog the flows are a declared
+table, and its one budget pays.
 
 Group privacy: a map is priced for one job that moves its home. With a catalog the real rows are brought to declared totals: what
 is missing comes from elsewhere, what is too much is cut. Then somebody who comes or goes with j jobs moves at most j homes (each
@@ -18,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.events import Event, Resampling
 from tacit.accounting.ledger import open_ledger
-from tacit.errors import InvalidBudget
+from tacit.errors import BudgetExceeded, InvalidBudget
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Budget, Catalog, Table
 from tacit.privacy.loss import Approximate, Pure, weakened
 from tacit.privacy.neighbours import Neighbours
 from tacit.privacy.rounding import as_text, exp_up
-from tacit.publish.synthetic.commuters import MOST_EPSILON, ONE_JOB, at_least, ratio_text
+from tacit.publish.synthetic.commuters import MOST_EPSILON, ONE_JOB, at_least
 
 if TYPE_CHECKING:
     from tacit.session import DataSet
@@ -48,16 +49,29 @@ class Paid:
     @property
     def together(self) -> str:
         """All that the ledger has recorded, as one claim."""
-        known = f"epsilon {at_least(self.total.epsilon)}"
-        ratio = ratio_text(exp_up(self.total.epsilon)) if self.total.epsilon < MOST_EPSILON else known
-        return f"{ratio}, delta {at_least(self.total.delta)}"
+        return claimed(self.total)
 
     def to_dict(self) -> dict[str, Any]:
         """As the receipt has it, rounded up."""
-        price = {"epsilon": at_least(self.loss.epsilon), "delta": at_least(self.loss.delta)}
+        loss = self.loss
+        price = {"ratio": ratio_of(loss.epsilon), "epsilon": at_least(loss.epsilon), "delta": at_least(loss.delta)}
         known = {"ledger": self.ledger, "entry": self.entry, "price": price}
         beside = {"releases": self.releases, "together": self.together, "note": self.note}
         return known | (beside if self.releases else {})
+
+
+def ratio_of(epsilon: Fraction) -> str:
+    """e^epsilon, rounded up; where that promises nothing, as a power.
+
+    >>> ratio_of(Fraction(3)), ratio_of(Fraction(1000))
+    ('20.0856', 'e^1000')
+    """
+    return at_least(exp_up(epsilon)) if epsilon < MOST_EPSILON else f"e^{at_least(epsilon)}"
+
+
+def claimed(loss: Approximate) -> str:
+    """A loss in words: the ratio, its epsilon, and delta."""
+    return f"ratio {ratio_of(loss.epsilon)} (epsilon {at_least(loss.epsilon)}), delta {at_least(loss.delta)}"
 
 
 def ledger_beside(out: Path) -> Path:
@@ -70,7 +84,13 @@ def pay_beside(out: Path, loss: Pure | Approximate, what: str) -> Paid:
     place = ledger_beside(out)
     record = Catalog(NO_CAP, {}, change="change-one")
     ledger = open_ledger(f"sqlite:///{place.absolute()}", record, identity=bits.random_bytes(16).hex())
-    entry = ledger.spend(event_of(loss, ONE_JOB), "curator", what, "a file without a catalog")
+    try:
+        entry = ledger.spend(event_of(loss, ONE_JOB), "curator", what, "a file without a catalog")
+    except BudgetExceeded:
+        raise InvalidBudget(
+            f"with this release those of {place.name} would have a delta so large that together they promise nothing; "
+            "give a smaller delta, or --pure"
+        ) from None
     spent = ledger.spent()
     total = Approximate(spent.epsilon or 0, spent.delta, ONE_JOB)
     return Paid(place.name, entry.number, weakened(loss), entry.number, total, KNOWS)
