@@ -22,7 +22,7 @@ def main() -> None:
     offers = {"ratio 20, delta 1e-5": offered(totals, zones, Terms(20, 1e-5)), "ratio 20, pure": offered(totals, zones, Terms(20))}
     maps = [(name, list(drawn(offer, homes))[place]) for name, offer in offers.items()]
     truth = list(homes.counts(offers["ratio 20, pure"].domains()))[place]
-    chart = side_by_side(state.blocks, zones, int(totals.zones[place]), [("real", truth), *maps])
+    chart = side_by_side(state.blocks, zones, (zones, int(totals.zones[place])), [("real", truth), *maps])
     chart.save(str(PLACE), scale_factor=1)
 
 

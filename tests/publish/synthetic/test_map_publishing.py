@@ -17,6 +17,7 @@ from tacit.accounting.ledger import open_ledger
 from tacit.errors import (
     Broken,
     BudgetExceeded,
+    CatalogUnusable,
     InvalidBudget,
     InvalidInput,
     NotAllowed,
@@ -27,13 +28,13 @@ from tacit.errors import (
 )
 from tacit.privacy.catalog import Catalog
 from tacit.privacy.rounding import log_up
-from tacit.publish.synthetic import outputs, publishing
+from tacit.publish.synthetic import outputs, publishing, report
 from tacit.publish.synthetic.commuters import Terms
 from tacit.publish.synthetic.flows import Columns
 from tacit.publish.synthetic.outputs import check_output, receipt_beside
-from tacit.publish.synthetic.publishing import publish_map
+from tacit.publish.synthetic.publishing import publish_map, synthesize_map
 from tacit.publish.synthetic.report import report_page, utility_of, write_report
-from tacit.publish.synthetic.sources import DeclaredFlows, FlowsFile, undeclared
+from tacit.publish.synthetic.sources import DeclaredFlows, FlowsFile, require_undeclared, undeclared
 from tacit.publish.synthetic.spending import NO_CAP, ledger_beside
 from tacit.publish.synthetic.states import State, made_state
 from tacit.query.prepare import prepare
@@ -198,6 +199,13 @@ def test_the_report_is_the_curators_and_lies_elsewhere(source, tmp_path):
     assert f"{found.variation:.2%}" in page
 
 
+def test_maps_are_drawn_of_finer_origins_too(source, monkeypatch):
+    release = publish_map(source, STATE.blocks, ("blockgroup", "county"), TERMS, source.out)
+    assert report_page(release).count("Where the workers of") >= 3
+    monkeypatch.setattr(report, "MOST_CIRCLES", 1)
+    assert "Where the workers of" not in report_page(release), "not with more circles than can be seen"
+
+
 def test_rings_have_figures_and_no_map(source):
     release = publish_map(source, STATE.blocks, ("rings", "tract"), TERMS, source.out)
     page = report_page(release)
@@ -354,6 +362,17 @@ def test_a_file_that_a_catalog_declares_has_no_ledger_of_its_own(tmp_path):
         undeclared(tmp_path / "set" / "jobs.csv", data.catalog)
     undeclared(tmp_path / "set" / "totals.csv", data.catalog)
     undeclared(tmp_path / "other.csv", data.catalog)
+    blocks = STATE.write(tmp_path / "state")[1]
+    with pytest.raises(NotAllowed, match="whose budget pays"):
+        synthesize_map(tmp_path / "set" / "jobs.csv", blocks, tmp_path / "made.csv", TERMS)
+
+
+def test_a_catalog_that_cannot_be_used_still_keeps_the_files_it_names(tmp_path):
+    place = tmp_path / "tacit.toml"
+    place.write_text('[budget\n[tables.jobs]\nsource = "jobs.csv"\n')
+    with pytest.raises(CatalogUnusable):
+        require_undeclared(tmp_path / "jobs.csv")
+    require_undeclared(tmp_path / "other.csv")
 
 
 def test_totals_of_a_catalog_are_whole_numbers_and_named_once(tmp_path):

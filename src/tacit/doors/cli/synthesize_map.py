@@ -96,15 +96,15 @@ def refuse_seed(seed: str | None) -> None:
 
 
 def _file(flows: str, columns: str | None, totals: str | None, out: Path) -> Source:
-    from tacit.privacy.catalog_file import read_catalog
     from tacit.publish.synthetic.flows import Columns
-    from tacit.publish.synthetic.sources import FlowsFile, undeclared
+    from tacit.publish.synthetic.sources import FlowsFile, require_undeclared
 
     if totals is not None:
         raise InvalidInput("--totals names a table of a catalog; give --catalog too, or leave it out: the totals are the file's")
-    for beside in (None, *Path(flows).absolute().parents):
-        with suppress(CatalogUnusable):  # no catalog there, or none that declares anything
-            undeclared(Path(flows), read_catalog(find_catalog(beside)))
+    at_hand = []
+    with suppress(CatalogUnusable):  # there is none
+        at_hand = [find_catalog()]
+    require_undeclared(Path(flows), *at_hand)
     return FlowsFile(Path(flows), out, Columns.read(columns) if columns else Columns())
 
 

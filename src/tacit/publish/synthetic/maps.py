@@ -18,15 +18,16 @@ WIDTH = 380
 
 
 def side_by_side(
-    blocks: Blocks, zones: Zones, destination: int, maps: Sequence[tuple[str, Cells]], path: str | Path | None = None
+    blocks: Blocks, zones: Zones, work: tuple[Zones, int], maps: Sequence[tuple[str, Cells]], path: str | Path | None = None
 ) -> Any:
-    """The commuters to one destination: a panel for each named map, the real one first; the same scale in all.
+    """The commuters to one destination, `work`: a panel for each named map, the real one first; the same scale in all.
 
     A circle is a zone, its area the jobs from it. Where the first map has none, it is drawn in another colour.
     """
     import altair as alt
 
-    here = zones.latitudes[destination], zones.longitudes[destination]
+    destinations, place = work
+    here = float(destinations.latitudes[place]), float(destinations.longitudes[place])
     land = _land(blocks, here)
     real = set(maps[0][1][0].tolist())
     most = max((int(counts.max()) for _, (_, counts) in maps if len(counts)), default=1)
@@ -35,7 +36,7 @@ def side_by_side(
         _panel(alt, name, _circles(zones, here, cells, real), land, frame, most).properties(width=WIDTH, height=frame[2])
         for name, cells in maps
     ]
-    title = f"Where the workers of {zones.names[destination]} live"
+    title = f"Where the workers of {destinations.names[place]} live"
     chart = alt.hconcat(*panels).properties(title=alt.TitleParams(title, anchor="start"))
     return save(chart.configure_view(stroke=None), path)
 

@@ -14,7 +14,7 @@ from tacit.publish.synthetic.commuters import Offer, SyntheticMap, Terms, at_lea
 from tacit.publish.synthetic.flows import Homes
 from tacit.publish.synthetic.geography import ELSEWHERE, Blocks, read_blocks
 from tacit.publish.synthetic.outputs import check_output, write_output
-from tacit.publish.synthetic.sources import FlowsFile, Source
+from tacit.publish.synthetic.sources import FlowsFile, Source, require_undeclared
 from tacit.publish.synthetic.spending import Paid
 from tacit.publish.synthetic.utility import Cells
 
@@ -53,6 +53,7 @@ def synthesize_map(
     ('20', 500)
     """
     place = check_output(Path(out), [Path(blocks)])
+    require_undeclared(Path(flows))
     return publish_map(FlowsFile(Path(flows), place), read_blocks(blocks), levels, terms, place)
 
 
@@ -82,6 +83,7 @@ def publish_map(
 def receipt_of(offer: Offer, paid: Paid, totals: str) -> dict[str, Any]:
     """What goes with the table: the claim, the relation, the domain and the noise, the ledger. All of it is public."""
     terms, cells = offer.terms, [mechanism.facts.blocks for mechanism in offer.mechanisms]
+    dropping = offer.ratio / terms.ratio
     return {
         "what": "a synthetic map of commuters: origin, destination, jobs",
         "claim": " ".join(offer.claim()),
@@ -90,7 +92,7 @@ def receipt_of(offer: Offer, paid: Paid, totals: str) -> dict[str, Any]:
         "delta": decimal_text(terms.delta),
         "kind": "probabilistic" if terms.delta else "pure",
         "resampling": {"ratio": at_least(terms.ratio), "epsilon": at_least(log_up(terms.ratio))},
-        "dropping": {"keep": str(terms.keeping), "ratio": at_least(offer.ratio / terms.ratio)},
+        "dropping": {"keep": str(terms.keeping), "ratio": at_least(dropping), "epsilon": at_least(log_up(dropping))},
         "relation": offer.relation,
         "totals": totals,
         "origins": offer.origins.level,

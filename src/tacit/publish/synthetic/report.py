@@ -19,6 +19,7 @@ from tacit.publish.synthetic.publishing import Release
 from tacit.publish.synthetic.utility import FEW_JOBS, Cells, Utility, compared, fake_share, measured, suppression_loss
 
 SHOWN = 3  # destinations that are drawn: the largest, the one in the middle, and a small one
+MOST_CIRCLES = 4000  # of one map: a page with more is slow, and nobody can see them
 FEWEST = (2, 3, 5, 10)
 Rows = Sequence[Sequence[str]]
 
@@ -103,15 +104,23 @@ def _suppressed(release: Release) -> Rows:
 
 
 def _pictures(release: Release) -> list[str]:
-    """Real beside synthetic for a few destinations; rings have no place on a map."""
+    """Real beside synthetic for a few destinations with few enough origins; rings have no place on a map."""
     origins, totals = release.offer.origins, release.offer.totals
-    if not isinstance(origins, Zones) or origins.level != totals.destinations.level:
+    if not isinstance(origins, Zones):
         return []
-    truth, order = truth_of(release), np.argsort(totals.jobs)
+    truth = truth_of(release)
+    many = np.array([max(len(real[0]), len(made[0])) for real, made in zip(truth, release.made.cells, strict=True)])
+    order = np.argsort(totals.jobs, kind="stable")
+    order = order[many[order] <= MOST_CIRCLES]
+    if not len(order):
+        return []
     chosen = dict.fromkeys(int(order[at]) for at in (-1, len(order) // 2, len(order) // 10))
     drawings = [
         maps.side_by_side(
-            release.blocks, origins, int(totals.zones[place]), [("real", truth[place]), ("synthetic", release.made.cells[place])]
+            release.blocks,
+            origins,
+            (totals.destinations, int(totals.zones[place])),
+            [("real", truth[place]), ("synthetic", release.made.cells[place])],
         )
         for place in list(chosen)[:SHOWN]
     ]

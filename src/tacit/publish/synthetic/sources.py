@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tacit.errors import InvalidInput, NotAllowed, StoreUnusable, UnknownName, WrongType
+from tacit.errors import CatalogUnusable, InvalidInput, NotAllowed, StoreUnusable, UnknownName, WrongType
 from tacit.privacy.catalog import Catalog, Column, Table
+from tacit.privacy.catalog_file import read_catalog
 from tacit.publish.synthetic.commuters import Offer
 from tacit.publish.synthetic.flows import Columns, Homes, Totals, declared_totals, homes_of, numbered, read_homes, read_totals
 from tacit.publish.synthetic.geography import Blocks, Zones
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 FROM_THE_FILE = (
     "the totals of destinations were taken from the flows themselves; they are published as they are, with no protection"
 )
+CATALOG = "tacit.toml"
 LODES = Columns()
 DECLARED = "the totals of destinations are declared in the catalog, and the flows were brought to them"
 
@@ -129,6 +131,21 @@ class DeclaredFlows:
             raise NotAllowed(f"{table.name} is public; there is nothing to protect", remedy="name the private table of jobs")
         destination, origin = (_column(table, name) for name in (self.columns.destination, self.columns.origin))
         return destination, origin
+
+
+def require_undeclared(path: Path, *named: Path) -> None:
+    """Refuse a file that a catalog declares: one of those that are named, or one in a folder above the file.
+
+    A catalog that cannot be used declares nothing, unless the name of the file stands in it.
+    """
+    for place in (*named, *(folder / CATALOG for folder in path.absolute().parents)):
+        if not place.is_file():
+            continue
+        try:
+            undeclared(path, read_catalog(place))
+        except CatalogUnusable:
+            if path.name in place.read_text(encoding="utf-8", errors="replace"):
+                raise
 
 
 def undeclared(path: Path, catalog: Catalog) -> None:
