@@ -88,7 +88,10 @@ def test_simulate_on_a_column_is_for_the_curator_and_says_so_first():
     assert told("simulate", "--csv", "people.csv", "--column", "age", "--bounds", "0,100", "--runs", "2").startswith(
         "For the curator only: "
     )
-    found = told("simulate", "--csv", "people.csv", "--column", "age", "--bounds", "0,100", "--runs", "2", "--json")
+    found = told(
+        "simulate", "--csv", "people.csv", "--column", "age", "--bounds", "0,100", "--runs", "2", "--json", "--chart", "c.svg"
+    )
+    assert "For the curator only" in Path("c.svg").read_text(), "the picture says so too"
     assert found.startswith('{\n  "for_the_curator_only": true')
     assert json.loads(found)["truth"] == [42.5]
 
@@ -103,6 +106,10 @@ def test_simulate_on_a_column_is_for_the_curator_and_says_so_first():
         (["--p", "0.25", "--truth", "0.5,0.3,0.2"], "give --epsilon instead"),
         (["--p", "0.6"], "at most 1/2"),
         (["--p", "1/2"], "above"),
+        (["--p", "1e-30"], "as good as the truth"),
+        (["--epsilon", "700"], "as good as the truth"),
+        (["--epsilons", "1,40"], "as good as the truth"),
+        (["--csv", "nan.csv", "--column", "age", "--bounds", "0,9"], "no numbers"),
         (["--epsilon", "-1"], "epsilon"),
         (["--csv", "none.csv", "--column", "a"], "cannot be read"),
         (["--csv", "people.csv", "--column", "size"], "name one with --column: sex, age"),
@@ -113,6 +120,7 @@ def test_simulate_on_a_column_is_for_the_curator_and_says_so_first():
     ],
 )
 def test_simulate_says_what_to_do_instead(words, what):
+    Path("nan.csv").write_text("age\n3\nnan\n")
     Path("people.csv").write_text("sex,age\n" + "".join(f"{'FM'[n % 2]},{n}\n" for n in range(200)))
     assert what in failed("simulate", "--n", "500", "--runs", "1", *words)
 
@@ -146,6 +154,14 @@ def test_plan_says_what_to_expect_and_how_many_are_needed():
     again = json.loads(told("plan", EXAMPLE, "--n", str(home["people_needed"]), "--json"))
     assert again["questions"][0]["half_width"] <= 0.05
     assert "± 5.9" in told("plan", EXAMPLE, "--n", "2000")
+
+
+def test_plan_counts_all_people_where_each_is_asked_one_question():
+    Path("sample.toml").write_text(Path(EXAMPLE).read_text().replace('"split"', '"sample"'))
+    needed = json.loads(told("plan", "sample.toml", "--error", "0.05", "--json"))["questions"][0]["people_needed"]
+    again = json.loads(told("plan", "sample.toml", "--n", str(needed), "--json"))
+    assert again["people_per_question"] == needed / 4
+    assert 0.045 < again["questions"][0]["half_width"] <= 0.05
 
 
 def test_a_declaration_that_is_wrong_is_told_with_its_lines():
@@ -260,6 +276,12 @@ def test_estimates_are_printed_drawn_and_written():
     assert "<script src=" not in Path("e.html").read_text(), "a page that loads nothing"
     assert "South less North" in told("estimate", EXAMPLE, "--compare", "South,North")
     assert told("estimate", EXAMPLE, "--by-group").count("Harbour") == 4
+
+
+def test_groups_without_reports_are_not_passed_over():
+    reports(1)
+    told("collect", EXAMPLE, "reports.jsonl")
+    assert "4 questions are not compared: one of the groups has no reports" in told("estimate", EXAMPLE, "--compare", "North,South")
 
 
 def test_estimates_follow_bound_confidence_and_simultaneous():

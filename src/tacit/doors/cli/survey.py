@@ -67,8 +67,10 @@ def plan(
 
     asked = read_survey(declaration)
     request = Request(confidence, sampled=asked.share == "sample")
-    people = n if asked.share == "split" else max(1, n // len(asked.questions))
+    shared_by = 1 if asked.share == "split" else len(asked.questions)  # so many questions share the people
+    people = max(1, n // shared_by)
     planned = [(each, *_planned(each, people, error, request)) for each in randomized(asked)]
+    planned = [(each, half, bound, needed and needed * shared_by) for each, half, bound, needed in planned]
     if as_json:
         told = [
             _told(each) | {"half_width": half, "bound": bound, "people_needed": needed} for each, half, bound, needed in planned

@@ -67,6 +67,10 @@ def estimate(
         print_json(_told(survey, counts, found, differences))
     else:
         _show(survey, counts, found, differences, consistent)
+        if compare and len(differences) < len(survey.questions):
+            print(
+                f"\n{len(survey.questions) - len(differences)} questions are not compared: one of the groups has no reports on them"
+            )
 
 
 def _opened(path: Path, survey: Survey) -> Store:

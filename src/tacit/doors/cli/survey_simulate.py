@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,6 +31,7 @@ NOTES = {
 MOST_CATEGORIES = 100
 SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 MOST_PEOPLE = 10_000_000
+MOST_EPSILON = 30  # beyond it an answer is changed less than once in 10^13, and floats see nothing of it
 MOST_ANSWERS = 100_000_000  # in all simulated surveys of the largest size; with more people there are fewer surveys
 
 
@@ -54,7 +57,7 @@ def simulate(
     found = _one_survey(people, randomizer, confidence)
     several = _several(people, _epsilons(epsilons, randomizer), runs)
     if chart is not None:
-        several.chart(chart)
+        several.chart(chart, note=FOR_THE_CURATOR if csv else "")
     if as_json:
         print_json(_told(people, randomizer, found, several, bool(csv)))
     else:
@@ -136,10 +139,10 @@ def _column(path: Path, column: str) -> list[str]:
 
 
 def _number(cell: str, column: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        raise InvalidInput(f"column {column} has cells that are no numbers; leave --bounds out for categories") from None
+    with contextlib.suppress(ValueError):
+        if not math.isnan(number := float(cell)):
+            return number
+    raise InvalidInput(f"column {column} has cells that are no numbers; leave --bounds out for categories")
 
 
 def _pair(text: str) -> tuple[Fraction, Fraction]:
@@ -159,13 +162,21 @@ def _randomizer(people: People, p: str, epsilon: str) -> Randomizer:
         raise InvalidInput("--p and --epsilon say the same thing in two ways; give one of them")
     if p and (people.is_number or len(people.truth) != 2):
         raise InvalidInput("--p is for a yes or a no; give --epsilon instead")
-    return Binary.with_flip(p) if p else people.make(positive_budget(epsilon or "1"))
+    return _small_enough(Binary.with_flip(p) if p else people.make(positive_budget(epsilon or "1")))
+
+
+def _small_enough(randomizer: Randomizer) -> Randomizer:
+    if randomizer.epsilon > MOST_EPSILON:
+        raise InvalidInput(f"with an epsilon above {MOST_EPSILON} every report is as good as the truth; give a smaller one")
+    return randomizer
 
 
 def _epsilons(text: str, randomizer: Randomizer) -> list[Fraction]:
     from tacit.privacy.loss import positive_budget
 
     asked = {positive_budget(part.strip()) for part in text.split(",") if part.strip()}
+    if asked and max(asked) > MOST_EPSILON:
+        raise InvalidInput(f"--epsilons are at most {MOST_EPSILON}: beyond it every report is as good as the truth")
     return sorted(asked | {randomizer.epsilon})
 
 

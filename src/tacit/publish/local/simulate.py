@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import Number, as_text, exact
-from tacit.publish.local.estimate import Tally, Total, corrected, is_oracle, numeric, share_variance
+from tacit.publish.local.estimate import Tally, Total, is_oracle, numeric, share_variance
+from tacit.publish.local.estimate import shares as estimated
 from tacit.publish.local.randomizer import FrequencyOracle, Randomizer
 from tacit.publish.local.results import table, written
 
@@ -60,8 +61,10 @@ class Simulation:
         whole = table(("epsilon", "people", "theory", "simulated"), rows)
         return f"{whole}\ntypical error of {self.what}, {self.cells[0].runs} runs each"
 
-    def chart(self, path: str | Path | None = None) -> Any:
-        """An Altair chart: theory as lines, trials as dots, a colour for each epsilon, both axes by powers of ten."""
+    def chart(self, path: str | Path | None = None, note: str = "") -> Any:
+        """An Altair chart: theory as lines, trials as dots, a colour for each epsilon, both axes by powers of ten; a note below
+        the title, if there is one.
+        """
         import altair as alt
 
         from tacit.mechanisms.picture import COLOURS, save
@@ -77,7 +80,8 @@ class Simulation:
         scale = alt.Scale(type="log")
         lines = base.mark_line(strokeWidth=2).encode(y=alt.Y("theory:Q", scale=scale, axis=axis, title=f"error of {self.what}"))
         dots = base.mark_circle(size=45, opacity=1).encode(y=alt.Y("simulated:Q", scale=scale))
-        title = alt.TitleParams("What local privacy costs", subtitle="lines: exact; dots: simulated surveys", anchor="start")
+        said = ["lines: exact; dots: simulated surveys", *([note] if note else [])]
+        title = alt.TitleParams("What local privacy costs", subtitle=said, anchor="start")
         return save((lines + dots).properties(title=title, width=480, height=300).configure_view(stroke=None), path)
 
 
@@ -114,9 +118,8 @@ def _of_shares(oracle: FrequencyOracle, shares: Sequence[Number], people: int, r
         raise InvalidInput(f"the randomizer has {oracle.size} categories; give the share of each")
     held = np.bincount(values, minlength=oracle.size)
     variances = [share_variance(oracle, Fraction(int(count), people), people) for count in held]
-    hit, false_hit = float(oracle.hit), float(oracle.false_hit)
     tallies = [Tally.of(oracle, oracle.randomize(values)) for _ in range(runs)]
-    errors = np.array([corrected(each.supports / people, hit, false_hit) - held / people for each in tallies])
+    errors = np.array([estimated(oracle, each.supports, people) - held / people for each in tallies])
     return math.sqrt(sum(variances, start=Fraction(0)) / oracle.size), errors
 
 

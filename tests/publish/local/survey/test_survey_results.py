@@ -118,6 +118,12 @@ def test_a_declared_option_is_no_formula_in_a_spreadsheet():
         assert "'=1+1" in to_csv(results(store, SURE))
 
 
+def test_line_ends_before_a_formula_do_not_hide_it():
+    survey = parse_survey(EXAMPLE.read_text().replace('"On foot"', r'"\n=1+1"'))
+    with filled(survey, people=10) as store:
+        assert "'\n=1+1" in to_csv(results(store, SURE))
+
+
 def test_labels_are_in_the_language_of_the_survey():
     survey = parse_survey(EXAMPLE.read_text().replace('language = "en"', 'language = "de"'))
     assert labels(survey.question("home"), survey) == ("Nein", "Ja")
@@ -128,3 +134,6 @@ def test_a_chart_is_drawn(store, tmp_path):
     drawn = (tmp_path / "found.svg").read_text()
     assert "How do you come to work on most days?" in drawn
     assert "By bicycle" in drawn
+    assert ">120<" in drawn, "numbers on the axis are written out"
+    assert "e+2" not in drawn
+    assert "of those who answered" in drawn, "which intervals they are"

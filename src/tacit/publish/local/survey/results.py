@@ -154,15 +154,17 @@ def _part(result: Result) -> Any:
 
     question, rows = result.asked.question, result.to_rows()
     number = isinstance(question, Number)
-    scale = alt.Scale(domain=[float(question.lower), float(question.upper)] if isinstance(question, Number) else [0, 1], nice=False)
+    domain = [float(question.lower), float(question.upper)] if isinstance(question, Number) else [0, 1]
+    scale = alt.Scale(domain=domain, nice=False, clamp=True)  # an estimate that cannot be is drawn at the border
     unit = (question.unit or "mean") if isinstance(question, Number) else "share"
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y("category:N", title=None, sort=None, axis=alt.Axis(labelLimit=220))
     )
-    across = alt.X("low:Q", title=unit, scale=scale, axis=alt.Axis(format="," if number else "%", tickCount=6, gridOpacity=0.4))
-    lines = base.mark_rule(strokeWidth=3, color=COLOURS[1]).encode(x=across, x2="high:Q")
-    dots = base.mark_circle(size=70, color=COLOURS[2], opacity=1, clip=True).encode(x=alt.X("estimate:Q", scale=scale))
-    title = alt.TitleParams(
-        question.ask, anchor="start", frame="group", subtitle=f"{result.group or 'everybody'}: {rows[0]['people']:,} reports"
+    across = alt.X(
+        "low:Q", title=unit, scale=scale, axis=alt.Axis(format=",.12~g" if number else "%", tickCount=6, gridOpacity=0.4)
     )
+    lines = base.mark_rule(strokeWidth=3, color=COLOURS[1]).encode(x=across, x2="high:Q")
+    dots = base.mark_circle(size=70, color=COLOURS[2], opacity=1).encode(x=alt.X("estimate:Q", scale=scale))
+    said = f"{result.group or 'everybody'}: {rows[0]['people']:,} reports; {result.estimate.terms if result.estimate else ''}"
+    title = alt.TitleParams(question.ask, anchor="start", frame="group", subtitle=said)
     return alt.layer(lines, dots).properties(title=title, width=460, height=max(40, 24 * len(rows)))
