@@ -127,7 +127,20 @@ def test_a_slow_sender_is_cut_off(endpoint, monkeypatch):
     assert asked(endpoint, "POST", REPORT)[0] == 200
 
 
-def test_no_more_senders_at_once_than_there_are_places(endpoint):
+def test_a_crowd_waits_for_its_turn(endpoint, monkeypatch):
+    monkeypatch.setattr(endpoint, "_slots", threading.BoundedSemaphore(2))
+    form, told = Form.of(SURVEY), []
+    texts = [form.text_of({"yes": 1}, number.to_bytes(32, "big")).encode() for number in range(40)]
+    crowd = [threading.Thread(target=lambda text=text: told.append(asked(endpoint, "POST", text)[0])) for text in texts]
+    for sender in crowd:
+        sender.start()
+    for sender in crowd:
+        sender.join()
+    assert told == [200] * 40
+
+
+def test_no_more_senders_at_once_than_there_are_places(endpoint, monkeypatch):
+    monkeypatch.setattr(survey_endpoint, "PATIENCE", 0.05)
     places = [endpoint._slots.acquire(blocking=False) for _ in range(survey_endpoint.MOST_AT_ONCE)]
     try:
         assert all(places)

@@ -18,6 +18,7 @@ from tacit.publish.local.survey.report import LARGEST, SAME, Report
 from tacit.publish.local.survey.store import Store
 
 MOST_AT_ONCE = 64
+PATIENCE = 2.0  # seconds that a sender waits for a place before it is sent away
 SECONDS = 20.0  # for one request from beginning to end
 MOST_ASIDE = 256 * 2**20  # bytes of texts set aside, beyond which no more are kept: disks are finite; sound reports still count
 OPEN_TO_ALL = {
@@ -38,6 +39,7 @@ class Endpoint(ThreadingHTTPServer):
     """Takes reports into a store; `page`, if there is one, is what a browser gets to see."""
 
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, address: tuple[str, int], store: Store, page: str = "") -> None:
         self.store, self.page = store, page
@@ -46,7 +48,7 @@ class Endpoint(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self._slots.acquire(blocking=False):
+        if self._slots.acquire(timeout=PATIENCE):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
