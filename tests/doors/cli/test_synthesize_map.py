@@ -72,7 +72,7 @@ def test_pure_has_no_delta_and_dropping_is_compared(folder):
         (["--origins", "street"], 2, "no level"),
         (["--columns", "w"], 2, "DESTINATION,ORIGIN"),
         (["--columns", "w_geocode,home,S000"], 2, "no column 'home'"),
-        (["--report", "flows.csv/report.html"], 2, "nothing was spent"),
+        (["--report", "flows.csv/report.html"], 2, "cannot be written"),
         (["--out", "blocks.csv"], 2, "would be lost"),
         (["--out", "flows.csv"], 2, "would be lost"),
         (["--totals", "t"], 2, "--catalog"),

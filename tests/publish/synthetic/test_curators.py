@@ -42,7 +42,7 @@ def test_a_place_for_a_page_is_checked_and_left_as_it_was(tmp_path: Path) -> Non
     (tmp_path / "file").write_text("x")
     (tmp_path / "folder").mkdir()
     for place in (tmp_path / "file" / "report.html", tmp_path / "folder"):
-        with pytest.raises(InvalidInput, match=r"cannot be written .*nothing was spent"):
+        with pytest.raises(InvalidInput, match=r"cannot be written .*nothing was written"):
             check_report(place)
     assert check_report(tmp_path / "file").read_text() == "x"
     assert not check_report(tmp_path / "mine" / "report.html").exists()

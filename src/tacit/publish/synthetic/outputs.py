@@ -36,6 +36,7 @@ def check_output(out: Path, inputs: Iterable[Path] = ()) -> Path:
     if out.resolve() in {read.resolve() for read in inputs}:
         raise InvalidInput(f"{out} is read, and would be lost; give the output a name of its own")
     check_writable(out)
+    check_writable(receipt_beside(out))
     return out
 
 
@@ -51,7 +52,7 @@ def check_writable(place: Path) -> None:
         raise not_written(place, error) from None
 
 
-def not_written(place: Path, error: OSError, after: str = "nothing was spent") -> InvalidInput:
+def not_written(place: Path, error: OSError, after: str = "nothing was written") -> InvalidInput:
     """What to raise where the system refuses a file; its own words for why hold nothing of the data."""
     return InvalidInput(f"{place} cannot be written ({error.strerror or type(error).__name__}); {after}")
 
@@ -62,26 +63,31 @@ def receipt_beside(out: Path) -> Path:
 
 
 def write_output(table: Table, receipt: Mapping[str, Any], out: Path) -> Path:
-    """Write the receipt and then the table; a Parquet file carries the receipt in its own metadata too. The receipt's path."""
+    """Write the receipt and the table; a Parquet file carries the receipt in its own metadata too. The receipt's path.
+
+    Neither takes the place of an earlier one before both are written.
+    """
     told = json.dumps(receipt, indent=2, ensure_ascii=False)
-    _whole(receipt_beside(out), lambda new: new.write_text(told + "\n", encoding="utf-8"))
-    _whole(out, lambda new: _write_parquet(table, told, new) if out.suffix == ".parquet" else _write_csv(table, out.suffix, new))
+    new, new_receipt = _new(out), _new(receipt_beside(out))
+    try:
+        if out.suffix == ".parquet":
+            _write_parquet(table, told, new)
+        else:
+            _write_csv(table, out.suffix, new)
+        new_receipt.write_text(told + "\n", encoding="utf-8")
+        os.replace(new_receipt, receipt_beside(out))
+        os.replace(new, out)
+    except OSError as error:
+        raise not_written(out, error, "what was spent stays spent, and nothing is released") from None
+    finally:
+        new.unlink(missing_ok=True)
+        new_receipt.unlink(missing_ok=True)
     return receipt_beside(out)
 
 
-def _whole(place: Path, write: Any) -> None:
-    new = _new(place)
-    try:
-        write(new)
-        os.replace(new, place)
-    except OSError as error:
-        raise not_written(place, error, "what was spent stays spent, and nothing is released") from None
-    finally:
-        new.unlink(missing_ok=True)
-
-
 def _new(place: Path) -> Path:
-    return place.with_name(f".{place.name}.new")
+    """Where a file is written before it takes its place; another process has another one."""
+    return place.with_name(f".{place.name}.{os.getpid()}.new")
 
 
 def _write_parquet(table: Table, receipt: str, place: Path) -> None:
