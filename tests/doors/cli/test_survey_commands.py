@@ -143,6 +143,9 @@ def test_form_writes_one_page_and_explains_its_choices():
     assert found["sha256"] == hashlib.sha256(Path("form.html").read_bytes()).hexdigest(), "the same page whoever builds it"
     assert f"SHA-256 {found['sha256']}" in printed
     assert "name another file" in failed("form", EXAMPLE, "--out", "nowhere/form.html")
+    Path("survey.toml").write_text(Path(EXAMPLE).read_text())
+    assert "is read here and would be lost" in failed("form", "survey.toml", "--out", "./survey.toml")
+    assert Path("survey.toml").read_text() == Path(EXAMPLE).read_text()
 
 
 def test_plan_says_what_to_expect_and_how_many_are_needed():
@@ -316,6 +319,8 @@ def test_estimates_follow_bound_confidence_and_simultaneous():
         (["--confidence", "1"], "confidence is above 0 and below 1"),
         (["--csv", "nowhere/e.csv"], "cannot be written"),
         (["--chart", "e.pdf"], ".svg, .png, .html"),
+        (["--csv", "answers.sqlite"], "answers.sqlite is read here and would be lost"),
+        (["--csv", EXAMPLE], "is read here and would be lost"),
     ],
 )
 def test_estimate_says_what_to_do_instead(words, what):

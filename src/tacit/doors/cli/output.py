@@ -7,9 +7,10 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tacit.errors import TacitError
+from tacit.errors import InvalidInput, TacitError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +21,13 @@ Item = TypeVar("Item")
 def print_json(answer: dict[str, Any]) -> None:
     """One JSON object on standard output, and nothing else there."""
     print(json.dumps(answer, indent=2, ensure_ascii=False))
+
+
+def keep_what_is_read(written: Path | None, *read: Path) -> None:
+    """Refuses to write over a file that the same command reads."""
+    for path in read:
+        if written is not None and written.resolve() == path.resolve():
+            raise InvalidInput(f"{written} is read here and would be lost; write to another file")
 
 
 def error_report(error: TacitError, as_json: bool) -> str:

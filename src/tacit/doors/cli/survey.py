@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.output import console, print_json
+from tacit.doors.cli.output import console, keep_what_is_read, print_json
 from tacit.doors.cli.survey_collect import collect
 from tacit.doors.cli.survey_estimate import estimate
 from tacit.doors.cli.survey_simulate import simulate
@@ -36,6 +36,7 @@ def form(
     from tacit.publish.local.survey.randomized import form_of, randomized
     from tacit.publish.local.survey.reading import read_survey
 
+    keep_what_is_read(out, declaration)
     asked = read_survey(declaration)
     page = build_form(asked).encode("utf-8")
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.output import console, print_json
+from tacit.doors.cli.output import console, keep_what_is_read, print_json
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def estimate(
     from tacit.publish.local.survey import results
     from tacit.publish.local.survey.reading import read_survey
 
+    for written in (csv, chart):
+        keep_what_is_read(written, declaration, store)
     survey = read_survey(declaration)
     request = Request(
         confidence, None if bound == BoundName.best else bound.value, simultaneous, population or survey.share == "sample"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.output import console, print_json, progress
+from tacit.doors.cli.output import console, keep_what_is_read, print_json, progress
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def simulate(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Randomize the answers of invented people, and compare the estimate with the truth, at several epsilons."""
+    keep_what_is_read(chart, *([csv] if csv else []))
     people = _from_column(csv, column, bounds) if csv else _invented(truth, n)
     if csv and not as_json:
         print(FOR_THE_CURATOR)
