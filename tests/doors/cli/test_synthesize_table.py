@@ -107,6 +107,32 @@ def test_refusals(words: str, code: int, start: str) -> None:
     assert not Path("x.parquet").exists()
 
 
+@pytest.mark.parametrize(
+    ("source", "out"),
+    [
+        ("people.csv", "people.csv"),  # the very file
+        ("people.csv", "sub/../people.csv"),
+        ("people*.csv", "people-made-up.csv"),  # by its pattern, at the next preparation
+        ("rows.csv", "rows.csv/deep/made-up.csv"),  # in its folder
+    ],
+)
+@pytest.mark.parametrize("method", ["marginals", "dirichlet"])
+def test_real_rows_are_neither_replaced_nor_mixed_with_synthetic_ones(folder: Path, source: str, out: str, method: str) -> None:
+    for made in ("sub", "rows.csv/deep"):
+        (folder / made).mkdir(parents=True)
+    (folder / "rows.csv" / "people.csv").write_text((folder / "people.csv").read_text())
+    (folder / "tacit.toml").write_text(CATALOG.replace("people.csv", source))
+    with open_data(folder / "tacit.toml") as data:
+        prepare(data.catalog)
+    real = (folder / "people.csv").read_text()
+    code, said = run("people", "--epsilon", "1", "--rows", "9", "--columns", "sex,ill", "--method", method, "--out", out)
+    assert code == 2
+    assert said.startswith(f"tacit: {out} is, or would be, read as the table people")
+    assert (folder / "people.csv").read_text() == real
+    with open_data(folder / "tacit.toml") as data:
+        assert data.ledger.head.number == 0
+
+
 @pytest.mark.usefixtures("folder")
 def test_refusals_are_json_where_json_is_asked_for() -> None:
     code, said = run("people", "--out", "x.csv", "--json")

@@ -60,10 +60,19 @@ def table(
     named = None if columns is None else [part.strip() for part in columns.split(",") if part.strip()]
     asked = {"epsilon": epsilon, "delta": delta or 0, "rows": rows, "columns": named, "analyst": analyst}
     with open_data(find_catalog(catalog)) as data:
+        _check_apart(data, out)
         if method is Method.dirichlet:
             _resampled(data, name, out, asked, report, as_json)
         else:
             _from_marginals(data, name, out, asked, report, as_json)
+
+
+def _check_apart(data: DataSet, out: Path) -> None:
+    """Refuse, before anything is spent, an output that would replace real rows or be prepared as if it were some."""
+    from tacit.query.prepare.sources import reader_of
+
+    if read := reader_of(data.catalog, out):
+        raise InvalidInput(f"{out} is, or would be, read as the table {read.name}; write to another folder or under another name")
 
 
 def _from_marginals(data: DataSet, name: str, out: Path, asked: dict[str, Any], report: Path | None, as_json: bool) -> None:

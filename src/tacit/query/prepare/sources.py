@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 from glob import escape, glob
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from tacit.errors import CatalogUnusable
-from tacit.privacy.catalog import Catalog, Kind, Source
+from tacit.privacy.catalog import Catalog, Kind, Source, Table
 from tacit.privacy.catalog_file.reading import folded
 from tacit.query.prepare.mending import Header, csv_batches, csv_header, parquet_batches
 from tacit.query.prepare.postgres import postgres_batches
@@ -116,6 +117,21 @@ def _files(catalog: Catalog, source: Source) -> list[Path]:
         missing = source.declared or source.location
         raise CatalogUnusable(f"there is no file {missing}; correct `source`, which is taken from the folder of the catalog")
     return found
+
+
+def reader_of(catalog: Catalog, place: Path) -> Table | None:
+    """The table that would read a file at `place`, were there one: as its source, in its folder, or by its pattern.
+
+    What is written there would take the place of private rows, or be counted with them after the next preparation.
+    """
+    return next((table for table in catalog.tables.values() if _would_read(catalog, table.source, place.resolve())), None)
+
+
+def _would_read(catalog: Catalog, source: Source, place: Path) -> bool:
+    path, patterns = catalog.folder / source.location, PATTERNS.get(source.kind, ())
+    if path.is_dir():
+        return place.is_relative_to(path.resolve()) and any(fnmatch(place.name, pattern) for pattern in patterns)
+    return bool(patterns) and (place == path.resolve() or fnmatch(str(place), str(path.parent.resolve() / path.name)))
 
 
 def _parquet_relation(files: list[Path]) -> str:
