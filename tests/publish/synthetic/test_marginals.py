@@ -101,6 +101,9 @@ def test_what_cannot_be_counted_in_public_cells_is_refused_by_the_catalog_alone(
     binned = {name: replace(wide, name=name, bins=many) for name in ("x", "y")}
     with pytest.raises(TooManyGroups, match=f"{1002 * 1002:,} together; at most {MOST_CELLS:,}"):
         chosen_columns(replace(place.catalog, tables={"visits": replace(visits, columns=binned)}), "visits")
+    wide = {f"c{at}": replace(wide, name=f"c{at}", bins=many[:299]) for at in range(30)}
+    with pytest.raises(TooManyGroups, match=f"all pairs of the 30 columns have {435 * 300**2:,} cells"):
+        chosen_columns(replace(place.catalog, tables={"visits": replace(visits, columns=wide)}), "visits")
 
 
 def test_rare_cells_are_counted_as_one() -> None:

@@ -18,7 +18,7 @@ from tacit.privacy.catalog import Column, Table
 from tacit.publish.synthetic.axes import Axis
 from tacit.publish.synthetic.inference import fitted, require_mbi
 from tacit.publish.synthetic.marginals import Design, Measured, Noise
-from tacit.publish.synthetic.rows import MOST_ROWS, drawn_codes, read_rows, spread
+from tacit.publish.synthetic.rows import MOST_ROWS, drawn_codes, read_rows, spread, usual_rows
 from tacit.publish.synthetic.selection import guesses
 
 
@@ -123,6 +123,13 @@ def test_the_order_of_rows_is_drawn() -> None:
 def test_a_number_of_rows_is_a_whole_number(wrong: Any) -> None:
     with pytest.raises(InvalidInput, match="rows is a whole number"):
         read_rows(wrong)
+
+
+def test_noise_decides_no_number_of_rows_beyond_the_most() -> None:
+    """A tiny budget is paid for when its total turns out to be a million million rows: it is drawn all the same."""
+    plan = design(2, 2)
+    for total, expected in ((-(10**12), 1), (700, 700), (10**12, MOST_ROWS)):
+        assert usual_rows(Measured(plan, (counts(total, 0), counts(0, total)), {})) == expected
 
 
 @pytest.mark.parametrize("package", ["jax", "mbi"])

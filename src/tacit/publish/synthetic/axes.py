@@ -21,6 +21,7 @@ from tacit.query import plan
 MOST_POINTS = 100  # a number or a date of at most so many values needs no bins
 MOST_COLUMNS = 100
 MOST_CELLS = 10**5  # of one pair of columns: with more, noise is all that is left of them
+MOST_CELLS_IN_ALL = 2 * 10**7  # of all pairs of columns, which are counted together: 160 MB
 LEFT_OUT = {
     "key": "it identifies people",
     "text": "its values are private",
@@ -187,4 +188,11 @@ def _check_sizes(table: Table, axes: Sequence[Axis]) -> None:
         raise TooManyGroups(
             f"the two columns with most cells have {first * second:,} together; at most {MOST_CELLS:,}",
             remedy="declare fewer bins, or leave a column out",
+        )
+    sizes = [axis.size for axis in axes]
+    cells = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
+    if cells > MOST_CELLS_IN_ALL:
+        raise TooManyGroups(
+            f"all pairs of the {len(axes)} columns have {cells:,} cells together; at most {MOST_CELLS_IN_ALL:,}",
+            remedy="declare fewer bins, or leave columns out",
         )

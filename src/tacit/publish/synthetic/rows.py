@@ -26,6 +26,11 @@ def read_rows(rows: int | None) -> int | None:
     return rows
 
 
+def usual_rows(measured: Measured) -> int:
+    """How many rows are drawn where no number is wanted: the noisy total, which noise may make larger than any machine."""
+    return min(MOST_ROWS, round(measured.total))
+
+
 def drawn_codes(measured: Measured, model: Model, rows: int) -> tuple[Counts, ...]:
     """For every column the cell of each of `rows` rows."""
     groups: dict[int, Counts] = {}

@@ -24,7 +24,7 @@ from tacit.publish.synthetic.axes import Axis, Chosen, Codes, chosen_columns
 from tacit.publish.synthetic.inference import Model, fitted, require_mbi
 from tacit.publish.synthetic.marginals import Design, Measured, Told, independent_designs, tree_designs
 from tacit.publish.synthetic.outputs import check_output, write_output
-from tacit.publish.synthetic.rows import drawn_codes, read_rows
+from tacit.publish.synthetic.rows import drawn_codes, read_rows, usual_rows
 from tacit.publish.synthetic.selection import measure
 from tacit.query.price import Request, request
 from tacit.release.answer import Receipt
@@ -62,7 +62,7 @@ class SyntheticTable:
     def redrawn(self, rows: int | None = None) -> SyntheticTable:
         """Other rows from the same released marginals, as many as are wanted: post-processing, which costs nothing."""
         number = read_rows(rows)
-        number = round(self.measured.total) if number is None else number
+        number = usual_rows(self.measured) if number is None else number
         codes = drawn_codes(self.measured, self.model, number)
         return replace(self, codes=codes, columns=values_of(self.chosen, codes))
 
@@ -185,7 +185,7 @@ def _drawn(
     say("fitting a model", 0.9)
     model = fitted(measured)
     say("drawing rows", 0.98)
-    number = round(measured.total) if rows is None else rows
+    number = usual_rows(measured) if rows is None else rows
     codes = drawn_codes(measured, model, number)
     return SyntheticTable(chosen, measured, model, codes, values_of(chosen, codes), receipt, recalled)
 
