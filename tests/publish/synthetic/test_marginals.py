@@ -64,6 +64,21 @@ def test_the_engine_counts_the_cells_that_the_catalog_says(place: World) -> None
         assert found.sum() == len(stored)
 
 
+def test_the_engine_counts_groups_of_cells_as_they_are_merged(place: World) -> None:
+    """Whichever cells are rare, neighbouring ones or not, that of NULL or not, all of them or none; a column of one bin too."""
+    chosen = chosen_columns(place.catalog, "visits")
+    ward = chosen.axes[0]
+    other = counted(chosen.table, [ward], place.engine).unseal()
+    whole = replace(chosen.axes[4], begins=(0,))
+    for axis in (*chosen.axes, whole):
+        cells = counted(chosen.table, [axis], place.engine).unseal()
+        for groups in {tuple(groups_of(np.array(rare), least=1).tolist()) for rare in product((0, 1), repeat=axis.size)}:
+            found = counted(chosen.table, [axis], place.engine, [np.array(groups)]).unseal()
+            assert found.tolist() == np.bincount(groups, weights=cells).tolist(), (axis.name, groups)
+        both = counted(chosen.table, [ward, axis], place.engine, [np.arange(4), np.zeros(axis.size, dtype=np.int64)]).unseal()
+        assert both.tolist() == other.tolist(), axis.name
+
+
 def test_values_of_a_bin_lie_in_it_and_null_stays_null(place: World) -> None:
     cost = chosen_columns(place.catalog, "visits", ["cost"]).axes[0]
     assert cost.labels == ("0 to 9.5", "10 to 24.5", "25 to 50", "NULL")

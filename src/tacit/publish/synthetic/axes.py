@@ -70,20 +70,23 @@ class Axis:
         words = [f"{self.value(a)}" if a == b else f"{self.value(a)} to {self.value(b)}" for a, b in ends]
         return (*words, "NULL") if self.column.nullable else tuple(words)
 
-    @property
-    def cell(self) -> plan.Row:
-        """The cell of a row, as the engine computes it from the prepared column."""
+    def cell(self, groups: Codes | None = None) -> plan.Row:
+        """The cell of a row, or the group of its cell, as the engine computes it from the prepared column."""
+        names = list(range(self.size)) if groups is None else groups.tolist()
         stored = plan.Column(0, self.name, 0, self.column.points - 1, self.column.nullable)
-        last = len(self.begins) - 1
-        missing = [(plan.IsNull(stored), plan.Literal(last + 1))] if self.column.nullable else []
-        if len(self.begins) == self.column.points:
-            branches, otherwise = missing, stored
-        else:
-            below = [(plan.Compare("<", stored, plan.Literal(end)), plan.Literal(at)) for at, end in enumerate(self.begins[1:])]
-            branches, otherwise = [*missing, *below], plan.Literal(last)  # type: ignore[list-item, assignment]
-        if not branches:
-            return otherwise
-        return plan.Choose(tuple(branches), otherwise, 0, self.size - 1, nullable=False)
+        known, high = names[: len(self.begins)], max(names)
+        branches: list[tuple[plan.IsNull | plan.Compare, plan.Literal]] = []
+        if self.column.nullable:
+            branches.append((plan.IsNull(stored), plan.Literal(names[-1])))
+        otherwise: plan.Row = stored
+        if len(known) < self.column.points:
+            # A cell whose group goes on in the next one needs no branch: its rows find that one.
+            ends = [(at, end) for at, end in enumerate(self.begins[1:]) if known[at] != known[at + 1]]
+            branches += [(plan.Compare("<", stored, plan.Literal(end)), plan.Literal(known[at])) for at, end in ends]
+            otherwise = plan.Literal(known[-1])
+        elif known != list(range(len(known))):
+            otherwise = plan.Lookup(stored, tuple(known), 0, high, self.column.nullable)
+        return plan.Choose(tuple(branches), otherwise, 0, high, nullable=False) if branches else otherwise
 
     def codes(self, offsets: Codes, missing: NDArray[np.bool_]) -> Codes:
         """The cells of prepared values, in the same way; for those who may see them."""

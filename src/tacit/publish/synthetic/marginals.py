@@ -28,7 +28,7 @@ from tacit.privacy.rounding import sqrt_down
 from tacit.privacy.sealed import Sealed
 from tacit.publish.synthetic.axes import Axis
 from tacit.query.engines import Engine
-from tacit.query.plan import Bound, Group, Key, Lookup, Moment, NumberType, Scan, Term
+from tacit.query.plan import Bound, Group, Key, Moment, NumberType, Scan, Term
 from tacit.query.price import UNIT, Request, calibrate_rho
 
 SHARES = (Fraction(1, 3), Fraction(1, 6), Fraction(1, 2))  # of the columns, of the choices, of the pairs
@@ -187,10 +187,7 @@ def _design(table: Table, axes: Sequence[Axis], law: Law, asked: Request, single
 
 def counted(table: Table, axes: Sequence[Axis], engine: Engine, merged: Sequence[Counts] | None = None) -> Sealed[Any]:
     """The exact marginal of some columns, sealed and flat; of their groups where `merged` is given."""
-    nodes = [axis.cell for axis in axes]
-    if merged is not None:
-        tables = [tuple(groups.tolist()) for groups in merged]
-        nodes = [Lookup(node, groups, 0, max(groups), nullable=False) for node, groups in zip(nodes, tables, strict=True)]
+    nodes = [axis.cell() for axis in axes] if merged is None else [axis.cell(of) for axis, of in zip(axes, merged, strict=True)]
     keys = [Key(axis.name, Term(node, NumberType(Fraction(1)))) for axis, node in zip(axes, nodes, strict=True)]
     exact = engine.run(Group(Bound(Scan(table), table.max_rows), tuple(keys), (Moment("rows"),)))
     (moment,) = exact.moments
