@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.errors import BudgetExceeded, InvalidInput
+from tacit.errors import BudgetExceeded, InvalidInput, InvalidValue
 from tacit.privacy.loss import Pure
 from tacit.privacy.neighbours import CHANGE_ONE
 from tacit.publish.local.categories import Binary, KAry
@@ -17,7 +17,9 @@ from tacit.publish.local.derived import permanent
 from tacit.publish.local.estimate import Tally, estimate
 from tacit.publish.local.longitudinal import Account, stream_of
 from tacit.publish.local.one_bit import OneBit
+from tacit.publish.local.piecewise import Piecewise
 from tacit.publish.local.sets import Sets
+from tacit.publish.local.several import Split
 from tacit.publish.local.unary import Unary
 
 SECRET = bytes(range(32))
@@ -198,3 +200,19 @@ def test_a_question_asked_again_with_another_channel_does_not_reuse_its_coins():
     assert lies(lambda each: stream_of("s", each)) == {(True, False), (False, True)}
     assert lies(lambda each: "s") == {(True, False)}  # planted: one name for both channels
     assert stream_of("s", Unary(5, 1)) != stream_of("s", Unary.symmetric(5, 1))
+
+
+def test_randomizers_of_the_same_numbers_and_another_kind_have_coins_of_their_own():
+    """One bit and piecewise hold the same four numbers; inside a split only their kinds tell them apart."""
+    one, other = OneBit(0, 10, 1), Piecewise(0, 10, 1)
+    assert stream_of("s", one) != stream_of("s", other)
+    assert stream_of("s", Split((one,))) != stream_of("s", Split((other,)))
+    assert stream_of("s", Split((one,))) == stream_of("s", Split((OneBit(0, 10, 1),)))
+
+
+@pytest.mark.parametrize("kind", [KAry(5, 1), Sets(5, 2, 1), OneBit(0, 1, 1)], ids=lambda kind: type(kind).__name__)
+def test_what_is_no_value_is_refused_without_being_quoted(kind):
+    account = Account(cap=4).opened("canteen", "meal", kind)
+    with pytest.raises(InvalidValue) as refused:
+        account.answer(SECRET, "canteen", "meal", "pork")
+    assert "pork" not in str(refused.value)

@@ -104,6 +104,9 @@ def label(survey: str, question: str, value: str) -> bytes:
 def permanent(randomizer: Randomizer, value: Any, secret: bytes, survey: str, question: str) -> Any:
     """The report that this person gives of this value, always the same: asking again tells nothing new.
 
+    `survey` must be another name for another randomizer (`longitudinal.stream_of` makes one): the same coins for two channels
+    could contradict each other, which tells the truth.
+
     >>> from tacit.publish.local.categories import KAry
     >>> secret = bytes(range(32))
     >>> [permanent(KAry(5, 1), value, secret, "canteen", "meal") for value in (0, 1, 2, 3, 4, 0)]

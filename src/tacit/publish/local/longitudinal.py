@@ -9,7 +9,7 @@ when a question is opened, so that nothing that is refused, or left out, depends
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from hashlib import sha256
 from types import MappingProxyType
@@ -133,5 +133,11 @@ def stream_of(survey: str, randomizer: Randomizer) -> str:
 
     The same coins compared with two probabilities could contradict each other, which tells the truth, whatever both epsilons say.
     """
-    terms = astuple(randomizer)  # type: ignore[call-overload]  # every randomizer is a frozen value
-    return f"{survey} {sha256(repr((type(randomizer).__name__, terms)).encode()).hexdigest()}"
+    return f"{survey} {sha256(repr(_terms(randomizer)).encode()).hexdigest()}"
+
+
+def _terms(value: Any) -> Any:
+    """All that a frozen value holds, with the kind of each part: two kinds of randomizers may hold the same numbers."""
+    if is_dataclass(value):
+        return (type(value).__name__, *(_terms(getattr(value, each.name)) for each in fields(value)))
+    return tuple(map(_terms, value)) if isinstance(value, tuple) else value

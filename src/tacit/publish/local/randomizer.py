@@ -106,6 +106,8 @@ class LocalMechanism(ABC):
 
     def written(self, value: Any) -> str:
         """The code in decimal."""
+        if not isinstance(value, int | np.integer):
+            raise InvalidValue("the value of a permanent answer is written as its code, a whole number, and this is none")
         return str(int(value))
 
     @property
@@ -156,12 +158,20 @@ def read_codes(values: Any, size: int) -> tuple[Codes, bool]:
 
 def read_reports(reports: Any, outputs: int) -> Codes:
     """Reports that are whole numbers below `outputs`, as a flat array."""
-    array = np.atleast_1d(np.asarray(reports))
+    array = np.atleast_1d(report_array(reports))
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "biu" or not (array.min() >= 0 and array.max() < outputs):
         raise InvalidValue(f"the reports are whole numbers from 0 to {outputs - 1}, in one flat list, and not all of them are")
     return array.astype(np.int64, copy=False)
+
+
+def report_array(reports: Any) -> NDArray[Any]:
+    """Reports as an array, whatever is in it."""
+    try:
+        return np.asarray(reports)
+    except ValueError:
+        raise InvalidValue("the reports are not all of one length; those of another randomizer are counted apart") from None
 
 
 def one_or_all(reports: NDArray[Any], alone: bool) -> Any:
