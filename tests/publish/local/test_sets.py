@@ -86,3 +86,16 @@ def test_what_is_no_such_set_is_refused(bad):
 def test_parameters_out_of_range_are_refused(bad):
     with pytest.raises(InvalidInput):
         Sets(**{"size": 4, "most": 2, "epsilon": 1, **bad})
+
+
+def test_what_can_be_gone_through_once_is_the_same_set():
+    """At epsilon 90 the report is the item drawn, but for a chance of e^-90: an empty set would report a blank."""
+    answer = Sets(4, 2, 90, by="k-ary")
+    assert answer.randomize(iter([0, 3])) in (0, 3)
+    assert set(answer.randomize(iter([[0, 3], [0, 3]])).tolist()) <= {0, 3}
+
+
+@pytest.mark.parametrize("bad", [np.array([False, True, False, True]), [True], None, 3])
+def test_what_is_no_collection_of_codes_is_refused(bad):
+    with pytest.raises(InvalidValue, match="codes"):
+        Sets(4, 2, 1).randomize(bad)

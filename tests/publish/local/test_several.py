@@ -9,6 +9,7 @@ from every_path import law_of_derive, law_of_randomize, row
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.privacy.rounding import exp_down
 from tacit.publish.local.categories import Binary, KAry
+from tacit.publish.local.sets import Sets
 from tacit.publish.local.several import Sampled, Split
 
 MAKERS = [Binary, lambda epsilon: KAry(3, epsilon)]
@@ -66,3 +67,20 @@ def test_one_answer_to_each_question(kind):
         kind(())
     with pytest.raises(InvalidValue, match="different lengths"):
         Sampled.evenly(MAKERS, 1).randomize_columns([[0, 1], [0]])
+
+
+@pytest.mark.parametrize("sets", [[{0, 1}, (), [1]], [(0, 1), (0, 1), (0, 1)], [{0}, {1}, {0, 1}]])
+def test_a_column_of_sets_stays_one(sets):
+    """At epsilon 90 a report is an entry of the set, but for a chance of e^-90; rows of codes are no rows of zeros and ones."""
+    one = Sampled((Binary(1), Sets(2, 2, 90, by="k-ary")))
+    for _ in range(8):
+        drawn, (_, reports) = one.randomize_columns([[0, 1, 1], sets])
+        held = [set(each) | set(range(2 + len(each), 4)) for each, at in zip(sets, drawn, strict=True) if at]
+        assert len(reports) == len(held)
+        assert all(report in entries for report, entries in zip(reports, held, strict=True))
+
+
+@pytest.mark.parametrize("bad", [None, 3])
+def test_answers_are_a_list_of_them(bad):
+    with pytest.raises(InvalidValue, match="one answer"):
+        Split.evenly(MAKERS, 1).randomize(bad)

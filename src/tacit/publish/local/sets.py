@@ -6,7 +6,7 @@ the item sampled may be kept with a larger probability, since any one item was s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -71,10 +71,14 @@ class Sets(LocalMechanism):
         return self.inner.false_hit
 
     def randomize(self, values: Any) -> Any:
-        """One report of the inner randomizer for each set; sets are given as collections of codes, or as rows of zeros and ones."""
-        if _is_one_set(values):
-            return self.inner.randomize(int(self._sampled([values])[0]))
-        return self.inner.randomize(self._sampled(values))
+        """One report of the inner randomizer for each set; sets are given as collections of codes, or as rows of zeros and ones.
+
+        A collection of codes alone is one set, and so is an empty one.
+        """
+        given = _kept(values)
+        if _is_one_set(given):
+            return self.inner.randomize(int(self._sampled([given])[0]))
+        return self.inner.randomize(self._sampled(given))
 
     def derive(self, value: Iterable[int], coins: Coins) -> Any:
         """A number below `most` is the place; the item there (from least to largest) or the blank goes to the inner `derive`."""
@@ -128,10 +132,20 @@ class Sets(LocalMechanism):
         return codes, np.array([len(items) for items in sets], dtype=np.int64)
 
     def _items(self, value: Iterable[int]) -> list[int]:
-        codes = sorted(set(read_codes(list(value), self.size)[0].tolist()))
+        given = list(_kept(value))
+        if any(isinstance(code, bool | np.bool_) for code in given):
+            raise InvalidValue("a set is given by the codes of its items; rows of zeros and ones are given as a matrix of them")
+        codes = sorted(set(read_codes(given, self.size)[0].tolist()))
         if len(codes) > self.most:
             raise InvalidValue(f"a set holds at most {self.most} items, and one given here holds more")
         return codes
+
+
+def _kept(values: Any) -> Any:
+    """The same, or a list of what can be gone through only once."""
+    if not hasattr(values, "__iter__"):
+        raise InvalidValue("a set is a collection of codes, such as {0, 3}, and what is given here is none")
+    return list(values) if isinstance(values, Iterator) else values
 
 
 def _is_one_set(values: Any) -> bool:

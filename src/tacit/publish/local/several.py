@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,28 @@ Makers = Sequence[Callable[[Fraction], Randomizer]]
 
 
 @dataclass(frozen=True)
-class Split(LocalMechanism):
+class Questions(LocalMechanism):
+    """What both forms share: a randomizer for each question, and answers that are tuples."""
+
+    parts: tuple[Randomizer, ...]
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise InvalidInput("several questions are at least one; give a randomizer for each")
+
+    def written(self, value: Sequence[Any]) -> str:
+        """What each part writes, with semicolons between them."""
+        _one_each(value, self.parts)
+        return ";".join(part.written(each) for part, each in zip(self.parts, value, strict=True))
+
+    def law(self, value: Sequence[Any]) -> Law:
+        """The law of the report to all of them."""
+        _one_each(value, self.parts)
+        return self.channel.law(tuple(value))
+
+
+@dataclass(frozen=True)
+class Split(Questions):
     """All questions are answered, each by its own randomizer; the epsilons add up (basic composition).
 
     >>> from tacit.publish.local.categories import Binary, KAry
@@ -33,11 +55,6 @@ class Split(LocalMechanism):
     >>> both.epsilon, [str(part.epsilon) for part in both.parts], both.channel.within(1)
     (Fraction(1, 1), ['1/2', '1/2'], True)
     """
-
-    parts: tuple[Randomizer, ...]
-
-    def __post_init__(self) -> None:
-        _at_least_one(self.parts)
 
     @classmethod
     def evenly(cls, makers: Makers, epsilon: Number) -> Split:
@@ -58,10 +75,6 @@ class Split(LocalMechanism):
         _one_each(value, self.parts)
         return tuple(part.derive(each, coins) for part, each in zip(self.parts, value, strict=True))
 
-    def written(self, value: Sequence[Any]) -> str:
-        """What each part writes, with semicolons between them."""
-        return _written(value, self.parts)
-
     @cached_property
     def channel(self) -> Channel:
         channels = [part.channel for part in self.parts]
@@ -69,16 +82,11 @@ class Split(LocalMechanism):
         outputs = list(product(*(each.outputs for each in channels)))
         check_cells(len(inputs), len(outputs))
         rows = [product(*(each.row(value) for each, value in zip(channels, values, strict=True))) for values in inputs]
-        return Channel(tuple(inputs), tuple(outputs), tuple(tuple(_product(cell) for cell in row) for row in rows))
-
-    def law(self, value: Sequence[Any]) -> Law:
-        """The law of the tuple of reports."""
-        _one_each(value, self.parts)
-        return self.channel.law(tuple(value))
+        return Channel(tuple(inputs), tuple(outputs), tuple(tuple(prod(cell, start=Fraction(1)) for cell in row) for row in rows))
 
 
 @dataclass(frozen=True)
-class Sampled(LocalMechanism):
+class Sampled(Questions):
     """One question is drawn, each as likely as the others, and answered with the whole epsilon; which one is part of the report.
 
     >>> from tacit.publish.local.categories import Binary, KAry
@@ -86,11 +94,6 @@ class Sampled(LocalMechanism):
     >>> one.epsilon, [str(part.epsilon) for part in one.parts], one.channel.within(1)
     (Fraction(1, 1), ['1', '1'], True)
     """
-
-    parts: tuple[Randomizer, ...]
-
-    def __post_init__(self) -> None:
-        _at_least_one(self.parts)
 
     @classmethod
     def evenly(cls, makers: Makers, epsilon: Number) -> Sampled:
@@ -112,7 +115,7 @@ class Sampled(LocalMechanism):
         reports of those who drew it, in their order.
         """
         _one_each(columns, self.parts)
-        arrays = [np.asarray(column) for column in columns]
+        arrays = [_column(column) for column in columns]
         if len({len(array) for array in arrays}) != 1:
             raise InvalidValue("the columns of answers have different lengths; give one answer of each person to each question")
         drawn = integers_below(len(self.parts), len(arrays[0]))
@@ -125,10 +128,6 @@ class Sampled(LocalMechanism):
         drawn = coins.below(len(self.parts))
         return drawn, self.parts[drawn].derive(value[drawn], coins)
 
-    def written(self, value: Sequence[Any]) -> str:
-        """What each part writes, with semicolons between them."""
-        return _written(value, self.parts)
-
     @cached_property
     def channel(self) -> Channel:
         channels = [part.channel for part in self.parts]
@@ -140,29 +139,14 @@ class Sampled(LocalMechanism):
         ]
         return Channel(tuple(inputs), tuple(outputs), tuple(rows))
 
-    def law(self, value: Sequence[Any]) -> Law:
-        """The law of the number of the question and its report."""
-        _one_each(value, self.parts)
-        return self.channel.law(tuple(value))
-
-
-def _at_least_one(parts: tuple[Randomizer, ...]) -> None:
-    if not parts:
-        raise InvalidInput("several questions are at least one; give a randomizer for each")
-
 
 def _one_each(values: Sequence[Any], parts: tuple[Randomizer, ...]) -> None:
-    if len(values) != len(parts):
+    if not isinstance(values, Sized) or len(values) != len(parts):
         raise InvalidValue(f"there are {len(parts)} questions; give exactly one answer (or one column of answers) to each")
 
 
-def _written(values: Sequence[Any], parts: tuple[Randomizer, ...]) -> str:
-    _one_each(values, parts)
-    return ";".join(part.written(value) for part, value in zip(parts, values, strict=True))
-
-
-def _product(factors: tuple[Fraction, ...]) -> Fraction:
-    whole = Fraction(1)
-    for factor in factors:
-        whole *= factor
-    return whole
+def _column(answers: Any) -> NDArray[Any]:
+    """One answer in each place; sets stay sets, where NumPy would make a matrix of those of one size."""
+    if not hasattr(answers, "__array__") and any(isinstance(answer, Iterable) for answer in answers):
+        return np.fromiter(answers, dtype=object, count=len(answers))
+    return np.asarray(answers)
