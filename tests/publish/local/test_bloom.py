@@ -85,3 +85,18 @@ def test_what_one_report_tells_is_less_than_all_of_them():
     answer = BloomRappor(1000, 2, hashes=2)
     assert 0 < answer.epsilon_once < 2
     assert math.isclose(float(answer.truth), math.exp(0.5) / (math.exp(0.5) + 1))
+
+
+def test_a_person_keeps_the_cohort():
+    answer = BloomRappor(10, 1, bits=4)
+    first = answer.permanent(3)
+    cohort = int.from_bytes(first[:4].tobytes(), "big")
+    again = answer.permanent([8, 9], cohort)
+    assert (again[:, :4] == first[:4]).all()
+    with pytest.raises(InvalidValue):
+        answer.permanent(3, answer.cohorts)
+
+
+def test_a_table_that_is_too_large_is_refused():
+    with pytest.raises(InvalidInput, match="prefix tree"):
+        BloomRappor(2**30, 1).supports(np.zeros((1, 8), dtype=np.uint8))

@@ -96,7 +96,7 @@ def test_one_report_is_a_row():
     report = response.randomize(4)
     assert report.shape == (2,)
     assert report.dtype == np.uint8
-    assert response.supports(report).tolist() == unpack(report, 9).tolist()
+    assert response.supports([report]).tolist() == unpack(report, 9).tolist()
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,19 @@ from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number, log_up
 from tacit.publish.local.channel import Channel
 from tacit.publish.local.fields import field_of
-from tacit.publish.local.hashing import digits_of, linear_hash, tally
-from tacit.publish.local.randomizer import Codes, Coins, LocalMechanism, ratio_within, read_codes, read_size
+from tacit.publish.local.hashing import MOST_COUNTED, digits_of, linear_hash, tally
+from tacit.publish.local.randomizer import (
+    Codes,
+    Coins,
+    LocalMechanism,
+    ratio_within,
+    read_codes,
+    read_reports,
+    read_size,
+    report_array,
+)
 from tacit.publish.local.rappor import ONE, ZERO, reported_bits, reported_chance, set_report
-from tacit.publish.local.unary import Packed, Unary, noise_bits, pack, put_bits, read_packed, unpack, width
+from tacit.publish.local.unary import Packed, Unary, noise_bits, pack, put_bits, read_packed, rows_of, unpack, width
 
 COHORT_BYTES = 4
 
@@ -103,10 +112,15 @@ class BloomRappor(LocalMechanism):
     def false_hit(self) -> Fraction:
         return (self.set_if_false + (self.set_if_true - self.set_if_false) / self.bits) ** self.hashes
 
-    def permanent(self, values: Any) -> Packed:
-        """Cohort and permanent filter of each value, in the form of a report."""
+    def permanent(self, values: Any, cohort: int | None = None) -> Packed:
+        """Cohort and permanent filter of each value, in the form of a report.
+
+        Somebody whose value changes goes on with the `cohort` of the first; a fresh one would show that it changed.
+        """
         truth, alone = read_codes(values, self.size)
-        cohorts = integers_below(self.cohorts, truth.size)
+        cohorts = (
+            integers_below(self.cohorts, truth.size) if cohort is None else np.full(truth.size, read_reports(cohort, self.cohorts))
+        )
         filters = noise_bits(1 - self.truth, truth.size, self.length)
         for block, cells in enumerate(self._cells(cohorts, truth)):
             put_bits(filters, block * self.bits + cells, choice.bernoulli(self.truth, truth.size))
@@ -157,7 +171,11 @@ class BloomRappor(LocalMechanism):
 
     def supports(self, reports: Any) -> NDArray[np.int64]:
         """For each category the number of reports that have all its bits: by a fast transform if it has one, else one by one."""
-        rows = self._read(reports)
+        rows = self._read(rows_of(reports))
+        if self.functions * self.bits > MOST_COUNTED:
+            raise InvalidInput(
+                f"{self.size} categories are too many to tally; take fewer bits, or find the frequent ones by a prefix tree"
+            )
         cohorts = _numbers_of(rows[:, :COHORT_BYTES])
         bits = unpack(rows[:, COHORT_BYTES:], self.length)
         if self.hashes == 1:
@@ -181,7 +199,7 @@ class BloomRappor(LocalMechanism):
         return found
 
     def _read(self, reports: Any) -> Packed:
-        rows = np.atleast_2d(np.asarray(reports))
+        rows = np.atleast_2d(report_array(reports))
         if rows.size == 0:
             return np.zeros((0, COHORT_BYTES + width(self.length)), dtype=np.uint8)
         if rows.shape[1] != COHORT_BYTES + width(self.length):

@@ -21,7 +21,7 @@ from tacit.mechanisms.noise.coins import packed_coins
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number, log_up, sqrt_down
 from tacit.publish.local.channel import Channel, check_cells
-from tacit.publish.local.randomizer import Coins, LocalMechanism, ratio_within, read_codes, read_size
+from tacit.publish.local.randomizer import Coins, LocalMechanism, ratio_within, read_codes, read_size, report_array
 
 HALF = Fraction(1, 2)
 FEW = 192  # rows that are unpacked and added bit by bit
@@ -112,7 +112,7 @@ class Unary(LocalMechanism):
 
     def supports(self, reports: Any) -> NDArray[np.int64]:
         """How many reports have the bit of each category."""
-        return column_sums(read_packed(reports, self.size), self.size)
+        return column_sums(read_packed(rows_of(reports), self.size), self.size)
 
 
 def width(size: int) -> int:
@@ -154,9 +154,17 @@ def put_bits(reports: Packed, categories: NDArray[np.int64], values: NDArray[np.
     flat[places] = (flat[places] & ~masks) | np.where(values, masks, np.uint8(0))
 
 
+def rows_of(reports: Any) -> NDArray[Any]:
+    """Reports of several people; a single one is refused, whose bytes would count as so many people."""
+    array = report_array(reports)
+    if array.ndim == 1 and array.size:
+        raise InvalidValue("packed reports are rows, one for each person; put a single report into a list")
+    return array
+
+
 def read_packed(reports: Any, size: int) -> Packed:
     """Packed reports as a matrix; those that no randomizer of this size makes are refused."""
-    array = np.atleast_2d(np.asarray(reports))
+    array = np.atleast_2d(report_array(reports))
     if array.size == 0:
         return np.zeros((0, width(size)), dtype=np.uint8)
     if array.ndim != 2 or array.shape[1] != width(size) or array.dtype.kind not in "iu":
