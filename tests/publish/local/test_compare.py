@@ -74,3 +74,9 @@ def test_what_is_refused():
         compare(Binary(1), [0], [1]).named(["one"])
     with pytest.raises(InvalidInput, match="one of"):
         compare(Binary(1), [0], [1], Request(bound="chernoff"))
+
+
+def test_tallies_of_other_categories_are_refused():
+    for first, second in (([3], [3, 3, 4]), ([3, 3, 4], [3, 7])):
+        with pytest.raises(InvalidInput, match="the randomizer 3"):
+            compare(KAry(3, 1), Tally(10, first), Tally(10, second))

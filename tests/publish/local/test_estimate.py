@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from enumeration import moments, surveys
 
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, InvalidValue, TacitError
+from tacit.publish.local.bloom import BloomRappor
 from tacit.publish.local.categories import Binary, KAry
 from tacit.publish.local.estimate import (
     Request,
@@ -162,3 +163,29 @@ def test_a_kind_is_told_without_building_the_channel():
     assert numeric(OneBit(0, 1, 1)) is not None
     assert len(estimate(large, Tally.of(large, [5, 5, 7]), bound="hoeffding")) == 10**6
     assert Request().terms("normal").bound == "normal"
+
+
+@pytest.mark.parametrize("kind", [KAry(100, 1), Unary(100, 1), Rappor(100, 1), BloomRappor(100, 1), OneBit(0, 1, 1)], ids=repr)
+def test_a_single_report_is_not_taken_for_several_people(kind):
+    """The thirteen bytes of one unary report would count as thirteen people."""
+    report = kind.randomize(1)
+    with pytest.raises(TacitError, match="into a list"):
+        estimate(kind, report)
+    assert estimate(kind, [report]).people == 1
+
+
+@pytest.mark.parametrize("kind", [KAry(3, 1), Unary(20, 1), BloomRappor(10, 1, bits=4)], ids=repr)
+def test_reports_of_different_lengths_are_refused(kind):
+    with pytest.raises(InvalidValue, match="one length"):
+        estimate(kind, [[1], [1, 2]])
+
+
+@pytest.mark.parametrize("epsilon", ["1e-45", "1e-17", "1e-9", 37, 40, 100])
+def test_budgets_of_any_size_have_estimates(epsilon):
+    """p - q is below what floats of p and q tell apart, or 1 - p is: the estimate is the exact one all the same."""
+    oracle = KAry(3, epsilon)
+    found = estimate(oracle, Tally(10, [3, 7, 0]))
+    exactly = [float(corrected(Fraction(count, 10), oracle.hit, oracle.false_hit)) for count in (3, 7, 0)]
+    assert found.values == pytest.approx(exactly, rel=1e-9, abs=1e-12)
+    assert ((found.low <= np.array([0.3, 0.7, 0])) & (found.high >= np.array([0.3, 0.7, 0]))).all()
+    assert np.isfinite(found.margin)

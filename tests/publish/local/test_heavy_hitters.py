@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.evidence.verify import coverage_of_draws
 from tacit.privacy.law import worst_log_ratio
+from tacit.privacy.rounding import log_up
 from tacit.publish.local import heavy_hitters as module
+from tacit.publish.local.fields import ORDERS
 from tacit.publish.local.heavy_hitters import PrefixTree, heavy_hitters, search
 from tacit.publish.local.words import Words
 
@@ -67,8 +69,9 @@ def test_children_are_tallied_as_one_by_one(size, epsilon, monkeypatch):
         batch, step = reports[levels == level], tree.cuts[level] - tree.cuts[level - 1]
         for parent in (0, 1, int(tree.prefix(np.array([size - 1]), level - 1)[0])):
             counts = module._supports_of_children(tree.oracle(level), batch, parent, step)
-            children = parent * tree.cells**step + np.arange(tree.cells**step)
-            assert counts.tolist() == tree.oracle(level).supports_of(batch, children).tolist()
+            first, last = parent * tree.cells**step, (parent + 1) * tree.cells**step
+            children = np.arange(first, min(last, tree.prefixes(level)))
+            assert counts[: children.size].tolist() == tree.oracle(level).supports_of(batch, children).tolist()
 
 
 def promise_kept(found, values):
@@ -110,7 +113,7 @@ def test_a_planted_threshold_misses_heavy_values(monkeypatch):
     exact = module._threshold
 
     def planted(tree, level, people, share, miss):
-        rate = module._rate(tree.oracle(level), share)
+        rate = float(module._rate(tree.oracle(level), share))
         return rate + (rate - exact(tree, level, people, share, miss)) / 2
 
     tree, share = PrefixTree(2**18, 3), Fraction(3, 20)
@@ -146,8 +149,8 @@ def test_the_promise_is_of_exact_tails():
     for level, threshold in enumerate(promised.thresholds):
         oracle = tree.oracle(level)
         values, count = int(1 / promised.share), np.ceil(threshold * 5000)
-        missed = binom.cdf(count - 1, 5000, module._rate(oracle, promised.share))
-        wrongly = binom.sf(count - 1, 5000, module._rate(oracle, promised.share / 2))
+        missed = binom.cdf(count - 1, 5000, float(module._rate(oracle, promised.share)))
+        wrongly = binom.sf(count - 1, 5000, float(module._rate(oracle, promised.share / 2)))
         assert missed * len(people) * values <= 0.05 / 4
         assert wrongly * len(people) * oracle.size <= 0.05 / 4
 
@@ -189,3 +192,18 @@ def test_what_is_refused():
         search(tree, [10_000] * 2, share="0.001")
     with pytest.raises(InvalidValue, match="level"):
         heavy_hitters(tree, [0, 9], [1, 1])
+
+
+def test_every_base_holds_the_largest_domain():
+    """With some bases all words of so many digits are more than 2^40; those that are prefixes of a value never are."""
+    for cells in ORDERS:
+        epsilon = Fraction(log_up(Fraction(cells))).limit_denominator(1000)
+        tree = PrefixTree(2**36, epsilon)
+        assert [tree.oracle(level).digits for level in range(len(tree.cuts))] == list(tree.cuts)
+
+
+@pytest.mark.parametrize("epsilon", [30, 40, 100])
+def test_a_large_epsilon_finds_what_is_there(epsilon):
+    tree = PrefixTree(500, epsilon)
+    found = heavy_hitters(tree, *tree.randomize(np.repeat([7, 400], 1000)))
+    assert sorted(found.codes.tolist()) == [7, 400]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,8 @@ def deviation(rate: float, limit: float) -> float:
     0.0195
     """
     low, high = rate, 1.0
+    if rate <= 0:  # nothing is ever seen above a rate of zero
+        return 0.0
     for _ in range(STEPS):
         middle = (low + high) / 2
         zeros = (1 - middle) * math.log((1 - middle) / (1 - rate)) if middle < 1 else 0.0
@@ -57,13 +60,13 @@ def deviation(rate: float, limit: float) -> float:
     return high - rate
 
 
-def largest_deviation(low: float, high: float, limit: float) -> float:
-    """The largest deviation of either side over all rates from `low` to `high`.
+def largest_deviation(low: Fraction, high: Fraction, limit: float) -> float:
+    """The largest deviation of either side over all rates from `low` to `high`; exact ones, since 1 - high may be tiny.
 
     Each side rises and then falls with the rate, so that thirds close in on its peak.
     """
     sides = [(low, high), (1 - high, 1 - low)]
-    return max(_peak(lambda rate: deviation(rate, limit), *side) for side in sides)
+    return max(_peak(lambda rate: deviation(rate, limit), float(first), float(last)) for first, last in sides)
 
 
 def _peak(function: Callable[[float], float], low: float, high: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
-from tacit.publish.local.estimate import NumericRandomizer, Request, Tally, Total, corrected, is_oracle, mean_scatter, numeric
+from tacit.publish.local.estimate import NumericRandomizer, Request, Total, is_oracle, mean_scatter, numeric, shares, tally_of
 from tacit.publish.local.intervals import Setting, read_miss
 from tacit.publish.local.randomizer import FrequencyOracle, Randomizer
 from tacit.publish.local.results import Terms, interval_chart, table, written
@@ -73,6 +73,7 @@ def compare(randomizer: Randomizer, first: Any, second: Any, request: Request = 
     """The difference of two groups of different people, from the reports or the tally of each.
 
     >>> from tacit.publish.local.categories import Binary
+    >>> from tacit.publish.local.estimate import Tally
     >>> women, men = Tally(20_000, [9_000, 11_000]), Tally(10_000, [6_000, 4_000])
     >>> print(compare(Binary.with_flip("1/4"), women, men).named(["no", "yes"]))
     category  difference      low     high  differs
@@ -85,11 +86,11 @@ def compare(randomizer: Randomizer, first: Any, second: Any, request: Request = 
 
 
 def _of_shares(oracle: FrequencyOracle, groups: tuple[Any, Any], request: Request) -> Difference:
-    tallies = [each if isinstance(each, Tally) else Tally.of(oracle, each) for each in groups]
+    tallies = [tally_of(oracle, each) for each in groups]
     miss = read_miss(request.confidence, oracle.size if request.simultaneous else 1)
     one, other = (Scatter.of_share(Setting(oracle.hit, oracle.false_hit, tally.people, miss, request.sampled)) for tally in tallies)
     scatter = one + other
-    first, second = (corrected(each.supports / each.people, float(oracle.hit), float(oracle.false_hit)) for each in tallies)
+    first, second = (shares(oracle, each.supports, each.people) for each in tallies)
     bound = request.bound or scatter.tightest(miss)
     people = (tallies[0].people, tallies[1].people)
     return _between(first - second, scatter.half_width(bound, miss), 1.0, people, request.terms(bound))

@@ -67,7 +67,7 @@ class Tally:
     @classmethod
     def of(cls, oracle: FrequencyOracle, reports: Any) -> Tally:
         """The tally of a batch of reports."""
-        return cls(len(reports), oracle.supports(reports))
+        return cls(_count(reports), oracle.supports(reports))
 
     def __add__(self, other: Tally) -> Tally:
         if len(self.supports) != len(other.supports):
@@ -85,10 +85,17 @@ class Total:
     @classmethod
     def of(cls, randomizer: NumericRandomizer, reports: Any) -> Total:
         """The total of a batch of reports."""
-        return cls(len(reports), math.fsum(randomizer.decode(reports)))
+        return cls(_count(reports), math.fsum(randomizer.decode(reports)))
 
     def __add__(self, other: Total) -> Total:
         return Total(self.people + other.people, self.total + other.total)
+
+
+def _count(reports: Any) -> int:
+    try:
+        return len(reports)
+    except TypeError:
+        raise InvalidInput("an estimate is made from the reports of several people; put a single report into a list") from None
 
 
 def corrected(rate: Any, hit: Any, false_hit: Any) -> Any:
@@ -98,6 +105,12 @@ def corrected(rate: Any, hit: Any, false_hit: Any) -> Any:
     Fraction(3, 10)
     """
     return (rate - false_hit) / (hit - false_hit)
+
+
+def shares(oracle: FrequencyOracle, supports: NDArray[np.int64], people: int) -> NDArray[np.float64]:
+    """`corrected` in floats; p - q is exact before it is rounded, since for a tiny epsilon the two floats are the same."""
+    found: NDArray[np.float64] = (supports / people - float(oracle.false_hit)) / float(oracle.hit - oracle.false_hit)
+    return found
 
 
 def share_variance(oracle: FrequencyOracle, share: Number, people: int) -> Fraction:
@@ -164,16 +177,22 @@ class Request:
 
 def frequencies(oracle: FrequencyOracle, reports: Any, request: Request = Request()) -> Frequencies:  # noqa: B008  # frozen
     """The shares of all categories."""
-    tally = reports if isinstance(reports, Tally) else Tally.of(oracle, reports)
-    if len(tally.supports) != oracle.size:
-        raise InvalidInput(f"the tally has {len(tally.supports)} categories, and the randomizer {oracle.size}")
+    tally = tally_of(oracle, reports)
     miss = read_miss(request.confidence, oracle.size if request.simultaneous else 1)
     setting = Setting(oracle.hit, oracle.false_hit, tally.people, miss, request.sampled)
     bound = request.bound or tightest(setting)
     low, high = share_ends(setting, bound, tally.supports)
-    values = corrected(tally.supports / tally.people, float(oracle.hit), float(oracle.false_hit))
+    values = shares(oracle, tally.supports, tally.people)
     exclusive = getattr(oracle, "exclusive", True)
     return Frequencies(tally.people, values, low, high, margin(setting, bound), request.terms(bound), exclusive=exclusive)
+
+
+def tally_of(oracle: FrequencyOracle, reports: Any) -> Tally:
+    """The tally of reports, or the one given, if it is of all categories."""
+    tally = reports if isinstance(reports, Tally) else Tally.of(oracle, reports)
+    if len(tally.supports) != oracle.size:
+        raise InvalidInput(f"the tally has {len(tally.supports)} categories, and the randomizer {oracle.size}")
+    return tally
 
 
 def mean(randomizer: NumericRandomizer, reports: Any, request: Request = Request()) -> Mean:  # noqa: B008  # frozen

@@ -24,7 +24,7 @@ from tacit.privacy.loss import Pure, positive_budget
 from tacit.privacy.neighbours import CHANGE_ONE
 from tacit.privacy.rounding import Number, as_text, exact, float_up, log_up
 from tacit.publish.local.chernoff import deviation, divergence
-from tacit.publish.local.estimate import corrected
+from tacit.publish.local.estimate import shares
 from tacit.publish.local.fields import field_of
 from tacit.publish.local.hashing import LocalHashing, digits_of, linear_hash, tally
 from tacit.publish.local.intervals import Setting, read_miss, share_ends
@@ -72,7 +72,11 @@ class PrefixTree:
 
     def oracle(self, level: int) -> LocalHashing:
         """The randomizer of a level."""
-        return LocalHashing(self.cells ** self.cuts[level], self.epsilon, self.cells)
+        return LocalHashing(self.prefixes(level), self.epsilon, self.cells)
+
+    def prefixes(self, level: int) -> int:
+        """How many prefixes there are at a level."""
+        return int(self.prefix(np.array([self.size - 1]), level)[0]) + 1
 
     @property
     def loss(self) -> Pure:
@@ -130,22 +134,22 @@ def search(tree: PrefixTree, people: Sequence[int], share: Number | None = None,
     return Search(wanted, exact(confidence, "confidence"), thresholds, tuple(people))
 
 
-def _rate(oracle: LocalHashing, share: Fraction) -> float:
-    return float(oracle.false_hit + (oracle.hit - oracle.false_hit) * share)
+def _rate(oracle: LocalHashing, share: Fraction) -> Fraction:
+    return oracle.false_hit + (oracle.hit - oracle.false_hit) * share
 
 
 def _threshold(tree: PrefixTree, level: int, people: int, share: Fraction, miss: Fraction) -> float:
     """The rate that a prefix of this share fails to reach with a probability of miss / (4 levels values) at most."""
     chance = miss / (4 * len(tree.cuts) * int(1 / share))
     rate = _rate(tree.oracle(level), share)
-    return rate - deviation(1 - rate, float_up(log_up(1 / chance) / people))
+    return float(rate) - deviation(float(1 - rate), float_up(log_up(1 / chance) / people))
 
 
 def _separates(tree: PrefixTree, people: Sequence[int], share: Fraction, miss: Fraction) -> bool:
     """Whether at every level no prefix of half the share reaches the threshold, but for miss / 4 over all of them together."""
     for level, count in enumerate(people):
         oracle = tree.oracle(level)
-        threshold, half = _threshold(tree, level, count, share, miss), _rate(oracle, share / 2)
+        threshold, half = _threshold(tree, level, count, share, miss), float(_rate(oracle, share / 2))
         chance = miss / (4 * len(people) * oracle.size)
         allowed = float_up(log_up(1 / chance) / count) * (1 + 1e-9)  # upward: the divergence is computed in floats
         if threshold <= half or float(divergence(np.array([threshold]), np.array([half]))[0]) < allowed:
@@ -205,10 +209,9 @@ def heavy_hitters(
 
 def _children(tree: PrefixTree, level: int, reports: Codes, kept: Codes, threshold: float) -> tuple[Codes, Codes]:
     """The children of the kept prefixes that reach the threshold, with how many reports support each."""
-    oracle, last = tree.oracle(level), level == len(tree.cuts) - 1
+    oracle, limit = tree.oracle(level), tree.prefixes(level)
     step = tree.cuts[level] - (tree.cuts[level - 1] if level else 0)
-    limit = tree.size if last else int(tree.prefix(np.array([tree.size - 1]), level)[0]) + 1
-    found: list[tuple[Codes, Codes]] = []
+    found = []
     for parent in kept.tolist():
         counts = _supports_of_children(oracle, reports, parent, step)
         first = parent * tree.cells**step
@@ -234,9 +237,7 @@ def _supports_of_children(oracle: LocalHashing, reports: Codes, parent: int, ste
 def _minus(one: Codes, other: Codes, cells: int) -> Codes:
     """The difference of two elements of the field."""
     sums = field_of(cells).sums
-    negative = np.argmax(sums == 0, axis=1)
-    difference: Codes = sums[one, negative[other]].astype(np.int64)
-    return difference
+    return np.asarray(sums[one, np.argmax(sums == 0, axis=1)[other]], dtype=np.int64)
 
 
 def _listed(tree: PrefixTree, codes: Codes, counts: Codes, promised: Search) -> HeavyHitters:
@@ -245,6 +246,6 @@ def _listed(tree: PrefixTree, codes: Codes, counts: Codes, promised: Search) -> 
     miss = (1 - promised.confidence) / (2 * tree.size)
     setting = Setting(oracle.hit, oracle.false_hit, people, miss, sampled=True)
     low, high = share_ends(setting, "chernoff", counts)
-    values = corrected(counts / people, float(oracle.hit), float(oracle.false_hit))
+    values = shares(oracle, counts, people)
     order = np.argsort(-values, kind="stable")
     return HeavyHitters(codes[order], values[order], low[order], high[order], promised)

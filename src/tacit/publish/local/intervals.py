@@ -209,7 +209,7 @@ def _chernoff_ends(setting: Setting, observed: Floats) -> Ends:
 
 
 def _chernoff_margin(setting: Setting) -> float:
-    return chernoff.largest_deviation(float(setting.false_hit), float(setting.hit), float_up(_exponent(setting))) + NUDGE
+    return chernoff.largest_deviation(setting.false_hit, setting.hit, float_up(_exponent(setting))) + NUDGE
 
 
 BOUNDS: Mapping[str, Bound] = MappingProxyType(

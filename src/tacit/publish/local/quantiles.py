@@ -22,7 +22,7 @@ from tacit.errors import InvalidInput
 from tacit.privacy.rounding import Number, as_text, exact
 from tacit.publish.local.categories import KAry
 from tacit.publish.local.consistent import onto_simplex
-from tacit.publish.local.estimate import Request, Tally, corrected
+from tacit.publish.local.estimate import Request, Tally, corrected, shares, tally_of
 from tacit.publish.local.intervals import Setting, read_miss, share_ends, tightest
 from tacit.publish.local.randomizer import FrequencyOracle
 from tacit.publish.local.rappor import Rappor
@@ -105,10 +105,10 @@ def quantiles(
     if not asked:
         raise InvalidInput("no level is asked for; give for example levels=[0.25, 0.5, 0.75]")
     grid = _grid(points, oracle.size)
-    tally = reports if isinstance(reports, Tally) else Tally.of(oracle, reports)
+    tally = tally_of(oracle, reports)
     found = distribution(oracle, tally, request, intervals=len(asked) if request.simultaneous else 1)
-    shares = onto_simplex(corrected(tally.supports / tally.people, float(oracle.hit), float(oracle.false_hit)))
-    return Quantiles(tally.people, tuple(_enclosed(level, grid, np.cumsum(shares), found) for level in asked), found.terms)
+    possible = np.cumsum(onto_simplex(shares(oracle, tally.supports, tally.people)))
+    return Quantiles(tally.people, tuple(_enclosed(level, grid, possible, found) for level in asked), found.terms)
 
 
 def distribution(oracle: FrequencyOracle, tally: Tally, request: Request = Request(), intervals: int = 1) -> Distribution:  # noqa: B008
@@ -150,8 +150,8 @@ def _summed(oracle: FrequencyOracle, tally: Tally, miss: Fraction, request: Requ
     scatters = _scatters(oracle, tally.people, request.sampled)  # type: ignore[arg-type]  # frozen, hence hashable
     bound = request.bound or scatters[(oracle.size - 1) // 2].tightest(miss)
     halves = np.array([each.half_width(bound, _tail(bound, miss)) for each in scatters])
-    shares = corrected(tally.supports / tally.people, float(oracle.hit), float(oracle.false_hit))
-    below, above = np.cumsum(shares)[:-1], 1 - np.cumsum(shares[::-1])[::-1][1:]
+    each = shares(oracle, tally.supports, tally.people)
+    below, above = np.cumsum(each)[:-1], 1 - np.cumsum(each[::-1])[::-1][1:]
     values = np.where(np.arange(1, oracle.size) <= oracle.size // 2, below, above)
     return values, np.clip(values - halves, 0.0, 1.0), np.clip(values + halves, 0.0, 1.0), bound
 
