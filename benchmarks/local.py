@@ -142,8 +142,8 @@ def run() -> None:
     peers = {name: theirs(name) for name in PEERS}
     rows = [compare(protocol, peers) for protocol in COMMON]
     header = ("protocol", "tacit, s", *(f"{name}, s" for name in PEERS), "times faster")
-    sizes = f"{PEOPLE:,} people, {SIZE} categories, epsilon 1; processor seconds to randomize + to estimate."
-    note = f"{machine()} pure-ldp 1.2.0, multi-freq-ldpy 0.2.5. {sizes}"
+    sizes = f"{PEOPLE:,} people, {SIZE} categories, epsilon 1 (RAPPOR: 2, for all reports of a person)"
+    note = f"{machine()} pure-ldp 1.2.0, multi-freq-ldpy 0.2.5. {sizes}; processor seconds to randomize + to estimate."
     others = markdown(("tacit alone", "randomize, s", "estimate, s", "goal"), alone())
     write_table("local", "\n\n".join([note, markdown(header, rows), others]))
 

@@ -79,3 +79,7 @@ def test_what_is_refused():
         choose(10, 1, "beauty")
     with pytest.raises(InvalidInput, match="size"):
         choose(1, 1)
+
+
+def test_where_the_reports_are_as_long_too_the_reason_says_so():
+    assert choose(2**17, "0.1").reason.endswith("as with local hashing, and its report takes 18 bits too")

@@ -84,3 +84,15 @@ def test_what_is_refused():
     with pytest.raises(InvalidInput, match="more than"):
         plan(Binary("0.00001"), "0.00001", Request(bound="hoeffding"))
     assert least_people(lambda people: 0.0, Fraction(1)) == 1
+
+
+def test_a_loose_bound_that_would_need_too_many_people_stops_nothing():
+    """Chebyshev would need more than 10^10; Bernstein does not."""
+    sure = Request(confidence="0.99999999")
+    found = plan(Binary(1), "0.0001", sure)
+    assert found.terms.bound == "bernstein"
+    assert "chebyshev" not in found.by_bound
+    with pytest.raises(InvalidInput, match="more than 10000000000 people"):
+        plan(Binary(1), "0.0001", Request(confidence="0.99999999", bound="chebyshev"))
+    with pytest.raises(InvalidInput, match="more than 10000000000 people"):
+        plan(Binary(1), "0.000001")

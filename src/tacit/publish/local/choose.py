@@ -94,7 +94,8 @@ class Choice:
             return text
         second = float(getattr(others[0], self.goal))
         if getattr(best, self.goal) == getattr(others[0], self.goal):
-            return f"{text}, as with {others[0].name}, and its report takes {best.report_bits} bits and not {others[0].report_bits}"
+            bits = "too" if best.report_bits == others[0].report_bits else f"and not {others[0].report_bits}"
+            return f"{text}, as with {others[0].name}, and its report takes {best.report_bits} bits {bits}"
         return f"{text}, with {others[0].name} {second:.4g}/n"
 
     def __str__(self) -> str:

@@ -27,7 +27,7 @@ Reach = Callable[[str, int], float]  # a bound and a number of people: the half-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The people needed: by the bound that is asked for (or the best guarantee), and by each bound beside it."""
+    """The people needed: by the bound that is asked for (or the best guarantee), and by each other that needs at most 10^10."""
 
     people: int
     half_width: Fraction
@@ -99,13 +99,17 @@ def _planned(randomizer: Randomizer, half_width: Number, request: Request, group
     half_width_of, bounds = reach(randomizer, request, groups)
     if request.bound is not None and request.bound not in bounds:
         raise InvalidInput(f"a bound here is one of {', '.join(bounds)}, not {request.bound!r}")
-    needed = {bound: least_people(partial(half_width_of, bound), wanted) for bound in bounds}
-    chosen = request.bound or min((bound for bound in bounds if bound != "normal"), key=lambda bound: needed[bound])
+    needed = {bound: people for bound in bounds if (people := least_people(partial(half_width_of, bound), wanted)) is not None}
+    fitting = [bound for bound in needed if (bound == request.bound if request.bound else bound != "normal")]
+    if not fitting:
+        raise InvalidInput(f"more than {MOST_PEOPLE} people would be needed; a larger half_width or epsilon is needed")
+    chosen = min(fitting, key=lambda bound: needed[bound])
     return Plan(needed[chosen], wanted, request.terms(chosen), randomizer.epsilon, MappingProxyType(needed), groups)
 
 
-def least_people(half_width_of: Callable[[int], float], wanted: Fraction) -> int:
-    """The least number of people of a half-width, which falls with their number, that is at most the wanted one.
+def least_people(half_width_of: Callable[[int], float], wanted: Fraction) -> int | None:
+    """The least number of people of a half-width, which falls with their number, that is at most the wanted one; None if there are
+    not so many people.
 
     >>> least_people(lambda people: 3 / people, Fraction(1, 2))
     6
@@ -113,10 +117,10 @@ def least_people(half_width_of: Callable[[int], float], wanted: Fraction) -> int
     high = 1
     while half_width_of(high) > wanted:
         high *= 2
-        if high > MOST_PEOPLE:
-            raise InvalidInput(f"more than {MOST_PEOPLE} people would be needed; a larger half_width or epsilon is needed")
+        if high > 2 * MOST_PEOPLE:
+            return None
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if half_width_of(middle) <= wanted else (middle, high)
-    return high
+    return high if high <= MOST_PEOPLE else None
