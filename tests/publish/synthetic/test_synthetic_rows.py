@@ -16,7 +16,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Column, Table
 from tacit.publish.synthetic.axes import Axis
-from tacit.publish.synthetic.inference import fitted, require_mbi
+from tacit.publish.synthetic.inference import fitted, nearest, require_mbi
 from tacit.publish.synthetic.marginals import Design, Measured, Noise
 from tacit.publish.synthetic.rows import MOST_ROWS, drawn_codes, read_rows, spread, usual_rows
 from tacit.publish.synthetic.selection import guesses
@@ -85,6 +85,19 @@ def test_columns_in_no_pair_are_independent() -> None:
     assert [np.bincount(one).tolist() for one in codes] == [[300, 700], [500, 500]], "shares are kept to the row"
     # Under a uniform permutation the overlap is hypergeometric, mean 150, standard deviation 7.2: 8 of them are far below 1e-6.
     assert abs(int((codes[0] + codes[1] == 0).sum()) - 150) < 8 * 7.3
+
+
+@given(st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=9), st.integers(1, 10**9))
+@settings(deadline=None)
+def test_a_column_alone_has_the_nearest_marginal_of_its_total(noisy: list[int], total: int) -> None:
+    """Numbers are nearest under these bounds if and only if what is left is lowered by one level, and what is cut lies below it."""
+    found = nearest(np.array(noisy, dtype=np.float64), float(total))
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(total, abs=1e-3)
+    lowered = np.array(noisy) - found
+    level = lowered[found > 0].mean()
+    assert lowered[found > 0] == pytest.approx(level, abs=1e-3)
+    assert (lowered[found == 0] <= level + 1e-3).all()
 
 
 def test_rare_cells_come_back_by_their_noisy_counts() -> None:

@@ -47,13 +47,31 @@ def require_mbi() -> None:
 
 def fitted(measured: Measured) -> Model:
     """The model of released marginals; whatever noise has made of them, there is one."""
-    marginals = {clique: _cleaned(found) for clique, found in _estimated(measured).items()}
+    estimated = _estimated(measured) if measured.pairs else _alone(measured)
+    marginals = {clique: _cleaned(found) for clique, found in estimated.items()}
     parents = in_order(len(measured.singles), measured.pairs)
     return Model(tuple(_branch(place, parent, marginals) for place, parent in parents.items()))
 
 
+def _alone(measured: Measured) -> dict[tuple[int, ...], Floats]:
+    """Where no pair was measured, the same model without the package: each column's nearest marginal of the common total."""
+    return {(place,): nearest(single.astype(np.float64), measured.total) for place, single in enumerate(measured.singles)}
+
+
+def nearest(noisy: Floats, total: float) -> Floats:
+    """The numbers of at least 0 that sum to the total and are nearest to noisy ones: all lowered by one level, and cut off at 0.
+
+    >>> nearest(np.array([70.0, 40.0, -5.0]), total=100.0)
+    array([65., 35.,  0.])
+    """
+    descending = np.sort(noisy)[::-1]
+    levels = (np.cumsum(descending) - total) / np.arange(1, noisy.size + 1)
+    level = float(levels[np.flatnonzero(descending > levels)[-1]])
+    return np.maximum(noisy - level, 0.0)
+
+
 def _estimated(measured: Measured) -> dict[tuple[int, ...], Floats]:
-    """The marginals of the model: of every pair that was measured, and of columns in no pair."""
+    """The marginals of the model: of every pair that was measured; as the pairs are a tree, every column is in one."""
     with _float64() as mbi:
         merged = measured.merged
         names = [str(place) for place in range(len(merged))]
@@ -61,11 +79,9 @@ def _estimated(measured: Measured) -> dict[tuple[int, ...], Floats]:
         model = mbi.estimation.MirrorDescent().estimate(
             domain, _measurements(mbi, measured), known_total=measured.total, iters=STEPS, tol=GAIN
         )
-        apart = set(range(len(merged))) - {place for pair in measured.pairs for place in pair}
-        cliques: list[tuple[int, ...]] = [*measured.pairs, *((place,) for place in sorted(apart))]
         return {
             clique: np.asarray(model.project(tuple(names[place] for place in clique)).datavector(flatten=False))
-            for clique in cliques
+            for clique in measured.pairs
         }
 
 
