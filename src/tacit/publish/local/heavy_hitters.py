@@ -222,7 +222,7 @@ def _children(tree: PrefixTree, level: int, reports: Codes, kept: Codes, thresho
 
 
 def _supports_of_children(oracle: LocalHashing, reports: Codes, parent: int, step: int) -> Codes:
-    """How many reports support each child: the hash is linear, so that the parent's part is taken off, and the last digits tallied."""
+    """How many reports support each child: the hash is linear, so the parent's part is taken off and the last digits tallied."""
     cells, order = oracle.cells, oracle.cells**step
     drawn, cell = np.divmod(reports, cells)
     low, high = drawn % order, drawn // order
