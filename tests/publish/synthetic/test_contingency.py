@@ -162,3 +162,5 @@ def test_what_is_too_large_or_too_small_is_refused(tmp_path: Path) -> None:
             urn_for(chosen, "1e-80", rows=5)
         with pytest.raises(InvalidInput, match="rows is a whole number"):
             synthesize_contingency(data, "visits", ["ward"], epsilon=1, rows=1.5)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match="needs a number of rows"):
+            synthesize_contingency(data, "visits", ["ward"], epsilon=1, rows=None)  # type: ignore[arg-type]

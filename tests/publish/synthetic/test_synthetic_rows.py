@@ -16,7 +16,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Column, Table
 from tacit.publish.synthetic.axes import Axis
-from tacit.publish.synthetic.inference import fitted, nearest, require_mbi
+from tacit.publish.synthetic.inference import Branch, Model, fitted, nearest, require_mbi
 from tacit.publish.synthetic.marginals import Design, Measured, Noise
 from tacit.publish.synthetic.rows import MOST_ROWS, drawn_codes, read_rows, spread, usual_rows
 from tacit.publish.synthetic.selection import guesses
@@ -76,6 +76,20 @@ def test_every_measurement_has_a_model(singles: list[int], pair: list[int], rows
     codes = drawn_codes(measured, fitted(measured), rows)
     assert [one.size for one in codes] == [rows, rows]
     assert all(one.min() >= 0 and one.max() < size for one, size in zip(codes, (2, 3), strict=True) if one.size)
+
+
+def test_each_cell_of_very_many_gets_its_rows_and_its_values() -> None:
+    """20,000 cells and 200,000 rows: a pass over all rows for every cell would be 4,000 million looks at a row."""
+    plan = design(20_000, 2, epsilon=10)
+    single = np.arange(20_000) % 7 + 2
+    rows, even = 2 * int(single.sum()), np.full((20_000, 2), [0.25, 0.75])
+    measured = Measured(plan, (single, counts(1, 3)), {})
+    model = Model((Branch(0, None, single / single.sum()), Branch(1, 0, even)))
+    codes = drawn_codes(measured, model, rows)
+    assert np.abs(np.bincount(codes[0]) - 2 * single).max() <= 1
+    assert np.abs(np.bincount(codes[0], weights=codes[1]) - 1.5 * single).max() <= 2
+    values = plan.axes[0].filled(codes[0])
+    assert [str(value) for value in values[:50]] == [f"a{code}" for code in codes[0][:50]]
 
 
 def test_columns_in_no_pair_are_independent() -> None:

@@ -109,10 +109,11 @@ class Axis:
         """An Arrow array with a value for each cell: each of its values is equally likely, by secure randomness."""
         import pyarrow as pa
 
-        offsets = np.zeros(codes.size, dtype=np.int64)
-        for cell, (begin, width) in enumerate(zip(self.begins, self.widths, strict=True)):
-            inside = codes == cell
-            offsets[inside] = begin + uniform_integers(width, int(inside.sum()))
+        # The cell of NULL has no values; it gets a place all the same, which is masked below.
+        offsets, widths = np.array([*self.begins, 0])[codes], np.array([*self.widths, 1])[codes]
+        for width in np.unique(widths[widths > 1]):
+            inside = widths == width
+            offsets[inside] += uniform_integers(int(width), int(inside.sum()))
         missing = codes == len(self.begins)
         different, places = np.unique(offsets[~missing], return_inverse=True)
         values = pa.array([self.value(int(offset)) for offset in different], type=self._type())

@@ -20,7 +20,7 @@ import numpy as np
 
 from tacit.accounting.event_text import event_json
 from tacit.accounting.events import Resampling
-from tacit.errors import NoBudget, StoppedAfterSpending, TooManyGroups
+from tacit.errors import InvalidInput, NoBudget, StoppedAfterSpending, TooManyGroups
 from tacit.mechanisms.dirichlet import DirichletResampling
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.neighbours import Neighbours
@@ -95,8 +95,10 @@ def synthesize_contingency(
     data: DataSet, table: str, columns: Sequence[str], *, epsilon: Number, rows: int, analyst: str | None = None
 ) -> SyntheticContingency:
     """`rows` synthetic rows of the named columns: pure epsilon for each unit, under the catalog's relation."""
-    chosen = chosen_columns(data.catalog, table, columns)
-    urn, relation = urn_for(chosen, epsilon, read_rows(rows) or 0), data.catalog.neighbours
+    chosen, number = chosen_columns(data.catalog, table, columns), read_rows(rows)
+    if number is None:
+        raise InvalidInput("resampling needs a number of rows, which is public; give for example rows=1000")
+    urn, relation = urn_for(chosen, epsilon, number), data.catalog.neighbours
     event, asks = _event(urn, chosen, relation), data.session(analyst).analyst
     known = _fingerprint(chosen, urn, data.version)
     if earlier := data.ledger.recall(known):

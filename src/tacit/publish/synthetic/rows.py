@@ -65,8 +65,7 @@ def shuffled(values: Counts) -> Counts:
 def _along(shares: Floats, parents: Counts) -> Counts:
     """A value for each row, by the shares that the parent's value gives."""
     found = np.zeros(parents.size, dtype=np.int64)
-    for value in range(shares.shape[0]):
-        inside = np.flatnonzero(parents == value)
+    for value, inside in enumerate(_places(parents, shares.shape[0])):
         found[inside] = spread(shares[value], inside.size)
     return found
 
@@ -74,11 +73,17 @@ def _along(shares: Floats, parents: Counts) -> Counts:
 def _apart(groups: Counts, merged: Counts, single: Counts) -> Counts:
     """From groups back to cells: inside a group by the noisy counts above zero, or evenly where none is."""
     found = np.zeros(groups.size, dtype=np.int64)
-    for group in range(int(merged.max()) + 1):
-        cells, inside = np.flatnonzero(merged == group), np.flatnonzero(groups == group)
+    number = int(merged.max()) + 1
+    for cells, inside in zip(_places(merged, number), _places(groups, number), strict=True):
         weights = single[cells].clip(min=0).astype(np.float64)
         found[inside] = cells[spread(weights if weights.sum() else np.ones(cells.size), inside.size)]
     return found
+
+
+def _places(values: Counts, number: int) -> list[Counts]:
+    """Where each of the values 0, 1, ..., number - 1 stands; all of them in one sort, as a column may have very many."""
+    ends = np.cumsum(np.bincount(values, minlength=number))
+    return np.split(np.argsort(values, kind="stable"), ends[:-1])
 
 
 def _uniform() -> float:
