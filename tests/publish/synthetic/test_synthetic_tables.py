@@ -264,6 +264,31 @@ def test_the_same_marginals_are_paid_for_once(data: DataSet) -> None:
 
 
 @pytest.mark.usefixtures("any_model")
+def test_other_cells_columns_budgets_and_data_are_another_request(data: DataSet) -> None:
+    """Bins may change without a preparation: what was released of other bins is not taken for an answer, and the price is new."""
+
+    def paid(opened: DataSet, **wanted: Any) -> tuple[bool, int]:
+        made = synthesize_table(opened, "trips", **{"epsilon": 1, "rows": 5, "columns": ["town", "money"], **wanted})
+        assert [single.size for single in made.measured.singles] == [axis.size for axis in made.chosen.axes]
+        return made.recalled, opened.ledger.head.number
+
+    assert paid(data) == (False, 1)
+    assert paid(data, columns=["money", "town"]) == (False, 2)
+    assert paid(data, columns=["shop", "money"]) == (False, 3), "another column of as many cells"
+    assert paid(data, epsilon="1.5") == (False, 4)
+    assert paid(data, delta="1e-9") == (False, 5)
+    file = data.catalog.folder / "tacit.toml"
+    for bins, expected in (("bins = 6", (False, 6)), ("bins = [1, 2, 3, 4]", (False, 7)), ("bins = 5", (True, 7))):
+        file.write_text(CATALOG.format(change="add-remove").replace("bins = 5", bins))
+        with tacit.open(file) as changed:
+            assert paid(changed) == expected, bins
+    with tacit.open(file) as again:
+        prepare(again.catalog)
+    with tacit.open(file) as again:
+        assert paid(again) == (False, 8), "prepared anew: other data, for all that is known"
+
+
+@pytest.mark.usefixtures("any_model")
 def test_where_one_unit_changes_the_noise_is_twice_as_large(tmp_path: Path) -> None:
     with written(tmp_path / "plain", trips(3)) as plain, written(tmp_path / "change", trips(3), "change-one") as change:
         one, other = (synthesize_table(each, "trips", epsilon=1, rows=1).measured.design for each in (plain, change))
