@@ -248,6 +248,17 @@ def test_a_failure_after_the_spend_gives_nothing_back(data: DataSet, monkeypatch
     assert data.ledger.spent().epsilon == 1
 
 
+def test_who_stops_a_fit_is_told_that_it_is_paid_for(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(measured: Measured) -> Model:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tables, "fitted", stopped)
+    for _ in range(2):
+        with pytest.raises(StoppedAfterSpending, match=r"entry 1 of the ledger stays spent.*ask again, for nothing"):
+            synthesize_table(data, "trips", epsilon=1)
+    assert data.ledger.spent().epsilon == 1
+
+
 @pytest.mark.usefixtures("any_model")
 def test_the_same_marginals_are_paid_for_once(data: DataSet) -> None:
     first = synthesize_table(data, "trips", epsilon=1, rows=30)

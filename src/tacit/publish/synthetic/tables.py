@@ -182,11 +182,14 @@ def _drawn(
     chosen: Chosen, measured: Measured, receipt: Receipt, rows: int | None, told: Told | None, recalled: bool = False
 ) -> SyntheticTable:
     say = told or (lambda words, share: None)
-    say("fitting a model", 0.9)
-    model = fitted(measured)
-    say("drawing rows", 0.98)
-    number = usual_rows(measured) if rows is None else rows
-    codes = drawn_codes(measured, model, number)
+    try:
+        say("fitting a model", 0.9)
+        model = fitted(measured)
+        say("drawing rows", 0.98)
+        codes = drawn_codes(measured, model, usual_rows(measured) if rows is None else rows)
+    except KeyboardInterrupt:
+        kept = f"stopped; entry {receipt.entry} of the ledger stays spent, and what it paid for is kept: ask again, for nothing"
+        raise StoppedAfterSpending(kept) from None
     return SyntheticTable(chosen, measured, model, codes, values_of(chosen, codes), receipt, recalled)
 
 
