@@ -397,6 +397,21 @@ def test_one_flush_serves_many_and_nobody_goes_early(tmp_path, monkeypatch):
     assert len(watched.flushes) - 1 <= 60  # of 80 writes
 
 
+def flushes_of_what_is_written_during_one(commit, folder, monkeypatch):
+    """How many flushes it takes until an entry is let go that was written while the first flush ran."""
+    group, flushes, during = commit(folder / "log", folder / "counters", folder / "flushing"), [], []
+
+    def flush(_) -> None:
+        flushes.append(len(during))
+        if not during:
+            during.append(group.taken())
+
+    monkeypatch.setattr(durable, "_flush", flush)
+    group.settle(group.taken())
+    group.settle(during[0])
+    return len(flushes)
+
+
 def test_counting_after_the_flush_is_caught(tmp_path, monkeypatch):
     """The planted bug: what was written while the flush ran is taken for flushed."""
 
@@ -407,9 +422,10 @@ def test_counting_after_the_flush_is_caught(tmp_path, monkeypatch):
                     durable._flush(self.log)
                     os.pwrite(descriptor, durable._counter(descriptor, 0).to_bytes(8, "big"), 8)
 
-    watched = Watched(tmp_path, Late, monkeypatch)
-    together(*[watched.write] * 8)
-    assert watched.early
+    sound, late = (tmp_path / name for name in ("sound", "late"))
+    sound.mkdir(), late.mkdir()
+    assert flushes_of_what_is_written_during_one(GroupCommit, sound, monkeypatch) == 2
+    assert flushes_of_what_is_written_during_one(Late, late, monkeypatch) == 1
 
 
 @pytest.mark.parametrize(
