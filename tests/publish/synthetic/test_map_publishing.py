@@ -92,7 +92,9 @@ class Watched:
     inner: FlowsFile
     asked: list[str] = field(default_factory=list)
     note: str = "watched"
-    reads: tuple[Path, ...] = ()
+
+    def check(self, out: Path) -> None:
+        self.inner.check(out)
 
     def totals(self, *known: Any) -> Any:
         self.asked.append("totals")
@@ -385,3 +387,12 @@ def test_totals_of_a_catalog_are_whole_numbers_and_named_once(tmp_path):
             flows_of(data).totals(STATE.blocks, STATE.blocks.zones("tract"))
         place.write_text("\n".join(place.read_text().splitlines()[:-1]) + "\n")
     assert Counter(np.sign(flows_of(data).totals(STATE.blocks, STATE.blocks.zones("tract")).jobs).tolist())[1] > 0
+
+
+def test_an_output_that_the_catalog_would_read_is_refused_and_costs_nothing(tmp_path):
+    data = declared(tmp_path / "set")
+    before = (tmp_path / "set" / "jobs.csv").read_bytes()
+    with pytest.raises(InvalidInput, match="read as the table jobs"):
+        publish_map(flows_of(data), STATE.blocks, LEVELS, TERMS, tmp_path / "set" / "jobs.csv")
+    assert data.ledger.spent().epsilon == 0
+    assert (tmp_path / "set" / "jobs.csv").read_bytes() == before

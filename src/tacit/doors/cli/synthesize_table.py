@@ -51,7 +51,7 @@ def table(
     """Synthetic rows of a table, with differential privacy for every unit. The budget is spent before any data is read."""
     refuse_seed(seed)
     from tacit.publish.synthetic.curators import check_report, curators_place
-    from tacit.publish.synthetic.outputs import check_output
+    from tacit.publish.synthetic.outputs import check_apart, check_output
     from tacit.session import open as open_data
 
     check_output(out)
@@ -60,19 +60,11 @@ def table(
     named = None if columns is None else [part.strip() for part in columns.split(",") if part.strip()]
     asked = {"epsilon": epsilon, "delta": delta or 0, "rows": rows, "columns": named, "analyst": analyst}
     with open_data(find_catalog(catalog)) as data:
-        _check_apart(data, out)
+        check_apart(data.catalog, out)
         if method is Method.dirichlet:
             _resampled(data, name, out, asked, report, as_json)
         else:
             _from_marginals(data, name, out, asked, report, as_json)
-
-
-def _check_apart(data: DataSet, out: Path) -> None:
-    """Refuse, before anything is spent, an output that would replace real rows or be prepared as if it were some."""
-    from tacit.query.prepare.sources import reader_of
-
-    if read := reader_of(data.catalog, out):
-        raise InvalidInput(f"{out} is, or would be, read as the table {read.name}; write to another folder or under another name")
 
 
 def _from_marginals(data: DataSet, name: str, out: Path, asked: dict[str, Any], report: Path | None, as_json: bool) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
+from tacit.privacy.catalog import Catalog
 
 FORMATS = (".parquet", ".csv", ".csv.gz")
 Table = Mapping[str, NDArray[Any]]
@@ -38,6 +39,14 @@ def check_output(out: Path, inputs: Iterable[Path] = ()) -> Path:
     check_writable(out)
     check_writable(receipt_beside(out))
     return out
+
+
+def check_apart(catalog: Catalog, out: Path) -> None:
+    """Refuse, before anything is spent, an output that would replace real rows or be prepared as if it were some."""
+    from tacit.query.prepare.sources import reader_of
+
+    if read := reader_of(catalog, out):
+        raise InvalidInput(f"{out} is, or would be, read as the table {read.name}; write to another folder or under another name")
 
 
 def check_writable(place: Path) -> None:

@@ -65,7 +65,7 @@ def publish_map(
     `levels` names the domain of origins (a level of zones, or rings) and the level of destinations. `watch` sees each destination
     as it is drawn.
     """
-    check_output(out, source.reads)
+    source.check(out)
     destinations = blocks.zones(levels[1])
     totals = source.totals(blocks, destinations)
     offer = offered(totals, blocks.origins(levels[0]), terms)

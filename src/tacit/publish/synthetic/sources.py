@@ -17,6 +17,7 @@ from tacit.privacy.catalog_file import read_catalog
 from tacit.publish.synthetic.commuters import Offer
 from tacit.publish.synthetic.flows import Columns, Homes, Totals, declared_totals, homes_of, numbered, read_homes, read_totals
 from tacit.publish.synthetic.geography import Blocks, Zones
+from tacit.publish.synthetic.outputs import check_apart, check_output
 from tacit.publish.synthetic.reading import read_columns
 from tacit.publish.synthetic.spending import Paid, for_person, pay_beside, pay_from
 
@@ -38,9 +39,8 @@ class Source(Protocol):
     def note(self) -> str:
         """Where the totals come from, for the receipt."""
 
-    @property
-    def reads(self) -> tuple[Path, ...]:
-        """The files that are read, and that no output may replace."""
+    def check(self, out: Path) -> None:
+        """Refuse an output that cannot be written, that would replace what is read, or that would be read as flows later."""
 
     def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
         """The public totals; no home is read."""
@@ -61,9 +61,8 @@ class FlowsFile:
     columns: Columns = LODES
     note: str = FROM_THE_FILE
 
-    @property
-    def reads(self) -> tuple[Path, ...]:
-        return (self.path,)
+    def check(self, out: Path) -> None:
+        check_output(out, [self.path])
 
     def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
         return read_totals(self.path, self.columns, blocks, destinations)
@@ -86,12 +85,9 @@ class DeclaredFlows:
     analyst: str
     note: str = DECLARED
 
-    @property
-    def reads(self) -> tuple[Path, ...]:
-        catalog = self.data.catalog
-        sources = (table.source for table in catalog.tables.values())
-        files = (catalog.folder / source.location for source in sources if source.kind in ("csv", "parquet"))
-        return (catalog.store_file, *files)
+    def check(self, out: Path) -> None:
+        check_apart(self.data.catalog, out)
+        check_output(out, [self.data.catalog.store_file])
 
     def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
         self._columns()

@@ -22,7 +22,7 @@ from tacit.privacy.neighbours import Change
 from tacit.privacy.rounding import Number, as_text, decimal_text
 from tacit.publish.synthetic.axes import Axis, Chosen, Codes, chosen_columns
 from tacit.publish.synthetic.inference import Model, fitted, require_mbi
-from tacit.publish.synthetic.marginals import Design, Measured, Told, independent_designs, tree_designs
+from tacit.publish.synthetic.marginals import RARE, Design, Measured, Told, independent_designs, tree_designs
 from tacit.publish.synthetic.outputs import check_output, write_output
 from tacit.publish.synthetic.rows import drawn_codes, read_rows, usual_rows
 from tacit.publish.synthetic.selection import measure
@@ -219,7 +219,7 @@ def _fingerprint(designs: Sequence[Design], asked: Asked, version: str) -> str:
     """What makes two requests the same: cells, budget, kind of design and the prepared data; not the number of rows."""
     columns = [(axis.name, axis.begins, axis.size) for axis in asked.chosen.axes]
     priced = [(repr(design.single), repr(design.pair), str(design.choice)) for design in designs]
-    told = ("synthetic", version, asked.chosen.table.name, columns, repr(asked.budget), priced)
+    told = ("synthetic", RARE, version, asked.chosen.table.name, columns, repr(asked.budget), priced)
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
