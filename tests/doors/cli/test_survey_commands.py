@@ -244,6 +244,22 @@ def test_reports_after_the_closing_day_are_late():
     assert "3 reports counted" in told("collect", EXAMPLE, "reports.jsonl", "--received", "2030-06-30")
 
 
+def test_a_form_that_takes_no_answers_any_more_is_told():
+    Path("past.toml").write_text(re.sub(r"closes = .*", "closes = 2020-06-30", Path(EXAMPLE).read_text()))
+    assert "The survey closed on 2020-06-30" in told("form", "past.toml")
+    assert "closed" not in told("form", EXAMPLE)
+
+
+def test_one_report_is_one_report():
+    reports(1)
+    assert "1 report counted" in told("collect", EXAMPLE, "reports.jsonl")
+
+
+@pytest.mark.parametrize("error", ["5", "1", "0", "-0.1", "nan"])
+def test_the_error_of_a_plan_is_a_part_of_one(error):
+    assert "0.05 is plus or minus 5 %" in failed("plan", EXAMPLE, "--error", error)
+
+
 @pytest.mark.parametrize(
     ("words", "what"),
     [
@@ -273,6 +289,7 @@ def test_estimates_are_printed_drawn_and_written():
     told("collect", EXAMPLE, "reports.jsonl")
     printed = told("estimate", EXAMPLE, "--csv", "e.csv", "--chart", "e.html")
     assert "300 reports counted" in printed
+    assert printed.rstrip().endswith("Written: e.csv and e.html")
     assert "By bus or train" in printed
     assert "●" in printed
     assert Path("e.csv").read_text().startswith("question,")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,9 +49,10 @@ def form(
         known = {"form": str(out), "bytes": len(page), "sha256": digest, "survey": asked.id, "fingerprint": form_of(asked)}
         print_json(known | {"questions": [_told(each) for each in randomized(asked)]})
         return
-    print(
-        f"{out}: {len(asked.questions)} questions, {len(page) / 1024:.0f} kB, nothing to load\nSHA-256 {digest}\n{_promise(asked)}"
-    )
+    print(f"{out}: {len(asked.questions)} questions, {len(page) / 1024:.0f} kB, nothing to load\nSHA-256 {digest}")
+    if asked.closed_at(datetime.now(UTC)):
+        print(f"The survey closed on {asked.closes}: the page takes no answers any more. Set closes to a later day.")
+    print(_promise(asked))
     _show_questions(asked, ("question", "epsilon", "randomized by", "why"), [(*_row(each), each.why) for each in randomized(asked)])
 
 
@@ -66,6 +68,8 @@ def plan(
     from tacit.publish.local.survey.randomized import randomized
     from tacit.publish.local.survey.reading import read_survey
 
+    if error is not None and not 0 < error < 1:
+        raise InvalidInput(f"--error is a part of one: 0.05 is plus or minus 5 %; it is above 0 and below 1, not {error:g}")
     asked = read_survey(declaration)
     request = Request(confidence, sampled=asked.share == "sample")
     shared_by = 1 if asked.share == "split" else len(asked.questions)  # so many questions share the people

@@ -147,6 +147,8 @@ def _listen(store: Store, address: tuple[str, int]) -> None:
     everywhere = address[0] in ("0.0.0.0", "::")  # noqa: S104  # no address that a browser could send to
     endpoint.page = build_form(survey if survey.send_to or everywhere else replace(survey, send_to=url))
     print(f"reports are taken at {url} (POST), and the form is shown there; Ctrl-C ends it", file=sys.stderr, flush=True)
+    if survey.closed_at(datetime.now(UTC)):
+        print(f"the survey closed on {survey.closes}: what comes now is set aside as late", file=sys.stderr, flush=True)
     threading.Thread(target=endpoint.serve_forever, daemon=True).start()
     try:
         _watch(store)
@@ -172,7 +174,9 @@ def _watch(store: Store) -> None:
 def counted(counts: dict[str, int]) -> str:
     """How many reports count, and how many are set aside for which reason, in words."""
     aside = ", ".join(f"{number:,} {reason}" for reason, number in counts.items() if reason != "counted" and number)
-    return f"{counts['counted']:,} reports counted" + (f"; set aside: {aside}" if aside else "")
+    return f"{counts['counted']:,} report{'' if counts['counted'] == 1 else 's'} counted" + (
+        f"; set aside: {aside}" if aside else ""
+    )
 
 
 def _summary(store: Store, told: list[dict[str, Any]]) -> None:

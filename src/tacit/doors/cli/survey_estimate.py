@@ -73,6 +73,8 @@ def estimate(
             print(
                 f"\n{len(survey.questions) - len(differences)} questions are not compared: one of the groups has no reports on them"
             )
+        if csv or chart:
+            print(f"\nWritten: {' and '.join(str(each) for each in (csv, chart) if each)}")
 
 
 def _opened(path: Path, survey: Survey) -> Store:

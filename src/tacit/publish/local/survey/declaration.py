@@ -109,6 +109,10 @@ class Survey:
         """The moment at which the closing day has ended everywhere on Earth."""
         return datetime(self.closes.year, self.closes.month, self.closes.day, tzinfo=UTC) + timedelta(days=1) + LAST_PLACE
 
+    def closed_at(self, now: datetime) -> bool:
+        """Whether reports that come now come too late."""
+        return now >= self.open_until
+
     def question(self, id: str) -> Question:
         """The question of that name."""
         for question in self.questions:

@@ -80,7 +80,7 @@ class Form:
             report = self._report(document)
         except _Wrong as wrong:
             return SetAside("malformed", str(wrong))
-        if now >= self.survey.open_until:
+        if self.survey.closed_at(now):
             return SetAside("late", f"it came after the survey closed on {self.survey.closes}")
         return report
 
