@@ -86,6 +86,18 @@ def test_the_page_is_the_curators_and_complete_in_itself(made, tmp_path: Path) -
     assert "NULL" in page
 
 
+def test_a_long_axis_ends_in_one_bar_for_the_others(made, monkeypatch: pytest.MonkeyPatch) -> None:
+    import altair as alt
+
+    table, declared = made
+    monkeypatch.setattr(measured_by, "MANY_BARS", 1)
+    for chart, axis in zip(measured_by._columns_charts(alt, workload(declared, table), table), table.chosen.axes, strict=True):
+        bars = chart.data.values
+        assert [bar["cell"] for bar in bars[::2]] == [axis.labels[0], f"{axis.size - 1} others"]
+        for rows in ("real", "synthetic"):
+            assert sum(bar["share"] for bar in bars if bar["rows"] == rows) == pytest.approx(1), "no row is left out"
+
+
 def test_no_rows_at_all_are_compared_too(made, tmp_path: Path) -> None:
     table, declared = made
     from dataclasses import replace

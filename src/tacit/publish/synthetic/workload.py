@@ -176,11 +176,12 @@ def _pairs_chart(alt: Any, found: Workload) -> Any:
 
 
 def _columns_charts(alt: Any, found: Workload, made: SyntheticTable) -> Iterator[Any]:
-    """Each column's shares, real beside synthetic; of many cells the first."""
+    """Each column's shares, real beside synthetic; of many cells the first, and the others together."""
     for axis, truth, drawn in zip(made.chosen.axes, found.real, made.codes, strict=True):
+        labels = _bar_labels(axis.labels)
         bars = [
-            {"cell": label, "rows": name, "share": float((codes == cell).mean()) if codes.size else 0.0}
-            for cell, label in enumerate(axis.labels[:MANY_BARS])
+            {"cell": label, "rows": name, "share": float((np.minimum(codes, MANY_BARS) == cell).mean()) if codes.size else 0.0}
+            for cell, label in enumerate(labels)
             for name, codes in (("real", truth), ("synthetic", drawn))
         ]
         yield (
@@ -192,5 +193,11 @@ def _columns_charts(alt: Any, found: Workload, made: SyntheticTable) -> Iterator
                 y=alt.Y("share:Q", title="share", axis=alt.Axis(format="%")),
                 color=alt.Color("rows:N", title=None, scale=alt.Scale(domain=["real", "synthetic"], range=["#9aa0a6", "#00897b"])),
             )
-            .properties(width=max(160, 26 * min(MANY_BARS, axis.size)), height=160)
+            .properties(width=max(160, 26 * len(labels)), height=160)
         )
+
+
+def _bar_labels(labels: Sequence[str]) -> list[str]:
+    """The cells that have a bar of their own; the rest of a long axis shares the last one, so that no row is left out."""
+    others = len(labels) - MANY_BARS
+    return [*labels[:MANY_BARS], f"{others} others"] if others > 0 else list(labels)
