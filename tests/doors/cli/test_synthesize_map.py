@@ -56,6 +56,7 @@ def test_jobs_at_unknown_destinations_are_counted_out(folder):
 
 def test_pure_has_no_delta_and_dropping_is_compared(folder):
     assert "Pure differential privacy: ratio 20" in run(app, [*MAP, "--pure"]).output
+    assert "--pure is without a delta; leave out --pure or --delta" in run(app, [*MAP, "--pure", "--delta", "1e-6"]).output
     dropped = run(app, [*MAP, "--keep", "uniform:0.5"]).output
     assert "dropping empty cells a further ratio" in dropped
     assert "Without dropping, the same ratio in all" in dropped

@@ -34,7 +34,7 @@ def commuter_map(
     ] = "tract",
     destinations: Annotated[str, typer.Option(help="Zones of the workplaces: block, blockgroup, tract, county.")] = "tract",
     ratio: Annotated[str, typer.Option(help="The ratio of the resampling, e^epsilon; what dropping adds is printed.")] = "20",
-    delta: Annotated[str, typer.Option(help="The probability of outputs beyond the ratio.")] = "1e-5",
+    delta: Annotated[str | None, typer.Option(help="The probability of outputs beyond the ratio; else 1e-5.")] = None,
     pure: Annotated[bool, typer.Option("--pure", help="Pure differential privacy: no delta.")] = False,
     keep: Annotated[str, typer.Option(help="Chance of an empty cell: all, uniform:0.1, distance:0.1, file:CHANCES.csv.")] = "all",
     columns: Annotated[
@@ -58,7 +58,9 @@ def commuter_map(
     check_output(out, [blocks])
     if report is not None:
         check_report(curators_place(report, out))
-    terms = Terms(ratio, 0 if pure else delta, keep)
+    if pure and delta is not None:
+        raise InvalidInput("--pure is without a delta; leave out --pure or --delta")
+    terms = Terms(ratio, 0 if pure else "1e-5" if delta is None else delta, keep)
     source = _declared(flows, columns, catalog, totals, analyst) if catalog else _file(flows, columns, totals, out)
     release = publish_map(
         source, read_blocks(blocks), (origins, destinations), terms, out, lambda draws, many: progress(draws, many, "drawing")
