@@ -169,7 +169,7 @@ BROKEN = {
     ),
     ("[0, 110]", "[110, 0]"): (15, "tables.patients.columns.age.bounds is [110, 0]; the lower bound stands first"),
     ("[0, 110]", "[0, 0]"): (15, "tables.patients.columns.age.bounds is [0, 0]; the lower bound stands first"),
-    ("[0, 110]", "[0]"): (15, "tables.patients.columns.age.bounds has 1 members, not 2"),
+    ("[0, 110]", "[0]"): (15, "tables.patients.columns.age.bounds has 1 member, not 2"),
     ("[0, 110]", "[0, inf]"): (15, "tables.patients.columns.age.bounds has a member that is Infinity, not a finite number"),
     ("[0, 110]", "[0, 2.5]"): (15, "tables.patients.columns.age.step is missing, and the bounds are not whole numbers; add"),
     ("[0, 110]", "[0, 9007199254740992]"): (15, "tables.patients.columns.age.bounds has more than 2^53 values"),

@@ -34,7 +34,7 @@ LOSSES = st.one_of(
 
 @pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "much", None, True, Decimal("-Infinity")])
 def test_what_is_no_budget_is_refused_with_a_remedy(bad):
-    with pytest.raises(InvalidBudget, match=r"give for example epsilon=0\.5"):
+    with pytest.raises(InvalidBudget, match=r"give for example epsilon=0\.5|write it like 20, 0\.5"):
         positive_budget(bad)
 
 

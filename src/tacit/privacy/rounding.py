@@ -36,7 +36,7 @@ def exact(number: Number, name: str = "number", error: type[InvalidInput] = Inva
             return _written(number)
         return Fraction(repr(float(number)))
     except (ValueError, OverflowError, InvalidOperation, ZeroDivisionError):
-        raise error(f"{name} must be a finite number, not {str(number)[:40]!r}; give for example {name}=0.5") from None
+        raise error(f"{name} must be a finite number, not {str(number)[:40]!r}; write it like 20, 0.5, 1e-6 or 1/3") from None
 
 
 def _written(number: str | Decimal) -> Fraction:

@@ -148,7 +148,9 @@ def _wrong_number(value: int | Decimal, rule: Schema) -> str:
 
 def _wrong_size(value: object, rule: Schema) -> str:
     if isinstance(value, list) and not rule.get("minItems", 0) <= len(value) <= rule.get("maxItems", len(value)):
-        return f"has {len(value)} members, not {rule.get('minItems')}" + ("" if "maxItems" in rule else " or more")
+        return f"has {len(value)} member{'' if len(value) == 1 else 's'}, not {rule.get('minItems')}" + (
+            "" if "maxItems" in rule else " or more"
+        )
     if isinstance(value, Mapping | str) and len(value) < rule.get("minProperties", rule.get("minLength", 0)):
         return "is empty"
     if isinstance(value, str) and not _fits(rule.get("pattern", ""), value):
