@@ -60,6 +60,9 @@ def test_what_is_refused():
         posterior(channel, {7: 1}, 0)
     with pytest.raises(InvalidInput, match="report is none"):
         posterior(channel, {0: 1}, 7)
+    for wrong in ((KAry(3, 1), {0: 1}), (channel, [1, 0, 0])):
+        with pytest.raises(InvalidInput, match="is of a channel, such as"):
+            posterior(*wrong, 0)
     one = Fraction(1)
     with pytest.raises(InvalidInput, match="cannot occur"):
         posterior(Channel((0, 1), (0, 1), ((one, 0 * one), (0 * one, one))), {0: 1}, 1)

@@ -25,6 +25,8 @@ def posterior(channel: Channel, prior: Mapping[Hashable, Number], report: Hashab
     >>> str(after[0]), str(after[1])
     ('1/4', '3/4')
     """
+    if not isinstance(channel, Channel) or not isinstance(prior, Mapping):
+        raise InvalidInput("a posterior is of a channel, such as Binary(1).channel, and of a prior such as {0: '1/2', 1: '1/2'}")
     before = _read_prior(channel, prior)
     if report not in channel.outputs:
         raise InvalidInput(f"the report is none of the {len(channel.outputs)} that this channel makes")
