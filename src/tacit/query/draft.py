@@ -39,6 +39,7 @@ COLUMNS = """\
 #   { keys = "private" }                                        text whose values are not public
 #   { key = true }                                              identifies one row
 #   { }                                                         only whether it is there can be asked
+# For synthetic rows a number or a day of many values has bins too, said by where each but the first begins: bins = [18, 45, 65]
 """
 
 DECLARED: Mapping[Nature, Mapping[str, object]] = {

@@ -89,7 +89,8 @@ def _declared(column: Column) -> str:
     if column.bounds is None or column.step is None:
         return "private values" if column.kind == "text" else ""
     ends = (day_of(int(end)).isoformat() if column.kind == "date" else decimal_text(end) for end in column.bounds)
-    return " to ".join(ends) + ("" if column.step == Fraction(1) else f" by {decimal_text(column.step)}")
+    step = "" if column.step == Fraction(1) else f" by {decimal_text(column.step)}"
+    return " to ".join(ends) + step + (f", {len(column.bins)} bins" if column.bins else "")
 
 
 def _hidden(url: str) -> str:
