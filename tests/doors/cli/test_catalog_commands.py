@@ -168,6 +168,10 @@ class TestCheck:
         ):
             assert words in " ".join(result.stdout.split()) or words in result.stdout
 
+    def test_bins_are_counted(self, folder):
+        (folder / "tacit.toml").write_text(CATALOG.replace("bounds = [0, 110]", "bounds = [0, 110], bins = [18, 65]"))
+        assert "0 to 110, 3 bins" in run("check").stdout
+
     def test_the_same_as_json(self, folder):
         report = json.loads(run("check", "--json").stdout)
         assert report["budget"] == {"epsilon": "8", "delta": "0.0000001"}

@@ -294,7 +294,10 @@ def test_estimates_are_printed_drawn_and_written():
     assert "●" in printed
     assert Path("e.csv").read_text().startswith("question,")
     assert "<script src=" not in Path("e.html").read_text(), "a page that loads nothing"
-    assert "South less North" in told("estimate", EXAMPLE, "--compare", "South,North")
+    compared = told("estimate", EXAMPLE, "--compare", "South,North").partition("South less North")[2]
+    assert re.search(r"By bus or train +[-+]\d+\.\d points +[-+]\d+\.\d to [-+]\d+\.\d", compared), "in percent, as the shares are"
+    assert re.search(r"mean, minutes +[-+][\d.]+ +[-+][\d.]+ to [-+][\d.]+", compared)
+    assert "100 and 100 reports; 95 % each" in compared
     assert told("estimate", EXAMPLE, "--by-group").count("Harbour") == 4
 
 

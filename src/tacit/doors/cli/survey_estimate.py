@@ -12,7 +12,7 @@ from tacit.doors.cli.output import console, keep_what_is_read, print_json
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tacit.publish.local.survey.declaration import Survey
+    from tacit.publish.local.survey.declaration import Question, Survey
     from tacit.publish.local.survey.results import Compared, Result
     from tacit.publish.local.survey.store import Store
 
@@ -152,26 +152,50 @@ def _show(survey: Survey, counts: dict[str, int], found: list[Result], differenc
     for compared in differences:
         one, other = compared.groups
         screen.print(f"\n[bold]{escape(compared.asked.question.ask)}[/bold] {escape(one)} less {escape(other)}", highlight=False)
-        screen.print(escape(str(compared.difference)), highlight=False)
+        screen.print(_differences(compared), highlight=False)
+        first, second = compared.difference.people
+        screen.print(f"  {first:,} and {second:,} reports; {compared.difference.terms}", style="dim", highlight=False)
 
 
 def _table(each: Result, consistent: bool) -> Any:
-    from rich.markup import escape
+    number = each.asked.question.kind == "number"
+    table = _empty_table()
+    for row in each.to_rows():
+        value = row["consistent"] if consistent and not number else row["estimate"]
+        shown = [f"{each:.4g}" if number else f"{100 * each:.1f} %" for each in (value, row["low"], row["high"])]
+        bar = "" if number else _bar(value, row["low"], row["high"])
+        table.add_row(_name(each.asked.question, row), shown[0], f"{shown[1]} to {shown[2]}", bar)
+    return table
+
+
+def _differences(compared: Compared) -> Any:
+    """Of shares, in percentage points."""
+    number = compared.asked.question.kind == "number"
+    table = _empty_table()
+    for row in compared.difference.to_rows():
+        value, low, high = (f"{row[key]:+.4g}" if number else f"{100 * row[key]:+.1f}" for key in ("difference", "low", "high"))
+        points = "" if number else " points"
+        table.add_row(_name(compared.asked.question, row), value + points, f"{low} to {high}", "differs" if row["differs"] else "")
+    return table
+
+
+def _empty_table() -> Any:
     from rich.table import Table
 
-    number = each.asked.question.kind == "number"
     table = Table(box=None, show_header=False, pad_edge=True)
     table.add_column(min_width=24, overflow="fold")
     for _ in range(2):
         table.add_column(justify="right", no_wrap=True)
     table.add_column(no_wrap=True)
-    for row in each.to_rows():
-        value = row["consistent"] if consistent and not number else row["estimate"]
-        unit = getattr(each.asked.question, "unit", "")
-        name = f"mean{f', {unit}' if unit else ''}" if number else row["category"]
-        shown = [f"{each:.4g}" if number else f"{100 * each:.1f} %" for each in (value, row["low"], row["high"])]
-        table.add_row(escape(name), shown[0], f"{shown[1]} to {shown[2]}", "" if number else _bar(value, row["low"], row["high"]))
     return table
+
+
+def _name(question: Question, row: dict[str, Any]) -> str:
+    """What a row is of: a category, or the mean with its unit."""
+    from rich.markup import escape
+
+    unit = getattr(question, "unit", "")
+    return escape((f"mean, {unit}" if unit else "mean") if question.kind == "number" else row["category"])
 
 
 WIDTH = 30
