@@ -122,6 +122,12 @@ def test_what_is_missing_or_too_much_is_told_at_the_question(browser, tmp_path):
         assert page.locator("[aria-invalid]").count() == 5
 
 
+def test_the_first_that_is_missing_on_the_page_is_looked_at(browser, tmp_path):
+    with opened(browser, written(read_survey(EXAMPLE), tmp_path)) as page:
+        page.locator("form button[type=submit]").click()
+        assert page.evaluate("document.activeElement.name") == "question-group"
+
+
 def test_what_is_sent_is_shown_with_what_could_have_been(browser, tmp_path):
     form = Form.of(SURVEY)
     with opened(browser, written(SURVEY, tmp_path)) as page:

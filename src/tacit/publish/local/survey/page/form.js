@@ -76,7 +76,7 @@ function readAll() {
   const found = asked().map((question) => [question, READ[question.kind](question)]);
   if (survey.group) found.push([{ id: "group" }, chosen("group")[0] ?? { error: texts.missing_choice }]);
   const wrong = found.filter(([question, value]) => complain(question.id, value?.error ?? ""));
-  if (wrong.length) fieldsOf(wrong[0][0].id)[0].focus();
+  element("form").querySelector('[aria-invalid="true"]')?.focus(); // the first on the page
   return wrong.length ? null : found;
 }
 
