@@ -219,6 +219,13 @@ def test_what_is_set_aside_is_told_by_line_and_kept():
     assert {b"[" * 3000, "\ud800".encode("utf-8", "surrogatepass")} <= kept
 
 
+def test_a_wrong_file_is_told_in_a_line_and_many_reasons_are_cut_short():
+    Path("letter.txt").write_text("Dear all,\n\nthe survey is open.\nYours\n")
+    assert "set aside, malformed: letter.txt, 3 lines from 1 to 4: it is not JSON\n" in told("collect", EXAMPLE, "letter.txt")
+    Path("mixed.txt").write_text("x\n[]\n" * 15)
+    assert "... and 10 more; all of them are in the table set_aside of answers.sqlite" in told("collect", EXAMPLE, "mixed.txt")
+
+
 def test_reports_come_from_standard_input_and_no_line_is_passed_over():
     from typer.testing import CliRunner
 

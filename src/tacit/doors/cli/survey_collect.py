@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from itertools import tee
+from itertools import groupby, tee
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -180,8 +181,14 @@ def counted(counts: dict[str, int]) -> str:
 
 
 def _summary(store: Store, told: list[dict[str, Any]]) -> None:
-    for each in told[:20]:
-        print(f"set aside, {each['reason']}: {each['file']}, line {each['line']}: {each['why']}")
-    if len(told) > 20:
-        print(f"... and {len(told) - 20:,} more; all of them are in the table set_aside of {store.path}")
+    alike = [list(lines) for _, lines in groupby(told, itemgetter("file", "reason", "why"))]  # of a wrong file, one line
+    for lines in alike[:20]:
+        print(f"set aside, {lines[0]['reason']}: {lines[0]['file']}, {_where(lines)}: {lines[0]['why']}")
+    if len(alike) > 20:
+        print(f"... and {sum(map(len, alike[20:])):,} more; all of them are in the table set_aside of {store.path}")
     print(f"{store.path}: {counted(store.counts())}")
+
+
+def _where(lines: list[dict[str, Any]]) -> str:
+    first, last = lines[0]["line"], lines[-1]["line"]
+    return f"line {first}" if len(lines) == 1 else f"{len(lines):,} lines from {first:,} to {last:,}"
