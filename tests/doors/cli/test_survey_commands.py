@@ -190,7 +190,7 @@ def test_reports_are_collected_from_lines_folders_and_codes():
     assert "20 reports counted" in told("collect", EXAMPLE, "some.jsonl")
     printed = told("collect", EXAMPLE, "reports.jsonl", "inbox")
     assert "30 reports counted; set aside: 30 duplicate" in printed
-    assert "reports.jsonl, line 1: the same report came before" in printed
+    assert "reports.jsonl, 20 lines from 1 to 20: the same report came before" in printed
 
 
 def test_what_is_set_aside_is_told_by_line_and_kept():
