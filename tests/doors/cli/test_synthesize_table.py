@@ -94,6 +94,7 @@ def test_resampling_prints_relation_and_claim(folder: Path) -> None:
             3,
             "tacit: people.name cannot be synthesized: its values are private",
         ),
+        ("people --out x.parquet --epsilon 1 --rows 0", 2, "tacit: no rows would be written, and paid for all the same"),
         ("people --out x.parquet --epsilon 1 --rows -2", 2, "tacit: rows is a whole number from 0"),
         ("people --out x.csv --method dirichlet --epsilon 1 --columns sex", 2, "tacit: resampling of all cells needs --rows too"),
         ("people --out x.csv --method dirichlet --epsilon 1 --rows 3", 2, "tacit: resampling of all cells needs --columns too"),
