@@ -76,8 +76,46 @@ def test_the_textbook_remainder_is_not_uniform():
     assert set(counts) == {2, 3}  # what `test_folding_is_uniform` would have seen
 
 
+@pytest.mark.parametrize("below", [2, 3, 5, 6, 7, 100])
+def test_every_integer_has_equally_many_numbers(below, words):
+    """The least and the largest 32-bit number that gives an integer: as many lie between them for each integer."""
+    unfair = 2**32 % below
+    for integer in range(below):
+        least, largest = -(-(integer * 2**32 + unfair) // below), ((integer + 1) * 2**32 - 1) // below
+        assert largest - least + 1 == (2**32 - unfair) // below
+        words([least | largest << 32])
+        assert uniform_integers(below, 2).tolist() == [integer, integer]
+
+
+@pytest.mark.parametrize("below", [3, 5, 100, 1000, 2**20 - 1])
+def test_an_integer_is_the_upper_half_and_unfair_ones_are_drawn_again(below, words):
+    unfair = next(low for low in range(2**32) if (low * below) % 2**32 < 2**32 % below)
+    fair = 2**31 + 12345
+    assert (fair * below) % 2**32 >= 2**32 % below
+    left = words([unfair | fair << 32, fair])
+    assert uniform_integers(below, 2).tolist() == [fair * below >> 32] * 2
+    assert left == []
+
+
+def test_powers_of_two_are_never_drawn_again(words):
+    left = words([0, 2**64 - 1])
+    assert uniform_integers(8, 4).tolist() == [0, 0, 7, 7]
+    assert left == []
+
+
+@pytest.mark.parametrize("below", [2, 3, 99, 1000, 2**20 + 7])
+def test_integers_are_uniform(below):
+    """Sixteen parts of the range, or each integer; false alarm below 1e-7."""
+    size, parts = 100_000, min(below, 16)
+    counts = np.bincount(uniform_integers(below, size) * parts // below, minlength=parts)
+    shares = np.diff([-(-below * part // parts) for part in range(parts + 1)]) / below
+    assert (np.abs(counts - size * shares) < 6 * np.sqrt(size * shares * (1 - shares))).all()
+
+
 @pytest.mark.parametrize("below", [2, 3, 5, 12, 16])
 def test_words_are_uniform(monkeypatch, below):
+    """The road of large numbers, shown on small ones."""
+    monkeypatch.setattr(choice, "SMALL", 0)
     width = (below - 1).bit_length()
     every = [top << (64 - width) for top in range(2**width)]
     monkeypatch.setattr(bits, "random_words", lambda count: np.resize(np.array(every, dtype=np.uint64), 4096 * len(every)))

@@ -1,4 +1,4 @@
-"""Packed coins and small integers: every digit against its definition, on chosen words; many draws; ties."""
+"""Packed coins: every digit against its definition, on chosen words; many draws; ties."""
 
 import math
 from fractions import Fraction
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits, coins
-from tacit.mechanisms.noise.coins import integers_below, packed_coins
+from tacit.mechanisms.noise.coins import packed_coins
 
 NORMAL = 6.0  # a normal deviation beyond this, either side, has a chance of 2e-9
 
@@ -79,44 +79,3 @@ def test_coins_of_ten_digits_only_are_seen():
 def test_a_coin_needs_a_probability(probability):
     with pytest.raises(InvalidInput, match="from 0 to 1"):
         packed_coins(probability, 1)
-
-
-@pytest.mark.parametrize("below", [2, 3, 5, 6, 7, 100])
-def test_every_integer_has_equally_many_numbers(below, words):
-    """The least and the largest 32-bit number that gives an integer: as many lie between them for each integer."""
-    unfair = 2**32 % below
-    for integer in range(below):
-        least, largest = -(-(integer * 2**32 + unfair) // below), ((integer + 1) * 2**32 - 1) // below
-        assert largest - least + 1 == (2**32 - unfair) // below
-        words([least | largest << 32])
-        assert integers_below(below, 2).tolist() == [integer, integer]
-
-
-@pytest.mark.parametrize("below", [3, 5, 100, 1000, 2**20 - 1])
-def test_an_integer_is_the_upper_half_and_unfair_ones_are_drawn_again(below, words):
-    unfair = next(low for low in range(2**32) if (low * below) % 2**32 < 2**32 % below)
-    fair = 2**31 + 12345
-    assert (fair * below) % 2**32 >= 2**32 % below
-    left = words([unfair | fair << 32, fair])
-    assert integers_below(below, 2).tolist() == [fair * below >> 32] * 2
-    assert left == []
-
-
-def test_powers_of_two_are_never_drawn_again(words):
-    left = words([0, 2**64 - 1])
-    assert integers_below(8, 4).tolist() == [0, 0, 7, 7]
-    assert left == []
-
-
-@pytest.mark.parametrize("below", [2, 3, 99, 1000, 2**20 + 7])
-def test_integers_are_uniform(below):
-    """Sixteen parts of the range, or each integer; false alarm below 1e-7."""
-    size, parts = 100_000, min(below, 16)
-    counts = np.bincount(integers_below(below, size) * parts // below, minlength=parts)
-    shares = np.diff([-(-below * part // parts) for part in range(parts + 1)]) / below
-    assert (np.abs(counts - size * shares) < NORMAL * np.sqrt(size * shares * (1 - shares))).all()
-
-
-def test_there_must_be_something_to_choose():
-    with pytest.raises(InvalidInput):
-        integers_below(0, 1)

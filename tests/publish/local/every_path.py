@@ -62,7 +62,7 @@ def law_of_randomize(randomizer, value, monkeypatch):
         def bernoulli(probability, size):
             return np.array([coins.coin(probability) for _ in range(size)], dtype=np.bool_)
 
-        def integers_below(below, size):
+        def uniform_integers(below, size):
             return np.array([coins.below(below) for _ in range(size)], dtype=np.int64)
 
         def noise_bits(probability, rows, size):
@@ -72,8 +72,8 @@ def law_of_randomize(randomizer, value, monkeypatch):
             patch.setattr(choice, "bernoulli", bernoulli)
             patch.setattr(choice, "uniform_integer", coins.below)
             for module in MODULES:
-                if hasattr(module, "integers_below"):
-                    patch.setattr(module, "integers_below", integers_below)
+                if hasattr(module, "uniform_integers"):
+                    patch.setattr(module, "uniform_integers", uniform_integers)
             for module in (unary, bloom, rappor):
                 patch.setattr(module, "noise_bits", noise_bits)
             return randomizer.randomize(value)

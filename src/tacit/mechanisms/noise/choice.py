@@ -22,6 +22,7 @@ from tacit.mechanisms.noise import bits
 from tacit.privacy.rounding import DIGITS, as_text, exp_down, exp_up
 
 WORD = 64
+SMALL = 1 << 20  # integers below this are drawn by 32 bits, a second time with a probability of at most 2^-12
 ENVELOPE_BITS = 52  # the largest weight of an envelope is about 2^52
 ENVELOPE_SLACK = 1 + 2.0**-30  # how far above the true weight floats are pushed: see "The envelope" in choice.md
 GROUP = 1024  # weights are summed in int64 by groups: 1024 * 2^52 and a little is below 2^63
@@ -60,12 +61,26 @@ def uniform_integers(below: int, size: int) -> NDArray[Any]:
     """
     if _at_least_one(below) > 2**63:
         return np.array([uniform_integer(below) for _ in range(size)], dtype=object)
-    kept = np.zeros(size if below == 1 else 0, dtype=np.uint64)
-    shift = np.uint64(min(WORD - (below - 1).bit_length(), WORD - 1))
+    if below <= SMALL:
+        return _small_integers(below, size)
+    kept = np.zeros(0, dtype=np.uint64)
+    shift = np.uint64(WORD - (below - 1).bit_length())
     while kept.size < size:
         words = bits.random_words(2 * (size - kept.size) + 8) >> shift
         kept = np.concatenate([kept, words[words < np.uint64(below)]])
     return kept[:size].astype(np.int64)
+
+
+def _small_integers(below: int, size: int) -> NDArray[np.int64]:
+    """A 32-bit number times `below` has the integer in its upper half; the few lower halves that would favour some integers are
+    drawn again (Lemire 2019).
+    """
+    products = bits.random_words(-(-size // 2)).view(np.uint32)[:size] * np.uint64(below)
+    integers = (products >> np.uint64(32)).astype(np.int64)
+    unfair = np.flatnonzero(products.astype(np.uint32) < 2**32 % below) if below & (below - 1) else ()
+    if len(unfair):
+        integers[unfair] = _small_integers(below, len(unfair))
+    return integers
 
 
 def uniform_integer(below: int) -> int:

@@ -1,4 +1,4 @@
-"""Many exact coins of one rational bias, eight to a byte, and many small uniform integers. Proof in coins.md.
+"""Many exact coins of one rational bias, eight to a byte. Proof in coins.md.
 
 A coin compares a uniform number U with the probability p, digit by digit from the first: where they differ the coin is settled.
 Here 64 coins share a word, and one operation on words takes a digit for all of them; after seven or eight digits on average the
@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
-from tacit.mechanisms.noise import bits, choice
+from tacit.mechanisms.noise import bits
 from tacit.privacy.rounding import as_text
 
 WORD = 8  # bytes
 BLOCK = 1 << 15  # words at a time: what is in hand stays in the cache
 TOGETHER = 10  # digits taken for all words before those that are settled are put aside
 ALL = np.uint64(2**64 - 1)
-SMALL = 1 << 20  # integers below this are drawn by 32 bits, a second time with a probability of at most 2^-12
 
 Words = NDArray[np.uint64]
 
@@ -42,25 +41,6 @@ def packed_coins(probability: Fraction, size: int) -> NDArray[np.uint8]:
         for start in range(0, words.size, BLOCK):
             words[start : start + BLOCK] = _tossed(min(BLOCK, words.size - start), probability)
     return words.view(np.uint8)[:size]
-
-
-def integers_below(below: int, size: int) -> NDArray[np.int64]:
-    """`size` integers, each of 0, 1, ..., below - 1 equally likely: `choice.uniform_integers`, faster where `below` is small.
-
-    A 32-bit number times `below` has the integer in its upper half; the few lower halves that would favour some integers are
-    drawn again (Lemire 2019).
-
-    >>> integers_below(1, size=3)
-    array([0, 0, 0])
-    """
-    if not 1 <= below <= SMALL:
-        return choice.uniform_integers(below, size)
-    products = bits.random_words(-(-size // 2)).view(np.uint32)[:size] * np.uint64(below)
-    integers = (products >> np.uint64(32)).astype(np.int64)
-    unfair = np.flatnonzero(products.astype(np.uint32) < 2**32 % below) if below & (below - 1) else ()
-    if len(unfair):
-        integers[unfair] = integers_below(below, len(unfair))
-    return integers
 
 
 def _tossed(count: int, probability: Fraction) -> Words:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.noise import choice
-from tacit.mechanisms.noise.coins import integers_below
+from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number, log_up
 from tacit.publish.local.channel import Channel
@@ -119,7 +119,9 @@ class BloomRappor(LocalMechanism):
         """
         truth, alone = read_codes(values, self.size)
         cohorts = (
-            integers_below(self.cohorts, truth.size) if cohort is None else np.full(truth.size, read_reports(cohort, self.cohorts))
+            uniform_integers(self.cohorts, truth.size)
+            if cohort is None
+            else np.full(truth.size, read_reports(cohort, self.cohorts))
         )
         filters = noise_bits(1 - self.truth, truth.size, self.length)
         for block, cells in enumerate(self._cells(cohorts, truth)):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import choice
-from tacit.mechanisms.noise.coins import integers_below
+from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number, as_text, log_up
@@ -60,7 +60,7 @@ class KAry(LocalMechanism):
         """The reported codes: an int64 array, or an integer for one value."""
         truth, alone = read_codes(values, self.size)
         kept = choice.bernoulli(self.hit, truth.size)
-        others = integers_below(self.size - 1, truth.size)
+        others = uniform_integers(self.size - 1, truth.size)
         others += others >= truth
         return one_or_all(np.where(kept, truth, others), alone)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import choice
-from tacit.mechanisms.noise.coins import integers_below
+from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number
 from tacit.publish.local.channel import Channel
@@ -68,7 +68,7 @@ class HadamardResponse(LocalMechanism):
     def randomize(self, values: Any) -> Any:
         """The columns: an int64 array, or an integer for one value."""
         truth, alone = read_codes(values, self.size)
-        drawn = integers_below(self.columns, truth.size)
+        drawn = uniform_integers(self.columns, truth.size)
         return one_or_all(_with_sign(drawn, truth + 1, choice.bernoulli(self.hit, truth.size)), alone)
 
     def derive(self, value: int, coins: Coins) -> int:

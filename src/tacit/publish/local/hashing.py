@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
-from tacit.mechanisms.noise.coins import integers_below
+from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number
 from tacit.publish.local.categories import KAry
@@ -84,7 +84,7 @@ class LocalHashing(LocalMechanism):
     def randomize(self, values: Any) -> Any:
         """The reports, hash * cells + cell: an int64 array, or an integer for one value."""
         truth, alone = read_codes(values, self.size)
-        drawn = integers_below(self.hashes, truth.size)
+        drawn = uniform_integers(self.hashes, truth.size)
         cells = self.response.randomize(linear_hash(drawn, truth, self.cells, self.digits))
         return one_or_all(drawn * self.cells + cells, alone)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit.mechanisms.noise import choice
-from tacit.mechanisms.noise.coins import integers_below
+from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.publish.local.numeric import Numeric
 from tacit.publish.local.randomizer import Coins, ratio_within
 
@@ -49,7 +49,7 @@ class OneBit(Numeric):
         """
         index = self.index(values)
         codes = np.atleast_1d(index)
-        told = integers_below(self.points - 1, codes.size) < codes
+        told = uniform_integers(self.points - 1, codes.size) < codes
         blind = choice.bernoulli(2 / (self.ratio + 1), codes.size)
         reports = np.where(blind, choice.bernoulli(Fraction(1, 2), codes.size), told).astype(np.int64)
         return reports if isinstance(index, np.ndarray) else int(reports[0])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit.mechanisms.noise import choice
-from tacit.mechanisms.noise.coins import integers_below
+from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.publish.local.numeric import Numeric
 from tacit.publish.local.randomizer import Coins, ratio_within
 
@@ -63,8 +63,8 @@ class Piecewise(Numeric):
         """The reports: an int64 array, or an integer for one value."""
         index = self.index(values)
         codes = np.atleast_1d(index)
-        inside = codes + integers_below(self.window, codes.size)
-        anywhere = integers_below(self.outputs, codes.size)
+        inside = codes + uniform_integers(self.window, codes.size)
+        anywhere = uniform_integers(self.outputs, codes.size)
         reports = np.where(choice.bernoulli(self.near, codes.size), inside, anywhere)
         return reports if isinstance(index, np.ndarray) else int(reports[0])
 

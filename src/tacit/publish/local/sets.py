@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.noise import grid
-from tacit.mechanisms.noise.coins import integers_below
+from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number
 from tacit.publish.local.categories import KAry
@@ -114,7 +114,7 @@ class Sets(LocalMechanism):
     def _sampled(self, values: Any) -> Codes:
         """The code of one place of each padded set, all places equally likely."""
         codes, counts = self._listed(values)
-        places = integers_below(self.most, counts.size)
+        places = uniform_integers(self.most, counts.size)
         starts = np.cumsum(counts) - counts
         real = places < counts
         return np.where(real, np.append(codes, 0)[np.where(real, starts + places, 0)], self.size + places)

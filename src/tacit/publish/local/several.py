@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.noise import choice
-from tacit.mechanisms.noise.coins import integers_below
+from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.privacy.law import Law
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number
@@ -118,7 +118,7 @@ class Sampled(Questions):
         arrays = [_column(column) for column in columns]
         if len({len(array) for array in arrays}) != 1:
             raise InvalidValue("the columns of answers have different lengths; give one answer of each person to each question")
-        drawn = integers_below(len(self.parts), len(arrays[0]))
+        drawn = uniform_integers(len(self.parts), len(arrays[0]))
         reports = [part.randomize(array[drawn == at]) for at, (part, array) in enumerate(zip(self.parts, arrays, strict=True))]
         return drawn, tuple(reports)
 

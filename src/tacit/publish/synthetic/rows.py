@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits
+from tacit.mechanisms.noise.uniform import distinct_integers
 from tacit.publish.synthetic.inference import Floats, Model
 from tacit.publish.synthetic.marginals import Counts, Measured
 
@@ -58,8 +59,8 @@ def spread(shares: Floats | Sequence[float], rows: int) -> Counts:
 
 
 def shuffled(values: Counts) -> Counts:
-    """The values in a random order, that of random words; even among ten million two are equal with a chance below 2^-17."""
-    return values[np.argsort(bits.random_words(values.size), kind="stable")]
+    """The values in a random order, all orders equally likely."""
+    return values[distinct_integers(values.size, values.size)]
 
 
 def _along(shares: Floats, parents: Counts) -> Counts:
