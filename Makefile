@@ -26,7 +26,7 @@ check: $(STAMPS)/all  ## formatting, lint and types
 	$(BIN)/mypy
 
 verify: $(STAMPS)/all  ## the full statistical and scale tests, and the measured epsilon of every mechanism
-	HYPOTHESIS_PROFILE=verify $(BIN)/python -m pytest tests -m slow -q
+	HYPOTHESIS_PROFILE=verify $(BIN)/python -m pytest tests -m slow -q --timeout 7200
 	$(BIN)/tacit verify
 
 bench: $(STAMPS)/all  ## measure, and write the tables of benchmarks/README.md (FULL=1 for all sizes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,10 @@ from services import Missing, chromium_browser, postgres_server
 settings.register_profile("test", deadline=None, derandomize=True)
 settings.register_profile("verify", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
+
+# Some tests press Ctrl-C in a process of their own, which ignores it where this one does: a shell starts jobs in the background so.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

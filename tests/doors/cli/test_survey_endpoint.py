@@ -1,9 +1,12 @@
 """The endpoint of `tacit survey collect --listen`: open to every page, bounded in every direction."""
 
 import json
+import signal
 import socket
+import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -19,9 +22,9 @@ SURVEY = parse_survey('id = "two"\ntitle = "T"\ncloses = 2090-01-01\nepsilon = 1
 REPORT = Form.of(SURVEY).text_of({"yes": 1}, bytes(range(32))).encode()
 
 
-@pytest.fixture
-def endpoint():
-    with Store(None, SURVEY) as store, Endpoint(("127.0.0.1", 0), store, page="<p>form</p>") as started:
+@contextmanager
+def running(**settings):
+    with Store(None, SURVEY) as store, Endpoint(("127.0.0.1", 0), store, page="<p>form</p>", **settings) as started:
         thread = threading.Thread(target=started.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
@@ -29,6 +32,12 @@ def endpoint():
         finally:
             started.shutdown()
             thread.join()
+
+
+@pytest.fixture
+def endpoint():
+    with running() as started:
+        yield started
 
 
 def asked(endpoint, method, body=None, headers=None, path="/"):
@@ -75,6 +84,7 @@ def test_every_page_may_send_also_one_from_a_file(endpoint, origin):
         (b"[" * 60_000, 400, "malformed"),
         (REPORT.replace(b'"two"', b'"three"'), 422, "foreign"),
         (b"x" * (LARGEST + 1), 413, "malformed"),
+        (b"x" * 2**23, 413, "malformed"),  # far more than waits in a socket
     ],
 )
 def test_what_is_no_report_is_refused_with_its_reason(endpoint, body, status, reason):
@@ -127,15 +137,15 @@ def test_a_slow_sender_is_cut_off(endpoint, monkeypatch):
     assert asked(endpoint, "POST", REPORT)[0] == 200
 
 
-def test_a_crowd_waits_for_its_turn(endpoint, monkeypatch):
-    monkeypatch.setattr(endpoint, "_slots", threading.BoundedSemaphore(2))
+def test_a_crowd_waits_for_its_turn():
     form, told = Form.of(SURVEY), []
     texts = [form.text_of({"yes": 1}, number.to_bytes(32, "big")).encode() for number in range(40)]
-    crowd = [threading.Thread(target=lambda text=text: told.append(asked(endpoint, "POST", text)[0])) for text in texts]
-    for sender in crowd:
-        sender.start()
-    for sender in crowd:
-        sender.join()
+    with running(most_at_once=2) as endpoint:
+        crowd = [threading.Thread(target=lambda text=text: told.append(asked(endpoint, "POST", text)[0])) for text in texts]
+        for sender in crowd:
+            sender.start()
+        for sender in crowd:
+            sender.join()
     assert told == [200] * 40
 
 
@@ -178,11 +188,8 @@ def test_nobody_is_named_in_a_log(endpoint, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_the_command_takes_reports_until_it_is_stopped(tmp_path):
-    import signal
-    import subprocess
-
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_takes_reports_until_it_is_stopped(end, tmp_path):
     Path(tmp_path / "survey.toml").write_text(
         'id = "two"\ntitle = "T"\ncloses = 2090-01-01\nepsilon = 1\n[questions.yes]\nask = "Yes?"\nkind = "yes/no"'
     )
@@ -211,8 +218,9 @@ def test_the_command_takes_reports_until_it_is_stopped(tmp_path):
             connection.request("GET", "/")
             assert f"connect-src http://127.0.0.1:{port}/;".encode() in connection.getresponse().read()
             connection.close()
+            command.send_signal(end)
+            printed, said = command.communicate(timeout=60)
         finally:
-            command.send_signal(signal.SIGINT)
-            printed, said = command.communicate(timeout=20)
+            command.kill()
     assert command.returncode == 0, said
     assert json.loads(printed)["counted"] == 1

@@ -30,7 +30,9 @@ def collect(
         list[str] | None, typer.Argument(help="Files and folders of reports or codes, one a line; - is standard input.")
     ] = None,
     store: Annotated[Path, typer.Option(help="The SQLite file that reports are kept in.")] = Path("answers.sqlite"),
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Take reports by POST there, until stopped with Ctrl-C.")] = "",
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Take reports by POST there, until stopped with Ctrl-C or SIGTERM.")
+    ] = "",
     received: Annotated[
         str, typer.Option(metavar="DAY", help="The day on which the files came in, if not today: year-month-day.")
     ] = "",
@@ -132,7 +134,8 @@ def _address(text: str) -> tuple[str, int] | None:
 
 
 def _listen(store: Store, address: tuple[str, int]) -> None:
-    """Takes reports until Ctrl-C."""
+    """Takes reports until Ctrl-C, or until asked to end by SIGTERM, as a service is."""
+    import signal
     import threading
 
     from tacit.doors.cli.survey_endpoint import Endpoint
@@ -151,11 +154,13 @@ def _listen(store: Store, address: tuple[str, int]) -> None:
     if survey.closed_at(datetime.now(UTC)):
         print(f"the survey closed on {survey.closes}: what comes now is set aside as late", file=sys.stderr, flush=True)
     threading.Thread(target=endpoint.serve_forever, daemon=True).start()
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         _watch(store)
     except KeyboardInterrupt:
         pass
     finally:
+        signal.signal(signal.SIGTERM, before)
         endpoint.shutdown()
         endpoint.server_close()
 

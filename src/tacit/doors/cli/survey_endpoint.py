@@ -20,6 +20,8 @@ from tacit.publish.local.survey.store import Store
 MOST_AT_ONCE = 64
 PATIENCE = 2.0  # seconds that a sender waits for a place before it is sent away
 SECONDS = 20.0  # for one request from beginning to end
+LINGER = 1.0  # seconds without a byte after which an answered connection is closed
+LARGEST_UNREAD = 16 * 2**20  # bytes of a request that are read without use, so that its sender gets to read why it was refused
 MOST_ASIDE = 256 * 2**20  # bytes of texts set aside, beyond which no more are kept: disks are finite; sound reports still count
 OPEN_TO_ALL = {
     "Access-Control-Allow-Origin": "*",
@@ -41,9 +43,9 @@ class Endpoint(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], store: Store, page: str = "") -> None:
+    def __init__(self, address: tuple[str, int], store: Store, page: str = "", most_at_once: int = MOST_AT_ONCE) -> None:
         self.store, self.page = store, page
-        self._slots = threading.BoundedSemaphore(MOST_AT_ONCE)
+        self._slots = threading.BoundedSemaphore(most_at_once)
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, _Handler)
 
@@ -51,7 +53,7 @@ class Endpoint(ThreadingHTTPServer):
         if self._slots.acquire(timeout=PATIENCE):
             super().process_request(request, client_address)
         else:
-            self.shutdown_request(request)
+            self.close_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         ended = threading.Timer(SECONDS, _cut, [request])
@@ -62,6 +64,16 @@ class Endpoint(ThreadingHTTPServer):
         finally:
             ended.cancel()
             self._slots.release()
+
+    def shutdown_request(self, request: Any) -> None:
+        """Ends a connection after its answer. What the sender still had on the way is read: it would never see the answer else."""
+        with contextlib.suppress(OSError):
+            request.shutdown(socket.SHUT_WR)
+            request.settimeout(LINGER)
+            left = LARGEST_UNREAD
+            while left > 0 and (part := request.recv(65_536)):
+                left -= len(part)
+        self.close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A sender that goes away is no event."""
