@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tacit.doors.cli import survey_endpoint
-from tacit.doors.cli.survey_endpoint import Endpoint
+from tacit.doors.cli.survey_endpoint import Endpoint, Places, Waiting
 from tacit.publish.local.survey.reading import parse_survey
 from tacit.publish.local.survey.report import LARGEST, Form
 from tacit.publish.local.survey.store import Store
@@ -149,9 +150,114 @@ def test_a_crowd_waits_for_its_turn():
     assert told == [200] * 40
 
 
+def held(endpoint, sent=b""):
+    """A connection that is kept open after a few bytes, once the endpoint has given it a place."""
+    before = len(endpoint.places._waiting)
+    connection = socket.create_connection(("127.0.0.1", endpoint.server_address[1]), timeout=10)
+    connection.sendall(sent)
+    until(lambda: len(endpoint.places._waiting) > before)
+    return connection
+
+
+def until(reached):
+    for _ in range(2000):
+        if reached():
+            return
+        time.sleep(0.005)
+    pytest.fail("it did not come to that")
+
+
+def is_open(connection):
+    connection.setblocking(False)
+    try:
+        return connection.recv(1) != b""
+    except BlockingIOError:
+        return True
+    finally:
+        connection.settimeout(10)
+
+
+BEGUN = b"POST / HTTP/1.1\r\nContent-Length: 50\r\n\r\nhel"
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST / HTTP/1.1\r\nA", BEGUN])
+def test_whoever_holds_all_places_and_sends_nothing_keeps_nobody_out(endpoint, sent, monkeypatch):
+    """As many silent connections as there are places, which could stay for ever."""
+    monkeypatch.setattr(survey_endpoint, "HEADERS", 3600)
+    monkeypatch.setattr(survey_endpoint, "SECONDS", 3600)
+    silent = [held(endpoint, sent) for _ in range(survey_endpoint.MOST_AT_ONCE)]
+    try:
+        assert asked(endpoint, "POST", REPORT)[0] == 200
+        assert silent[0].recv(1) == b"", "the oldest gives way"
+        assert [is_open(each) for each in silent[-10:]] == [True] * 10, "and no more than need to"
+    finally:
+        for each in silent:
+            each.close()
+
+
+def test_a_sender_is_not_sent_away_before_its_report_can_have_come(monkeypatch):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        places = Places(1)
+        assert places.take(ours)
+        for fair, stays in ((3600, True), (0, False)):
+            monkeypatch.setattr(survey_endpoint, "FAIR", fair)
+            places._cut_oldest()
+            assert is_open(theirs) == stays
+
+
+def test_a_report_that_is_being_written_down_keeps_its_place(monkeypatch):
+    monkeypatch.setattr(survey_endpoint, "PATIENCE", 0.05)
+    monkeypatch.setattr(survey_endpoint, "FAIR", 0)
+    with running(most_at_once=1) as endpoint:
+        told, arrived, go_on, take = [], threading.Event(), threading.Event(), endpoint.store.take
+        monkeypatch.setattr(endpoint.store, "take", lambda text: (arrived.set(), go_on.wait(10), take(text))[-1])
+        sender = threading.Thread(target=lambda: told.append(asked(endpoint, "POST", REPORT)[0]))
+        sender.start()
+        assert arrived.wait(10)
+        with pytest.raises(ConnectionError):
+            asked(endpoint, "POST", REPORT)
+        go_on.set()
+        sender.join()
+        assert told == [200]
+        assert asked(endpoint, "POST", REPORT)[0] == 409, "the place is free again"
+
+
+def test_a_place_that_was_taken_away_counts_nothing():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        places = Places(1)
+        assert places.take(ours)
+        places._waiting[ours] = Waiting(0, 0)
+        places.cut_overdue()
+        assert theirs.recv(1) == b""
+        with places.at_work(ours) as has_place:
+            assert not has_place
+        assert not places._waiting
+
+
+def test_an_answered_connection_is_the_first_to_give_way():
+    (ours, theirs), (other, far) = socket.socketpair(), socket.socketpair()
+    with ours, theirs, other, far:
+        places = Places(2)
+        assert places.take(other)
+        assert places.take(ours)
+        with places.at_work(ours) as has_place:
+            assert has_place
+        places._cut_oldest()
+        assert (is_open(theirs), is_open(far)) == (False, True)
+
+
+def test_a_request_soon_says_what_it_is(endpoint, monkeypatch):
+    monkeypatch.setattr(survey_endpoint, "HEADERS", 0.05)
+    with held(endpoint, BEGUN) as begun, held(endpoint, b"POST / HTTP/1.1\r\nA") as silent:
+        assert silent.recv(1) == b""
+        assert is_open(begun), "it has said what it is, and has longer"
+
+
 def test_no_more_senders_at_once_than_there_are_places(endpoint, monkeypatch):
     monkeypatch.setattr(survey_endpoint, "PATIENCE", 0.05)
-    places = [endpoint._slots.acquire(blocking=False) for _ in range(survey_endpoint.MOST_AT_ONCE)]
+    places = [endpoint.places._free.acquire(blocking=False) for _ in range(survey_endpoint.MOST_AT_ONCE)]
     try:
         assert all(places)
         assert raw(endpoint, b"") == b""
@@ -159,7 +265,7 @@ def test_no_more_senders_at_once_than_there_are_places(endpoint, monkeypatch):
             asked(endpoint, "POST", REPORT)
     finally:
         for _ in places:
-            endpoint._slots.release()
+            endpoint.places._free.release()
     assert asked(endpoint, "POST", REPORT)[0] == 200
 
 
