@@ -13,7 +13,7 @@
     consistent.py                    shares that are not negative and sum to one
     compare.py  planning.py          two groups; how many people for a half-width
     choose.py  posterior.py          which randomizer, and why; what one report tells of one person
-    quantiles.py                     quantiles of a randomized histogram
+    quantiles.py  sums.py            quantiles of a randomized histogram; how far sums of shares stray
     heavy_hitters.py  words.py       the frequent ones of very many values
     longitudinal.py                  the same person asked again: permanent answers, and an account
     simulate.py                      surveys on made-up people: the error by theory and by trial

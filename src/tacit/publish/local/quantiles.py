@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,11 @@ from tacit.publish.local.consistent import onto_simplex
 from tacit.publish.local.estimate import Request, Tally, corrected, shares, tally_of
 from tacit.publish.local.intervals import Setting, read_miss, share_ends, tightest
 from tacit.publish.local.randomizer import FrequencyOracle
-from tacit.publish.local.rappor import Rappor
 from tacit.publish.local.results import Terms, interval_chart, table, written
-from tacit.publish.local.scatter import Scatter
-from tacit.publish.local.unary import Unary
+from tacit.publish.local.sums import scatters
 
 Floats = NDArray[np.float64]
 MOST_POINTS = 4096
-MOST_LISTED = 32  # points of a grid whose channel is listed, for oracles that have no closed form here
 ONE_SIDED = 2  # what Chebyshev's inequality says of both tails together it says of each, so that two points cost twice
 
 
@@ -147,9 +143,9 @@ def _coarsened(oracle: KAry, tally: Tally, miss: Fraction, request: Request) -> 
 
 def _summed(oracle: FrequencyOracle, tally: Tally, miss: Fraction, request: Request) -> Points:
     """The sum of the shares on the side with fewer categories, by the variance and the ranges of that sum."""
-    scatters = _scatters(oracle, tally.people, request.sampled)  # type: ignore[arg-type]  # frozen, hence hashable
-    bound = request.bound or scatters[(oracle.size - 1) // 2].tightest(miss)
-    halves = np.array([each.half_width(bound, _tail(bound, miss)) for each in scatters])
+    found = scatters(oracle, tally.people, request.sampled)  # type: ignore[arg-type]  # frozen, hence hashable
+    bound = request.bound or found[(oracle.size - 1) // 2].tightest(miss)
+    halves = np.array([each.half_width(bound, _tail(bound, miss)) for each in found])
     each = shares(oracle, tally.supports, tally.people)
     below, above = np.cumsum(each)[:-1], 1 - np.cumsum(each[::-1])[::-1][1:]
     values = np.where(np.arange(1, oracle.size) <= oracle.size // 2, below, above)
@@ -158,43 +154,6 @@ def _summed(oracle: FrequencyOracle, tally: Tally, miss: Fraction, request: Requ
 
 def _tail(bound: str, miss: Fraction) -> Fraction:
     return miss / ONE_SIDED if bound.startswith("chebyshev") else miss
-
-
-@lru_cache(maxsize=64)
-def _scatters(oracle: FrequencyOracle, people: int, sampled: bool) -> tuple[Scatter, ...]:
-    """How far the sum of shares strays, at each point but the last; a sample adds a term that is 0 or 1 for each person."""
-    counts = [min(count, oracle.size - count) for count in range(1, oracle.size)]
-    if isinstance(oracle, Unary | Rappor):
-        found = [_of_bits(oracle, count, people) for count in counts]
-    else:
-        found = _of_reports(oracle, people)
-    own = Fraction(1, people) if sampled else Fraction(0)
-    return tuple(Scatter(each.variance + own / 4, each.squares + own, each.farthest) for each in found)
-
-
-def _of_bits(oracle: Unary | Rappor, count: int, people: int) -> Scatter:
-    """The bits of unary reports are independent: their variances add, and every bit is a term of its own."""
-    hit, false_hit, slope = oracle.hit, oracle.false_hit, oracle.hit - oracle.false_hit
-    absent = false_hit * (1 - false_hit)
-    variance = (count - 1) * absent + max(absent, hit * (1 - hit))
-    return Scatter(variance / (people * slope**2), count / (people * slope**2), max(hit, 1 - false_hit) / (people * slope))
-
-
-def _of_reports(oracle: FrequencyOracle, people: int) -> list[Scatter]:
-    """Any other oracle, from its channel: the law of the number of supported categories on a side, for each true value."""
-    if oracle.size > MOST_LISTED:
-        raise InvalidInput(f"{type(oracle).__name__} over {oracle.size} points is too large here; take KAry or Unary for a grid")
-    channel = oracle.channel
-    supported = np.array([oracle.supports([report]) for report in channel.outputs])
-    chances = np.array(channel.rows, dtype=np.float64)
-    found, slope = [], oracle.hit - oracle.false_hit
-    for count in range(1, oracle.size):
-        side = slice(0, count) if count <= oracle.size // 2 else slice(count, oracle.size)
-        hits = supported[:, side].sum(axis=1)
-        worst = float((chances @ hits**2 - (chances @ hits) ** 2).max()) * (1 + 1e-9)  # upward: the rounding of floats
-        spread = Fraction(int(hits.max() - hits.min()))
-        found.append(Scatter.of_mean(people, Fraction(worst) / slope**2, spread / slope))
-    return found
 
 
 def _enclosed(level: Fraction, grid: Floats, middle: Floats, found: Distribution) -> Quantile:
