@@ -171,6 +171,11 @@ def test_codes_of_words():
     words = Words(length=3, alphabet="abc")
     assert [words.word(words.code(word)) for word in ("", "a", "cab", "ccc")] == ["", "a", "cab", "ccc"]
     assert words.code("cabba") == words.code("cab")
+    assert words.word(1) == "␣␣a", "no word, and not mistaken for one"
+    with pytest.raises(InvalidInput, match="length"):
+        Words(length=True)
+    with pytest.raises(InvalidValue, match="not in the alphabet"):
+        words.code("a\0b")
     assert len({words.code(a + b + c) for a in "abc" for b in "abc" for c in "abc"}) == 27
     with pytest.raises(InvalidValue, match="alphabet"):
         words.code("x")
@@ -192,6 +197,24 @@ def test_what_is_refused():
         search(tree, [10_000] * 2, share="0.001")
     with pytest.raises(InvalidValue, match="level"):
         heavy_hitters(tree, [0, 9], [1, 1])
+
+
+@pytest.mark.parametrize("report", [-1, 2**40, 0.5, float("nan")])
+def test_reports_that_nobody_could_have_made_are_refused(report):
+    """Counted, they would support values that nobody has: a share of two, with nobody behind it."""
+    tree = PrefixTree(2**10, 4)
+    levels, reports = tree.randomize([77] * 500)
+    with pytest.raises(InvalidValue, match="whole numbers from 0"):
+        heavy_hitters(tree, levels, [report, *reports[1:]])
+
+
+def test_nothing_frequent_is_a_list_of_nothing(tmp_path):
+    """Everybody has another value; one is listed by chance with a probability of 10^-9 at most."""
+    tree = PrefixTree(2**16, 4)
+    found = heavy_hitters(tree, *tree.randomize(np.arange(20_000)), confidence=1 - 1e-9)
+    assert len(found.codes) == 0
+    assert found.to_csv(tmp_path / "none.csv") == "code,share,low,high\n"
+    assert str(found).startswith("code  share  low  high\n20000 people")
 
 
 def test_every_base_holds_the_largest_domain():

@@ -6,7 +6,7 @@ import io
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.publish.local.categories import KAry
+from tacit.publish.local.categories import Binary, KAry
 from tacit.publish.local.estimate import Tally, Total, estimate
 from tacit.publish.local.one_bit import OneBit
 from tacit.publish.local.sets import Sets
@@ -66,3 +66,9 @@ def test_charts_are_drawn(shares, tmp_path):
     drawn = (tmp_path / "shares.svg").read_text()
     assert "What people eat" in drawn
     assert "nothing, thanks" in drawn
+
+
+def test_a_name_is_no_formula_in_a_spreadsheet():
+    found = estimate(Binary(1), Tally(100, [40, 60])).named(["=1+1", "yes"])
+    assert "\n'=1+1," in found.to_csv()
+    assert "\nyes," in found.to_csv()

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import InvalidInput
 from tacit.publish.local.estimate import NumericRandomizer, Request, Total, is_oracle, mean_scatter, numeric, shares, tally_of
 from tacit.publish.local.intervals import Setting, read_miss
 from tacit.publish.local.randomizer import FrequencyOracle, Randomizer
-from tacit.publish.local.results import Terms, interval_chart, table, written
+from tacit.publish.local.results import Rows, Terms, interval_chart, read_names, rows_of, table
 from tacit.publish.local.scatter import Scatter
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Difference:
+class Difference(Rows):
     """The first group less the second, category by category (or one mean), with intervals of one half-width."""
 
+    columns: ClassVar = ("category", "difference", "low", "high", "differs")
     people: tuple[int, int]
     values: Floats
     low: Floats
@@ -39,30 +39,18 @@ class Difference:
 
     def named(self, names: Sequence[str]) -> Difference:
         """The same with the categories' names."""
-        if len(names) != len(self.values):
-            raise InvalidInput(f"there are {len(self.values)} differences, and {len(names)} names")
-        return replace(self, names=tuple(names))
+        return replace(self, names=read_names(names, len(self.values)))
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One dictionary for each difference."""
-        names = self.names or tuple(str(code) for code in range(len(self.values)))
-        columns = zip(names, self.values, self.low, self.high, self.differs, strict=True)
-        return [
-            {"category": name, "difference": float(value), "low": float(low), "high": float(high), "differs": bool(differs)}
-            for name, value, low, high, differs in columns
-        ]
-
-    def to_csv(self, path: str | Path | None = None) -> str:
-        """The rows as CSV text, also written to `path` if there is one."""
-        return written(self.to_rows(), path)
+        return rows_of(self.columns, self.names, self.values, self.low, self.high, self.differs)
 
     def __str__(self) -> str:
         rows = [
             (row["category"], *(f"{row[key]:+.4f}" for key in ("difference", "low", "high")), "yes" if row["differs"] else "")
             for row in self.to_rows()
         ]
-        heads = ("category", "difference", "low", "high", "differs")
-        return f"{table(heads, rows)}\n{self.people[0]} and {self.people[1]} people; {self.terms}"
+        return f"{table(self.columns, rows)}\n{self.people[0]} and {self.people[1]} people; {self.terms}"
 
     def chart(self, path: str | Path | None = None, title: str = "First group less second") -> Any:
         """An Altair chart of the differences with their intervals."""

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,8 @@ from tacit.publish.local.estimate import shares
 from tacit.publish.local.fields import field_of
 from tacit.publish.local.hashing import LocalHashing, digits_of, linear_hash, tally
 from tacit.publish.local.intervals import Setting, read_miss, share_ends
-from tacit.publish.local.randomizer import read_codes, read_size
-from tacit.publish.local.results import table, written
+from tacit.publish.local.randomizer import read_codes, read_reports, read_size, report_array
+from tacit.publish.local.results import Rows, table
 
 Codes = NDArray[np.int64]
 MOST_CHILDREN = 1 << 16  # of one prefix that is kept; fewer levels mean more people at each
@@ -167,9 +166,10 @@ def _least_share(tree: PrefixTree, people: Sequence[int], miss: Fraction) -> Fra
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeavyHitters:
+class HeavyHitters(Rows):
     """The values that were found, the most frequent first, with their shares and intervals."""
 
+    columns: ClassVar = ("code", "share", "low", "high")
     codes: Codes
     values: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -181,30 +181,32 @@ class HeavyHitters:
         columns = zip(self.codes, self.values, self.low, self.high, strict=True)
         return [{"code": int(c), "share": float(v), "low": float(a), "high": float(b)} for c, v, a, b in columns]
 
-    def to_csv(self, path: str | Path | None = None) -> str:
-        """The rows as CSV text, also written to `path` if there is one."""
-        return written(self.to_rows(), path)
-
     def __str__(self) -> str:
         rows = [(str(row["code"]), *(f"{row[key]:.4f}" for key in ("share", "low", "high"))) for row in self.to_rows()]
         share, sure = as_text(self.promised.share), as_text(100 * self.promised.confidence)
         promise = f"{sure} %: all values of a share from {share} on are here, and none below half of that"
-        return f"{table(('code', 'share', 'low', 'high'), rows)}\n{sum(self.promised.people)} people; {promise}"
+        return f"{table(self.columns, rows)}\n{sum(self.promised.people)} people; {promise}"
 
 
 def heavy_hitters(
     tree: PrefixTree, levels: Any, reports: Any, share: Number | None = None, confidence: Number = 0.95
 ) -> HeavyHitters:
     """The frequent values, from the level and the report of each person, with the promise of `Search`."""
-    drawn, given = np.asarray(levels), np.asarray(reports)
+    drawn, given = report_array(levels), report_array(reports)
     if drawn.ndim != 1 or drawn.shape != given.shape or not np.isin(drawn, range(len(tree.cuts))).all():
         raise InvalidValue(f"there is one report for each person, and its level from 0 to {len(tree.cuts) - 1}")
-    batches = [given[drawn == level] for level in range(len(tree.cuts))]
+    batches = [_read(tree, level, given[drawn == level]) for level in range(len(tree.cuts))]
     promised = search(tree, [batch.size for batch in batches], share, confidence)
     kept, counts = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
     for level, batch in enumerate(batches):
         kept, counts = _children(tree, level, batch, kept, promised.thresholds[level])
     return _listed(tree, kept, counts, promised)
+
+
+def _read(tree: PrefixTree, level: int, reports: Any) -> Codes:
+    """The reports of a level, none of which its randomizer could not have made: such a one would support what is no value."""
+    oracle = tree.oracle(level)
+    return read_reports(reports, oracle.hashes * oracle.cells)
 
 
 def _children(tree: PrefixTree, level: int, reports: Codes, kept: Codes, threshold: float) -> tuple[Codes, Codes]:

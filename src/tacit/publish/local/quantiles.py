@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from tacit.publish.local.consistent import onto_simplex
 from tacit.publish.local.estimate import Request, Tally, corrected, shares, tally_of
 from tacit.publish.local.intervals import Setting, read_miss, share_ends, tightest
 from tacit.publish.local.randomizer import FrequencyOracle
-from tacit.publish.local.results import Terms, interval_chart, table, written
+from tacit.publish.local.results import Rows, Terms, interval_chart, table
 from tacit.publish.local.sums import scatters
 
 Floats = NDArray[np.float64]
@@ -54,9 +54,10 @@ class Quantile:
 
 
 @dataclass(frozen=True, slots=True)
-class Quantiles:
+class Quantiles(Rows):
     """Several quantiles of the same people."""
 
+    columns: ClassVar = ("level", "value", "low", "high")
     people: int
     quantiles: tuple[Quantile, ...]
     terms: Terms
@@ -65,13 +66,9 @@ class Quantiles:
         """One dictionary for each level."""
         return [{"level": as_text(each.level), "value": each.value, "low": each.low, "high": each.high} for each in self.quantiles]
 
-    def to_csv(self, path: str | Path | None = None) -> str:
-        """The rows as CSV text, also written to `path` if there is one."""
-        return written(self.to_rows(), path)
-
     def __str__(self) -> str:
         rows = [(row["level"], *(f"{row[key]:g}" for key in ("value", "low", "high"))) for row in self.to_rows()]
-        return f"{table(('level', 'value', 'low', 'high'), rows)}\n{self.people} people; {self.terms}"
+        return f"{table(self.columns, rows)}\n{self.people} people; {self.terms}"
 
     def chart(self, path: str | Path | None = None, title: str = "Estimated quantiles") -> Any:
         """An Altair chart of the quantiles with their intervals."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from tacit.privacy.rounding import as_text
 from tacit.publish.local.consistent import narrowed, onto_simplex
 
 Floats = NDArray[np.float64]
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet takes for the beginning of one, or passes over
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +37,29 @@ class Terms:
         return f"{as_text(100 * self.confidence)} % {together}, {self.bound}, {whom}"
 
 
+class Rows(ABC):
+    """What can be written as rows: the names of their columns, and the rows."""
+
+    __slots__ = ()
+    columns: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One dictionary for each row, with the columns as its keys."""
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The rows as CSV text, also written to `path` if there is one."""
+        return written(self.columns, self.to_rows(), path)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Frequencies:
+class Frequencies(Rows):
     """The share of every category: unbiased `values`, the ends of intervals, and the `margin` that no half-width exceeds.
 
     `exclusive` says that every person has exactly one category, so that the shares sum to one.
     """
 
+    columns: ClassVar = ("category", "share", "low", "high", "consistent")
     people: int
     values: Floats
     low: Floats
@@ -56,9 +74,7 @@ class Frequencies:
 
     def named(self, names: Sequence[str]) -> Frequencies:
         """The same with the categories' names."""
-        if len(names) != len(self):
-            raise InvalidInput(f"there are {len(self)} categories, and {len(names)} names")
-        return replace(self, names=tuple(names))
+        return replace(self, names=read_names(names, len(self)))
 
     @property
     def consistent(self) -> Floats:
@@ -74,20 +90,11 @@ class Frequencies:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One dictionary for each category."""
-        names = self.names or tuple(str(code) for code in range(len(self)))
-        columns = zip(names, self.values, self.low, self.high, self.consistent, strict=True)
-        return [
-            {"category": name, "share": float(value), "low": float(low), "high": float(high), "consistent": float(kept)}
-            for name, value, low, high, kept in columns
-        ]
-
-    def to_csv(self, path: str | Path | None = None) -> str:
-        """The rows as CSV text, also written to `path` if there is one."""
-        return written(self.to_rows(), path)
+        return rows_of(self.columns, self.names, self.values, self.low, self.high, self.consistent)
 
     def __str__(self) -> str:
-        rows = [(row["category"], *(f"{row[key]:.4f}" for key in ("share", "low", "high", "consistent"))) for row in self.to_rows()]
-        return f"{table(('category', 'share', 'low', 'high', 'consistent'), rows)}\n{self.people} people; {self.terms}"
+        rows = [(row["category"], *(f"{row[key]:.4f}" for key in self.columns[1:])) for row in self.to_rows()]
+        return f"{table(self.columns, rows)}\n{self.people} people; {self.terms}"
 
     def chart(self, path: str | Path | None = None, title: str = "Estimated shares") -> Any:
         """An Altair chart: a bar of possible values, the unbiased estimate and the interval for each category."""
@@ -95,9 +102,10 @@ class Frequencies:
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class Mean(Rows):
     """The mean of a number: the unbiased `value`, the ends of its interval, and the half-width, which is public beforehand."""
 
+    columns: ClassVar = ("mean", "low", "high", "people")
     people: int
     value: float
     low: float
@@ -109,10 +117,6 @@ class Mean:
         """One dictionary."""
         return [{"mean": self.value, "low": self.low, "high": self.high, "people": self.people}]
 
-    def to_csv(self, path: str | Path | None = None) -> str:
-        """The row as CSV text, also written to `path` if there is one."""
-        return written(self.to_rows(), path)
-
     def __str__(self) -> str:
         return f"mean {self.value:.6g}, from {self.low:.6g} to {self.high:.6g}; {self.people} people; {self.terms}"
 
@@ -121,15 +125,32 @@ class Mean:
         return interval_chart([{**row, "name": "mean"} for row in self.to_rows()], "name", "mean", title, path)
 
 
-def written(rows: Sequence[dict[str, Any]], path: str | Path | None) -> str:
-    """Rows as CSV text, saved where a path is given."""
+def read_names(names: Sequence[str], count: int) -> tuple[str, ...]:
+    """The names of so many numbers."""
+    if len(names) != count:
+        raise InvalidInput(f"{count} categories have {count} names, not {len(names)}")
+    return tuple(names)
+
+
+def rows_of(columns: Sequence[str], names: Sequence[str], *numbers: NDArray[Any]) -> list[dict[str, Any]]:
+    """One dictionary for each category, with its name, or its code where it has none, in the first column."""
+    called = names or [str(code) for code in range(len(numbers[0]))]
+    return [dict(zip(columns, row, strict=True)) for row in zip(called, *(each.tolist() for each in numbers), strict=True)]
+
+
+def written(columns: Sequence[str], rows: Sequence[dict[str, Any]], path: str | Path | None) -> str:
+    """Rows as CSV text, saved where a path is given; no text in them is a formula to a spreadsheet."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: _plain(value) for name, value in row.items()} for row in rows)
     if path is not None:
         Path(path).write_text(text.getvalue(), encoding="utf-8")
     return text.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from tacit.privacy.rounding import Number, as_text, exact
 from tacit.publish.local.estimate import Tally, Total, is_oracle, numeric, share_variance
 from tacit.publish.local.estimate import shares as estimated
 from tacit.publish.local.randomizer import FrequencyOracle, Randomizer
-from tacit.publish.local.results import table, written
+from tacit.publish.local.results import Rows, table
 
 Make = Callable[[Fraction], Randomizer]
 
@@ -39,9 +39,10 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Simulation:
+class Simulation(Rows):
     """The error against the number of people and epsilon; of all shares on average, or of a mean."""
 
+    columns: ClassVar = ("epsilon", "people", "theory", "simulated")
     what: str
     cells: tuple[Cell, ...]
 
@@ -52,13 +53,9 @@ class Simulation:
             for each in self.cells
         ]
 
-    def to_csv(self, path: str | Path | None = None) -> str:
-        """The rows as CSV text, also written to `path` if there is one."""
-        return written(self.to_rows(), path)
-
     def __str__(self) -> str:
         rows = [(row["epsilon"], str(row["people"]), f"{row['theory']:.4g}", f"{row['simulated']:.4g}") for row in self.to_rows()]
-        whole = table(("epsilon", "people", "theory", "simulated"), rows)
+        whole = table(self.columns, rows)
         return f"{whole}\ntypical error of {self.what}, {self.cells[0].runs} runs each"
 
     def chart(self, path: str | Path | None = None, note: str = "") -> Any:

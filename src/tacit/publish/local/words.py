@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from tacit.errors import InvalidInput, InvalidValue
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+BLANK = "␣"
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
     """All words of up to `length` letters of an alphabet; a code is the word in base letters + 1, filled up with blanks.
+
+    Codes with a blank between letters are of no word; a false report may claim one, and it is shown with the blank.
 
     The first letters are the leading digits, so that words with a common beginning lie together in a tree of prefixes.
 
@@ -24,8 +27,9 @@ class Words:
     alphabet: str = LETTERS
 
     def __post_init__(self) -> None:
-        if self.length < 1 or len(set(self.alphabet)) != len(self.alphabet) or not self.alphabet:
-            raise InvalidInput("words have a length of at least 1 and an alphabet of different letters")
+        whole = isinstance(self.length, int) and not isinstance(self.length, bool) and self.length >= 1
+        if not whole or len(set(self.alphabet)) != len(self.alphabet) or not self.alphabet or BLANK in self.alphabet:
+            raise InvalidInput(f"words have a length of at least 1 and an alphabet of different letters other than {BLANK}")
 
     @property
     def size(self) -> int:
@@ -35,12 +39,12 @@ class Words:
     def code(self, word: str) -> int:
         """The code of a word; longer ones count as their beginning, and a letter that is not in the alphabet is refused."""
         number = 0
-        for letter in word[: self.length].ljust(self.length, "\0"):
+        for letter in word[: self.length]:
             place = self.alphabet.find(letter)
-            if place < 0 and letter != "\0":
+            if place < 0:
                 raise InvalidValue("the word has a letter that is not in the alphabet")
             number = number * (len(self.alphabet) + 1) + place + 1
-        return number
+        return int(number * (len(self.alphabet) + 1) ** max(0, self.length - len(word)))
 
     def word(self, code: int) -> str:
         """The word of a code."""
@@ -49,5 +53,5 @@ class Words:
         letters = []
         for _ in range(self.length):
             code, place = divmod(code, len(self.alphabet) + 1)
-            letters.append(self.alphabet[place - 1] if place else "")
-        return "".join(reversed(letters))
+            letters.append(self.alphabet[place - 1] if place else BLANK)
+        return "".join(reversed(letters)).rstrip(BLANK)
