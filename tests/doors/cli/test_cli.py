@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from tacit.doors.cli import app, reported
-from tacit.errors import Broken, BudgetExceeded, CatalogUnusable, InvalidBudget, NoBounds, TacitError
+from tacit.errors import Broken, BudgetExceeded, CatalogUnusable, InvalidBudget, NoBounds
 
 run = CliRunner().invoke
 
@@ -32,7 +32,7 @@ def test_wrong_usage_is_two():
     assert run(app, ["no-such-command"]).exit_code == 2
 
 
-def failing(error: TacitError) -> typer.Typer:
+def failing(error: Exception) -> typer.Typer:
     """An application with one command, which fails."""
     made = typer.Typer()
 
@@ -57,6 +57,26 @@ def test_an_error_of_tacit_is_a_line_on_standard_error_and_an_exit_code(error, c
     result = run(failing(error), [])
     assert (result.exit_code, result.stdout) == (code, "")
     assert result.stderr == f"tacit: {error}\n"
+
+
+def test_a_file_that_the_system_withholds_is_told_in_a_line_without_a_traceback():
+    result = run(failing(PermissionError(13, "Permission denied", "shares.svg")), [])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        "tacit: shares.svg cannot be used (Permission denied); name another place, or have it made readable and writable\n"
+    )
+
+
+def test_an_error_of_the_system_about_no_file_is_not_hidden():
+    assert isinstance(run(failing(OSError("out of luck")), []).exception, OSError)
+
+
+@pytest.mark.parametrize("command", [["synthesize", "state"], ["demo", "--folder"]])
+def test_a_folder_below_a_file_is_told_so(command, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    result = run(app, [*command, str(tmp_path / "file" / "folder")])
+    assert result.exit_code == 2
+    assert "cannot be used (Not a directory)" in result.stderr
 
 
 def test_an_error_is_json_where_that_was_asked_for():

@@ -27,7 +27,7 @@ from tacit.doors.cli.survey import survey
 from tacit.doors.cli.synthesize import COMMANDS as SYNTHESES
 from tacit.doors.cli.synthesize import synthesize
 from tacit.doors.cli.verify import verify
-from tacit.errors import Broken, CatalogUnusable, Refused, StoppedAfterSpending, StoreUnusable, TacitError
+from tacit.errors import Broken, CatalogUnusable, InvalidInput, Refused, StoppedAfterSpending, StoreUnusable, TacitError
 
 EXIT_CODES: tuple[tuple[type[TacitError], int], ...] = (
     (Broken, 1),
@@ -42,17 +42,30 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 
 def reported(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, with an error of tacit turned into a line on standard error (JSON if asked for) and an exit code."""
+    """The command, with an error of tacit turned into a line on standard error (JSON if asked for) and an exit code.
+
+    So is a file that the system does not let be read or written: a folder that is read-only is no fault of the program.
+    """
 
     @wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
             command(*args, **options)
-        except TacitError as error:
+        except (TacitError, OSError) as caught:
+            error = caught if isinstance(caught, TacitError) else _of_the_system(caught)
             print(error_report(error, as_json=options.get("as_json", False)), file=sys.stderr)
             raise typer.Exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind))) from None
 
     return run
+
+
+def _of_the_system(error: OSError) -> InvalidInput:
+    """The same error in our words; raises it again where it is about no file, such as a pipe that was closed."""
+    if not isinstance(error.filename, str) or error.strerror is None:
+        raise error
+    return InvalidInput(
+        f"{error.filename} cannot be used ({error.strerror}); name another place, or have it made readable and writable"
+    )
 
 
 for command in (demo, init, check, prepare, sql, explain, budget, history, schema, verify, audit):
