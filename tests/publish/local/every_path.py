@@ -21,7 +21,8 @@ class Walker:
     def __init__(self, given):
         self.given, self.taken, self.choices, self.weight = given, [], [], Fraction(1)
 
-    def coin(self, probability):
+    def coin(self, chance):
+        probability = Fraction(chance.numerator, chance.denominator)
         ways = [(value, p) for value, p in ((True, probability), (False, 1 - probability)) if p]
         value, p = ways[self._next(len(ways))]
         self.weight *= p

@@ -13,8 +13,9 @@ from tacit.errors import InvalidInput
 from tacit.evidence.verify.listing import disagreement
 from tacit.publish.local.categories import KAry
 from tacit.publish.local.derived import DerivedCoins, FreshCoins, label, permanent
+from tacit.publish.local.folded_laplace import FoldedLaplace
 from tacit.publish.local.piecewise import Piecewise
-from tacit.publish.local.randomizer import Coins
+from tacit.publish.local.randomizer import Coins, Ratio
 from tacit.publish.local.sets import Sets
 from tacit.publish.local.unary import Unary
 
@@ -75,6 +76,7 @@ VECTORS = [
     (KAry(5, 1), 3, 4),
     (Unary(10, 1), 7, [193, 0]),
     (Piecewise(0, 10, 1), 4, 14),
+    (FoldedLaplace(0, 100, 4), 40, 60),
     (Sets(6, 3, 1, by="k-ary"), {5, 1}, 6),
 ]
 
@@ -124,6 +126,14 @@ def test_fresh_coins_are_coins():
     assert isinstance(DerivedCoins(SECRET, b""), Coins)
     assert FreshCoins().coin(Fraction(1)) is True
     assert FreshCoins().below(1) == 0
+
+
+@pytest.mark.parametrize("coins", [FreshCoins(), DerivedCoins(SECRET, b"")], ids=["fresh", "derived"])
+def test_a_coin_may_be_of_a_ratio_that_is_not_in_lowest_terms(coins):
+    assert coins.coin(Ratio(7**999, 7**999)) is True
+    assert coins.coin(Ratio(0, 7**999)) is False
+    one, other = (DerivedCoins(SECRET, label("s", "q", "3")) for _ in range(2))
+    assert [one.coin(Fraction(2, 7)) for _ in range(50)] == [other.coin(Ratio(2 * 6**99, 7 * 6**99)) for _ in range(50)]
 
 
 @pytest.mark.parametrize("call", [lambda c: c.coin(Fraction(3, 2)), lambda c: c.below(0)])

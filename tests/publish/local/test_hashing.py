@@ -61,6 +61,24 @@ def test_the_fast_tally_counts_what_the_slow_one_does(size, cells, random):
     assert response.supports_of(reports, np.arange(size)).tolist() == slow
 
 
+@pytest.mark.parametrize(("cells", "size"), [(2, 5), (3, 10), (5, 26), (7, 60), (8, 70), (16, 300), (23, 24), (23, 530), (31, 7)])
+def test_the_highest_digit_is_the_one_that_is_cut(cells, size):
+    """Sizes that leave the highest digit few values; the tally of all vectors begins with that of some."""
+    response = LocalHashing(size, 1, cells=cells)
+    reports = response.randomize(np.arange(400) % size)
+    counts = np.bincount(reports, minlength=response.hashes * cells).reshape(response.hashes, cells)
+    some, whole = tally(counts, response.digits, size), tally(counts, response.digits)
+    assert (len(some), len(whole)) == (size, response.hashes)
+    assert some.tolist() == whole[:size].tolist() == response.supports_of(reports, np.arange(size)).tolist()
+
+
+def test_a_tally_of_more_reports_than_32_bits_count_is_not_cut_off():
+    response = LocalHashing(4, 1, cells=2)
+    counts = np.full((4, 2), 2**30)
+    assert tally(counts, response.digits).tolist() == [2**32] * 4
+    assert tally(counts[:2], 1).tolist() == [2**31] * 2
+
+
 def test_a_tally_that_forgets_a_digit_is_seen():
     """The planted bug: the transform over all digits but the last."""
     response = LocalHashing(16, 1, cells=4)

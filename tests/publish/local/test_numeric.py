@@ -1,7 +1,10 @@
 """Numbers: unbiased, with the stated variance exactly, on every point of the grid; rounding; published formulas; the choice."""
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,10 +16,12 @@ from tacit.errors import InvalidInput, InvalidValue
 from tacit.evidence.verify.listing import disagreement
 from tacit.mechanisms.noise import bits
 from tacit.publish.local import folded_laplace
+from tacit.publish.local.derived import FreshCoins
 from tacit.publish.local.folded_laplace import FoldedLaplace
 from tacit.publish.local.numeric import Numeric, compared, nearest
 from tacit.publish.local.one_bit import OneBit
 from tacit.publish.local.piecewise import Piecewise, best_window
+from tacit.publish.local.randomizer import Ratio
 
 KINDS = (OneBit, Piecewise, FoldedLaplace)
 EPSILONS = st.fractions(min_value=Fraction(1, 20), max_value=8).filter(bool)
@@ -137,30 +142,57 @@ def test_every_move_of_the_table_has_its_weight():
     decay, points = numeric.decay, numeric.points
     moves = [decay ** abs(k) * (1 if abs(k) == points - 1 else 1 - decay) / (1 + decay) for k in range(1 - points, points)]
     assert sum(moves) == 1
-    lows, highs = folded_laplace._moves(int(decay * 2**40), points).thresholds(64)
+    lows, highs = folded_laplace._moves(decay, points).thresholds(64)
     for at in range(2 * points - 2):
         assert lows[at] <= sum(moves[: at + 1]) * 2**64 < highs[at] + 1
 
 
-def test_derive_of_the_folded_form_walks_up_then_down():
+@pytest.mark.parametrize("points", range(2, 11))
+@pytest.mark.parametrize("epsilon", ["1e-9", "1", "40"])
+def test_derive_of_the_folded_form_has_exactly_its_law(points, epsilon):
+    numeric = FoldedLaplace(0, points - 1, epsilon)
+    for index in range(points):
+        expected = {report: numeric.probability(index, report) for report in range(points)}
+        assert law_of(partial(numeric.derive, index)) == expected
+
+
+def test_digits_of_a_move_that_were_fair_coins_are_seen(monkeypatch):
+    """The planted bug: a move uniform over its digits."""
     numeric = FoldedLaplace(0, 4, 1)
-    law = law_of(lambda coins: numeric.derive(2, Stubborn(coins, most=8)))
-    for report, chance in law.items():
-        assert abs(chance - numeric.probability(2, report)) < numeric.decay**8
+    first, *digits, beyond = folded_laplace._chances(numeric.decay, 5)
+    monkeypatch.setattr(folded_laplace, "_chances", lambda decay, points: (first, *(Ratio(1, 2) for _ in digits), beyond))
+    assert law_of(partial(numeric.derive, 2)) != {report: numeric.probability(2, report) for report in range(5)}
 
 
-class Stubborn:
-    """Coins that say no after a number of times, so that there are finitely many ways."""
+def test_a_permanent_move_on_the_finest_grid_takes_a_few_coins():
+    """By walking, as many coins as the grid has points over epsilon: thirty million here."""
+    numeric, coins = FoldedLaplace(0, 1, "0.001", points=2**14), Counted()
+    assert 0 <= numeric.derive(0.5, coins) < 2**14
+    assert coins.tossed == 16
 
-    def __init__(self, coins, most):
-        self.coins, self.most, self.left = coins, most, most
+
+class Counted:
+    """Fresh coins, and how many were tossed."""
+
+    tossed = 0
 
     def coin(self, probability):
-        self.left -= 1
-        said = self.left >= 0 and self.coins.coin(probability)
-        if not said:
-            self.left = self.most
-        return said
+        self.tossed += 1
+        return FreshCoins().coin(probability)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "points"),
+    [*product(["1e-50", "1e-9", "0.001", "1", "100"], [2, 3, 1001]), ("1e-9", 2**14), ("100", 2**14)],
+)
+def test_the_decay_gives_nothing_away_at_any_budget(epsilon, points):
+    """By logarithms of another kind than those that made it: 200 digits of `decimal`."""
+    with localcontext(prec=200):
+        numeric = FoldedLaplace(0, 1, epsilon, points)
+        used = (1 - points) * (Decimal(numeric.decay.numerator) / numeric.decay.denominator).ln()
+        assert Decimal(epsilon) * (1 - Decimal(2) ** -30) <= used <= Decimal(epsilon)
+    assert 0 <= numeric.randomize(0.5) < points
+    assert Numeric.best(0, 1, epsilon, points).points == points
 
 
 @pytest.mark.parametrize("kind", KINDS)

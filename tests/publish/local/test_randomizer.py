@@ -31,7 +31,7 @@ from tacit.publish.local.unary import Unary
 
 KINDS = randomizers(Fraction(1))
 SHORT = {
-    **{name: kind for name, kind in KINDS.items() if "filter" not in name and not isinstance(kind, FoldedLaplace)},
+    **{name: kind for name, kind in KINDS.items() if "filter" not in name},
     "smaller unary": Unary(3, 1),
 }
 ORACLES = {name: kind for name, kind in KINDS.items() if hasattr(kind, "supports")}
@@ -58,7 +58,7 @@ def test_derive_has_exactly_the_law_of_the_channel(name):
         assert law_of_derive(kind, value) == row(kind, value)
 
 
-@pytest.mark.parametrize("name", SHORT)
+@pytest.mark.parametrize("name", [name for name, kind in SHORT.items() if not isinstance(kind, FoldedLaplace)])
 def test_randomize_has_exactly_the_law_of_the_channel(name, monkeypatch):
     kind = SHORT[name]
     for value in (kind.channel.inputs[0], kind.channel.inputs[-1]):

@@ -183,7 +183,7 @@ class BloomRappor(LocalMechanism):
         if self.hashes == 1:
             columns = np.ascontiguousarray(bits.T) != 0
             counts = np.stack([np.bincount(cohorts[column], minlength=self.functions) for column in columns], axis=1)
-            return tally(counts, self.digits)[: self.size]
+            return tally(counts, self.digits, self.size)
         return np.array([self._supporting(cohorts, bits, category) for category in range(self.size)], dtype=np.int64)
 
     def _supporting(self, cohorts: Codes, bits: NDArray[np.uint8], category: int) -> int:

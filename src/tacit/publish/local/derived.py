@@ -20,13 +20,13 @@ uniform, the report has the randomizer's law to anybody without the secret (deri
 from __future__ import annotations
 
 import hmac
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import choice
-from tacit.publish.local.randomizer import Coins, Randomizer
+from tacit.publish.local.randomizer import Chance, Coins, Randomizer
 
 VERSION = "tacit permanent 1"
 LEAST_SECRET = 16  # bytes; a page draws 32
@@ -37,8 +37,8 @@ WORD = 64
 class FreshCoins:
     """Coins from the operating system's secure source."""
 
-    def coin(self, probability: Fraction) -> bool:
-        return bool(choice.bernoulli(probability, 1)[0])
+    def coin(self, probability: Chance) -> bool:
+        return _tossed(probability, lambda: choice.uniform_integer(2**WORD))
 
     def below(self, bound: int) -> int:
         return choice.uniform_integer(bound)
@@ -62,16 +62,9 @@ class DerivedCoins:
         if not isinstance(self.secret, bytes) or len(self.secret) < LEAST_SECRET:
             raise InvalidInput(f"a secret is at least {LEAST_SECRET} random bytes; draw 32 of them once, and keep them")
 
-    def coin(self, probability: Fraction) -> bool:
+    def coin(self, probability: Chance) -> bool:
         """True with the probability, if the stream is uniform."""
-        if not 0 <= probability <= 1:
-            raise InvalidInput("a probability is from 0 to 1")
-        rest = probability
-        while True:
-            digits, rest = divmod(rest * 2**WORD, 1)
-            drawn = self._number(WORD)
-            if drawn != digits or not rest:
-                return bool(drawn < digits)
+        return _tossed(probability, lambda: self._number(WORD))
 
     def below(self, bound: int) -> int:
         """One of 0, ..., bound - 1, uniform if the stream is."""
@@ -89,6 +82,18 @@ class DerivedCoins:
             self.blocks += 1
         taken, self.unread = self.unread[:size], self.unread[size:]
         return int.from_bytes(taken, "big") & ((1 << digits) - 1)
+
+
+def _tossed(probability: Chance, word: Callable[[], int]) -> bool:
+    """Words are compared with the binary digits of the probability, 64 at a time, until they differ or no digit is left."""
+    rest, whole = probability.numerator, probability.denominator
+    if not 0 <= rest <= whole:
+        raise InvalidInput("a probability is from 0 to 1")
+    while True:
+        digits, rest = divmod(rest << WORD, whole)
+        drawn = word()
+        if drawn != digits or not rest:
+            return drawn < digits
 
 
 def label(survey: str, question: str, value: str) -> bytes:

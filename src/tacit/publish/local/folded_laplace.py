@@ -6,6 +6,7 @@ geometric. So the decoded report is as unbiased as with plain noise, its varianc
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -14,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import InvalidBudget
 from tacit.mechanisms.noise.enclosure import Enclosure
 from tacit.mechanisms.noise.table import Table
-from tacit.privacy.rounding import Number, as_text, exp_up
+from tacit.privacy.rounding import DIGITS as DECIMALS
+from tacit.privacy.rounding import exp_up
 from tacit.publish.local.numeric import Numeric
-from tacit.publish.local.randomizer import Coins
+from tacit.publish.local.randomizer import Coins, Ratio
 
-DIGITS = 40  # binary digits of the decay
+DIGITS = 40  # binary digits of the decay, at least
+SPARE = 30  # of its epsilon no more than one part in 2^30 is lost by its rounding
 
 
 @dataclass(frozen=True, init=False)
@@ -35,16 +37,12 @@ class FoldedLaplace(Numeric):
     ([-1.541, 1.0, 2.0, 3.0, 5.541], True)
     """
 
-    def __init__(self, lower: Number, upper: Number, epsilon: Number, points: int | None = None) -> None:
-        super().__init__(lower, upper, epsilon, points)
-        if self.decay == 1:
-            raise InvalidBudget(f"epsilon {as_text(self.epsilon)} is too small for {self.points} points; take fewer points")
-
     @cached_property
     def decay(self) -> Fraction:
         """By how much the next move is rarer than the one before."""
-        exactly = exp_up(-self.epsilon / (self.points - 1)) * 2**DIGITS
-        return Fraction(-(-exactly.numerator // exactly.denominator), 2**DIGITS)
+        step = self.epsilon / (self.points - 1)
+        digits = max(DIGITS, SPARE + math.ceil(step * Fraction(3, 2)) + math.floor(1 / step).bit_length())
+        return Fraction(math.ceil(exp_up(-step, 2 * DECIMALS) * 2**digits), 2**digits)
 
     @cached_property
     def levels(self) -> tuple[Fraction, ...]:
@@ -60,15 +58,21 @@ class FoldedLaplace(Numeric):
         """The reports: an int64 array, or an integer for one value."""
         index = self.index(values)
         codes = np.atleast_1d(index)
-        moves = _moves(self.decay.numerator * 2**DIGITS // self.decay.denominator, self.points).draw(codes.size)
+        moves = _moves(self.decay, self.points).draw(codes.size)
         reports = np.clip(codes + moves - (self.points - 1), 0, self.points - 1)
         return reports if isinstance(index, np.ndarray) else int(reports[0])
 
     def derive(self, value: Any, coins: Coins) -> int:
-        """Up by one for each coin of probability `decay` that says yes before one says no, then down in the same way."""
-        index = int(self.index(value))
-        up = _successes(self.decay, coins)
-        return min(max(index + up - _successes(self.decay, coins), 0), self.points - 1)
+        """A coin of probability 1/(1 + decay): true, up by G; false, down by G + 1; in both cases no farther than the bound.
+
+        G is at least m with probability decay^m. Its binary digits are independent: for step = 1, 2, 4, ... below points - 1 a coin
+        of probability r/(1 + r), r = decay^step, adds the step. Then, for the first step that is not below points - 1, a coin of
+        probability r adds it, whatever is left of G: that is beyond any bound.
+        """
+        index, (not_down, *digits) = int(self.index(value)), _chances(self.decay, self.points)
+        up = coins.coin(not_down)
+        moved = sum(coins.coin(chance) << at for at, chance in enumerate(digits))
+        return min(index + moved, self.points - 1) if up else max(index - moved - 1, 0)
 
     def variance_at(self, index: int) -> Fraction:
         ends = self.decay**index + self.decay ** (self.points - 1 - index)
@@ -80,23 +84,28 @@ class FoldedLaplace(Numeric):
         return self.variance_at((self.points - 1) // 2)
 
 
-def _successes(decay: Fraction, coins: Coins) -> int:
-    count = 0
-    while coins.coin(decay):
-        count += 1
-    return count
+@lru_cache(maxsize=16)
+def _chances(decay: Fraction, points: int) -> tuple[Ratio, ...]:
+    """Of a move that is not down, of each binary digit of the move from the lowest on, and of one that is beyond them all."""
+    top, bottom, steps = decay.numerator, decay.denominator, (points - 2).bit_length()
+    chances = [Ratio(bottom, top + bottom)]
+    for _ in range(steps):
+        chances.append(Ratio(top, top + bottom))
+        top, bottom = top * top, bottom * bottom
+    return *chances, Ratio(top, bottom)
 
 
 @lru_cache(maxsize=16)
-def _moves(decay: int, points: int) -> Table:
-    """The table of moves from -(points - 1) to points - 1, with the tails folded into both; decay in units of 2^-DIGITS."""
+def _moves(decay: Fraction, points: int) -> Table:
+    """The table of moves from -(points - 1) to points - 1, with the tails folded into both; the decay is in binary digits."""
+    top, digits = decay.numerator, decay.denominator.bit_length() - 1
 
     def weights(precision: int) -> list[Enclosure]:
-        whole = 1 << (precision + 2 * DIGITS)
-        low = list(accumulate(repeat(decay, points - 1), lambda power, d: power * d >> DIGITS, initial=whole))
-        high = list(accumulate(repeat(decay, points - 1), lambda power, d: -(-power * d >> DIGITS), initial=whole))
-        less = (1 << DIGITS) - decay
-        inside = [(a * less >> DIGITS, -(-b * less >> DIGITS)) for a, b in zip(low[:-1], high[:-1], strict=True)]
+        whole = 1 << (precision + 2 * digits)
+        low = list(accumulate(repeat(top, points - 1), lambda power, d: power * d >> digits, initial=whole))
+        high = list(accumulate(repeat(top, points - 1), lambda power, d: -(-power * d >> digits), initial=whole))
+        less = (1 << digits) - top
+        inside = [(a * less >> digits, -(-b * less >> digits)) for a, b in zip(low[:-1], high[:-1], strict=True)]
         side = [*inside[1:], (low[-1], high[-1])]
         return [*reversed(side), inside[0], *side]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,28 @@ LARGEST_SIZE = 2**40
 LARGEST_EPSILON = 100  # a lie in e^100 reports is none
 
 
+class Chance(Protocol):
+    """A probability: a `Fraction`, or a `Ratio`."""
+
+    @property
+    def numerator(self) -> int: ...
+
+    @property
+    def denominator(self) -> int: ...
+
+
+class Ratio(NamedTuple):
+    """A probability that is not brought to lowest terms, which takes a second for numbers of 600,000 binary digits."""
+
+    numerator: int
+    denominator: int
+
+
 @runtime_checkable
 class Coins(Protocol):
     """Where a single report takes its chances from: fresh secure bits, or a stream derived from a secret (`derived.py`)."""
 
-    def coin(self, probability: Fraction) -> bool:
+    def coin(self, probability: Chance) -> bool:
         """True with exactly `probability`."""
 
     def below(self, bound: int) -> int:

@@ -13,6 +13,7 @@ from surveys import ANSWERS, every_method
 
 from tacit.publish.local.survey.form import SCRIPTS
 from tacit.publish.local.survey.randomized import recipe
+from tacit.publish.local.survey.reading import parse_survey
 from tacit.publish.local.survey.report import Form
 
 SURVEY = every_method()
@@ -43,6 +44,42 @@ def test_permanent_reports_are_those_of_python(browser, tmp_path):
             [(secret.hex(), codes(SURVEY, answers)) for secret, answers in cases],
         )
     assert found == [{"person": each["person"], "answers": each["answers"]} for each in expected]
+
+
+FINE = """
+id = "fine"
+title = "A fine grid, and a budget that hardly says anything"
+closes = 2090-01-01
+epsilon = 0.000001
+
+[questions.noisy]
+ask = "A number with noise?"
+kind = "number"
+bounds = [0, 10000]
+method = "laplace"
+
+[questions.steps]
+ask = "One of a few?"
+kind = "number"
+bounds = [0, 3]
+method = "laplace"
+"""
+
+
+def test_noise_far_wider_than_the_grid_is_drawn_as_python_does(browser, tmp_path):
+    """Walking one coin after the other, as many as the points of the grid over epsilon, would take an hour."""
+    survey, draw = parse_survey(FINE), random.Random(3)
+    cases = [(draw.randbytes(32), code) for code in (0, 1, 5000, 9999, 10_000) for _ in range(4)]
+    form = Form.of(survey)
+    expected = [json.loads(form.text_of({"noisy": code, "steps": code % 4}, secret))["answers"] for secret, code in cases]
+    with opened(browser, written(survey, tmp_path)) as page:
+        found = page.evaluate(
+            """(cases) => cases.map(([secret, code]) => Object.fromEntries(survey.questions.map(({how, id}) =>
+              [id, permanent(how, id === "noisy" ? code : code % 4, bytesOf(secret), survey.stream, id)])))""",
+            [(secret.hex(), code) for secret, code in cases],
+        )
+    assert found == expected
+    assert {report["noisy"] for report in expected} == {0, 10_000}
 
 
 def test_a_page_that_is_filled_in_makes_the_report_of_python(browser, tmp_path):

@@ -78,15 +78,6 @@ def told(text: str) -> str:
         (('title = "Bicycles"', 'title = "\\u001b[2J"'), "title has a character that nobody sees"),
         (('kind = "yes/no"', 'kind = "choice"\noptions = ["a", "\\u202eb"]'), "options has a character that nobody sees"),
         (('kind = "yes/no"', 'kind = "choice"\noptions = ["a", " "]'), "options has a blank one"),
-        (
-            (
-                'kind = "yes/no"',
-                'kind = "number"\nbounds = [0, 10000]\nstep = 1\nmethod = "laplace"\n[questions.b]\nask = "?"\n'
-                'kind = "number"\nbounds = [0, 10000]\nmethod = "laplace"\n'
-                + "".join(f'[questions.q{n}]\nask = "?"\nkind = "yes/no"\n' for n in range(9)),
-            ),
-            "method would add noise far wider than the bounds",
-        ),
         (('title = "Bicycles"', 'title = "B"\nlanguage = "fr"'), "for language 'fr' lacks"),
         (('title = "Bicycles"', 'title = "B"\ntexts = { sendd = "x" }'), "sendd is no text of the page; did you mean send?"),
         (

@@ -26,7 +26,6 @@ NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 MOST_QUESTIONS = 50
 MOST_OPTIONS = 100
 MOST_POINTS = 10_001
-MOST_TOSSES = 100_000  # of coins for one answer with noise, on average: a second on a slow phone
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
 
@@ -78,12 +77,7 @@ def _read(text: str, name: str) -> Survey:
     if reading.problems:
         raise reading.unusable(name)
     parts |= {key: declared[key] for key in ("id", "title", "share", "language", "about", "send_to") if key in declared}
-    survey = Survey(epsilon=exact(declared["epsilon"]), questions=questions, **parts)
-    for question in survey.questions:
-        reading.attempt(("questions", question.id), partial(_check_tosses, question, survey))
-    if reading.problems:
-        raise reading.unusable(name)
-    return survey
+    return Survey(epsilon=exact(declared["epsilon"]), questions=questions, **parts)
 
 
 def _check_seen(value: Any, path: tuple[str, ...], reading: Reading) -> None:
@@ -93,13 +87,6 @@ def _check_seen(value: Any, path: tuple[str, ...], reading: Reading) -> None:
         reading.report(path, "has a character that nobody sees", "take out control characters and marks of direction")
     for key, each in value.items() if isinstance(value, Mapping) else ():
         _check_seen(each, (*path, key), reading)
-
-
-def _check_tosses(question: Question, survey: Survey) -> None:
-    """Noise far wider than the grid would take the browser minutes, and say nothing."""
-    part = survey.epsilon / (len(survey.questions) if survey.share == "split" else 1)
-    if isinstance(question, Number) and question.method == "laplace" and 2 * question.points > part * MOST_TOSSES:
-        raise Wrong("method", "would add noise far wider than the bounds", "leave it out, or choose a larger step or epsilon")
 
 
 def _questions(declared: Declared, reading: Reading) -> tuple[Question, ...]:

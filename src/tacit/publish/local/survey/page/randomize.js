@@ -145,11 +145,16 @@ const DERIVE = {
   "piecewise": (how, index, coins) =>
     coins.coin(ratio(how.near)) ? index + coins.below(how.window) : coins.below(how.outputs),
   "laplace": (how, index, coins) => {
-    const decay = ratio(how.decay);
-    let moved = index;
-    while (coins.coin(decay)) moved++;
-    while (coins.coin(decay)) moved--;
-    return Math.min(Math.max(moved, 0), how.points - 1);
+    let [top, bottom] = ratio(how.decay);
+    const up = coins.coin([bottom, bottom + top]);
+    let moved = 0;
+    let step = 1;
+    for (; step < how.points - 1; step *= 2) {
+      if (coins.coin([top, top + bottom])) moved += step;
+      [top, bottom] = [top * top, bottom * bottom];
+    }
+    if (coins.coin([top, bottom])) moved += step;
+    return up ? Math.min(index + moved, how.points - 1) : Math.max(index - moved - 1, 0);
   },
 };
 
