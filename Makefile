@@ -35,7 +35,7 @@ bench: $(STAMPS)/all  ## measure, and write the tables of benchmarks/README.md (
 docs: $(STAMPS)/all  ## build the documentation into site/
 	@$(BIN)/python docs/.hooks/command_line.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "open site/index.html"
+	@echo "open site/index.html; its search box needs a server: $(BIN)/python -m http.server --directory site"
 
 clean:  ## remove the environment and what was built
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
