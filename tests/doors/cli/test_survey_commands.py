@@ -96,6 +96,16 @@ def test_simulate_on_a_column_is_for_the_curator_and_says_so_first():
     assert json.loads(found)["truth"] == [42.5]
 
 
+def test_simulate_says_of_which_value_each_share_is():
+    Path("people.csv").write_text("town,sex\n" + "Aix,F\nBrno,M\nCork,F\n" * 50)
+    printed = told("simulate", "--csv", "people.csv", "--column", "town", "--runs", "2")
+    assert all(
+        re.search(rf"^{town}: estimate [-\d.]+, the truth is 0.3333$", printed, re.MULTILINE) for town in ("Aix", "Brno", "Cork")
+    )
+    assert "a share of 'M', 150 people" in told("simulate", "--csv", "people.csv", "--column", "sex", "--runs", "2")
+    assert "option 3: estimate " in told("simulate", "--truth", "0.5,0.3,0.2", "--n", "2000", "--runs", "2")
+
+
 @pytest.mark.parametrize(
     ("words", "what"),
     [
@@ -116,6 +126,9 @@ def test_simulate_on_a_column_is_for_the_curator_and_says_so_first():
         (["--csv", "people.csv", "--column", "age"], "--bounds LOW,HIGH"),
         (["--csv", "people.csv", "--column", "sex", "--bounds", "0,1"], "no numbers"),
         (["--csv", "people.csv", "--column", "age", "--bounds", "5"], "LOW,HIGH"),
+        (["--csv", "people.csv"], "no column of people.csv is named; name one with --column: sex, age"),
+        (["--column", "age"], "name it with --csv"),
+        (["--bounds", "0,9"], "name it with --csv"),
         (["--chart", "a.pdf"], ".svg, .png, .html"),
     ],
 )

@@ -37,7 +37,7 @@ MOST_ANSWERS = 100_000_000  # in all simulated surveys of the largest size; with
 
 def simulate(
     truth: Annotated[str, typer.Option(help="The share of yes; or the shares of all options, with commas.")] = "0.3",
-    n: Annotated[int, typer.Option("--n", min=1, max=MOST_PEOPLE, help="How many people answer.")] = 20_000,
+    n: Annotated[int, typer.Option("--n", min=1, max=MOST_PEOPLE, help="How many people answer; of --csv, all rows.")] = 20_000,
     p: Annotated[str, typer.Option("--p", help="Of yes and no: the chance that an answer is flipped. Instead of --epsilon.")] = "",
     epsilon: Annotated[str, typer.Option(help="The epsilon of one answer.")] = "",
     epsilons: Annotated[str, typer.Option(help="Others to compare with, with commas.")] = "0.5,1,2,4",
@@ -51,6 +51,8 @@ def simulate(
 ) -> None:
     """Randomize the answers of invented people, and compare the estimate with the truth, at several epsilons."""
     keep_what_is_read(chart, *([csv] if csv else []))
+    if not csv and (column or bounds):
+        raise InvalidInput("--column and --bounds are of a file; name it with --csv, or give --truth alone")
     people = _from_column(csv, column, bounds) if csv else _invented(truth, n)
     if csv and not as_json:
         print(FOR_THE_CURATOR)
@@ -74,6 +76,7 @@ class People:
     values: Any
     make: Callable[[Fraction], Any]
     said: str
+    names: tuple[str, ...] = ()  # of the shares
 
     @property
     def is_number(self) -> bool:
@@ -89,7 +92,8 @@ def _invented(truth: str, n: int) -> People:
         raise InvalidInput(f"--truth is a share from 0 to 1, or several with commas, not {truth!r}")
     shares = (1 - given[0], given[0]) if len(given) == 1 else tuple(given)
     said = f"a share of {as_text(given[0])}" if len(given) == 1 else f"a share for each of {len(shares)} options"
-    return People(n, shares, population(shares, n), _oracle(len(shares)), said)
+    names = tuple(f"option {place}" for place in range(1, len(shares) + 1))
+    return People(n, shares, population(shares, n), _oracle(len(shares)), said, names)
 
 
 def _oracle(size: int) -> Callable[[Fraction], Randomizer]:
@@ -116,9 +120,10 @@ def _from_column(path: Path, column: str, bounds: str) -> People:
     if not 2 <= len(counts) <= MOST_CATEGORIES:
         rule = f"categories are 2 to {MOST_CATEGORIES}, and a number needs --bounds LOW,HIGH"
         raise InvalidInput(f"column {column} has {len(counts)} different values; {rule}")
-    shares = tuple(Fraction(counts[cell], len(cells)) for cell in sorted(counts))
-    said = f"a share for each of {len(shares)} values" if len(shares) > 2 else "a share of the second value"
-    return People(len(cells), shares, population(shares, len(cells)), _oracle(len(shares)), said)
+    names = tuple(sorted(counts))
+    shares = tuple(Fraction(counts[cell], len(cells)) for cell in names)
+    said = f"a share for each of {len(shares)} values" if len(shares) > 2 else f"a share of {names[1]!r}"
+    return People(len(cells), shares, population(shares, len(cells)), _oracle(len(shares)), said, names)
 
 
 def _column(path: Path, column: str) -> list[str]:
@@ -128,7 +133,8 @@ def _column(path: Path, column: str) -> list[str]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file)
             if column not in (rows.fieldnames or ()):
-                raise InvalidInput(f"{path} has no column {column!r}; name one with --column: {', '.join(rows.fieldnames or ())}")
+                lacks = f"{path} has no column {column!r}" if column else f"no column of {path} is named"
+                raise InvalidInput(f"{lacks}; name one with --column: {', '.join(rows.fieldnames or ())}")
             cells = [row[column] or "" for row in rows]
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read ({error.strerror})") from None
@@ -233,8 +239,9 @@ def _show(people: People, randomizer: Randomizer, found: Found, several: Simulat
 
     flip = f", each answer flipped with probability {as_text(randomizer.flip)}" if hasattr(randomizer, "flip") else ""
     print(f"{people.said}, {people.count:,} people{flip}: epsilon {as_text(randomizer.epsilon)}")
-    for truth, estimate in zip(found.truth, found.estimate, strict=True):
-        print(f"estimate {estimate:.4f}, the truth is {truth:.4g}")
+    names = [f"{name or '(empty)'}: " for name in people.names] if len(people.names) > 2 else [""]
+    for name, truth, estimate in zip(names, found.truth, found.estimate, strict=True):
+        print(f"{name}estimate {estimate:.4f}, the truth is {truth:.4g}")
     table = Table("half-width", f"at {100 * confidence:g} %", "", box=None, header_style="bold")
     for bound, half in found.half_widths.items():
         table.add_row(bound, f"{half:.4f}", NOTES.get(bound, ""))
