@@ -189,3 +189,14 @@ def test_budgets_of_any_size_have_estimates(epsilon):
     assert found.values == pytest.approx(exactly, rel=1e-9, abs=1e-12)
     assert ((found.low <= np.array([0.3, 0.7, 0])) & (found.high >= np.array([0.3, 0.7, 0]))).all()
     assert np.isfinite(found.margin)
+
+
+def test_an_estimate_that_cannot_be_keeps_its_doubt():
+    """Few supports by chance, or numbers that decode far below the bounds: the interval is that of the nearest possible value."""
+    shares = estimate(KAry(5, 2), Tally(1000, [900, 100, 100, 100, 2]))
+    assert shares.values[4] < 0
+    assert shares.low[4] == 0
+    assert shares.high[4] > 0.01
+    randomizer = OneBit(0, 10, 1)
+    none = estimate(randomizer, Total(1000, -20_000.0))
+    assert (none.low, none.high) == (0, pytest.approx(none.margin))

@@ -17,6 +17,7 @@ from tacit.publish.local.intervals import (
     margin,
     read_miss,
     share_ends,
+    tail_ends,
     tightest,
 )
 
@@ -111,12 +112,23 @@ def settings(draw):
 def test_no_half_width_exceeds_its_margin(setting, bound, place):
     count = round(place * setting.people)
     low, high = (float(ends[0]) for ends in share_ends(setting, bound, np.array([count])))
-    value = (count / setting.people - float(setting.false_hit)) / float(setting.slope)
-    assert 0 <= low <= high <= 1
-    if low < high:  # both ends at a bound of the shares: the observed rate is hardly possible
-        allowed = margin(setting, bound) + 1e-9 / float(setting.slope)
-        assert low == 0 or value - low <= allowed
-        assert high == 1 or high - value <= allowed
+    value = min(max((count / setting.people - float(setting.false_hit)) / float(setting.slope), 0.0), 1.0)
+    assert 0 <= low <= value + 1e-9
+    assert value - 1e-9 <= high <= 1
+    allowed = margin(setting, bound) + 1e-9 / float(setting.slope)
+    assert value - low <= allowed
+    assert high - value <= allowed
+
+
+@given(settings(), st.sampled_from(list(BOUNDS)), st.floats(0, 1))
+def test_a_rate_that_no_share_has_is_no_certainty(setting, bound, place):
+    """An impossible rate has the interval of the nearest possible one, which holds all that the rate itself would have left."""
+    count = np.array([round(place * setting.people)])
+    (low,), (high,) = share_ends(setting, bound, count)
+    assert high > low
+    (one,), (other,) = tail_ends(setting, bound, count)
+    assert low <= one + 1e-9
+    assert other <= high + 1e-9
 
 
 @given(settings(), st.sampled_from(list(BOUNDS)))

@@ -10,7 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.publish.local.estimate import NumericRandomizer, Request, Total, is_oracle, mean_scatter, numeric, shares, tally_of
+from tacit.publish.local.estimate import (
+    NumericRandomizer,
+    Request,
+    Total,
+    ends_within,
+    is_oracle,
+    mean_scatter,
+    numeric,
+    shares,
+    tally_of,
+)
 from tacit.publish.local.intervals import Setting, read_miss
 from tacit.publish.local.randomizer import FrequencyOracle, Randomizer
 from tacit.publish.local.results import Rows, Terms, interval_chart, read_names, rows_of, table
@@ -96,5 +106,5 @@ def _of_means(randomizer: NumericRandomizer, groups: tuple[Any, Any], request: R
 
 def _between(values: Floats, half: float, reach: float, people: tuple[int, int], terms: Terms) -> Difference:
     """Intervals within the differences that are possible."""
-    low, high = (np.clip(ends, -reach, reach) for ends in (values - half, values + half))
+    low, high = ends_within(values, half, -reach, reach)
     return Difference(people, values, low, high, half, terms)

@@ -201,9 +201,18 @@ def mean(randomizer: NumericRandomizer, reports: Any, request: Request = Request
     scatter, miss = mean_scatter(randomizer, total.people, request.sampled), read_miss(request.confidence)
     bound = request.bound or scatter.tightest(miss)
     half, value = scatter.half_width(bound, miss), total.total / total.people
-    lowest, highest = float(randomizer.lower), float(randomizer.upper)
-    low, high = (min(max(end, lowest), highest) for end in (value - half, value + half))
+    low, high = (float(end) for end in ends_within(value, half, float(randomizer.lower), float(randomizer.upper)))
     return Mean(total.people, value, low, high, half, request.terms(bound))
+
+
+def ends_within(value: Any, half: float, lowest: float, highest: float) -> tuple[Any, Any]:
+    """The ends of an interval around a value, or around the nearest possible one where it is none; within what is possible.
+
+    >>> [round(float(end), 2) for end in ends_within(-0.3, 0.1, 0.0, 1.0)]
+    [0.0, 0.1]
+    """
+    middle = np.clip(value, lowest, highest)
+    return np.clip(middle - half, lowest, highest), np.clip(middle + half, lowest, highest)
 
 
 def mean_scatter(randomizer: NumericRandomizer, people: int, sampled: bool = False) -> Scatter:

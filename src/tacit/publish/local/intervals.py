@@ -95,8 +95,21 @@ def margin(setting: Setting, bound: str) -> float:
 
 
 def share_ends(setting: Setting, bound: str, supports: NDArray[np.int64]) -> Ends:
-    """The two ends for every category, within [0, 1], since shares are."""
-    low, high = BOUNDS[known(bound)].ends(setting, supports / setting.people)
+    """The two ends for every category, within [0, 1], since shares are.
+
+    A rate that no share has counts as the nearest that one has. Else a rate too low for anybody, as chance has it, would leave
+    nothing of the interval, and a share of zero would seem certain. It only widens intervals.
+    """
+    return _shares_that_fit(setting, bound, np.clip(supports / setting.people, float(setting.false_hit), float(setting.hit)))
+
+
+def tail_ends(setting: Setting, bound: str, supports: NDArray[np.int64]) -> Ends:
+    """The same from the rates as they are: for an end that is used alone, such as those that enclose a quantile."""
+    return _shares_that_fit(setting, bound, supports / setting.people)
+
+
+def _shares_that_fit(setting: Setting, bound: str, observed: Floats) -> Ends:
+    low, high = BOUNDS[known(bound)].ends(setting, observed)
     shift, slope = float(setting.false_hit), float(setting.slope)
     return np.clip((low - NUDGE - shift) / slope, 0.0, 1.0), np.clip((high + NUDGE - shift) / slope, 0.0, 1.0)
 

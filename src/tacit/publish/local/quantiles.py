@@ -22,7 +22,7 @@ from tacit.privacy.rounding import Number, as_text, exact
 from tacit.publish.local.categories import KAry
 from tacit.publish.local.consistent import onto_simplex
 from tacit.publish.local.estimate import Request, Tally, corrected, shares, tally_of
-from tacit.publish.local.intervals import Setting, read_miss, share_ends, tightest
+from tacit.publish.local.intervals import Setting, read_miss, tail_ends, tightest
 from tacit.publish.local.randomizer import FrequencyOracle
 from tacit.publish.local.results import Rows, Terms, interval_chart, table
 from tacit.publish.local.sums import scatters
@@ -131,7 +131,7 @@ def _coarsened(oracle: KAry, tally: Tally, miss: Fraction, request: Request) -> 
     bound = request.bound or tightest(setting(-(-oracle.size // 2), miss))
     below, chance = np.cumsum(tally.supports)[:-1], _tail(bound, miss)
     settings = [setting(count, chance) for count in range(1, oracle.size)]
-    ends = [share_ends(each, bound, below[at : at + 1]) for at, each in enumerate(settings)]
+    ends = [tail_ends(each, bound, below[at : at + 1]) for at, each in enumerate(settings)]
     values = [
         float(corrected(Fraction(int(n), tally.people), each.hit, each.false_hit)) for n, each in zip(below, settings, strict=True)
     ]
