@@ -314,7 +314,12 @@ def test_estimates_are_printed_drawn_and_written():
     assert "●" in printed
     assert Path("e.csv").read_text().startswith("question,")
     assert "<script src=" not in Path("e.html").read_text(), "a page that loads nothing"
-    compared = told("estimate", EXAMPLE, "--compare", "South,North").partition("South less North")[2]
+    compared = told("estimate", EXAMPLE, "--compare", "South,North", "--csv", "c.csv", "--chart", "c.svg").partition(
+        "South less North"
+    )[2]
+    assert "South,100,Yes," in Path("c.csv").read_text()
+    assert ",North,100," in Path("c.csv").read_text(), "what is printed is written, differences too"
+    assert "South less North" in Path("c.svg").read_text()
     assert re.search(r"By bus or train +[-+]\d+\.\d points +[-+]\d+\.\d to [-+]\d+\.\d", compared), "in percent, as the shares are"
     assert re.search(r"mean, minutes +[-+][\d.]+ +[-+][\d.]+ to [-+][\d.]+", compared)
     assert "100 and 100 reports; 95 % each" in compared

@@ -49,6 +49,7 @@ def estimate(
     """Estimate the answers of everybody from what was reported, with intervals."""
     from tacit.publish.local.estimate import Request
     from tacit.publish.local.survey import results
+    from tacit.publish.local.survey.chart import chart as draw
     from tacit.publish.local.survey.reading import read_survey
 
     for written in (csv, chart):
@@ -62,9 +63,9 @@ def estimate(
         differences = results.comparisons(held, *_pair(compare), request) if compare else []
         counts = held.counts()
     if csv is not None:
-        _write(lambda: results.to_csv(found, csv), csv)
+        _write(lambda: results.to_csv(found, differences, csv), csv)
     if chart is not None:
-        _write(lambda: results.chart(found, survey, chart), chart)
+        _write(lambda: draw(found, differences, survey, chart), chart)
     if as_json:
         print_json(_told(survey, counts, found, differences))
     else:

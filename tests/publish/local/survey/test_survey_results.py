@@ -1,6 +1,10 @@
 """From reports to results: what was answered is estimated, by question and by group, and nothing else is compared."""
 
+import csv
+import io
 import random
+import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 
@@ -9,10 +13,13 @@ from surveys import EXAMPLE, every_method
 
 from tacit.errors import InvalidInput
 from tacit.publish.local.estimate import Request
+from tacit.publish.local.intervals import BOUNDS
 from tacit.publish.local.results import Frequencies, Mean
+from tacit.publish.local.scatter import SUM_BOUNDS
+from tacit.publish.local.survey.chart import chart, chart_texts
 from tacit.publish.local.survey.reading import parse_survey, read_survey
 from tacit.publish.local.survey.report import Form
-from tacit.publish.local.survey.results import chart, comparisons, labels, results, to_csv
+from tacit.publish.local.survey.results import comparisons, labels, results, to_csv
 from tacit.publish.local.survey.store import Store
 
 OPEN = datetime(2029, 1, 1, tzinfo=UTC)
@@ -91,7 +98,7 @@ def test_questions_without_reports_have_no_estimate():
         assert [each.estimate for each in found] == [None] * 4
         assert [row for each in found for row in each.to_rows()] == []
         with pytest.raises(InvalidInput, match="no reports"):
-            chart(found, store.form.survey)
+            chart(found, [], store.form.survey)
 
 
 def test_with_sample_each_person_counts_for_one_question():
@@ -104,7 +111,7 @@ def test_with_sample_each_person_counts_for_one_question():
 
 
 def test_csv_has_the_same_columns_for_every_kind(store, tmp_path):
-    text = to_csv(results(store, SURE), tmp_path / "found.csv")
+    text = to_csv(results(store, SURE), path=tmp_path / "found.csv")
     lines = text.splitlines()
     assert lines[0] == "question,kind,group,people,category,estimate,low,high,consistent"
     assert len(lines) == 1 + 2 + 5 + 1 + 6
@@ -129,11 +136,68 @@ def test_labels_are_in_the_language_of_the_survey():
     assert labels(survey.question("home"), survey) == ("Nein", "Ja")
 
 
+def test_differences_follow_in_the_csv_with_what_was_taken_from_what(store):
+    found, differences = results(store, SURE), comparisons(store, "Harbour", "South", SURE)
+    rows = list(csv.DictReader(io.StringIO(to_csv(found, differences))))
+    assert list(rows[0])[-3:] == ["less", "less_people", "differs"]
+    assert {row["less"] for row in rows[:14]} == {""}, "estimates come first, and are of one group"
+    assert len(rows) == 14 + 14
+    yes = next(row for row in rows[14:] if (row["question"], row["category"]) == ("home", "Yes"))
+    assert (yes["group"], yes["less"], yes["people"], yes["less_people"]) == ("Harbour", "South", "1000", "1000")
+    assert 0.5 < float(yes["low"]) < float(yes["estimate"]), "unbiased, and so perhaps above 1"
+    assert yes["differs"] == "True"
+    assert [row["category"] for row in rows[14:] if row["kind"] == "number"] == [""]
+
+
+def drawn_by(store, survey, path, *groups, request=SURE):
+    chart(results(store, request), comparisons(store, *groups, request) if groups else [], survey, path)
+    return path.read_text("utf-8")
+
+
 def test_a_chart_is_drawn(store, tmp_path):
-    chart(results(store, SURE), store.form.survey, tmp_path / "found.svg")
-    drawn = (tmp_path / "found.svg").read_text()
+    drawn = drawn_by(store, store.form.survey, tmp_path / "found.svg")
     assert "How do you come to work on most days?" in drawn
     assert "By bicycle" in drawn
     assert ">120<" in drawn, "numbers on the axis are written out"
-    assert "e+2" not in drawn
+    assert "e+" not in re.sub(r"<[^>]*>", "", drawn)
     assert "of those who answered" in drawn, "which intervals they are"
+    assert "everybody: 3,000 reports" in drawn
+    assert "less" not in drawn
+
+
+def test_a_chart_shows_the_differences_of_two_groups(store, tmp_path):
+    drawn = drawn_by(store, store.form.survey, tmp_path / "found.svg", "Harbour", "South")
+    assert "Harbour less South: 1,000 and 1,000 reports" in drawn
+    assert "difference, in percentage points" in drawn
+    assert "difference, minutes" in drawn
+    assert ">\u2212100<" in drawn
+    assert ">100<" in drawn
+    assert "e+" not in re.sub(r"<[^>]*>", "", drawn)
+
+
+def test_a_chart_speaks_the_language_of_the_survey(store, tmp_path):
+    """A published chart is read by those who were asked."""
+    german = replace(store.form.survey, language="de-AT")
+    drawn = drawn_by(store, german, tmp_path / "g.svg", "Harbour", "South", request=Request("0.995", "chebyshev", True))
+    said = "99,5 % für alle Zahlen zusammen, Tschebyscheff, unter denen, die geantwortet haben"
+    assert f"alle: 3.000 Meldungen; {said}" in drawn
+    assert "Harbour minus South: 1.000 und 1.000 Meldungen" in drawn
+    assert "Unterschied in Prozentpunkten" in drawn
+    assert "Anteil" in drawn
+    for word in ("share", "everybody", "reports", "less", "answered", "estimate", "difference"):
+        assert word not in re.sub(r"<[^>]*>", " ", drawn)
+
+
+def test_every_language_has_every_word_of_the_chart_with_the_same_blanks():
+    english, german = chart_texts("en"), chart_texts("de")
+    assert english.keys() == german.keys()
+    for key, text in english.items():
+        assert set(re.findall(r"\{\w+\}", text)) == set(re.findall(r"\{\w+\}", german[key])), key
+    assert {bound.replace(" ", "_") for bound in (*BOUNDS, *SUM_BOUNDS)} <= english.keys()
+    assert chart_texts("fr") == english
+
+
+def test_one_report_is_one_report_on_the_chart(tmp_path):
+    survey = read_survey(EXAMPLE)
+    with filled(survey, people=1) as store:
+        assert "everybody: 1 report;" in drawn_by(store, survey, tmp_path / "one.svg")

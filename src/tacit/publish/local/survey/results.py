@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +12,14 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.publish.local.compare import Difference, compare
 from tacit.publish.local.estimate import Request, estimate
-from tacit.publish.local.results import Frequencies, Mean
+from tacit.publish.local.results import Frequencies, Mean, written
 from tacit.publish.local.survey.declaration import Number, Question, Survey, YesNo
 from tacit.publish.local.survey.randomized import Randomized, from_json, randomized
 from tacit.publish.local.survey.store import Store
 from tacit.publish.local.survey.texts import page_texts
 
 Estimate = Frequencies | Mean
+VALUES = ("category", "estimate", "low", "high", "consistent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +40,7 @@ class Result:
             rows = [{"category": "", "estimate": estimate.value, "low": estimate.low, "high": estimate.high, "consistent": None}]
         else:
             rows = [{**row, "estimate": row["share"]} for row in estimate.to_rows()]
-        columns = ("category", "estimate", "low", "high", "consistent")
-        return [common | {name: row[name] for name in columns} for row in rows]
+        return [common | {name: row[name] for name in VALUES} for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +50,16 @@ class Compared:
     asked: Randomized
     groups: tuple[str, str]
     difference: Difference
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One dictionary for each number, with the keys of `Result.to_rows` and three more."""
+        question, (one, other), people = self.asked.question, self.groups, self.difference.people
+        common = {"question": question.id, "kind": question.kind, "group": one, "people": people[0]}
+        common |= {"less": other, "less_people": people[1]}
+        found = [{**row, "estimate": row["difference"], "consistent": None} for row in self.difference.to_rows()]
+        if isinstance(question, Number):
+            found = [{**row, "category": ""} for row in found]
+        return [common | {name: row[name] for name in (*VALUES, "differs")} for row in found]
 
 
 def labels(question: Question, survey: Survey) -> tuple[str, ...]:
@@ -112,59 +120,14 @@ def _groups(survey: Survey) -> Mapping[int | None, str]:
     return dict(enumerate(survey.group.values))
 
 
-def to_csv(found: Sequence[Result], path: Path | None = None) -> str:
-    """All estimates as CSV text, also written to `path` if there is one; the same columns for every kind of question."""
-    text = io.StringIO()
-    columns = ("question", "kind", "group", "people", "category", "estimate", "low", "high", "consistent")
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(_plain(row) for result in found for row in result.to_rows())
-    if path is not None:
-        path.write_text(text.getvalue(), encoding="utf-8")
-    return text.getvalue()
+COLUMNS = ("question", "kind", "group", "people", *VALUES)
+COMPARED = ("less", "less_people", "differs")  # in the rows of differences: the other group, its people, and what is found
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r\n" and value else value
-        for name, value in row.items()
-    }
+def to_csv(found: Sequence[Result], differences: Sequence[Compared] = (), path: Path | None = None) -> str:
+    """All estimates as CSV text, also written to `path` if there is one; the same columns for every kind of question.
 
-
-def chart(found: Sequence[Result], survey: Survey, path: Path | None = None) -> Any:
-    """An Altair chart of all questions, one below the other: shares with their intervals; means on their own scales."""
-    import altair as alt
-
-    from tacit.mechanisms.picture import save
-
-    parts = [_part(each) for each in found if each.estimate is not None]
-    if not parts:
-        raise InvalidInput("there are no reports to draw; collect some first")
-    whole = alt.vconcat(*parts, spacing=28).resolve_scale(x="independent")
-    return save(
-        whole.properties(title=alt.TitleParams(survey.title, anchor="start", fontSize=16, offset=14)).configure_view(stroke=None),
-        path,
-    )
-
-
-def _part(result: Result) -> Any:
-    import altair as alt
-
-    from tacit.mechanisms.picture import COLOURS
-
-    question, rows = result.asked.question, result.to_rows()
-    number = isinstance(question, Number)
-    domain = [float(question.lower), float(question.upper)] if isinstance(question, Number) else [0, 1]
-    scale = alt.Scale(domain=domain, nice=False, clamp=True)  # an estimate that cannot be is drawn at the border
-    unit = (question.unit or "mean") if isinstance(question, Number) else "share"
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
-        y=alt.Y("category:N", title=None, sort=None, axis=alt.Axis(labelLimit=220))
-    )
-    across = alt.X(
-        "low:Q", title=unit, scale=scale, axis=alt.Axis(format=",.12~g" if number else "%", tickCount=6, gridOpacity=0.4)
-    )
-    lines = base.mark_rule(strokeWidth=3, color=COLOURS[1]).encode(x=across, x2="high:Q")
-    dots = base.mark_circle(size=70, color=COLOURS[2], opacity=1).encode(x=alt.X("estimate:Q", scale=scale))
-    said = f"{result.group or 'everybody'}: {rows[0]['people']:,} reports; {result.estimate.terms if result.estimate else ''}"
-    title = alt.TitleParams(question.ask, anchor="start", frame="group", subtitle=said)
-    return alt.layer(lines, dots).properties(title=title, width=460, height=max(40, 24 * len(rows)))
+    Differences follow in rows of their own, with three columns more that say what was taken from the group.
+    """
+    rows = [row for each in found for row in each.to_rows()] + [row for each in differences for row in each.to_rows()]
+    return written(COLUMNS + (COMPARED if differences else ()), rows, path)
