@@ -25,6 +25,7 @@ QUIET_BROWSER = (  # root has no sandbox; nothing of the browser's own goes to t
     "--disable-sync",
     "--no-first-run",
 )
+INSTALL_SECONDS = 300  # less than a test may take
 ACCOUNTS = ("postgres", "nobody")  # the server refuses to run as root
 
 
@@ -71,7 +72,12 @@ def chromium_browser() -> Iterator[Any]:
 
 
 def _found_chromium() -> Path | None:
-    return next((Path(found) for name in CHROMIUM if (found := shutil.which(name))), None)
+    return next((Path(found) for name in CHROMIUM if (found := shutil.which(name)) and _runs(found)), None)
+
+
+def _runs(program: str) -> bool:
+    """Whether it starts at all: an install that was broken off leaves programs that do not."""
+    return subprocess.run([program, "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def _postgres_programs() -> Path:
@@ -82,18 +88,29 @@ def _postgres_programs() -> Path:
 
 
 def _found_or_installed(find: Callable[[], Path | None], package: str) -> Path | None:
-    """What `find` finds, after installing Debian's package where that is possible; one process installs at a time."""
-    found = find()
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        with Path(tempfile.gettempdir(), f"tacit-{package}-install.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            found = find() or _installed(find, package)
-    return found
+    """What `find` finds, after installing Debian's package where that is possible.
+
+    One process looks at a time: while another one installs, half of a program is there already.
+    """
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        return find()
+    with Path(tempfile.gettempdir(), "tacit-install.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return find() or _installed(find, package)
 
 
 def _installed(find: Callable[[], Path | None], package: str) -> Path | None:
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", "install", "-y", "-qq", package], env=quiet, capture_output=True, check=False)
+    words = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=60", package]
+    try:
+        done = subprocess.run(
+            words, env=quiet, capture_output=True, stdin=subprocess.DEVNULL, text=True, check=False, timeout=INSTALL_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise Missing(f"{' '.join(words)} took more than {INSTALL_SECONDS} seconds; run it yourself, and the tests again") from None
+    if done.returncode != 0:
+        last = (done.stderr.strip() or "it says nothing").splitlines()[-1]
+        raise Missing(f"{' '.join(words)} failed ({last}); run it yourself, and the tests again")
     return find()
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from random import Random
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 from tacit.doors.cli.survey_endpoint import Endpoint
 from tacit.publish.local.survey.declaration import Number, Survey
@@ -94,6 +97,49 @@ def listening(survey: Survey, path: Path | None = None) -> Iterator[tuple[Survey
         finally:
             endpoint.shutdown()
             thread.join()
+
+
+@contextmanager
+def overheard(survey: Survey) -> Iterator[tuple[Survey, list[bytes]]]:
+    """The survey, sent to somebody who passes everything on, and every byte that comes by: one text for each connection.
+
+    Connections on which nothing came are left out; browsers open some in advance.
+    """
+    heard: list[tuple[socket.socket, list[bytes]]] = []
+    address = urlsplit(survey.send_to)
+
+    class PassOn(BaseRequestHandler):
+        def handle(self) -> None:
+            heard.append((self.request, parts := []))
+            with socket.create_connection((address.hostname, address.port)) as far:
+                back = threading.Thread(target=_pass_on, args=(far, self.request, []))
+                back.start()
+                _pass_on(self.request, far, parts)
+                back.join()
+
+    between = ThreadingTCPServer(("127.0.0.1", 0), PassOn)
+    thread = threading.Thread(target=between.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    said: list[bytes] = []
+    try:
+        yield replace(survey, send_to=survey.send_to.replace(f":{address.port}/", f":{between.server_address[1]}/")), said
+    finally:
+        between.shutdown()
+        thread.join()
+        for connection, _ in heard:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        between.server_close()  # waits for all that is passed on
+        said += [b"".join(parts) for _, parts in heard if parts]
+
+
+def _pass_on(near: socket.socket, far: socket.socket, parts: list[bytes]) -> None:
+    with suppress(OSError):
+        while part := near.recv(65_536):
+            parts.append(part)
+            far.sendall(part)
+    with suppress(OSError):
+        far.shutdown(socket.SHUT_WR)
 
 
 def codes(survey: Survey, answers: Mapping[str, Any]) -> dict[str, Any]:

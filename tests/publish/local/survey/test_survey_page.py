@@ -3,13 +3,16 @@
 import json
 import random
 import re
+from dataclasses import replace
 
 import pytest
 from filling import codes, fill, listening, opened, review, some_answers, written
 from surveys import ANSWERS, EXAMPLE, TWO, every_method
 
 from pages import tacit
-from tacit.publish.local.survey.reading import read_survey
+from tacit.publish.local.survey.declaration import Choice, Group, SetOf, YesNo
+from tacit.publish.local.survey.form import build_form
+from tacit.publish.local.survey.reading import parse_survey, read_survey
 from tacit.publish.local.survey.report import Form
 
 SURVEY = every_method()
@@ -75,6 +78,37 @@ def test_the_page_says_what_it_does_not_protect(browser, tmp_path):
             assert "times as likely with yours" in promise, "how strong it is can be read without a click"
 
 
+def test_a_double_click_on_show_does_not_send(browser, tmp_path):
+    """The second click may hit whatever stands in the place of the first: here the button that sends."""
+    with listening(TWO) as (survey, store), opened(browser, written(survey, tmp_path)) as page:
+        fill(page, survey, {"yes": 1})
+        page.evaluate("() => { document.querySelector('form button[type=submit]').click(); element('send').click(); }")
+        assert page.locator("#status").text_content() == ""
+        page.locator("#send").click()  # a moment later it can be pressed
+        page.locator("#status.done").wait_for()
+        assert store.people() == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "declared", "told"),
+    [
+        ("en", {"closes": "2020-01-01"}, "This survey closed on January 1, 2090."),
+        ("de", {"epsilon": "5"}, "Dieses Formular ist nicht mehr das aktuelle"),
+    ],
+)
+def test_a_report_that_no_way_would_bring_in_is_told_in_the_words_of_the_page(language, declared, told, browser, tmp_path):
+    page_of = every_method(closes="2090-01-01", language=f'"{language}"')
+    with listening(every_method(**declared)) as (elsewhere, store), browser.new_context() as context:
+        page = context.new_page()
+        page.goto(written(replace(page_of, send_to=elsewhere.send_to), tmp_path))
+        fill(page, page_of, ANSWERS)
+        review(page)
+        page.locator("#send").click()
+        page.locator("#status.wrong", has_text=told).wait_for()
+        assert page.locator("#save").is_hidden()
+        assert store.people() == 0
+
+
 def test_an_endpoint_that_is_gone_is_told_with_the_other_ways(browser, tmp_path):
     with listening(TWO) as (survey, _):
         pass
@@ -84,7 +118,7 @@ def test_an_endpoint_that_is_gone_is_told_with_the_other_ways(browser, tmp_path)
         fill(page, survey, {"yes": 1})
         review(page)
         page.locator("#send").click()
-        page.locator("#status", has_text="Save it as a file or copy the code instead").wait_for()
+        page.locator("#status", has_text="(nobody answers there). Save it as a file or copy the code instead").wait_for()
         assert page.locator("#send").is_enabled()
 
 
@@ -122,6 +156,17 @@ def test_what_is_missing_or_too_much_is_told_at_the_question(browser, tmp_path):
         assert page.locator("[aria-invalid]").count() == 5
 
 
+def test_an_error_goes_away_with_its_reason(browser, tmp_path):
+    with opened(browser, written(SURVEY, tmp_path)) as page:
+        page.locator("form button[type=submit]").click()
+        fill(page, SURVEY, ANSWERS)
+        assert page.locator(".error:visible").count() == page.locator("[aria-invalid]").count() == 0
+        page.locator('[data-question="some"] input').first.check()
+        assert page.locator(".error:visible").all_text_contents() == ["Please choose at most 2."], "too many are told at once"
+        page.locator('[data-question="some"] input').first.uncheck()
+        assert page.locator(".error:visible").count() == 0
+
+
 def test_the_first_that_is_missing_on_the_page_is_looked_at(browser, tmp_path):
     with opened(browser, written(read_survey(EXAMPLE), tmp_path)) as page:
         page.locator("form button[type=submit]").click()
@@ -138,12 +183,14 @@ def test_what_is_sent_is_shown_with_what_could_have_been(browser, tmp_path):
         assert card.locator(".leaves strong").text_content() == names[told["few"]]
         assert "south" in card.locator(".pair > div").first.text_content()
         shown = card.locator("li").evaluate_all(
-            "(all) => all.map((each) => [each.children[1].textContent, parseFloat(each.children[2].textContent)])"
+            "(all) => all.map((each) => [each.children[1].textContent, parseFloat(each.lastChild.textContent)])"
         )
         chances = form.questions["few"].randomizer.channel.row(2)
         assert [name for name, _ in shown] == names
         assert [likely for _, likely in shown] == pytest.approx([100 * float(p) for p in chances], rel=0.02)
         assert card.locator("li.drawn").count() == 1
+        tagged = {tag: card.locator("li", has_text=tag).locator(".words").all_text_contents() for tag in ("Is sent", "Your answer")}
+        assert tagged == {"Is sent": [names[told["few"]]], "Your answer": ["south"]}
         for id in form.questions:
             some = page.locator(f'[data-answer="{id}"]')
             assert some.locator("li, rect").count() > 1
@@ -169,6 +216,43 @@ def test_shown_probabilities_are_those_of_the_channel(browser, tmp_path):
             assert shown == pytest.approx(expected[::-1] if id == "bit" else expected, abs=1e-6)
 
 
+def test_a_number_is_marked_where_it_lies_among_what_could_be_sent(browser, tmp_path):
+    """The window of likely reports lies around the number, and noise is likeliest there."""
+    survey = parse_survey(NUMBERS)
+    with opened(browser, written(survey, tmp_path)) as page:
+        fill(page, survey, {"near": 0.5, "noisy": 40})
+        review(page)
+        for id in ("near", "noisy"):
+            line, highest = page.locator(f'[data-answer="{id}"] svg').evaluate(
+                """(svg) => { const all = [...svg.querySelectorAll("rect")];
+                const top = Math.max(...all.map((r) => r.getAttribute("height")));
+                const high = all.filter((r) => r.getAttribute("height") > 0.999 * top).map((r) => Number(r.getAttribute("x")) + 4);
+                return [Number(svg.querySelector(".own").getAttribute("x1")), high.reduce((a, b) => a + b) / high.length] }"""
+            )
+            assert line == pytest.approx(highest, abs=10), "at most a column aside"
+        assert page.locator('[data-answer="noisy"] .key').inner_text().split("\n")[-1].endswith("40 kg")
+
+
+NUMBERS = """
+id = "numbers"
+title = "Numbers"
+closes = 2090-01-31
+epsilon = 12
+[questions.near]
+ask = "Near?"
+kind = "number"
+bounds = [-1, 2]
+step = 0.01
+method = "piecewise"
+[questions.noisy]
+ask = "Noisy?"
+kind = "number"
+bounds = [0, 100]
+unit = "kg"
+method = "laplace"
+"""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 1200])
 def test_the_page_passes_axe_and_fits_a_phone(scheme, width, browser, tmp_path):
@@ -186,6 +270,40 @@ def test_the_page_passes_axe_and_fits_a_phone(scheme, width, browser, tmp_path):
         page.locator(".whole summary").click()
         assert page.evaluate(fits)
         assert Axe().run(page).violations_count == 0, Axe().run(page).generate_report()
+
+
+LETTERS = "Donaudampfschifffahrtsgesellschaftskapitän" * 6  # no browser knows where to break it
+
+
+def test_long_words_and_a_hundred_options_fit_a_phone_and_a_sheet_of_paper(browser, tmp_path):
+    options = (LETTERS, *(f"option {number}" for number in range(99)))
+    asked = (Choice("one", LETTERS, options, "k-ary"), SetOf("some", LETTERS, options, 3), YesNo("yes", LETTERS, LETTERS))
+    survey = replace(TWO, title=LETTERS, about=LETTERS, group=Group(LETTERS, (LETTERS, "b")), questions=asked)
+    fits = "document.documentElement.scrollWidth <= window.innerWidth"
+    with opened(browser, written(survey, tmp_path), viewport={"width": 320, "height": 800}) as page:
+        assert page.evaluate(fits)
+        fill(page, survey, {"one": 0, "some": [0, 50], "yes": 0}, group=0)
+        review(page)
+        assert page.evaluate(fits)
+        cut = "[...document.querySelectorAll('.outcomes')].map((each) => each.scrollHeight > each.clientHeight)"
+        assert page.evaluate(cut) == [True, True, False], "long lists are scrolled on the screen"
+        page.emulate_media(media="print")
+        assert page.evaluate(cut) == [False] * 3, "and whole on paper"
+
+
+@pytest.mark.parametrize(("language", "direction"), [("ar", "rtl"), ("en", "ltr")])
+def test_the_page_runs_in_the_direction_of_its_language(language, direction, browser, tmp_path):
+    survey = replace(read_survey(EXAMPLE), language=language)
+    with opened(browser, written(survey, tmp_path), viewport={"width": 320, "height": 800}) as page:
+        fill(page, survey, TRUTH, group=0)
+        review(page)
+        assert page.locator("html").get_attribute("dir") == direction
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        sides = page.locator(".bar").first.evaluate(
+            "(bar) => { const [inner, outer] = [bar, bar.parentNode].map((each) => each.getBoundingClientRect());"
+            " return [Math.round(inner.left - outer.left), Math.round(outer.right - inner.right)] }"
+        )
+        assert (sides[1] == 0, sides[0] == 0) == (direction == "rtl", direction == "ltr"), "bars begin where words begin"
 
 
 def test_axe_sees_a_page_that_is_bad(browser, tmp_path):
@@ -243,11 +361,22 @@ def test_a_sent_report_is_not_followed_by_another_answer(browser, tmp_path):
         assert page.locator("#send").is_disabled()
 
 
+def test_a_browser_that_does_not_run_the_script_shows_why(browser, tmp_path):
+    """As one that is too old for it would do; here the policy stops a script that was changed."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(written(SURVEY, tmp_path, build_form(SURVEY).replace('"use strict";', '"use strict"; ')))
+        assert page.locator("#no-script").is_visible()
+        assert page.locator("form").is_hidden()
+    with opened(browser, written(SURVEY, tmp_path)) as page:
+        assert page.locator("#no-script").is_hidden()
+
+
 def test_without_script_the_page_says_why_it_is_empty(browser, tmp_path):
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(written(SURVEY, tmp_path))
-        assert page.locator("noscript p").is_visible()
+        assert page.locator("#no-script").is_visible()
         assert page.locator("form").is_hidden()
 
 
@@ -261,8 +390,9 @@ ANSWER = """async ([answers, group, sends]) => {
   }
   document.querySelector("form button[type=submit]").click();
   const status = document.querySelector("#status");
-  if (sends) document.querySelector("#send").click();
-  while (sends && !/^Sent|could not/.test(status.textContent)) await new Promise((done) => setTimeout(done, 5));
+  if (sends) send(); // and not by a click, which would have to wait until it cannot be the second of two
+  const ended = () => !sends || /^Sent|could not/.test(status.textContent);
+  for (let tries = 0; !ended() && tries < 4000; tries++) await new Promise((done) => setTimeout(done, 5));
   localStorage.clear();  // the next visitor is another person
   return [status.textContent, document.querySelector("#report").textContent, code()];
 }"""

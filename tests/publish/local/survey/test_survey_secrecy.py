@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from filling import LEFT_BEHIND, by_python, fill, kept_secret, listening, opened, review, written
+from filling import LEFT_BEHIND, by_python, fill, kept_secret, listening, opened, overheard, review, written
 from surveys import ANSWERS, EXAMPLE, TWO, every_method
 
 from tacit.publish.local.survey.declaration import Choice
@@ -30,60 +30,94 @@ def a_secret_that_tells_nothing(survey):
 
 
 def observed(browser, url, survey, secret, answer):
-    """All that can be seen from outside of a person who answers, looks, changes nothing and sends: requests and what is left."""
+    """What the browser shows of a person who answers, looks, changes nothing and sends: requests and what is left."""
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(url)
         page.evaluate("([name, secret]) => localStorage.setItem(name, secret)", [f"tacit survey {survey.id}", secret.hex()])
         page.reload()
         asked = []
-        context.on("request", lambda request: asked.append((request.method, request.url, request.post_data, request.headers)))
+        context.on("request", lambda request: asked.append((request.method, request.url, request.headers)))
         fill(page, survey, {"yes": answer})
         review(page)
         page.locator("#send").click()
-        page.wait_for_function("() => /Sent|could not/.test(document.querySelector('#status').textContent)")
-        return asked, page.evaluate(LEFT_BEHIND), context.cookies()
+        page.locator("#status", has_text=re.compile("Sent|could not")).wait_for()
+        left = [page.evaluate(LEFT_BEHIND), page.evaluate(BACK), page.evaluate(LEFT_BEHIND)]
+        return asked, left, context.cookies()
 
+
+# To where the page was before it showed the report: "back", or a word if there is no such place.
+BACK = """() => new Promise((done) => {
+  addEventListener("popstate", () => done("back"), { once: true });
+  history.back();
+  setTimeout(done, 10_000, "nowhere");
+})"""
 
 LEAKS = {
     "nothing": ("", ""),
     "a draft in the session": ('  tell("");', "  tell(\"\");\n  sessionStorage.setItem('draft', found[0][1]);"),
     "the answer beside the report": ("survey: survey.id, form", "survey: survey.id, answer: found[0][1], form"),
-    "the answer in the address": ("  turn(true);", "  location.hash = found[0][1];\n  turn(true);"),
+    "the answer in the address": ("  review();", "  location.hash = found[0][1];\n  review();"),
     "the answer in the history": (
-        "  turn(true);",
-        "  history.replaceState(found[0][1], '');\n  turn(true);",
+        "  review();",
+        "  history.replaceState(found[0][1], '');\n  review();",
+    ),
+    "the answer in the query": ("fetch(survey.send_to,", "fetch(`${survey.send_to}?${chosen('yes')}`,"),
+    "the answer in a header": ('"Content-Type": "application/json"', '"Content-Type": `text/plain;x=${chosen("yes")}`'),
+    "the answer in a second request": (
+        "  tell(texts.sending);",
+        "  tell(texts.sending);\n  navigator.sendBeacon(survey.send_to, chosen('yes'));",
     ),
 }
 
 
 @pytest.mark.parametrize("leak", LEAKS)
 def test_nothing_but_the_report_leaves_the_page(leak, browser, tmp_path, monkeypatch):
-    """Of two people with different answers whose reports happen to be the same, nothing at all tells who is who."""
+    """Of two people with different answers whose reports happen to be the same, nothing at all tells who is who.
+
+    What leaves is read twice: as the browser tells of its requests, and byte by byte where they arrive.
+    """
     from tacit.publish.local.survey import form
 
     plain, planted = LEAKS[leak]
     parts = form._part
+    assert not plain or any(plain in parts(name) for name in form.SCRIPTS), "the leak is planted"
     monkeypatch.setattr(form, "_part", lambda name: parts(name).replace(plain, planted) if plain else parts(name))
-    seen = []
+    seen, secret = [], a_secret_that_tells_nothing(TWO)
     for answer in (0, 1):
-        with listening(TWO) as (survey, _):
-            # The same address for both, so that what is seen can be compared: the port is left out.
+        with listening(TWO) as (sent_to, _), overheard(sent_to) as (survey, heard):
             url = written(survey, tmp_path)
-            secret = a_secret_that_tells_nothing(TWO)
             asked, left, cookies = observed(browser, url, TWO, secret, answer)
-            port = re.search(r":(\d+)/", survey.send_to)[1]
-            seen.append((json.dumps(asked).replace(port, "PORT"), left, cookies))
-            if leak == "nothing":
-                assert [method for method, *_ in asked] == ["POST"]
-                assert asked[0][1] == survey.send_to
-                assert asked[0][2] == Form.of(TWO).text_of({"yes": answer}, secret)
-                assert cookies == []
-                told = json.loads(left)
-                assert told["local"] == [["tacit survey two", secret.hex()]]
-                assert [told[name] for name in ("session", "cookies", "databases", "name", "state")] == [[], "", [], "", None]
-                assert told["url"] == url
+        # The same address for both, so that what is seen can be compared: the port is left out.
+        port = re.search(r":(\d+)/", survey.send_to)[1]
+        seen.append(
+            (json.dumps(asked).replace(port, "PORT"), left, cookies, [each.replace(port.encode(), b"PORT") for each in heard])
+        )
+        if leak == "nothing":
+            assert [each[:2] for each in asked] == [("POST", survey.send_to)]
+            assert cookies == []
+            assert_only_the_report(heard, Form.of(TWO).text_of({"yes": answer}, secret))
+            assert_only_the_secret(left, secret, url)
     assert (seen[0] == seen[1]) == (leak == "nothing")
+
+
+def assert_only_the_report(heard, report):
+    """One question of the browser whether the page may send, and one report; nothing else came to the collector."""
+    lines = [each.split(b"\r\n", 1)[0] for each in heard]
+    assert lines == [b"OPTIONS /reports HTTP/1.1", b"POST /reports HTTP/1.1"]
+    headers, _, body = heard[1].partition(b"\r\n\r\n")
+    assert body == report.encode()
+    assert b"\r\nContent-Length: %d\r\n" % len(body) in headers
+    assert not re.search(rb"(?i)\r\n(cookie|referer|authorization):", heard[0] + headers)
+    assert heard[0].endswith(b"\r\n\r\n"), "the question has no body"
+
+
+def assert_only_the_secret(left, secret, url):
+    assert left[1] == "back"
+    for told in map(json.loads, left[::2]):
+        assert told["local"] == [["tacit survey two", secret.hex()]]
+        assert [told[name] for name in ("session", "cookies", "databases", "name", "state")] == [[], "", [], "", None]
+        assert told["url"] == url
 
 
 def test_nothing_is_loaded_and_nothing_is_asked_of_the_network(browser, tmp_path):
@@ -181,6 +215,29 @@ def test_a_page_that_comes_back_from_the_history_is_empty(browser, tmp_path):
         assert page.locator("input:checked").count() == 0
 
 
+def test_the_way_back_leads_to_the_answers_and_not_off_the_page(browser, tmp_path):
+    with opened(browser, written(TWO, tmp_path)) as page:
+        fill(page, TWO, {"yes": 1})
+        for leave in (page.go_back, page.locator("#change").click):
+            told = review(page)
+            leave()
+            page.locator("#form").wait_for(state="visible")
+            assert page.locator("input:checked").get_attribute("value") == "1"
+            assert review(page) == told
+            page.locator("#change").click()
+
+
+def test_after_sending_the_way_back_does_not_lead_to_another_report(browser, tmp_path):
+    with listening(TWO) as (survey, _), opened(browser, written(survey, tmp_path)) as page:
+        fill(page, survey, {"yes": 1})
+        review(page)
+        page.locator("#send").click()
+        page.locator("#status.done").wait_for()
+        assert page.evaluate(BACK) == "back"
+        assert page.locator("#form").is_hidden()
+        assert page.locator("#status").inner_text() == "Sent. Thank you."
+
+
 # --- the secret --------------------------------------------------------------------------------------------------------------
 
 
@@ -227,6 +284,61 @@ def test_nothing_is_kept_on_a_shared_device(browser, tmp_path):
         assert page.evaluate("localStorage.length") == 0
         page.locator("#shared").uncheck()
         assert kept_secret(page, SURVEY) == secret
+
+
+@pytest.mark.parametrize("share", ["split", "sample"])
+def test_two_pages_that_drew_at_the_same_moment_go_on_as_one_person(share, browser, tmp_path):
+    """The first page sees no secret of the second, as if both had looked before either wrote."""
+    survey = every_method(share=f'"{share}"')
+    with browser.new_context() as context:
+        pages = []
+        for _ in range(2):
+            pages.append(context.new_page())
+            pages[0].evaluate("localStorage.clear()") if len(pages) == 2 else None
+            pages[-1].goto(written(survey, tmp_path))
+        secret = kept_secret(pages[1], survey)
+        pages[0].wait_for_function("(kept) => hexOf(secret) === kept", arg=secret.hex())
+        for page in pages:
+            fill(page, survey, ANSWERS)
+            assert review(page) == by_python(survey, ANSWERS, secret)
+
+
+def test_a_page_that_keeps_nothing_takes_no_secret_of_another_page(browser, tmp_path):
+    with browser.new_context() as context:
+        first, second = context.new_page(), context.new_page()
+        first.goto(written(SURVEY, tmp_path))
+        own = kept_secret(first, SURVEY)
+        first.locator("#shared").check()
+        second.goto(written(SURVEY, tmp_path))
+        other = kept_secret(second, SURVEY)
+        first.evaluate("(key) => dispatchEvent(new StorageEvent('storage', { key }))", f"tacit survey {SURVEY.id}")
+        fill(first, SURVEY, ANSWERS)
+        assert own != other
+        assert review(first) == by_python(SURVEY, ANSWERS, own)
+
+
+def test_two_surveys_have_two_secrets(browser, tmp_path):
+    with browser.new_context() as context:
+        page = context.new_page()
+        for survey in (SURVEY, TWO):
+            page.goto(written(survey, tmp_path))
+        assert kept_secret(page, SURVEY) != kept_secret(page, TWO)
+        page.locator("#shared").check()
+        assert page.evaluate("localStorage.length") == 1, "only the secret of this survey goes"
+
+
+def test_a_form_that_changed_is_drawn_from_another_stream_for_the_same_person(browser, tmp_path):
+    changed = every_method(epsilon="9")
+    with browser.new_context() as context:
+        page = context.new_page()
+        reports = []
+        for survey in (SURVEY, changed):
+            page.goto(written(survey, tmp_path))
+            fill(page, survey, ANSWERS)
+            reports.append(review(page))
+            assert reports[-1] == by_python(survey, ANSWERS, kept_secret(page, survey))
+        assert reports[0]["person"] == reports[1]["person"]
+        assert reports[0]["form"] != reports[1]["form"]
 
 
 def test_a_broken_secret_is_replaced(browser, tmp_path):

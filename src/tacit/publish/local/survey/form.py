@@ -24,6 +24,7 @@ from tacit.publish.local.survey.randomized import Randomized, form_of, randomize
 from tacit.publish.local.survey.texts import filled, page_texts
 
 SCRIPTS = ("randomize.js", "show.js", "form.js")
+TO_THE_LEFT = {"ar", "ckb", "dv", "fa", "he", "ks", "ps", "sd", "syr", "ug", "ur", "yi", "Arab", "Hebr", "Syrc", "Thaa"}
 SHORT = 16  # characters: options of at most so many stand side by side
 
 
@@ -36,11 +37,12 @@ def build_form(survey: Survey) -> str:
         {
             **blanks,
             "language": escape(survey.language),
+            "direction": direction(survey.language),
             "title": escape(survey.title),
             "version": escape(version("tacit")),
             "policy": escape(policy(style, script, survey.send_to)),
             "except_group": f"<p>{blanks['except_group']}</p>" if survey.group else "",
-            "about": f"<p>{escape(survey.about)}</p>" if survey.about else "",
+            "about": f'<p class="about">{escape(survey.about)}</p>' if survey.about else "",
             "sample": f'<p class="fine">{blanks["sample"]}</p>' if survey.share == "sample" and len(survey.questions) > 1 else "",
             "cards": "\n".join(_cards(survey, texts)),
             "send_button": f'<button type="button" id="send" class="main">{blanks["send"]}</button>' if survey.send_to else "",
@@ -70,6 +72,17 @@ def policy(style: str, script: str, send_to: str) -> str:
             "form-action 'none'",
         ]
     )
+
+
+def direction(language: str) -> str:
+    """How texts of a language run; its script decides, where it is named.
+
+    >>> direction("en"), direction("he"), direction("az-Arab"), direction("ks-Latn")
+    ('ltr', 'rtl', 'rtl', 'ltr')
+    """
+    first, *others = language.split("-")
+    script = next((part.title() for part in others if len(part) == 4), "")
+    return "rtl" if script in TO_THE_LEFT or (not script and first in TO_THE_LEFT) else "ltr"
 
 
 def page_data(survey: Survey, texts: dict[str, str]) -> dict[str, Any]:
@@ -132,7 +145,7 @@ def _cards(survey: Survey, texts: dict[str, str]) -> list[str]:
 
 
 def _card(id: str, ask: str, inside: str) -> str:
-    error = f'<p class="error" id="{id}-error" role="alert" hidden></p>'
+    error = f'<p class="error" id="{id}-error" hidden></p>'
     legend = f'<legend id="{id}-ask">{escape(ask)}</legend>'
     return f'<fieldset class="card" data-question="{id}">{legend}<div>{inside}</div>{error}</fieldset>'
 
@@ -164,6 +177,7 @@ def _options(id: str, type: str, options: tuple[str, ...], reverse: bool = False
 def _number(question: Number, texts: dict[str, str]) -> str:
     lower, upper, step = (as_text(value) for value in (question.lower, question.upper, question.step))
     limits = filled(texts["between_unit" if question.unit else "between"], lower=lower, upper=upper, unit=question.unit)
+    limits += f", {filled(texts['steps'], step=step)}" if question.step != 1 else ""
     return (
         f'<div class="number"><input type="number" inputmode="decimal" min="{lower}" max="{upper}" step="{step}" autocomplete="off"'
         f' aria-labelledby="{question.id}-ask" aria-describedby="{question.id}-limits {question.id}-error">'

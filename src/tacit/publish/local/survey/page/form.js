@@ -66,10 +66,25 @@ const ANSWERED = {
 
 let secret = null;
 let report = "";
+let sent = false; // or on its way
 
 function asked() {
   if (survey.share !== "sample") return survey.questions;
   return [survey.questions[new Coins(secret, survey.stream, "", "which question").below(survey.questions.length)]];
+}
+
+// The questions that this secret asks are shown, and no others.
+function ask() {
+  const shown = new Set(asked().map((question) => question.id));
+  for (const { id } of survey.questions) document.querySelector(`[data-question="${id}"]`).hidden = !shown.has(id);
+}
+
+// While somebody answers, an error goes away with its reason; too many of a set are told at once.
+function answering(event) {
+  const id = event.target.closest("[data-question]").dataset.question;
+  const question = survey.questions.find((each) => each.id === id);
+  const error = question ? READ[question.kind](question).error ?? "" : "";
+  if (!error || question.kind === "set") complain(id, error);
 }
 
 function readAll() {
@@ -106,7 +121,7 @@ function show() {
   element("report").textContent = report;
   tell("");
   element("code").hidden = true;
-  turn(true);
+  review();
   document.querySelectorAll(".outcomes").forEach(toDrawn);
 }
 
@@ -118,29 +133,69 @@ function toDrawn(list) {
 function turn(reviewing) {
   element("form").hidden = reviewing;
   element("review").hidden = !reviewing;
+  document.querySelectorAll(".about, #promise").forEach((each) => (each.hidden = reviewing));
   (reviewing ? element("review-title") : fieldsOf(survey.group ? "group" : asked()[0].id)[0]).focus();
   window.scrollTo(0, 0);
 }
 
-const tell = (words) => (element("status").textContent = words);
+// The browser's way back leads from what would be sent to the answers, and not off the page.
+function review() {
+  history.pushState(null, "");
+  turn(true);
+  waitToSend();
+}
+
+// The second of two quick clicks was meant for the button before: nobody sends what they have not seen.
+function waitToSend() {
+  const button = element("send");
+  if (button === null) return;
+  button.disabled = true;
+  setTimeout(() => (button.disabled = sent), TWO_CLICKS);
+}
+
+function back() {
+  if (!element("review").hidden && !sent) turn(false);
+}
+
+function tell(words, kind = "") {
+  element("status").textContent = words;
+  element("status").className = kind;
+}
+
 const code = () => "tacit1." + btoa(report).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 
+// What is told of a refusal that no other way of handing in would get around.
+const FINAL = { late: () => filled(texts.closed, { date: closingDay() }), foreign: () => texts.outdated };
+const PATIENCE = 30_000; // milliseconds
+const TWO_CLICKS = 600;
+
 async function send() {
-  element("send").disabled = true;
+  element("send").disabled = sent = true;
   tell(texts.sending);
   try {
     const answer = await fetch(survey.send_to, {
-      method: "POST", body: report, headers: { "Content-Type": "application/json" },
+      method: "POST", body: report, headers: { "Content-Type": "application/json" }, signal: AbortSignal.timeout?.(PATIENCE),
       mode: "cors", credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store", redirect: "error",
-    });
+    }).catch(() => { throw new Error(texts.unreachable); });
     const said = await answer.json().catch(() => ({}));
+    if (!answer.ok && FINAL[said.reason]) {
+      element("handing-in").hidden = true;
+      return tell(FINAL[said.reason](), "wrong");
+    }
     if (!answer.ok && said.reason !== "duplicate") throw new Error(said.message ?? String(answer.status));
-    tell(answer.ok ? texts.sent : said.same ? texts.sent_before : texts.sent_other);
-    element("change").hidden = true; // another answer would be another report, and give away more
+    handedIn(answer.ok ? texts.sent : said.same ? texts.sent_before : texts.sent_other);
   } catch (error) {
-    element("send").disabled = false;
-    tell(filled(texts.not_sent, { reason: error.message }));
+    element("send").disabled = sent = false;
+    tell(filled(texts.not_sent, { reason: error.message }), "wrong");
   }
+}
+
+function handedIn(words) {
+  element("review-title").textContent = texts.sent_title;
+  tell(words, "done");
+  element("handing-in").hidden = element("code").hidden = true;
+  element("change").hidden = true; // another answer would be another report, and give away more
+  element("status").scrollIntoView({ block: "center" });
 }
 
 function save() {
@@ -164,23 +219,41 @@ async function copy() {
   }
 }
 
+const closingDay = () =>
+  new Intl.DateTimeFormat(survey.language, { dateStyle: "long", timeZone: "UTC" }).format(new Date(survey.closes));
+
 function begin() {
-  const date = new Intl.DateTimeFormat(survey.language, { dateStyle: "long", timeZone: "UTC" }).format(new Date(survey.closes));
-  element("closes").textContent = filled(texts.closes, { date });
+  element("no-script").hidden = true;
+  element("closes").textContent = filled(texts.closes, { date: closingDay() });
   const strength = { ratio: format.format(survey.ratio), epsilon: format.format(survey.epsilon) };
   element("strength").textContent = filled(texts.strength, strength);
-  if (Date.now() >= survey.open_until) return stop(filled(texts.closed, { date }));
+  if (Date.now() >= survey.open_until) return stop(filled(texts.closed, { date: closingDay() }));
   if (!globalThis.crypto?.getRandomValues) return stop(texts.no_random);
   secret = keptSecret() ?? freshSecret();
   keep(secret);
-  const shown = new Set(asked().map((question) => question.id));
-  for (const { id } of survey.questions) document.querySelector(`[data-question="${id}"]`).hidden = !shown.has(id);
+  ask();
   element("form").hidden = false;
-  element("form").addEventListener("submit", (event) => { event.preventDefault(); show(); });
   element("form").reset();
-  const actions = { save, copy, change: () => turn(false), send };
+  listen();
+}
+
+function listen() {
+  element("form").addEventListener("submit", (event) => { event.preventDefault(); show(); });
+  element("form").addEventListener("input", answering);
+  const actions = { save, copy, change: () => history.back(), send };
   Object.entries(actions).forEach(([id, act]) => element(id)?.addEventListener("click", act));
   element("shared").addEventListener("change", (event) => keep(event.target.checked ? null : secret));
+  addEventListener("popstate", back);
+  addEventListener("storage", follow);
+}
+
+// Two pages that were opened at the same moment drew a secret each: both go on with the one that is kept.
+function follow(event) {
+  const kept = event.key === place && !sent && !element("shared").checked ? keptSecret() : null;
+  if (kept === null || hexOf(kept) === hexOf(secret)) return;
+  secret = kept;
+  ask();
+  back();
 }
 
 // A browser that goes back can bring a left page back as it was, with the answers on it: the next person would see them.
