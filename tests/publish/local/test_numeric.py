@@ -237,6 +237,24 @@ def test_parameters_out_of_range_are_refused(bad):
         OneBit(**{"lower": 0, "upper": 10, "epsilon": 1, **bad})
 
 
+@pytest.mark.parametrize(("lower", "upper"), [(0, "1e-320"), (0, "1e-400"), (-1, "1e300"), ("-1e400", "1e400")])
+@pytest.mark.parametrize("kind", KINDS)
+def test_bounds_that_floats_do_not_hold_are_refused(kind, lower, upper):
+    """A step of 1e-323 is 1.2 per cent smaller as a float: the largest value was put at point 1012 of 1000, and showed."""
+    with pytest.raises(InvalidInput, match="another unit"):
+        kind(lower, upper, 1, points=1001)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0, "1e-190"), ("-1e200", "1e200"), ("1e199", "1e200")])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_widest_and_the_narrowest_bounds_work_at_the_smallest_epsilon(kind, lower, upper):
+    numeric = kind(lower, upper, "1e-50", points=101)
+    values = [numeric.lower, float(numeric.lower), float(numeric.upper), numeric.upper, -math.pi, 1e300]
+    assert numeric.index(values[:1] + values[3:4]).tolist() == [0, 100]
+    assert numeric.index(values[1:3]).tolist() == [0, 100]
+    assert np.isfinite(numeric.decode(numeric.randomize(values))).all()
+
+
 def test_whole_bounds_give_whole_points():
     assert OneBit(0, 10, 1).points == 11
     assert OneBit(0, 5000, 1).points == 1001

@@ -19,6 +19,7 @@ from tacit.privacy.loss import Pure
 from tacit.privacy.neighbours import CHANGE_ONE
 from tacit.privacy.rounding import exp_down, exp_up
 from tacit.privacy.sealed import Sealed
+from tacit.publish.local.bloom import BloomRappor
 from tacit.publish.local.categories import Binary, KAry
 from tacit.publish.local.channel import Channel
 from tacit.publish.local.derived import FreshCoins
@@ -27,6 +28,8 @@ from tacit.publish.local.hadamard import HadamardResponse
 from tacit.publish.local.hashing import LocalHashing
 from tacit.publish.local.piecewise import Piecewise
 from tacit.publish.local.randomizer import FrequencyOracle, LocalMechanism, Randomizer, read_codes, read_reports, read_size
+from tacit.publish.local.rappor import Rappor
+from tacit.publish.local.sets import Sets
 from tacit.publish.local.unary import Unary
 
 KINDS = randomizers(Fraction(1))
@@ -209,10 +212,40 @@ def test_a_mechanism_of_many_categories_is_told_without_listing_its_channel():
 
 
 @pytest.mark.parametrize("epsilon", ["1e-60", "101", "1e6"])
-@pytest.mark.parametrize("kind", [partial(KAry, 3), partial(Unary, 3), partial(LocalHashing, 3), partial(Piecewise, 0, 1)])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Binary,
+        partial(KAry, 3),
+        partial(Unary, 3),
+        partial(LocalHashing, 3),
+        partial(HadamardResponse, 3),
+        partial(Rappor, 3),
+        partial(BloomRappor, 3, hashes=2),
+        partial(Sets, 3, 2),
+        partial(Piecewise, 0, 1),
+        partial(FoldedLaplace, 0, 1),
+    ],
+)
 def test_budgets_beyond_all_use_are_refused(epsilon, kind):
     with pytest.raises(InvalidBudget):
         kind(epsilon)
+
+
+@pytest.mark.parametrize("kind", [KAry(2**40, 1), HadamardResponse(2**40, 1), LocalHashing(2**40, 1)], ids=repr)
+def test_more_categories_than_memory_holds_are_not_tallied(kind):
+    with pytest.raises(InvalidInput, match="too many to tally"):
+        kind.supports(kind.randomize([1, 2**39]))
+
+
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if not hasattr(kind, "most") and not hasattr(kind, "parts")])
+def test_a_permanent_answer_is_of_one_value(name):
+    """A list around it would be written in another way, and get a second permanent answer."""
+    for bad in ([1], [0, 1], np.array([1])):
+        with pytest.raises(InvalidValue, match="one"):
+            KINDS[name].derive(bad, FreshCoins())
+        with pytest.raises(InvalidValue):
+            KINDS[name].written(bad)
 
 
 def test_a_channel_that_is_too_large_is_refused():

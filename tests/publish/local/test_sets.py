@@ -76,7 +76,22 @@ def test_a_hundred_thousand_sets_are_supported_as_often_as_they_should():
     assert (np.abs(counts - people * expected) < NORMAL * np.sqrt(people * expected * (1 - expected))).all()
 
 
-@pytest.mark.parametrize("bad", [[{0, 1, 2}], [{4}], [{-1}], [{0.5}], np.ones((2, 4)), np.full((1, 4), 2), np.zeros((1, 3))])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [{0, 1, 2}],
+        [{4}],
+        [{-1}],
+        [{0.5}],
+        3,
+        np.array(3),
+        np.ones((2, 4)),
+        np.full((1, 4), 2),
+        np.zeros((1, 3)),
+        np.ma.array([1], mask=[True]),
+        [np.ma.array([1], mask=[True])],
+    ],
+)
 def test_what_is_no_such_set_is_refused(bad):
     with pytest.raises(InvalidValue):
         Sets(4, 2, 1).randomize(bad)

@@ -80,7 +80,7 @@ def test_a_column_of_sets_stays_one(sets):
         assert all(report in entries for report, entries in zip(reports, held, strict=True))
 
 
-@pytest.mark.parametrize("bad", [None, 3])
+@pytest.mark.parametrize("bad", [None, 3, np.array(3)])
 def test_answers_are_a_list_of_them(bad):
     with pytest.raises(InvalidValue, match="one answer"):
         Split.evenly(MAKERS, 1).randomize(bad)

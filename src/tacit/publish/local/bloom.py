@@ -17,12 +17,14 @@ from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number, log_up
 from tacit.publish.local.channel import Channel
 from tacit.publish.local.fields import field_of
-from tacit.publish.local.hashing import MOST_COUNTED, digits_of, linear_hash, tally
+from tacit.publish.local.hashing import digits_of, linear_hash, tally
 from tacit.publish.local.randomizer import (
+    MOST_COUNTED,
     Codes,
     Coins,
     LocalMechanism,
     ratio_within,
+    read_code,
     read_codes,
     read_reports,
     read_size,
@@ -59,6 +61,7 @@ class BloomRappor(LocalMechanism):
         if isinstance(hashes, bool) or not isinstance(hashes, int) or not 1 <= hashes <= 8:
             raise InvalidInput(f"hashes, the bits that a category has in its filter, are from 1 to 8, not {hashes!r}")
         budget = positive_budget(epsilon)
+        ratio_within(budget)
         ratio = ratio_within(budget / (2 * hashes))
         values = {"size": read_size(size), "epsilon": budget, "bits": field_of(bits).order, "hashes": hashes}
         for name, value in {**values, "truth": ratio / (ratio + 1)}.items():
@@ -142,7 +145,7 @@ class BloomRappor(LocalMechanism):
 
     def derive_permanent(self, value: int, coins: Coins) -> Packed:
         """A number below `cohorts` is the cohort; then one coin for each bit of the filter in their order."""
-        truth = read_codes(value, self.size)[0]
+        truth = read_code(value, self.size)
         cohort = np.array([coins.below(self.cohorts)])
         true_bits = {block * self.bits + int(cells[0]) for block, cells in enumerate(self._cells(cohort, truth))}
         bits = [coins.coin(self.truth if place in true_bits else 1 - self.truth) for place in range(self.length)]

@@ -17,7 +17,17 @@ from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number, as_text, log_up
 from tacit.publish.local.channel import Channel
-from tacit.publish.local.randomizer import Coins, LocalMechanism, one_or_all, ratio_within, read_codes, read_reports, read_size
+from tacit.publish.local.randomizer import (
+    MOST_COUNTED,
+    Coins,
+    LocalMechanism,
+    one_or_all,
+    ratio_within,
+    read_code,
+    read_codes,
+    read_reports,
+    read_size,
+)
 
 
 @dataclass(frozen=True, init=False)
@@ -66,7 +76,7 @@ class KAry(LocalMechanism):
 
     def derive(self, value: int, coins: Coins) -> int:
         """A coin of probability `hit` keeps the value; else a number below size - 1, plus one from the value on."""
-        truth = int(read_codes(value, self.size)[0][0])
+        truth = read_code(value, self.size)
         if coins.coin(self.hit):
             return truth
         other = coins.below(self.size - 1)
@@ -79,6 +89,8 @@ class KAry(LocalMechanism):
 
     def supports(self, reports: Any) -> NDArray[np.int64]:
         """How many reports name each category."""
+        if self.size > MOST_COUNTED:
+            raise InvalidInput(f"{self.size} categories are too many to tally at once; find the frequent ones by a prefix tree")
         return np.bincount(read_reports(reports, self.size), minlength=self.size)
 
 
@@ -95,6 +107,7 @@ class Binary(LocalMechanism):
     pair: KAry = field(repr=False)
 
     def __init__(self, epsilon: Number) -> None:
+        ratio_within(positive_budget(epsilon))
         self._wrap(RandomizedResponse(epsilon))
 
     @classmethod
@@ -136,7 +149,7 @@ class Binary(LocalMechanism):
 
     def derive(self, value: int, coins: Coins) -> int:
         """A coin of probability 1 - `flip` keeps the value; else it is the other one."""
-        truth = int(read_codes(value, 2)[0][0])
+        truth = read_code(value, 2)
         return truth if coins.coin(self.hit) else 1 - truth
 
     @cached_property

@@ -48,6 +48,7 @@ class FreshCoins:
 class DerivedCoins:
     """The stream of a secret and a label, read from the left.
 
+    >>> from fractions import Fraction
     >>> coins = DerivedCoins(bytes(range(32)), label("survey", "question", "3"))
     >>> [coins.below(100) for _ in range(5)], [coins.coin(Fraction(1, 3)) for _ in range(5)]
     ([79, 35, 46, 89, 78], [True, False, False, False, False])

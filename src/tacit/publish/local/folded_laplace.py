@@ -69,7 +69,7 @@ class FoldedLaplace(Numeric):
         of probability r/(1 + r), r = decay^step, adds the step. Then, for the first step that is not below points - 1, a coin of
         probability r adds it, whatever is left of G: that is beyond any bound.
         """
-        index, (not_down, *digits) = int(self.index(value)), _chances(self.decay, self.points)
+        index, (not_down, *digits) = self.place(value), _chances(self.decay, self.points)
         up = coins.coin(not_down)
         moved = sum(coins.coin(chance) << at for at, chance in enumerate(digits))
         return min(index + moved, self.points - 1) if up else max(index - moved - 1, 0)

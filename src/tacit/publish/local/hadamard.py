@@ -17,18 +17,19 @@ from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number
 from tacit.publish.local.channel import Channel
 from tacit.publish.local.randomizer import (
+    MOST_COUNTED,
     Codes,
     Coins,
     LocalMechanism,
     one_or_all,
     ratio_within,
+    read_code,
     read_codes,
     read_reports,
     read_size,
 )
 
 HALF = Fraction(1, 2)
-MOST_COLUMNS = 1 << 27
 
 
 @dataclass(frozen=True, init=False)
@@ -75,7 +76,7 @@ class HadamardResponse(LocalMechanism):
         """A number below `columns`, then a coin of probability `hit`: where it and the sign of the category's row in that column
         (plus for true) differ, the lowest one of the row's number is flipped in the column's number.
         """
-        row = read_codes(value, self.size)[0] + 1
+        row = np.array([read_code(value, self.size) + 1])
         drawn = np.array([coins.below(self.columns)])
         return int(_with_sign(drawn, row, np.array([coins.coin(self.hit)]))[0])
 
@@ -89,7 +90,7 @@ class HadamardResponse(LocalMechanism):
 
     def supports(self, reports: Any) -> NDArray[np.int64]:
         """For each category the number of columns reported in which its row has a plus, by one fast transform."""
-        if self.columns > MOST_COLUMNS:
+        if self.columns > MOST_COUNTED:
             raise InvalidInput(f"{self.size} categories are too many to tally at once; find the frequent ones by a prefix tree")
         counts = np.bincount(read_reports(reports, self.columns), minlength=self.columns)
         agreeing: NDArray[np.int64] = (transform(counts) + counts.sum()) >> 1

@@ -23,18 +23,19 @@ from tacit.publish.local.categories import KAry
 from tacit.publish.local.channel import Channel
 from tacit.publish.local.fields import ORDERS, field_of
 from tacit.publish.local.randomizer import (
+    MOST_COUNTED,
     Codes,
     Coins,
     LocalMechanism,
     one_or_all,
     ratio_within,
+    read_code,
     read_codes,
     read_reports,
     read_size,
 )
 
 LISTED = 256  # vectors of a few digits whose products are looked up in one table
-MOST_COUNTED = 1 << 27  # cells of the table from which all categories are tallied
 
 
 @dataclass(frozen=True, init=False)
@@ -90,7 +91,7 @@ class LocalHashing(LocalMechanism):
 
     def derive(self, value: int, coins: Coins) -> int:
         """A number below `hashes` is the hash; the cell of the value under it goes through `KAry.derive`."""
-        truth = read_codes(value, self.size)[0]
+        truth = read_code(value, self.size)
         drawn = coins.below(self.hashes)
         cell = linear_hash(np.array([drawn]), truth, self.cells, self.digits)[0]
         return drawn * self.cells + self.response.derive(int(cell), coins)

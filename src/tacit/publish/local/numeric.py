@@ -30,6 +30,7 @@ from tacit.publish.local.randomizer import Codes, LocalMechanism, ratio_within, 
 HALF = Fraction(1, 2)
 MOST_POINTS = 1 << 14
 DEFAULT_POINTS = 1001
+LARGEST = 10**200  # of bounds: floats find the nearest point and hold what a report stands for, also at the smallest epsilon
 
 
 @dataclass(frozen=True, init=False)
@@ -50,6 +51,8 @@ class Numeric(LocalMechanism):
         object.__setattr__(self, "epsilon", positive_budget(epsilon))
         object.__setattr__(self, "points", _points(low, high, points))
         ratio_within(self.epsilon)
+        if max(abs(low), abs(high)) > LARGEST or self.spacing * LARGEST < 1:
+            raise InvalidInput("bounds beyond 1e200, or points nearer than 1e-200, do not fit into floats; count in another unit")
 
     @staticmethod
     def best(lower: Number, upper: Number, epsilon: Number, points: int | None = None) -> Numeric:
@@ -85,7 +88,7 @@ class Numeric(LocalMechanism):
 
     def variance(self, value: Any) -> Fraction:
         """The exact variance of a decoded report of this value."""
-        return self.variance_at(int(self.index(value)))
+        return self.variance_at(self.place(value))
 
     @property
     def spread(self) -> Fraction:
@@ -98,13 +101,19 @@ class Numeric(LocalMechanism):
         codes = nearest(values if several else [values], self.lower, self.spacing, self.points)
         return codes if several else int(codes[0])
 
+    def place(self, value: Any) -> int:
+        """The number of the nearest point of the grid, for one value."""
+        if grid.is_array(value):
+            raise InvalidValue("this is of one person's value; give the number alone, without a list around it")
+        return int(self.index(value))
+
     def point(self, index: int) -> Fraction:
         """The value at this place of the grid."""
         return self.lower + index * self.spacing
 
     def written(self, value: Any) -> str:
         """The place on the grid, in decimal."""
-        return str(self.index(value))
+        return str(self.place(value))
 
     def decode(self, reports: Any) -> NDArray[np.float64]:
         """The unbiased number that each report stands for; it may lie outside the bounds."""
@@ -121,7 +130,7 @@ class Numeric(LocalMechanism):
 
     def law(self, value: Any) -> Law:
         """The law of one report."""
-        return self.channel.law(self.index(opened(value)))
+        return self.channel.law(self.place(opened(value)))
 
 
 def compared(lower: Number, upper: Number, epsilon: Number, points: int | None = None) -> list[Numeric]:

@@ -56,7 +56,7 @@ class OneBit(Numeric):
 
     def derive(self, value: Any, coins: Coins) -> int:
         """One coin of probability `chance`."""
-        return int(coins.coin(self.chance(self.index(value))))
+        return int(coins.coin(self.chance(self.place(value))))
 
     def variance_at(self, index: int) -> Fraction:
         return self.chance(index) * (1 - self.chance(index)) * self.spread**2

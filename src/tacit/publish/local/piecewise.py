@@ -70,7 +70,8 @@ class Piecewise(Numeric):
 
     def derive(self, value: Any, coins: Coins) -> int:
         """A coin of probability `near`: true, the index plus a number below `window`; false, a number below `outputs`."""
-        return self.index(value) + coins.below(self.window) if coins.coin(self.near) else coins.below(self.outputs)
+        place = self.place(value)
+        return place + coins.below(self.window) if coins.coin(self.near) else coins.below(self.outputs)
 
     def variance_at(self, index: int) -> Fraction:
         excess, total = self.ratio - 1, self._total

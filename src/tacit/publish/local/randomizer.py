@@ -26,6 +26,7 @@ from tacit.publish.local.channel import Channel
 
 Codes = NDArray[np.int64]
 LARGEST_SIZE = 2**40
+MOST_COUNTED = 1 << 27  # numbers in the table from which all categories are tallied: a gigabyte
 LARGEST_EPSILON = 100  # a lie in e^100 reports is none
 
 
@@ -171,6 +172,18 @@ def read_codes(values: Any, size: int) -> tuple[Codes, bool]:
     if array.size and not (array.min() >= 0 and array.max() < size):
         raise InvalidValue(f"the values to be randomized are codes from 0 to {size - 1}, and not all of them are")
     return array.astype(np.int64, copy=False), not several
+
+
+def read_code(value: Any, size: int) -> int:
+    """The code of one category, for a permanent answer.
+
+    >>> read_code(np.int8(2), size=3)
+    2
+    """
+    codes, alone = read_codes(value, size)
+    if not alone:
+        raise InvalidValue("a permanent answer is one person's answer to one value; give the code alone, without a list around it")
+    return int(codes[0])
 
 
 def read_reports(reports: Any, outputs: int) -> Codes:

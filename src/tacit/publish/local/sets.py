@@ -143,7 +143,9 @@ class Sets(LocalMechanism):
 
 def _kept(values: Any) -> Any:
     """The same, or a list of what can be gone through only once."""
-    if not hasattr(values, "__iter__"):
+    if hasattr(values, "__array__"):
+        grid.read_array(values)
+    if not hasattr(values, "__iter__") or (isinstance(values, np.ndarray) and not values.ndim):
         raise InvalidValue("a set is a collection of codes, such as {0, 3}, and what is given here is none")
     return list(values) if isinstance(values, Iterator) else values
 

@@ -140,8 +140,9 @@ class Sampled(Questions):
         return Channel(tuple(inputs), tuple(outputs), tuple(rows))
 
 
-def _one_each(values: Sequence[Any], parts: tuple[Randomizer, ...]) -> None:
-    if not isinstance(values, Sized) or len(values) != len(parts):
+def _one_each(values: Any, parts: tuple[Randomizer, ...]) -> None:
+    unsized = not isinstance(values, Sized) or (isinstance(values, np.ndarray) and not values.ndim)
+    if unsized or len(values) != len(parts):
         raise InvalidValue(f"there are {len(parts)} questions; give exactly one answer (or one column of answers) to each")
 
 

@@ -21,7 +21,7 @@ from tacit.mechanisms.noise.coins import packed_coins
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number, log_up, sqrt_down
 from tacit.publish.local.channel import Channel, check_cells
-from tacit.publish.local.randomizer import Coins, LocalMechanism, ratio_within, read_codes, read_size, report_array
+from tacit.publish.local.randomizer import Coins, LocalMechanism, ratio_within, read_code, read_codes, read_size, report_array
 
 HALF = Fraction(1, 2)
 FEW = 192  # rows that are unpacked and added bit by bit
@@ -90,7 +90,7 @@ class Unary(LocalMechanism):
 
     def derive(self, value: int, coins: Coins) -> Packed:
         """One coin for each category in their order: of probability `hit` for the true one, of `false_hit` for the others."""
-        truth = int(read_codes(value, self.size)[0][0])
+        truth = read_code(value, self.size)
         return pack([coins.coin(self.hit if category == truth else self.false_hit) for category in range(self.size)])
 
     @cached_property
