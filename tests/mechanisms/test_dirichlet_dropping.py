@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidBudget
 from tacit.evidence.verify.small_maps import laws, moved, worst_weight
+from tacit.mechanisms import dirichlet_dropping as module
 from tacit.mechanisms.dirichlet_calibration import PublicFacts, bad_weight_up, probable_noise
 from tacit.mechanisms.dirichlet_dropping import dropping, split_ratio
 from tacit.mechanisms.noise.urn import BlockClass
-from tacit.privacy.rounding import exp_up
+from tacit.privacy.rounding import exp_up, log_down
 
 F = Fraction
 KEEPS = st.sampled_from([F(1, 20), F(1, 4), F(1, 2), F(9, 10), F(1)])
@@ -81,6 +82,27 @@ def test_the_sum_of_logarithms_is_the_product():
     gain = math.prod(((500 + 2 * noise + i) / (500 + noise + i) for i in range(300)), start=F(1))
     exact = math.log(keep + (1 - keep) * gain)
     assert 0 <= float(dropping(facts, noise).entering) - exact < 1e-11
+
+
+@pytest.mark.parametrize("draws", [65, 4_000, 2**20, 2**20 + 1, 10**7, 10**15])
+@pytest.mark.parametrize(("mass", "noise"), [("2", "1"), ("5/2", "1/1000"), ("300", "150"), ("1000001", "36/49"), ("1e30", "1e9")])
+def test_the_gain_is_never_below_sixty_digits_of_it(mass, noise, draws):
+    """ln G by four values of ln Gamma, where noise is half of the mass and where it is next to nothing."""
+    from mpmath import loggamma, mp, mpf
+
+    whole, share = F(mass), F(noise)
+    with mp.workdps(80):
+        high, low = (mpf(part.numerator) / part.denominator for part in (whole, whole - share))
+        gain = loggamma(high + draws) - loggamma(high) - loggamma(low + draws) + loggamma(low)
+        found = module._log_gain_up(whole, share, draws)
+        assert 0 <= mpf(found.numerator) / found.denominator / gain - 1 < mpf(2) ** -39
+
+
+def test_a_series_that_is_cut_too_early_would_be_seen(monkeypatch):
+    product = math.prod(((2 + i) / F(1 + i) for i in range(100)), start=F(1))
+    assert module._log_gain_up(F(2), F(1), 100) >= log_down(product)
+    monkeypatch.setattr(module, "TERMS", 6)
+    assert module._log_gain_up(F(2), F(1), 100) < log_down(product)
 
 
 def test_the_price_of_the_tutorial():

@@ -16,13 +16,14 @@ import numpy as np
 from tacit.errors import InvalidBudget
 from tacit.mechanisms.dirichlet_calibration import PublicFacts, allowed_ratio, probable_noise
 from tacit.privacy.loss import probability
-from tacit.privacy.rounding import Number, as_text, exp_up, float_up, log_up
+from tacit.privacy.rounding import Number, as_text, exp_up, float_up, log_down, log_up
 
 ZERO = Fraction(0)
 FEW_DRAWS = 64  # the product is multiplied out
-CHUNK = 1 << 20
+SUMMED = 1 << 20  # logarithms that are summed one by one; an integral bounds those that follow
+TERMS = 13  # of the series of a logarithm
 BEYOND_FLOATS = 2**1000
-SUM_ERROR = Fraction(1, 2**40)  # relative, of a sum of positive logarithms in floats: dirichlet.md, section 5
+SUM_ERROR = Fraction(1, 2**40)  # relative, of that sum in floats: dirichlet.md, section 5
 STEPS = 1000  # ratios inside a total are rounded down to thousandths
 
 
@@ -71,14 +72,31 @@ def _entering_up(mass: Fraction, noise: Fraction, draws: int, keep: Fraction) ->
 
 def _log_gain_up(mass: Fraction, noise: Fraction, draws: int) -> Fraction:
     """At or above ln G, the sum of -ln(1 - noise / (mass + i)) over the draws i."""
+    most = draws * log_up(Fraction(2))  # noise is at most half of the mass
     if mass > BEYOND_FLOATS:
-        return draws * log_up(Fraction(2))  # noise is at most half of the mass
-    least, share = float(mass), float_up(noise)
-    total = math.fsum(
-        float(-np.log1p(-share / (least + np.arange(start, min(start + CHUNK, draws), dtype=np.float64))).sum())
-        for start in range(0, draws, CHUNK)
-    )
-    return Fraction(total) * (1 + SUM_ERROR)
+        return most
+    summed = min(draws, SUMMED)
+    return min(most, _sum_up(mass, noise, summed) + _integral_up(mass + summed, noise, draws - summed))
+
+
+def _sum_up(mass: Fraction, noise: Fraction, draws: int) -> Fraction:
+    """The sum in floats, of 2 artanh(t) = 2 (t + t^3 / 3 + ...) at t = noise / (2 (mass + i) - noise), which is at most 1/3."""
+    share = float_up(noise)
+    at = share / (2 * (float(mass) + np.arange(draws, dtype=np.float64)) - share)
+    squares, series = at * at, np.zeros(draws)
+    for term in reversed(range(TERMS)):
+        series *= squares
+        series += 1 / (2 * term + 1)
+    return Fraction(float((2 * at * series).sum())) * (1 + SUM_ERROR)
+
+
+def _integral_up(mass: Fraction, noise: Fraction, draws: int) -> Fraction:
+    """The same for many draws, in closed form: a term is at most the integral over the unit around it, since it is convex."""
+    if not draws:
+        return ZERO
+    low, high = mass - Fraction(1, 2), mass + draws - Fraction(1, 2)
+    upper = high * log_up(high) - (high - noise) * log_down(high - noise)
+    return upper - (low * log_down(low) - (low - noise) * log_up(low - noise))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.mechanisms.noise import bits, lazy
-from tacit.mechanisms.noise.lazy import Draw, draw_of, extended, sign_of, uniform_below
+from tacit.mechanisms.noise.lazy import Draw, draw_of, extended, sign_of, uniform_from
 
 
 def plain(known):
@@ -70,8 +70,8 @@ def test_at_least_two_words_are_known_and_never_only_zeros(monkeypatch):
 
 def test_uniform_integers_pass_over_the_incomplete_round():
     last = 2**64 // 3 * 3
-    assert uniform_below(3, iter([last, 2**64 - 1, 7])) == 1
-    assert [uniform_below(5, iter([word])) for word in range(7)] == [0, 1, 2, 3, 4, 0, 1]
+    assert uniform_from(3, iter([last, 2**64 - 1, 7])) == 1
+    assert [uniform_from(5, iter([word])) for word in range(7)] == [0, 1, 2, 3, 4, 0, 1]
     assert {sign_of(word) for word in range(4)} == {-1, 1}
 
 

@@ -71,6 +71,32 @@ def test_a_wrong_urn_would_be_seen(monkeypatch, plant):
     assert not all(found)
 
 
+@pytest.mark.parametrize("together", [1, 2, 3])
+@pytest.mark.parametrize("world", [*WORLDS[:6], ((1, 0), Fraction(1), [BlockClass(2)], 4)], ids=lambda world: str(world)[:24])
+def test_rounds_have_the_law_of_one(monkeypatch, world, together):
+    monkeypatch.setattr(urn, "TOGETHER", together)
+    assert law_of(monkeypatch, *world) == chances(*world)
+
+
+def test_rounds_that_forget_would_be_seen(monkeypatch):
+    """The planted bugs: a round begins with the real workers alone, or with the draws of the last round in the place of all."""
+    world, honest = ((1, 0), HALF, [BlockClass(2)], 3), urn._drawn_together
+    first = (np.arange(1), np.array([1]))
+    for wrong in (lambda _: first, lambda held: (held[0], np.minimum(held[1], 1))):
+        monkeypatch.setattr(urn, "TOGETHER", 1)
+        monkeypatch.setattr(urn, "_drawn_together", lambda held, *rest, wrong=wrong: honest(wrong(held), *rest))
+        assert law_of(monkeypatch, *world) != chances(*world)
+
+
+def test_no_more_is_picked_at_once_than_a_round(monkeypatch):
+    """Memory does not grow with the draws."""
+    asked, honest = [], urn.uniform_below
+    monkeypatch.setattr(urn, "TOGETHER", 50)
+    monkeypatch.setattr(urn, "uniform_below", lambda bounds: asked.append(len(bounds)) or honest(bounds))
+    assert polya_urn(([2], [9]), HALF, [BlockClass(40), BlockClass(40, HALF)], draws=1020)[1].sum() == 1020
+    assert asked == [50] * 20 + [20]
+
+
 def test_the_worked_example(monkeypatch):
     """Six draws of one block of ten: 1/5005 with one fake worker, 1/715 with a real one beside it; the ratio is 7."""
     only, more = (

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise.enclosure import Enclosure
-from tacit.mechanisms.noise.lazy import WORD, Draw, Known, Shape, Words, as_array, draw_of, extended, sign_of, uniform_below, words
+from tacit.mechanisms.noise.lazy import WORD, Draw, Known, Shape, Words, as_array, draw_of, extended, sign_of, uniform_from, words
 from tacit.mechanisms.noise.pool import drawn_ahead
 from tacit.privacy.rounding import Number, as_text, exact
 
@@ -73,7 +73,7 @@ def heavy_draws(gamma: Fraction, size: int) -> NDArray[np.object_]:
 def _drawn(top: int, bottom: int, shapes: tuple[Shape, Shape], source: Words) -> Draw:
     """Rejection for gamma = top / bottom: a uniform size up to 1, or a power of a uniform number beyond, kept or drawn anew."""
     while True:
-        beyond = uniform_below(top, source) < bottom  # the envelope has 1/gamma of its weight beyond 1
+        beyond = uniform_from(top, source) < bottom  # the envelope has 1/gamma of its weight beyond 1
         known = _kept(top, top - bottom if beyond else bottom, source)
         if known is not None:
             return draw_of(sign_of(next(source)), shapes[beyond], known, source)

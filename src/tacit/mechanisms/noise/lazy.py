@@ -86,7 +86,7 @@ def draw_of(sign: int, shape: Shape, known: Known, source: Words) -> Draw:
     return Draw.of(sign, shape, known)
 
 
-def uniform_below(limit: int, source: Words) -> int:
+def uniform_from(limit: int, source: Words) -> int:
     """A uniform integer of 0 to limit - 1, for a limit below 2^64: words beyond the last full round are passed over."""
     rounds = 2**WORD // limit * limit
     return next(word for word in source if word < rounds) % limit

@@ -23,6 +23,7 @@ from tacit.privacy.rounding import Number, exact
 
 ONE = Fraction(1)
 MOST_WORKERS = 2.0**62
+TOGETHER = 1 << 20  # draws picked at once: memory does not grow with those that follow
 Blocks = NDArray[np.int64]
 
 
@@ -62,8 +63,8 @@ def polya_urn(workers: tuple[Any, Any], noise: Fraction, classes: Sequence[Block
     """The blocks that are drawn at all, in order, and how often each is.
 
     `workers` is the blocks with a real worker and how many each has. Blocks are numbered from 0: first those of the first class,
-    then those of the second, and so on. Time and memory grow with the workers' blocks and the draws; a class of a million blocks
-    that are kept by chance costs 250 kB of random bits.
+    then those of the second, and so on. Time grows with the draws; memory with the blocks that are occupied or drawn, and with a
+    million draws at most; a class of a million blocks that are kept by chance costs 250 kB of random bits.
 
     >>> blocks, counts = polya_urn(([2], [1]), Fraction(1, 2), [BlockClass(3)], draws=5)
     >>> int(counts.sum()), set(blocks.tolist()) <= {0, 1, 2}
@@ -74,25 +75,48 @@ def polya_urn(workers: tuple[Any, Any], noise: Fraction, classes: Sequence[Block
     kept = [binomial(each.blocks - there.size, each.keep) for each, there in zip(classes, inside, strict=True)]
     if draws and not (sum(kept) or occupied.size):
         raise InvalidInput("there is nothing to draw from: no worker, and no empty block that is kept; give draws=0")
-    drawn, times = np.unique(_drawn(counts, sum(kept), noise, draws), return_counts=True)
+    drawn, times = _drawn(counts, sum(kept), noise, draws)
     real = drawn < occupied.size
     fake = _placed(drawn[~real] - occupied.size, kept, inside, classes)
     return _in_order(np.concatenate([occupied[drawn[real]], fake]), times)
 
 
-def _drawn(counts: Blocks, kept: int, noise: Fraction, draws: int) -> Blocks:
-    """What each draw names: the number of an occupied block, or after those the number of a kept empty one."""
-    share, fake_share = noise.denominator, noise.numerator  # of a worker or an earlier draw, and of a block's fake workers
-    real = share * int(counts.sum())
-    urn = real + fake_share * (counts.size + kept)
-    picked = _picked(urn, share, draws)
-    of_worker, is_copy = picked < real, picked >= urn
-    copied, labels = np.arange(draws), np.zeros(draws, dtype=np.int64)
-    copied[is_copy] = (picked[is_copy] - urn) // share
-    labels[of_worker] = np.searchsorted(np.cumsum(counts), (picked[of_worker] // share).astype(np.int64), side="right")
-    of_block = ~of_worker & ~is_copy
-    labels[of_block] = (picked[of_block] - real) // fake_share
-    return labels[_first_of(copied)]
+def _drawn(counts: Blocks, kept: int, noise: Fraction, draws: int) -> tuple[Blocks, Blocks]:
+    """The slots that are drawn at all, in order, and how often: a slot is an occupied block, or after those a kept empty one.
+
+    So many draws at a time; to the later ones, the earlier ones are workers like the real ones (urn.md, section 3).
+    """
+    slots, held = np.arange(counts.size), counts
+    for done in range(0, draws, TOGETHER):
+        named = _drawn_together((slots, held), noise, counts.size + kept, min(TOGETHER, draws - done))
+        slots, held = _added((slots, held), *np.unique(named, return_counts=True))
+    times = held.copy()
+    times[: counts.size] -= counts
+    return slots[times > 0], times[times > 0]
+
+
+def _drawn_together(urn: tuple[Blocks, Blocks], noise: Fraction, kept: int, draws: int) -> Blocks:
+    """The slot that each draw names, where these slots hold so many workers, and each of the `kept` slots its fake ones."""
+    (slots, held), share, fake_share = urn, noise.denominator, noise.numerator  # of a worker or a draw, and of a slot's fake ones
+    real = share * int(held.sum())
+    whole = real + fake_share * kept
+    picked = _picked(whole, share, draws)
+    of_worker, is_copy = picked < real, picked >= whole
+    copied, named = np.arange(draws), np.zeros(draws, dtype=np.int64)
+    copied[is_copy] = (picked[is_copy] - whole) // share
+    named[of_worker] = slots[np.searchsorted(np.cumsum(held), (picked[of_worker] // share).astype(np.int64), side="right")]
+    of_slot = ~of_worker & ~is_copy
+    named[of_slot] = (picked[of_slot] - real) // fake_share
+    return named[_first_of(copied)]
+
+
+def _added(urn: tuple[Blocks, Blocks], drawn: Blocks, times: Blocks) -> tuple[Blocks, Blocks]:
+    """The slots of either, in order, and what each then holds."""
+    slots = np.union1d(urn[0], drawn)
+    held = np.zeros(slots.size, dtype=np.int64)
+    held[np.searchsorted(slots, urn[0])] = urn[1]
+    held[np.searchsorted(slots, drawn)] += times
+    return slots, held
 
 
 def _picked(urn: int, share: int, draws: int) -> NDArray[Any]:
