@@ -98,6 +98,23 @@ def test_a_file_without_one_column_of_homes_is_refused_with_its_totals(header, t
         read_totals(place, Columns(), BLOCKS, TRACTS)
 
 
+def test_other_names_of_columns_are_told_with_the_option_that_names_them(tmp_path):
+    place = tmp_path / "flows.csv"
+    place.write_text("work,home,jobs\n01,03,2\n")
+    with pytest.raises(InvalidInput, match="it has work, home, jobs; name others with --columns DESTINATION,ORIGIN,JOBS"):
+        read_totals(place, Columns(), BLOCKS, TRACTS)
+
+
+@pytest.mark.parametrize("first", ["01,0399,2", '[{"w_geocode":"01","h_geocode":"0399","S000":2}]'])
+def test_a_row_that_stands_as_the_header_is_not_quoted(first, tmp_path):
+    """A home of somebody would be in the message. The planted bug is the list of whatever the first line has."""
+    place = tmp_path / "flows.csv"
+    place.write_text(f"{first}\n01,03,2\n")
+    with pytest.raises(InvalidInput, match="begins with a header") as refusal:
+        read_totals(place, Columns(), BLOCKS, TRACTS)
+    assert "0399" not in str(refusal.value)
+
+
 def test_totals_are_read_without_the_homes(tmp_path, monkeypatch):
     """Rule: everything is decided before a home is read. The planted bug reads the origin with the totals."""
     place = written(tmp_path, "01,03,2\n")

@@ -38,7 +38,8 @@ def commuter_map(
     pure: Annotated[bool, typer.Option("--pure", help="Pure differential privacy: no delta.")] = False,
     keep: Annotated[str, typer.Option(help="Chance of an empty cell: all, uniform:0.1, distance:0.1, file:CHANCES.csv.")] = "all",
     columns: Annotated[
-        str | None, typer.Option(help="DESTINATION,ORIGIN,JOBS in the flows; else w_geocode,h_geocode,S000.")
+        str | None,
+        typer.Option(help="DESTINATION,ORIGIN,JOBS in the flows, or without JOBS: a row is a job; else w_geocode,h_geocode,S000."),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="A page for the curator, who may see the truth; never beside --out.")] = None,
     catalog: Annotated[Path | None, typer.Option("--catalog", metavar="PATH", help="Spend from this catalog's budget.")] = None,

@@ -63,8 +63,8 @@ class SyntheticContingency:
             f"epsilon {as_text(self.receipt.epsilon)}",
             f"one row that comes, goes or changes: ratio {as_text(ratio)}, epsilon {as_text(log_up(ratio))}; "
             f"the number of rows drawn, {self.rows:,}, is public",
-            f"{as_text(self.urn.noise)} fake rows on each of {self.urn.blocks:,} cells: of a table of {self.rows:,} rows, "
-            f"{float(fakes / (self.rows + fakes)):.1%} of what is drawn would be fake",
+            f"{as_text(self.urn.noise)} fake rows on each of {self.urn.blocks:,} cells: if the table itself has {self.rows:,} "
+            f"rows, {float(fakes / (self.rows + fakes)):.1%} of what is drawn is fake, and less if it has more",
         )
 
     def to_arrow(self) -> Any:

@@ -89,7 +89,8 @@ class Homes:
 def read_totals(path: str | Path, columns: Columns, blocks: Blocks, destinations: Zones) -> Totals:
     """The public totals of a file: its destinations and jobs alone are read. That it has origins is seen from its header."""
     counting = [columns.jobs] if columns.jobs else []
-    require_columns(path, [columns.destination, columns.origin, *counting])
+    remedy = "; name others with --columns DESTINATION,ORIGIN,JOBS"
+    require_columns(path, [columns.destination, columns.origin, *counting], remedy)
     require_names(path, [columns.destination, columns.origin])
     column, *counted = read_columns(path, [columns.destination, *counting])
     block, jobs = numbered(column, blocks), _jobs(counted, len(column))

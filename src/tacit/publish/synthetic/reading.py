@@ -6,6 +6,7 @@ found, and of which one column has been read, fails on no value of another one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from tacit.errors import InvalidInput
 
 PARQUET = (".parquet", ".pq")
+NAME = re.compile(r"[^\W\d][\w .()/-]*")  # the name of a column, and not the first row of a file without a header
 
 
 def column_names(path: str | Path) -> list[str]:
@@ -31,11 +33,15 @@ def column_names(path: str | Path) -> list[str]:
     return list(_tried(file, first).names)
 
 
-def require_columns(path: str | Path, names: Sequence[str]) -> None:
-    """Refuse a file that has not each of the columns once; no row is looked at."""
+def require_columns(path: str | Path, names: Sequence[str], remedy: str = "") -> None:
+    """Refuse a file that has not each of the columns once; no row is looked at, nor quoted where a row stands as the header."""
     there = column_names(path)
     if missing := [name for name in names if name not in there]:
-        raise InvalidInput(f"{Path(path).name} has no column {missing[0]!r}; it has {', '.join(there)}")
+        named = all(NAME.fullmatch(name) for name in there)
+        has = (
+            f"it has {', '.join(there)}{remedy}" if named else "its first line is no list of names: a CSV file begins with a header"
+        )
+        raise InvalidInput(f"{Path(path).name} has no column {missing[0]!r}; {has}")
     if twice := [name for name in names if there.count(name) > 1]:
         raise InvalidInput(f"{Path(path).name} has two columns {twice[0]!r}; rename one of them")
 
