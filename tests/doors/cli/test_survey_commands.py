@@ -96,6 +96,32 @@ def test_simulate_on_a_column_is_for_the_curator_and_says_so_first():
     assert json.loads(found)["truth"] == [42.5]
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "what"),
+    [
+        ("age\n" + "".join(f"{n}\n" for n in range(200)), [], "200 different values"),
+        ("age\nold\n", ["--bounds", "0,9"], "cells that are no numbers"),
+        ("age\n", [], "no rows"),
+    ],
+)
+def test_what_is_wrong_with_a_column_is_for_the_curator_too(text, words, what):
+    Path("people.csv").write_text(text)
+    command = ["simulate", "--csv", "people.csv", "--column", "age", *words]
+    printed = failed(*command)
+    assert what in printed
+    assert "For the curator only: " in printed
+    message = json.loads(failed(*command, "--json"))["error"]["message"]
+    assert what in message
+    assert "for the curator only" in message
+
+
+def test_the_truth_of_a_simulation_is_that_of_its_people():
+    """Of three people none or one has an answer, and no third of one."""
+    found = json.loads(told("simulate", "--truth", "0.3", "--n", "3", "--runs", "2", "--json"))
+    assert found["truth"] == [pytest.approx(1 / 3)]
+    assert "the truth is 0.3333" in told("simulate", "--truth", "0.3", "--n", "3", "--runs", "2")
+
+
 def test_simulate_says_of_which_value_each_share_is():
     Path("people.csv").write_text("town,sex\n" + "Aix,F\nBrno,M\nCork,F\n" * 50)
     printed = told("simulate", "--csv", "people.csv", "--column", "town", "--runs", "2")

@@ -53,9 +53,9 @@ def simulate(
     keep_what_is_read(chart, *([csv] if csv else []))
     if not csv and (column or bounds):
         raise InvalidInput("--column and --bounds are of a file; name it with --csv, or give --truth alone")
-    people = _from_column(csv, column, bounds) if csv else _invented(truth, n)
     if csv and not as_json:
-        print(FOR_THE_CURATOR)
+        print(FOR_THE_CURATOR)  # before the file is read: what is wrong with it is told of the column, too
+    people = _from_column(csv, column, bounds) if csv else _invented(truth, n)
     randomizer = _randomizer(people, p, epsilon)
     found = _one_survey(people, randomizer, confidence)
     several = _several(people, _epsilons(epsilons, randomizer), runs)
@@ -76,11 +76,11 @@ class People:
     values: Any
     make: Callable[[Fraction], Any]
     said: str
-    names: tuple[str, ...] = ()  # of the shares
+    names: tuple[str, ...] = ()  # of the shares; a mean has none
 
     @property
     def is_number(self) -> bool:
-        return not self.said.startswith("a share")
+        return not self.names
 
 
 def _invented(truth: str, n: int) -> People:
@@ -119,7 +119,7 @@ def _from_column(path: Path, column: str, bounds: str) -> People:
     counts = Counter(cells)
     if not 2 <= len(counts) <= MOST_CATEGORIES:
         rule = f"categories are 2 to {MOST_CATEGORIES}, and a number needs --bounds LOW,HIGH"
-        raise InvalidInput(f"column {column} has {len(counts)} different values; {rule}")
+        raise _wrong(column, f"has {len(counts)} different values; {rule}")
     names = tuple(sorted(counts))
     shares = tuple(Fraction(counts[cell], len(cells)) for cell in names)
     said = f"a share for each of {len(shares)} values" if len(shares) > 2 else f"a share of {names[1]!r}"
@@ -141,15 +141,20 @@ def _column(path: Path, column: str) -> list[str]:
     except (UnicodeDecodeError, csv.Error):
         raise InvalidInput(f"{path} is not CSV in UTF-8; save it as that") from None
     if not cells or len(cells) > MOST_PEOPLE:
-        raise InvalidInput(f"{path} has no rows, or more than {MOST_PEOPLE:,}")
+        raise _wrong(column, f"has no rows, or more than {MOST_PEOPLE:,}")
     return cells
+
+
+def _wrong(column: str, what: str) -> InvalidInput:
+    """What is wrong with the cells, which tells of them."""
+    return InvalidInput(f"column {column} {what} (for the curator only: this is told of the column itself)")
 
 
 def _number(cell: str, column: str) -> float:
     with contextlib.suppress(ValueError):
         if not math.isnan(number := float(cell)):
             return number
-    raise InvalidInput(f"column {column} has cells that are no numbers; leave --bounds out for categories")
+    raise _wrong(column, "has cells that are no numbers; leave --bounds out for categories")
 
 
 def _pair(text: str) -> tuple[Fraction, Fraction]:
@@ -169,13 +174,17 @@ def _randomizer(people: People, p: str, epsilon: str) -> Randomizer:
         raise InvalidInput("--p and --epsilon say the same thing in two ways; give one of them")
     if p and (people.is_number or len(people.truth) != 2):
         raise InvalidInput("--p is for a yes or a no; give --epsilon instead")
-    return _small_enough(Binary.with_flip(p) if p else people.make(positive_budget(epsilon or "1")))
+    if p:
+        flipping = Binary.with_flip(p)
+        _small_enough(flipping.epsilon)
+        return flipping
+    return people.make(_small_enough(positive_budget(epsilon or "1")))  # type: ignore[no-any-return]
 
 
-def _small_enough(randomizer: Randomizer) -> Randomizer:
-    if randomizer.epsilon > MOST_EPSILON:
+def _small_enough(epsilon: Fraction) -> Fraction:
+    if epsilon > MOST_EPSILON:
         raise InvalidInput(f"with an epsilon above {MOST_EPSILON} every report is as good as the truth; give a smaller one")
-    return randomizer
+    return epsilon
 
 
 def _epsilons(text: str, randomizer: Randomizer) -> list[Fraction]:
@@ -204,9 +213,16 @@ def _one_survey(people: People, randomizer: Randomizer, confidence: float) -> Fo
     seen = estimate(randomizer, randomizer.randomize(people.values), confidence)
     half_width, bounds = reach(randomizer, Request(confidence))
     values = [seen.value] if isinstance(seen, Mean) else [float(value) for value in seen.values]
-    truth = [float(share) for share in people.truth]
+    truth = [float(mean) for mean in people.truth] if people.is_number else _held(people)
     first = 1 if len(truth) == 2 else 0  # of yes and no, the yes alone
     return Found(truth[first:], values[first:], {bound: half_width(bound, people.count) for bound in bounds})
+
+
+def _held(people: People) -> list[float]:
+    """The share of each answer among these people: of three, none has it at 30 %."""
+    import numpy as np
+
+    return [count / people.count for count in np.bincount(people.values, minlength=len(people.truth)).tolist()]
 
 
 def _several(people: People, epsilons: list[Fraction], runs: int) -> Simulation:
@@ -238,16 +254,26 @@ def _show(people: People, randomizer: Randomizer, found: Found, several: Simulat
     from tacit.privacy.rounding import as_text
 
     flip = f", each answer flipped with probability {as_text(randomizer.flip)}" if hasattr(randomizer, "flip") else ""
-    print(f"{people.said}, {people.count:,} people{flip}: epsilon {as_text(randomizer.epsilon)}")
+    who = "1 person" if people.count == 1 else f"{people.count:,} people"
+    print(f"{people.said}, {who}{flip}: epsilon {as_text(randomizer.epsilon)}")
     names = [f"{name or '(empty)'}: " for name in people.names] if len(people.names) > 2 else [""]
     for name, truth, estimate in zip(names, found.truth, found.estimate, strict=True):
-        print(f"{name}estimate {estimate:.4f}, the truth is {truth:.4g}")
+        print(f"{name}estimate {_figure(estimate)}, the truth is {truth:.4g}")
     table = Table("half-width", f"at {100 * confidence:g} %", "", box=None, header_style="bold")
     for bound, half in found.half_widths.items():
-        table.add_row(bound, f"{half:.4f}", NOTES.get(bound, ""))
+        table.add_row(bound, _figure(half), NOTES.get(bound, ""))
     console().print(table)
     errors = Table("epsilon", "people", f"typical error of {several.what}", "simulated", box=None, header_style="bold")
     for cell in several.cells:
         if cell.people == people.count:
             errors.add_row(as_text(cell.epsilon), f"{cell.people:,}", f"{cell.theory:.4g}", f"{cell.simulated:.4g}")
     console().print(errors)
+
+
+def _figure(number: float) -> str:
+    """Four decimals, or the leading digits where those would be nought, or too many.
+
+    >>> [_figure(number) for number in (0.0120, -0.5, 3e-7, 6e38, 0)]
+    ['0.0120', '-0.5000', '3e-07', '6e+38', '0.0000']
+    """
+    return f"{number:.4f}" if number == 0 or 0.0001 <= abs(number) < 1e9 else f"{number:.4g}"
