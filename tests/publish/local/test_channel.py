@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 
 from tacit.errors import InvalidInput, InvalidValue
+from tacit.privacy.rounding import exp_down, exp_up
 from tacit.publish.local.channel import Channel
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
@@ -17,6 +18,13 @@ def test_the_worst_ratio_is_over_all_pairs_and_outputs():
     assert float(three.epsilon) == pytest.approx(1.3862943611198906)
     assert not three.within("1.38")
     assert three.within("1.39")
+
+
+def test_an_epsilon_is_read_by_its_shortest_decimal_form():
+    """The float 0.1 is 5e-18 above a tenth: as the binary fraction that it is, it would let a ratio above e^0.1 pass."""
+    above, below = (Fraction(1, 1 + ratio) for ratio in (exp_up(Fraction(1, 10)), exp_down(Fraction(1, 10))))
+    assert not Channel((0, 1), (0, 1), ((above, 1 - above), (1 - above, above))).within(0.1)
+    assert Channel((0, 1), (0, 1), ((below, 1 - below), (1 - below, below))).within(0.1)
 
 
 def test_an_output_of_one_input_alone_is_infinite():

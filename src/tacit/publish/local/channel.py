@@ -9,7 +9,7 @@ from fractions import Fraction
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.additive import decimal
 from tacit.privacy.law import Law
-from tacit.privacy.rounding import DIGITS, as_text, exp_down, log_up
+from tacit.privacy.rounding import DIGITS, Number, as_text, exact, exp_down, log_up
 
 MOST_CELLS = 1 << 18
 
@@ -65,13 +65,13 @@ class Channel:
             raise InvalidInput("some output of this channel cannot come from every input, so that its epsilon is infinite")
         return log_up(worst) if worst > 1 else Fraction(0)
 
-    def within(self, epsilon: Fraction | int | str) -> bool:
+    def within(self, epsilon: Number) -> bool:
         """Whether every ratio is at most a rational that is itself at or below e^epsilon.
 
         It is computed with twice the digits with which randomizers are made, to be above theirs.
         """
         worst = self.worst_ratio
-        return worst is not None and worst <= exp_down(Fraction(epsilon), 2 * DIGITS)
+        return worst is not None and worst <= exp_down(exact(epsilon, "epsilon"), 2 * DIGITS)
 
     def law(self, value: Hashable) -> Law:
         """The row of one answer."""
