@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping
@@ -21,6 +20,7 @@ import numpy as np
 
 from tacit.errors import StoreUnusable
 from tacit.publish.audited.question import Number, Question
+from tacit.publish.sqlite_file import owned, turn
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -49,7 +49,7 @@ class History:
     def __init__(self, path: Path | None, about: Mapping[str, str]) -> None:
         self.path, self.people = path, int(about["rows"])
         try:
-            self._database = sqlite3.connect(_private(path) if path else ":memory:", timeout=WAIT, isolation_level=None)
+            self._database = sqlite3.connect(owned(path) if path else ":memory:", timeout=WAIT, isolation_level=None)
             self._database.execute("PRAGMA synchronous = FULL")
             self._database.executescript(TABLES)
             self._bind(about)
@@ -57,7 +57,7 @@ class History:
             raise StoreUnusable(f"the history {path} cannot be used ({error})", remedy="move it away if it is none") from None
 
     def _bind(self, about: Mapping[str, str]) -> None:
-        with self._turn():
+        with turn(self._database):
             known = dict(self._database.execute("SELECT name, value FROM about"))
             if not known:
                 self._database.executemany("INSERT INTO about VALUES (?, ?)", [*about.items(), ("last", "")])
@@ -69,21 +69,10 @@ class History:
                 )
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """One transaction that nobody else writes in; committed at the end, undone by an exception."""
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
-
-    @contextmanager
     def turn(self) -> Iterator[Turn]:
         """A turn at the history: read what is new, decide, write; durable when it ends."""
         try:
-            with self._turn():
+            with turn(self._database):
                 yield Turn(self._database, self.people)
         except sqlite3.Error as error:
             raise StoreUnusable(f"the history {self.path} cannot be written ({error})", remedy="nothing was answered") from None
@@ -142,12 +131,3 @@ class Turn:
 def _hash(previous: str, number: int, aggregate: str, members: bytes, answer: str, text: str) -> str:
     parts = [previous, number, aggregate, hashlib.sha256(members).hexdigest(), answer, text]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
-def _private(path: Path) -> Path:
-    """The path, made so that its owner alone reads it: exact answers are in it."""
-    for folder in reversed(path.absolute().parents):
-        folder.mkdir(exist_ok=True, mode=0o700)
-    if not path.exists():
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    return path

@@ -184,6 +184,20 @@ def test_a_store_that_cannot_be_written_says_so(store):
         store.take(report(1), OPEN)
 
 
+def test_a_turn_that_cannot_be_ended_does_not_stop_the_next(store):
+    """Somebody reads the file and does not let go: a report cannot be written down, and the next one can when they do."""
+    store.take(report(1), OPEN)
+    store._database.execute("PRAGMA busy_timeout = 0")
+    reader = sqlite3.connect(store.path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM reports").fetchone()
+    with pytest.raises(StoreUnusable, match="locked"):
+        store.take(report(2), OPEN)
+    reader.close()
+    assert isinstance(store.take(report(3), OPEN), Report)
+    assert store.people() == 2
+
+
 def test_answers_of_a_question_are_those_that_were_sent(store):
     texts = [report(number) for number in range(20)]
     assert not any(isinstance(each, SetAside) for each in store.take_all(texts, OPEN))

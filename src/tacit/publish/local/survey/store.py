@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +22,7 @@ from typing import Any
 from tacit.errors import StoreUnusable
 from tacit.publish.local.survey.declaration import Survey
 from tacit.publish.local.survey.report import SAME, Form, Reason, Report, SetAside
+from tacit.publish.sqlite_file import owned, turn
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -58,7 +58,7 @@ class Store:
         self._turn_of = threading.Lock()
         try:
             self._database = sqlite3.connect(
-                _private(path) if path else ":memory:", timeout=WAIT, isolation_level=None, check_same_thread=False
+                owned(path) if path else ":memory:", timeout=WAIT, isolation_level=None, check_same_thread=False
             )
             self._database.execute("PRAGMA synchronous = FULL")
             self._own()
@@ -89,15 +89,8 @@ class Store:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """One transaction that nobody else writes in."""
-        with self._turn_of:
-            self._database.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._database.execute("ROLLBACK")
-                raise
-            self._database.execute("COMMIT")
+        with self._turn_of, turn(self._database):
+            yield
 
     def take(self, text: bytes, now: datetime | None = None) -> Report | SetAside:
         """Counts a report or sets it aside; durable when this returns."""
@@ -199,11 +192,3 @@ class Store:
 
 
 REASONS: tuple[Reason, ...] = ("malformed", "foreign", "late", "duplicate")
-
-
-def _private(path: Path) -> Path:
-    """The path, made so that its owner alone reads it."""
-    path.absolute().parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists():
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    return path
