@@ -46,7 +46,7 @@ def test_every_kind_keeps_the_protocols_and_its_event(name):
     kind = KINDS[name]
     protocol = FrequencyOracle if hasattr(kind, "supports") else Randomizer
     members = {member for base in protocol.__mro__ for member in vars(base) if not member.startswith("_")}
-    assert {"epsilon", "randomize", "derive", "written", "law", "channel"} <= members
+    assert {"epsilon", "randomize", "derive", "written", "input_of", "law", "channel"} <= members
     assert all(hasattr(type(kind), member) or member in kind.__dict__ for member in members)
     assert isinstance(kind, LocalMechanism)
     assert isinstance(kind, Listed)

@@ -1,5 +1,6 @@
 """Several questions: the epsilons of a split add up, a drawn question costs what it costs alone."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +10,7 @@ from every_path import law_of_derive, law_of_randomize, row
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.privacy.rounding import exp_down
 from tacit.publish.local.categories import Binary, KAry
+from tacit.publish.local.one_bit import OneBit
 from tacit.publish.local.sets import Sets
 from tacit.publish.local.several import Sampled, Split
 
@@ -78,6 +80,20 @@ def test_a_column_of_sets_stays_one(sets):
         held = [set(each) | set(range(2 + len(each), 4)) for each, at in zip(sets, drawn, strict=True) if at]
         assert len(reports) == len(held)
         assert all(report in entries for report, entries in zip(reports, held, strict=True))
+
+
+@pytest.mark.parametrize("kind", [Split, Sampled])
+def test_the_law_is_of_values_and_not_of_places_on_a_grid(kind):
+    """A number 12 of 10 to 14 is at place 2, and a set is what it holds; parts and whole say the same of them."""
+    number, items, answer = OneBit(10, 14, 1), Sets(3, 2, 1), Binary(1)
+    law = kind((number, items, answer)).law((12, {2, 0}, True)).probabilities
+    parts = [number.law(12), items.law([0, 2]), answer.law(1)]
+    for at, part in enumerate(parts):
+        for report, chance in part.probabilities.items():
+            found = sum(p for each, p in law.items() if (each[at] == report if kind is Split else each == (at, report)))
+            assert float(found) == pytest.approx(float(chance) / (1 if kind is Split else 3), rel=1e-12)
+    with pytest.raises(InvalidValue):
+        kind((number, answer)).law((math.nan, 1))
 
 
 @pytest.mark.parametrize("bad", [None, 3, np.array(3)])

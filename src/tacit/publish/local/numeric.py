@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.noise import grid
-from tacit.mechanisms.opening import opened
-from tacit.privacy.law import Law
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number, as_text, exact
 from tacit.publish.local.channel import Channel
@@ -128,9 +126,9 @@ class Numeric(LocalMechanism):
         """From the points of the grid, by their numbers, to the reports."""
         return Channel.of(range(self.points), range(len(self.levels)), self.probability)  # type: ignore[arg-type]
 
-    def law(self, value: Any) -> Law:
-        """The law of one report."""
-        return self.channel.law(self.place(opened(value)))
+    def input_of(self, value: Any) -> int:
+        """The place on the grid."""
+        return self.place(value)
 
 
 def compared(lower: Number, upper: Number, epsilon: Number, points: int | None = None) -> list[Numeric]:

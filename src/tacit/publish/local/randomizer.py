@@ -74,6 +74,9 @@ class Randomizer(Protocol):  # not runtime_checkable: before Python 3.12 such a 
     def written(self, value: Any) -> str:
         """The true value as it stands in the label of its permanent answer (`derived.py`)."""
 
+    def input_of(self, value: Any) -> Any:
+        """The true value as an input of the channel: a code, the place of a number on its grid, a set as a sorted tuple."""
+
     def law(self, value: Any) -> Law:
         """The law of one report."""
 
@@ -133,9 +136,13 @@ class LocalMechanism(ABC):
     def channel(self) -> Channel:
         """The exact matrix of probabilities."""
 
+    def input_of(self, value: Any) -> Any:
+        """The value as an input of the channel: itself."""
+        return value
+
     def law(self, value: Any) -> Law:
         """The law of one report, from the channel."""
-        return self.channel.law(opened(value))
+        return self.channel.law(self.input_of(opened(value)))
 
 
 def ratio_within(epsilon: Fraction) -> Fraction:

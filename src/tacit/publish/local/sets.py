@@ -103,9 +103,9 @@ class Sets(LocalMechanism):
         padded = (*items, *range(self.size + len(items), self.size + self.most))
         return sum((rows[code][at] for code in padded), start=Fraction(0)) / self.most
 
-    def law(self, value: Any) -> Any:
-        """The law of one report."""
-        return self.channel.law(tuple(self._items(value)))
+    def input_of(self, value: Any) -> tuple[int, ...]:
+        """The codes from least to largest."""
+        return tuple(self._items(value))
 
     def supports(self, reports: Any) -> NDArray[np.int64]:
         """How many reports support each item."""

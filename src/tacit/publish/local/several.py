@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.noise import choice
 from tacit.mechanisms.noise.choice import uniform_integers
-from tacit.privacy.law import Law
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number
 from tacit.publish.local.channel import Channel, check_cells
@@ -40,10 +39,10 @@ class Questions(LocalMechanism):
         _one_each(value, self.parts)
         return ";".join(part.written(each) for part, each in zip(self.parts, value, strict=True))
 
-    def law(self, value: Sequence[Any]) -> Law:
-        """The law of the report to all of them."""
+    def input_of(self, value: Sequence[Any]) -> tuple[Any, ...]:
+        """The input of each part."""
         _one_each(value, self.parts)
-        return self.channel.law(tuple(value))
+        return tuple(part.input_of(each) for part, each in zip(self.parts, value, strict=True))
 
 
 @dataclass(frozen=True)
