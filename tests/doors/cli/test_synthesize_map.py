@@ -62,9 +62,16 @@ def test_pure_has_no_delta_and_dropping_is_compared(folder):
     assert "Without dropping, the same ratio in all" in dropped
 
 
+def test_as_many_synthetic_workers_as_are_asked_for(folder):
+    assert "synthetic jobs for 1,000 real ones" in run(app, [*MAP, "--synthetic-workers", "share:0.1"]).output
+    told = json.loads(run(app, [*MAP, "--synthetic-workers", "each:30", "--json"]).stdout)["receipt"]
+    assert told["synthetic workers"] == {"rule": "each:30", "number": 30 * told["destinations"]["number"]}
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
+        (["--synthetic-workers", "500"], 2, "written same, each:500 or share:0.1"),
         (["--seed", "3"], 3, "takes no seed"),
         (["--keep", "uniform:0"], 3, "proved to live there"),
         (["--keep", "distance:0.1:1e400"], 2, "from 0.001"),

@@ -188,6 +188,30 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(source, monkeypatch):
 # --- the curator's page ------------------------------------------------------------------------------------------------------
 
 
+def test_what_cannot_be_read_is_told_to_the_curator_alone(source, tmp_path):
+    """The same release with seven rows that count for nothing: its receipt and its rows say nothing of them, the report does."""
+    plain = publish_map(source, STATE.blocks, LEVELS, TERMS, source.out)
+    work, home = STATE.blocks.names[STATE.work[0]], STATE.blocks.names[0]
+    wrong = [f"{work},{home},{jobs}" for jobs in ("", "x", "-1", "1.5", "1e3", "9999999999", "NaN")]
+    source.path.write_text(source.path.read_text() + "\n".join([*wrong, f"{work},{home},0"]) + "\n")
+    out = tmp_path / "again.parquet"
+    release = publish_map(FlowsFile(source.path, out), STATE.blocks, LEVELS, TERMS, out)
+    assert {**release.receipt, "paid": 0} == {**plain.receipt, "paid": 0}
+    assert (plain.homes.unreadable, release.homes.unreadable) == (0, 7)
+    told = "cannot be read; they count as none</td><td>{}<"
+    assert told.format(7) in report_page(release)
+    assert told.format(0) in report_page(plain)
+
+
+def test_the_number_of_synthetic_workers_is_in_the_receipt_and_in_the_ledger(source):
+    release = publish_map(source, STATE.blocks, LEVELS, Terms(20, 1e-5, workers="each:50"), source.out)
+    many = 50 * len(release.offer.totals)
+    assert release.receipt["synthetic workers"] == {"rule": "each:50", "number": many}
+    assert sum(parquet.read_table(source.out).column("jobs").to_pylist()) == many
+    assert f"<td>{many:,}<" in report_page(release)
+    assert "each:50" in next(entry.question for entry in beside(source.out).entries() if "map" in entry.question)
+
+
 def test_the_report_is_the_curators_and_lies_elsewhere(source, tmp_path):
     release = publish_map(source, STATE.blocks, LEVELS, TERMS, source.out)
     place = write_report(release, tmp_path / "report.html", source.out)

@@ -37,6 +37,9 @@ def commuter_map(
     delta: Annotated[str | None, typer.Option(help="The probability of outputs beyond the ratio; else 1e-5.")] = None,
     pure: Annotated[bool, typer.Option("--pure", help="Pure differential privacy: no delta.")] = False,
     keep: Annotated[str, typer.Option(help="Chance of an empty cell: all, uniform:0.1, distance:0.1, file:CHANCES.csv.")] = "all",
+    synthetic_workers: Annotated[
+        str, typer.Option(metavar="RULE", help="Of each destination: same (as it has jobs), each:500, share:0.1.")
+    ] = "same",
     columns: Annotated[
         str | None,
         typer.Option(help="DESTINATION,ORIGIN,JOBS in the flows, or without JOBS: a row is a job; else w_geocode,h_geocode,S000."),
@@ -61,7 +64,7 @@ def commuter_map(
         check_report(curators_place(report, out))
     if pure and delta is not None:
         raise InvalidInput("--pure is without a delta; leave out --pure or --delta")
-    terms = Terms(ratio, 0 if pure else "1e-5" if delta is None else delta, keep)
+    terms = Terms(ratio, 0 if pure else "1e-5" if delta is None else delta, keep, synthetic_workers)
     source = _declared(flows, columns, catalog, totals, analyst) if catalog else _file(flows, columns, totals, out)
     release = publish_map(
         source, read_blocks(blocks), (origins, destinations), terms, out, lambda draws, many: progress(draws, many, "drawing")
@@ -148,8 +151,9 @@ def _show(release: Release, out: Path, asked: Path | None, written: Path | None)
 
     for sentence in offer.claim():
         say(sentence)
-    jobs = int(offer.totals.jobs.sum())
-    say(f"{len(offer.totals):,} destinations, {jobs:,} synthetic jobs, {offer.fake:.1%} of them expected to be fake.")
+    jobs, made = int(offer.totals.jobs.sum()), sum(offer.draws)
+    real = "" if made == jobs else f" for {jobs:,} real ones"
+    say(f"{len(offer.totals):,} destinations, {made:,} synthetic jobs{real}, {offer.fake:.1%} of them expected to be fake.")
     if offer.ratio != offer.terms.ratio:
         say(f"Without dropping, the same ratio in all would have {undropped(offer).fake:.1%} fake jobs. Fewer need not be nearer.")
     if offer.totals.left_out:

@@ -125,12 +125,12 @@ def targets(domains: Sequence[Domain], truth: Sequence[Cells]) -> Iterator[Targe
             yield Target(place, cells, int(bob), candidates, domain.distances)
 
 
-def naive(noise: Fraction) -> Publish:
-    """Resampling with noise on the occupied origins only, as many synthetic workers as real ones. It is a breach."""
+def naive(noise: Fraction, draws: int) -> Publish:
+    """Resampling with noise on the occupied origins only. It is a breach."""
 
     def publish(truth: Cells) -> Cells:
         occupied, jobs = truth
-        cells, counts = polya_urn((np.arange(len(occupied)), jobs), noise, [BlockClass(len(occupied))], int(jobs.sum()))
+        cells, counts = polya_urn((np.arange(len(occupied)), jobs), noise, [BlockClass(len(occupied))], draws)
         return occupied[cells], counts
 
     return publish
@@ -154,11 +154,11 @@ def longest_commute(offer: Offer, homes: Homes, maps: int = 5) -> Commutes:
     if not looked_for:
         raise InvalidInput("no destination has its farthest worker alone in an origin; there is nobody to look for")
     private = [list(drawn(offer, homes)) for _ in range(maps)]
-    noises = offer.noises
-    rounds = range(maps)
+    noises, draws, rounds = offer.noises, offer.draws, range(maps)
+    shown = [naive(noises[t.destination], draws[t.destination])(t.truth) for _ in rounds for t in looked_for]
     outcomes = (
         proving(looked_for, [target.truth for target in looked_for], "true map"),
-        proving(looked_for * maps, [naive(noises[t.destination])(t.truth) for _ in rounds for t in looked_for], NAIVE),
+        proving(looked_for * maps, shown, NAIVE),
         weighing(looked_for * maps, [private[turn][t.destination] for turn in rounds for t in looked_for], noises, "private map"),
     )
     return Commutes(len(looked_for), float(offer.ratio), outcomes)

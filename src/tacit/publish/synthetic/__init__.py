@@ -6,7 +6,8 @@ The map
     publishing.py   the whole road: offer, pay, read the homes, draw, write    sources.py     a file, or a declared table
     spending.py     the ledger: the catalog's, or one beside the output        outputs.py     the table and its receipt
     utility.py      how good a map is, for its curator                         report.py      the curator's page, with maps.py
-    states.py       a state made up, to try all of it on                       reading.py     columns of files
+    numbers.py      how many synthetic workers a destination gets              reading.py     columns of files
+    states.py       a state made up, to try all of it on
 
 Any table of a catalog
     tables.py       the whole road: refuse, price, spend, measure, fit, draw   axes.py        columns in public cells

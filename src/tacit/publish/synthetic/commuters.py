@@ -4,8 +4,8 @@
     drawn(offer, homes)               the draws, destination by destination; the price is to be paid before
     SyntheticMap                      what was drawn, as a table
 
-The relation: one job moves its home; the totals of all destinations, and how many synthetic jobs each gets (as many as real ones),
-are public. A job is at one destination, so one release of all destinations costs what the most expensive one costs.
+The relation: one job moves its home; the totals of all destinations, and how many synthetic jobs each gets (by a rule of
+numbers.py), are public. A job is at one destination, so one release of all destinations costs what the most expensive one costs.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from tacit.privacy.rounding import Number, as_text, log_up
 from tacit.publish.synthetic.flows import Homes, Totals
 from tacit.publish.synthetic.geography import Domain, Origins, Zones
 from tacit.publish.synthetic.keeping import All, ByName, Keeping, read_keeping
+from tacit.publish.synthetic.numbers import Same, SyntheticWorkers, draws_at, read_workers
 from tacit.publish.synthetic.utility import Cells, fake_share
 
 MOST_EPSILON = 100
@@ -45,25 +46,33 @@ AND_DELTA = ", with delta times 1 + ratio + ... + ratio^(j-1)"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a release is to promise: the ratio of its resampling, delta (0 is pure differential privacy), and who is dropped.
+    """What a release is to promise: the ratio of its resampling, delta (0 is pure differential privacy), who is dropped, and how
+    many synthetic workers each destination gets.
 
     >>> print(Terms(ratio=20, delta=1e-5))
     ratio 20 (epsilon 2.99574), delta 1e-05
+    >>> print(Terms(ratio=20, workers="share:0.1"))
+    ratio 20 (epsilon 2.99574), delta 0, synthetic workers share:1/10
     """
 
     ratio: Fraction
     delta: Fraction
     keeping: Keeping
+    workers: SyntheticWorkers
 
-    def __init__(self, ratio: Number, delta: Number = 0, keep: str | Keeping = "all") -> None:
+    def __init__(
+        self, ratio: Number, delta: Number = 0, keep: str | Keeping = "all", workers: str | SyntheticWorkers = "same"
+    ) -> None:
         object.__setattr__(self, "ratio", allowed_ratio(ratio))
         require_promise(log_up(self.ratio))
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "keeping", read_keeping(keep) if isinstance(keep, str) else keep)
+        object.__setattr__(self, "workers", read_workers(workers) if isinstance(workers, str) else workers)
 
     def __str__(self) -> str:
         dropping = "" if isinstance(self.keeping, All) else f", empty cells kept by {self.keeping}"
-        return f"{ratio_text(self.ratio)}, delta {at_least(self.delta)}{dropping}"
+        drawing = "" if isinstance(self.workers, Same) else f", synthetic workers {self.workers}"
+        return f"{ratio_text(self.ratio)}, delta {at_least(self.delta)}{dropping}{drawing}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,12 +115,16 @@ class Offer:
     @property
     def fake(self) -> float:
         """The expected share of synthetic jobs from noise; a cell that may be dropped counts as if it were empty."""
-        jobs = self.totals.jobs.tolist()
         shares = [
-            fake_share(sum(each.blocks * each.keep for each in mechanism.facts.classes), mechanism.noise, total)
-            for mechanism, total in zip(self.mechanisms, jobs, strict=True)
+            fake_share(sum(each.blocks * each.keep for each in mechanism.facts.classes), mechanism.noise, mechanism.facts.workers)
+            for mechanism in self.mechanisms
         ]
-        return float(sum(share * total for share, total in zip(shares, jobs, strict=True)) / sum(jobs))
+        return float(sum(share * many for share, many in zip(shares, self.draws, strict=True)) / sum(self.draws))
+
+    @property
+    def draws(self) -> tuple[int, ...]:
+        """The synthetic jobs, by destination."""
+        return tuple(mechanism.facts.draws for mechanism in self.mechanisms)
 
     @property
     def relation(self) -> str:
@@ -162,7 +175,9 @@ def offered(totals: Totals, origins: Origins, terms: Terms) -> Offer:
     mechanisms = []
     for domain, jobs in zip(plain.domains(), totals.jobs.tolist(), strict=True):
         chances = terms.keeping.chances(domain)
-        mechanisms.append(_mechanism(jobs, chances.sizes, chances.classes, terms.ratio, terms.delta))
+        classes = tuple(BlockClass(size, chance) for size, chance in zip(chances.sizes, chances.classes, strict=True))
+        facts = PublicFacts(jobs, draws_at(terms.workers, jobs), classes, count_noise=True)
+        mechanisms.append(_mechanism(facts, terms.ratio, terms.delta))
     require_promise(max(mechanism.epsilon for mechanism in mechanisms))
     return Offer(totals, origins, terms, tuple(mechanisms))
 
@@ -170,7 +185,7 @@ def offered(totals: Totals, origins: Origins, terms: Terms) -> Offer:
 def undropped(offer: Offer) -> Offer:
     """The release that keeps all cells and promises the same in all: what dropping is to be measured against."""
     ratio = Fraction(math.floor(offer.ratio * 1000), 1000)
-    return offered(offer.totals, offer.origins, Terms(ratio, offer.terms.delta))
+    return offered(offer.totals, offer.origins, Terms(ratio, offer.terms.delta, workers=offer.terms.workers))
 
 
 def drawn(offer: Offer, homes: Homes) -> Iterator[Cells]:
@@ -225,10 +240,6 @@ def require_promise(epsilon: Fraction) -> None:
 
 
 @lru_cache(maxsize=65536)
-def _mechanism(
-    jobs: int, sizes: tuple[int, ...], chances: tuple[Fraction, ...], ratio: Fraction, delta: Fraction
-) -> ProbableDirichlet:
-    """The mechanism of a destination with so many jobs; destinations alike share one."""
-    classes = tuple(BlockClass(size, chance) for size, chance in zip(sizes, chances, strict=True))
-    facts = PublicFacts(jobs, jobs, classes, count_noise=True)
+def _mechanism(facts: PublicFacts, ratio: Fraction, delta: Fraction) -> ProbableDirichlet:
+    """The mechanism of a destination; destinations alike share one."""
     return ProbableDirichlet(facts, probable_noise(facts, ratio, delta), ratio, delta, ONE_JOB)

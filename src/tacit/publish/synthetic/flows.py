@@ -2,14 +2,14 @@
 
 The destinations and how many jobs each has are public; the origins are private. They are read in that order: `read_totals` reads
 no origin, so that everything about a release is decided, and paid for, before `read_homes` looks at one.
-A row whose number of jobs is no whole number counts as no job; a destination that the map does not know is left out; an origin that
-it does not know is elsewhere. No row can make a run fail once it has been paid for.
+A row whose number of jobs is no whole number counts as no job (the report tells the curator how many do); a destination that the
+map does not know is left out; an origin that it does not know is elsewhere. No row can make a run fail once it has been paid for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +63,16 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Homes:
-    """The private side: triples of destination (its place in the totals), block and jobs, sorted by destination."""
+    """The private side: triples of destination (its place in the totals), block and jobs, sorted by destination.
+
+    `unreadable` is in how many rows the number of jobs was none that can be read, which then counted as no job.
+    """
 
     totals: Totals
     destination: Codes
     block: Codes
     jobs: Codes
+    unreadable: int = 0
 
     def __repr__(self) -> str:
         return "Homes(...)"
@@ -103,7 +107,10 @@ def totals_of(zone: Codes, jobs: Codes, destinations: Zones) -> Totals:
     summed = np.bincount(zone[known], jobs[known], len(destinations)).astype(np.int64)
     zones = np.flatnonzero(summed)
     if not len(zones):
-        raise InvalidInput("there is no job at a destination that the map knows; is it the right map, and are the columns right?")
+        raise InvalidInput(
+            "there is no job at a destination that the map knows; is it the right map, are the columns right, and the jobs "
+            "whole numbers?"
+        )
     if int(summed.max()) > MOST_JOBS:
         raise InvalidInput(f"a destination has more than {MOST_JOBS:,} jobs; choose a finer level of destinations")
     return Totals(destinations, zones, summed[zones], int(jobs[~known].sum()))
@@ -124,7 +131,8 @@ def read_homes(path: str | Path, columns: Columns, blocks: Blocks, totals: Total
     """The private side of a file, for the destinations of the totals."""
     names = [columns.destination, columns.origin, *([columns.jobs] if columns.jobs else [])]
     work, home, *counted = read_columns(path, names)
-    return homes_of(numbered(work, blocks), numbered(home, blocks), _jobs(counted, len(work)), totals)
+    found = homes_of(numbered(work, blocks), numbered(home, blocks), _jobs(counted, len(work)), totals)
+    return replace(found, unreadable=sum(int(np.count_nonzero(~_readable(column))) for column in counted))
 
 
 def homes_of(work: Codes, home: Codes, jobs: Codes, totals: Totals) -> Homes:
@@ -163,6 +171,13 @@ def _jobs(counted: list[Any], rows: int) -> NDArray[np.int64]:
     if not counted:
         return np.ones(rows, dtype=np.int64)
     text = compute.utf8_trim_whitespace(counted[0].fill_null(""))
-    whole = compute.match_substring_regex(text, r"^[0-9]{1,9}(\.0*)?$")
-    digits = compute.replace_substring_regex(compute.if_else(whole, text, "0"), r"\..*$", "")
+    digits = compute.replace_substring_regex(compute.if_else(_readable(counted[0]), text, "0"), r"\..*$", "")
     return np.asarray(digits.cast(arrow.int64()).to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+def _readable(column: Any) -> NDArray[np.bool_]:
+    """Which rows have a whole number of jobs, of nine digits at most."""
+    import pyarrow.compute as compute
+
+    text = compute.utf8_trim_whitespace(column.fill_null(""))
+    return np.asarray(compute.match_substring_regex(text, r"^[0-9]{1,9}(\.0*)?$").to_numpy(zero_copy_only=False), dtype=np.bool_)

@@ -76,7 +76,13 @@ def _figures(release: Release, found: Utility) -> Rows:
     return (
         ("destinations", f"{len(found.jobs):,}"),
         (f"of them with at least {FEW_JOBS} jobs", f"{large:,}"),
-        ("jobs, real and synthetic", f"{int(found.jobs.sum()):,}"),
+        ("jobs, real", f"{int(found.jobs.sum()):,}"),
+        ("jobs, synthetic", f"{sum(offer.draws):,}"),
+        (
+            "jobs that the flows have at these destinations, before they were brought to the totals",
+            f"{int(release.homes.jobs.sum()):,}",
+        ),
+        ("rows of the flows whose number of jobs cannot be read; they count as none", f"{release.homes.unreadable:,}"),
         ("median relative error of a destination's average commute", _share(found.error)),
         ("total variation within a destination, by job", _share(found.variation)),
         ("fake workers on a cell: least, median, most", ", ".join(as_text(noises[at]) for at in (0, middle, -1))),
