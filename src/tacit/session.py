@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.accounting.caps import at_most
 from tacit.accounting.events import Event
 from tacit.accounting.filter import Left, State
 from tacit.accounting.heads import adopt, check_head, remember_head
@@ -18,7 +19,6 @@ from tacit.errors import InvalidInput, NoBudget, StoppedAfterSpending, StoreUnus
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Budget, Catalog, fingerprint
 from tacit.privacy.catalog_file import read_catalog
-from tacit.privacy.rounding import as_text
 from tacit.query.passes import rewrite
 from tacit.query.price import Quote, Request, price, request
 from tacit.query.sql import parse
@@ -91,7 +91,7 @@ class Session:
 
     def _left(self) -> str:
         left = self.data.ledger.left(self.analyst)
-        return f"left: epsilon {as_text(left.epsilon)}, delta {as_text(left.delta)}"
+        return f"left: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
 
 
 @dataclass(frozen=True, slots=True)

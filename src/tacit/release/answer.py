@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tacit.accounting.caps import at_most
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import as_text, decimal_text
 
@@ -162,7 +163,7 @@ class Answer:
         spent = f"spent epsilon {as_text(self.receipt.epsilon)}" + (
             f", delta {as_text(self.receipt.delta)}" if self.receipt.delta else ""
         )
-        left = "" if self.receipt.left_epsilon is None else f"; left epsilon {as_text(self.receipt.left_epsilon)}"
+        left = "" if self.receipt.left_epsilon is None else f"; left epsilon {at_most(self.receipt.left_epsilon)}"
         return f"± at {float(self.confidence):.4g} confidence, {together}; {spent}{left}"
 
     def __rich__(self) -> Any:

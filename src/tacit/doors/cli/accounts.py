@@ -22,6 +22,7 @@ def budget(analyst: AnalystOption = None, as_json: AsJson = False, catalog: Cata
     """What was spent and what is left, of the data set and of each analyst."""
     from rich.table import Table
 
+    from tacit.accounting.caps import at_most
     from tacit.privacy.rounding import as_text
     from tacit.session import open as open_data
 
@@ -33,7 +34,7 @@ def budget(analyst: AnalystOption = None, as_json: AsJson = False, catalog: Cata
     for account in accounts:
         spent = "by rho alone" if account.spent.epsilon is None else as_text(account.spent.epsilon)
         cells = (account.cap.epsilon, account.cap.delta), (account.left.epsilon, account.left.delta)
-        table.add_row(account.name, *map(as_text, cells[0]), spent, as_text(account.spent.rho), *map(as_text, cells[1]))
+        table.add_row(account.name, *map(as_text, cells[0]), spent, as_text(account.spent.rho), *map(at_most, cells[1]))
     console().print(table)
     console().print("left: what one further question may cost; the rules are in the ledger's filter", style="dim", highlight=False)
 

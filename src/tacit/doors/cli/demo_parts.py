@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tacit.accounting.caps import at_most
 from tacit.privacy.rounding import as_text, decimal_text
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class Budgets:
     def show(self) -> Iterator[Any]:
         table = _plain_table("", "epsilon", "left")
         for account in self.accounts:
-            table.add_row(account.name, as_text(account.cap.epsilon), as_text(account.left.epsilon))
+            table.add_row(account.name, as_text(account.cap.epsilon), at_most(account.left.epsilon))
         yield _heading("The budget", "one ledger over everybody; nothing resets it")
         yield _inset(table)
 

@@ -120,10 +120,10 @@ def _reported(data: DataSet, made: SyntheticTable, report: Path, out: Path) -> P
 
 
 def _say_paid(data: DataSet, made: SyntheticTable | SyntheticContingency, out: Path) -> None:
-    from tacit.privacy.rounding import as_text
+    from tacit.accounting.caps import at_most
 
     receipt = made.receipt
-    left = f"; left: epsilon {as_text(receipt.left_epsilon)}" if receipt.left_epsilon is not None else ""
+    left = f"; left: epsilon {at_most(receipt.left_epsilon)}" if receipt.left_epsilon is not None else ""
     _say(f"Entry {receipt.entry} of the ledger, for '{data.catalog.neighbours}'{left}.")
     _say(f"Written: {out} and its receipt.")
 
