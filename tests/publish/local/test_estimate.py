@@ -200,3 +200,5 @@ def test_an_estimate_that_cannot_be_keeps_its_doubt():
     randomizer = OneBit(0, 10, 1)
     none = estimate(randomizer, Total(1000, -20_000.0))
     assert (none.low, none.high) == (0, pytest.approx(none.margin))
+    with pytest.raises(InvalidInput, match="finite"):
+        Total(3, float("nan"))

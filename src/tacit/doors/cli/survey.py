@@ -85,7 +85,8 @@ def plan(
     each_asked = f", about {people:,} on each question" if asked.share == "sample" else ""
     print(f"{asked.title}: {n:,} people{each_asked}, {100 * confidence:g} % intervals\n{_promise(asked)}")
     rows = [(*_row(each), _within(each, half), bound, f"{needed:,}" if needed else "") for each, half, bound, needed in planned]
-    heads = ("question", "epsilon", "randomized by", "half-width", "bound", f"people for ± {error:g}" if error else "")
+    average = ", on average" if shared_by > 1 else ""  # how many are asked a question is drawn by chance
+    heads = ("question", "epsilon", "randomized by", "half-width", "bound", f"people for ± {error:g}{average}" if error else "")
     _show_questions(asked, heads, rows)
 
 

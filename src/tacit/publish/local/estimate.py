@@ -82,6 +82,10 @@ class Total:
     people: int
     total: float
 
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.total):
+            raise InvalidInput("the total of decoded reports is a finite number")
+
     @classmethod
     def of(cls, randomizer: NumericRandomizer, reports: Any) -> Total:
         """The total of a batch of reports."""
