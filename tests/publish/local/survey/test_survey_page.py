@@ -105,7 +105,7 @@ def test_a_report_that_no_way_would_bring_in_is_told_in_the_words_of_the_page(la
         review(page)
         page.locator("#send").click()
         page.locator("#status.wrong", has_text=told).wait_for()
-        assert page.locator("#save").is_hidden()
+        assert page.locator("#save, #change").evaluate_all("(all) => all.some((each) => each.checkVisibility())") is False
         assert store.people() == 0
 
 
@@ -315,7 +315,7 @@ def test_axe_sees_a_page_that_is_bad(browser, tmp_path):
 
 
 def test_all_of_it_can_be_done_with_a_keyboard(browser, tmp_path):
-    with opened(browser, written(TWO, tmp_path)) as page:
+    with listening(TWO) as (survey, store), opened(browser, written(survey, tmp_path)) as page:
         page.locator("#form input").first.focus()
         page.keyboard.press("Space")
         page.keyboard.press("Enter")
@@ -323,6 +323,27 @@ def test_all_of_it_can_be_done_with_a_keyboard(browser, tmp_path):
         assert page.evaluate("document.activeElement.id") == "review-title"
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+        page.locator("#send:enabled").wait_for()
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.id") == "send"
+        page.keyboard.press("Enter")
+        page.locator("#status.done").wait_for()
+        assert store.people() == 1
+
+
+def test_whoever_uses_a_keyboard_sees_where_they_are(browser, tmp_path):
+    with opened(browser, written(read_survey(EXAMPLE), tmp_path)) as page:
+        seen = set()
+        for _ in range(14):
+            page.keyboard.press("Tab")
+            around = page.evaluate(
+                """() => { const here = document.activeElement, label = here.closest("label") ?? here;
+                const lined = ({ outlineStyle, outlineWidth }) => outlineStyle !== "none" && parseFloat(outlineWidth) >= 2;
+                return [here.tagName, [here, label].some((each) => lined(getComputedStyle(each)))] }"""
+            )
+            assert around[1] or around[0] == "BODY", around
+            seen.add(around[0])
+        assert {"SUMMARY", "INPUT", "BUTTON"} <= seen
 
 
 def test_the_page_speaks_german(browser, tmp_path):
@@ -339,6 +360,13 @@ def test_a_survey_that_is_closed_takes_no_answers(browser, tmp_path):
         assert page.locator("#notice").text_content() == "This survey closed on February 29, 2020. Reports are no longer taken."
         assert page.locator("form").is_hidden()
         assert page.evaluate("localStorage.length") == 0
+        said = page.locator("body").inner_text()
+        assert "Open until" not in said
+        assert "keeps one random number" not in said, "since it keeps none"
+        page.evaluate("(name) => localStorage.setItem(name, 'ab'.repeat(32))", f"tacit survey {survey.id}")
+        page.reload()
+        page.locator("#shared").check()
+        assert page.evaluate("localStorage.length") == 0, "what an earlier visit left can be removed"
 
 
 def test_a_browser_without_secure_chance_sends_nothing(browser, tmp_path):
@@ -358,7 +386,9 @@ def test_a_sent_report_is_not_followed_by_another_answer(browser, tmp_path):
         page.locator("#send").click()
         page.locator("#status", has_text="Sent.").wait_for()
         assert page.locator("#change").is_hidden()
-        assert page.locator("#send").is_disabled()
+        assert page.locator("#send").is_hidden()
+        assert page.locator("#review-title").text_content() == "This is what was sent"
+        assert page.evaluate("document.activeElement.id") == "status", "a screen reader is not left on a button that is gone"
 
 
 def test_a_browser_that_does_not_run_the_script_shows_why(browser, tmp_path):

@@ -178,23 +178,21 @@ async function send() {
       mode: "cors", credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store", redirect: "error",
     }).catch(() => { throw new Error(texts.unreachable); });
     const said = await answer.json().catch(() => ({}));
-    if (!answer.ok && FINAL[said.reason]) {
-      element("handing-in").hidden = true;
-      return tell(FINAL[said.reason](), "wrong");
-    }
+    if (!answer.ok && FINAL[said.reason]) return end(FINAL[said.reason](), "wrong");
     if (!answer.ok && said.reason !== "duplicate") throw new Error(said.message ?? String(answer.status));
-    handedIn(answer.ok ? texts.sent : said.same ? texts.sent_before : texts.sent_other);
+    element("review-title").textContent = texts.sent_title;
+    end(answer.ok ? texts.sent : said.same ? texts.sent_before : texts.sent_other, "done");
   } catch (error) {
     element("send").disabled = sent = false;
     tell(filled(texts.not_sent, { reason: error.message }), "wrong");
   }
 }
 
-function handedIn(words) {
-  element("review-title").textContent = texts.sent_title;
-  tell(words, "done");
-  element("handing-in").hidden = element("code").hidden = true;
-  element("change").hidden = true; // another answer would be another report, and give away more
+// Nothing can be done any more: another answer would be another report, and give away more.
+function end(words, kind) {
+  tell(words, kind);
+  for (const id of ["handing-in", "code", "change"]) element(id).hidden = true;
+  element("status").focus({ preventScroll: true }); // the button that had the focus is gone
   element("status").scrollIntoView({ block: "center" });
 }
 
@@ -227,9 +225,11 @@ function begin() {
   element("closes").textContent = filled(texts.closes, { date: closingDay() });
   const strength = { ratio: format.format(survey.ratio), epsilon: format.format(survey.epsilon) };
   element("strength").textContent = filled(texts.strength, strength);
+  secret = keptSecret();
+  element("shared").addEventListener("change", (event) => keep(event.target.checked ? null : secret));
   if (Date.now() >= survey.open_until) return stop(filled(texts.closed, { date: closingDay() }));
   if (!globalThis.crypto?.getRandomValues) return stop(texts.no_random);
-  secret = keptSecret() ?? freshSecret();
+  secret ??= freshSecret();
   keep(secret);
   ask();
   element("form").hidden = false;
@@ -242,7 +242,6 @@ function listen() {
   element("form").addEventListener("input", answering);
   const actions = { save, copy, change: () => history.back(), send };
   Object.entries(actions).forEach(([id, act]) => element(id)?.addEventListener("click", act));
-  element("shared").addEventListener("change", (event) => keep(event.target.checked ? null : secret));
   addEventListener("popstate", back);
   addEventListener("storage", follow);
 }
@@ -259,9 +258,12 @@ function follow(event) {
 // A browser that goes back can bring a left page back as it was, with the answers on it: the next person would see them.
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
+// There is nothing to answer; what an earlier visit left can still be removed.
 function stop(words) {
   element("notice").textContent = words;
   element("notice").hidden = false;
+  element("closes").hidden = element("promise").hidden = true;
+  element("kept").hidden = secret === null;
 }
 
 begin();
