@@ -175,7 +175,7 @@ def tally(counts: NDArray[np.int64], digits: int, size: int | None = None) -> ND
     """
     cells = counts.shape[1]
     wanted = cells**digits if size is None else size
-    # No sum is above the number of reports: half the bytes take half the time.
+    # No sum is above that of all counts; half the bytes take half the time.
     narrow = counts.astype(np.int32 if counts.sum() < 2**31 else np.int64, copy=False)
     table = np.moveaxis(narrow.reshape((cells,) * (digits + 1)), -1, 1)  # a_1, c, a_2, ..., a_d
     for digit in range(digits - 1):
