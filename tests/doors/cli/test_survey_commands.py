@@ -187,6 +187,13 @@ def test_form_writes_one_page_and_explains_its_choices():
     assert Path("survey.toml").read_text() == Path(EXAMPLE).read_text()
 
 
+def test_plan_writes_large_numbers_as_people_do():
+    asked = Path(EXAMPLE).read_text().replace("bounds = [0, 120]\nstep = 5", "bounds = [0, 120000]\nstep = 1000")
+    Path("income.toml").write_text(asked)
+    assert asked != Path(EXAMPLE).read_text()
+    assert re.search(r" ± \d{1,2},\d{3} minutes ", told("plan", "income.toml", "--n", "2000"))
+
+
 def test_plan_says_what_to_expect_and_how_many_are_needed():
     found = json.loads(told("plan", EXAMPLE, "--n", "2000", "--error", "0.05", "--json"))
     home, _, minutes, _ = found["questions"]

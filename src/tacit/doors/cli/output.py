@@ -45,6 +45,15 @@ def error_report(error: TacitError, as_json: bool) -> str:
     return json.dumps({"error": known}, ensure_ascii=False)
 
 
+def figure(number: float, sign: str = "") -> str:
+    """Four digits, or all before the point: a mean or its error as people write it, and no power of ten for an income.
+
+    >>> figure(2938.4), figure(45123.4), figure(3.14159), figure(0.25, "+"), figure(1e30)
+    ('2,938', '45,123', '3.142', '+0.25', '1e+30')
+    """
+    return f"{number:{sign},.0f}" if 1000 <= abs(number) < 10**15 else f"{number:{sign}.4g}"
+
+
 def console() -> Console:
     """Where tables go: standard output, wide enough for them where it is no terminal."""
     from rich.console import Console

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.output import console, keep_what_is_read, print_json
+from tacit.doors.cli.output import console, figure, keep_what_is_read, print_json
 from tacit.doors.cli.survey_collect import collect
 from tacit.doors.cli.survey_estimate import estimate
 from tacit.doors.cli.survey_simulate import simulate
@@ -103,7 +103,7 @@ def _planned(each: Randomized, people: int, error: float | None, request: Reques
 
 def _within(each: Randomized, half: float) -> str:
     unit = getattr(each.question, "unit", "")
-    return f"± {half:.3g} {unit}".strip() if each.question.kind == "number" else f"± {100 * half:.2f} %"
+    return f"± {figure(half)} {unit}".strip() if each.question.kind == "number" else f"± {100 * half:.2f} %"
 
 
 def _promise(asked: Survey) -> str:

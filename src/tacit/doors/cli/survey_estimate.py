@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.output import console, keep_what_is_read, print_json
+from tacit.doors.cli.output import console, figure, keep_what_is_read, print_json
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _table(each: Result, consistent: bool) -> Any:
     table = _empty_table()
     for row in each.to_rows():
         value = row["consistent"] if consistent and not number else row["estimate"]
-        shown = [f"{each:.4g}" if number else f"{100 * each:.1f} %" for each in (value, row["low"], row["high"])]
+        shown = [figure(each) if number else f"{100 * each:.1f} %" for each in (value, row["low"], row["high"])]
         bar = "" if number else _bar(value, row["low"], row["high"])
         table.add_row(_name(each.asked.question, row), shown[0], f"{shown[1]} to {shown[2]}", bar)
     return table
@@ -174,7 +174,7 @@ def _differences(compared: Compared) -> Any:
     number = compared.asked.question.kind == "number"
     table = _empty_table()
     for row in compared.difference.to_rows():
-        value, low, high = (f"{row[key]:+.4g}" if number else f"{100 * row[key]:+.1f}" for key in ("difference", "low", "high"))
+        value, low, high = (figure(row[key], "+") if number else f"{100 * row[key]:+.1f}" for key in ("difference", "low", "high"))
         points = "" if number else " points"
         table.add_row(_name(compared.asked.question, row), value + points, f"{low} to {high}", "differs" if row["differs"] else "")
     return table
