@@ -103,18 +103,19 @@ def listening(survey: Survey, path: Path | None = None) -> Iterator[tuple[Survey
 def overheard(survey: Survey) -> Iterator[tuple[Survey, list[bytes]]]:
     """The survey, sent to somebody who passes everything on, and every byte that comes by: one text for each connection.
 
-    Connections on which nothing came are left out; browsers open some in advance.
+    They are in the order of their first bytes. Connections on which nothing came are left out; browsers open some in advance.
     """
-    heard: list[tuple[socket.socket, list[bytes]]] = []
+    connections: list[socket.socket] = []
+    heard: list[list[bytes]] = []
     address = urlsplit(survey.send_to)
 
     class PassOn(BaseRequestHandler):
         def handle(self) -> None:
-            heard.append((self.request, parts := []))
+            connections.append(self.request)
             with socket.create_connection((address.hostname, address.port)) as far:
                 back = threading.Thread(target=_pass_on, args=(far, self.request, []))
                 back.start()
-                _pass_on(self.request, far, parts)
+                _pass_on(self.request, far, heard)
                 back.join()
 
     between = ThreadingTCPServer(("127.0.0.1", 0), PassOn)
@@ -126,16 +127,19 @@ def overheard(survey: Survey) -> Iterator[tuple[Survey, list[bytes]]]:
     finally:
         between.shutdown()
         thread.join()
-        for connection, _ in heard:
+        for connection in connections:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         between.server_close()  # waits for all that is passed on
-        said += [b"".join(parts) for _, parts in heard if parts]
+        said += [b"".join(parts) for parts in heard]
 
 
-def _pass_on(near: socket.socket, far: socket.socket, parts: list[bytes]) -> None:
+def _pass_on(near: socket.socket, far: socket.socket, heard: list[list[bytes]]) -> None:
+    parts: list[bytes] = []
     with suppress(OSError):
         while part := near.recv(65_536):
+            if not parts:
+                heard.append(parts)
             parts.append(part)
             far.sendall(part)
     with suppress(OSError):

@@ -1,6 +1,7 @@
 """survey.toml: what it may say, and that everything wrong is told with its place and remedy."""
 
 import contextlib
+import json
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,7 @@ from tacit.errors import SurveyUnusable
 from tacit.publish.local.survey.declaration import Choice, Number, SetOf, YesNo
 from tacit.publish.local.survey.randomized import form_of, randomized
 from tacit.publish.local.survey.reading import parse_survey, read_survey, schema
-from tacit.publish.local.survey.texts import LANGUAGES, page_texts
+from tacit.publish.local.survey.texts import LANGUAGES, PROMISES, page_texts
 
 LEAST = """
 id = "bikes"
@@ -163,6 +164,21 @@ def test_another_language_can_be_given_whole():
     texts = "\n".join(f'{key} = """{text} (fr)"""' for key, text in page_texts("en").items())
     survey = parse_survey(LEAST.replace("closes", 'language = "fr"\ncloses') + f"[texts]\n{texts}\n" + QUESTION)
     assert page_texts(survey.language, survey.texts)["send"] == "Send (fr)"
+
+
+@pytest.mark.parametrize("language", ["en", "de", "de-AT"])
+@pytest.mark.parametrize("key", sorted(PROMISES))
+def test_what_is_protected_and_what_is_not_stays_in_the_words_of_tacit(key, language):
+    """Otherwise a declaration could call the group protected, on a page that is tacit's own letter by letter."""
+    text = page_texts(language)[key] + " (or so)"
+    declared = LEAST.replace("closes", f'language = "{language}"\ncloses') + f"[texts]\n{key} = {json.dumps(text)}\n" + QUESTION
+    with pytest.raises(SurveyUnusable, match=f"texts.{key} says what is protected"):
+        parse_survey(declared)
+
+
+def test_other_texts_can_be_put_in_other_words():
+    survey = parse_survey(LEAST + '[texts]\nsend = "Off it goes"\n' + QUESTION)
+    assert survey.texts == {"send": "Off it goes"}
 
 
 def test_the_form_changes_with_what_is_asked_and_not_with_titles():

@@ -18,7 +18,7 @@ from tacit.privacy.catalog_file.shape import BROKEN, nearest, shaped
 from tacit.privacy.catalog_file.text import key_lines
 from tacit.privacy.rounding import exact
 from tacit.publish.local.survey.declaration import Choice, Group, Number, Question, SetOf, Survey, YesNo
-from tacit.publish.local.survey.texts import LANGUAGES, page_texts
+from tacit.publish.local.survey.texts import LANGUAGES, PROMISES, page_texts
 
 Declared = Mapping[str, Any]
 
@@ -196,15 +196,24 @@ def _texts(declared: Declared) -> dict[str, str]:
     known = page_texts("en")
     for key in sorted(given.keys() - known.keys()):
         raise Wrong(key, "is no text of the page", nearest(key, known))
-    missing = sorted(known.keys() - given.keys())
-    if language.split("-")[0] not in LANGUAGES and missing:
-        has = ", ".join(LANGUAGES)
-        raise Wrong("", f"for language {language!r} lacks {len(missing)} texts, such as {missing[0]}", f"tacit has {has}; give all")
+    _check_whole(given, language, known)
     for key, text in given.items():
         wanted = set(re.findall(r"\{\w+\}", known[key]))
         if set(re.findall(r"\{\w+\}", text)) != wanted:
             raise Wrong(key, "has other blanks than the original", f"keep {', '.join(sorted(wanted)) or 'it without braces'}")
     return dict(given)
+
+
+def _check_whole(given: Declared, language: str, known: Declared) -> None:
+    """In a language that tacit has, people read in tacit's words what is protected and what is not; another needs all texts."""
+    if language.split("-")[0] in LANGUAGES:
+        for key in sorted(PROMISES & given.keys()):
+            raise Wrong(key, "says what is protected and what is not", "leave it in tacit's words, and add yours to about")
+        return
+    missing = sorted(known.keys() - given.keys())
+    if missing:
+        has = ", ".join(LANGUAGES)
+        raise Wrong("", f"for language {language!r} lacks {len(missing)} texts, such as {missing[0]}", f"tacit has {has}; give all")
 
 
 __all__ = ["parse_survey", "read_survey", "schema"]
