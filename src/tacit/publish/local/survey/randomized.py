@@ -92,7 +92,7 @@ def _(question: Number, epsilon: Fraction) -> tuple[Randomizer, str]:
         return ranked[question.method], ASKED
     best, *others = ranked
     factors = [math.sqrt(ranked[other].worst_variance / ranked[best].worst_variance) for other in others]
-    worse = " and ".join(f"{factor:.2f} times with {other}" for factor, other in zip(factors, others, strict=True))
+    worse = " and ".join(f"{factor:.2f} times as large with {other}" for factor, other in zip(factors, others, strict=True))
     return ranked[best], f"at epsilon {as_text(epsilon)} the largest error would be {worse}"
 
 
