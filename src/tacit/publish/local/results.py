@@ -168,14 +168,19 @@ def interval_chart(rows: list[dict[str, Any]], name: str, value: str, title: str
     from tacit.mechanisms.picture import COLOURS, save
 
     order = [row[name] for row in rows]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y(f"{name}:N", title=None, sort=order))
-    lines = base.mark_rule(strokeWidth=2, color=COLOURS[1]).encode(x=alt.X("low:Q", title=value), x2="high:Q")
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y(f"{name}:N", title=None, sort=order, axis=alt.Axis(labelLimit=320))
+    )
+    across: dict[str, Any] = {"title": value, "axis": alt.Axis(tickCount=6, gridOpacity=0.4)}
+    lines = base.mark_rule(strokeWidth=2, color=COLOURS[1]).encode(x=alt.X("low:Q", **across), x2="high:Q")
     dots = base.mark_circle(size=60, color=COLOURS[1], opacity=1).encode(x=f"{value}:Q")
-    layers = [lines, dots]
+    layers, marks = [lines, dots], "dot: estimate; line: interval"
     if "consistent" in rows[0]:
-        layers.insert(0, base.mark_bar(color=COLOURS[0], size=12).encode(x=alt.X("consistent:Q", title=value)))
+        layers.insert(0, base.mark_bar(color=COLOURS[0], size=12).encode(x=alt.X("consistent:Q", **across)))
+        marks += "; bar: made possible"
     if min(row["low"] for row in rows) < 0:
         zero = alt.Chart(alt.InlineData(values=[{"zero": 0}]))
-        layers.insert(0, zero.mark_rule(color="#7a7a7a", strokeDash=[4, 3]).encode(x=alt.X("zero:Q", title=value)))
-    whole = alt.layer(*layers).properties(title=alt.TitleParams(title, anchor="start"), width=480, height=max(60, 24 * len(rows)))
+        layers.insert(0, zero.mark_rule(color=COLOURS[5], strokeDash=[4, 3]).encode(x=alt.X("zero:Q", **across)))
+    head = alt.TitleParams(title, subtitle=marks, anchor="start")
+    whole = alt.layer(*layers).properties(title=head, width=480, height=max(60, 24 * len(rows)))
     return save(whole.configure_view(stroke=None), path)
