@@ -4,6 +4,8 @@ import json
 import random
 import re
 from dataclasses import replace
+from datetime import date
+from fractions import Fraction
 
 import pytest
 from filling import codes, fill, listening, opened, review, some_answers, written
@@ -107,6 +109,13 @@ def test_a_report_that_no_way_would_bring_in_is_told_in_the_words_of_the_page(la
         page.locator("#status.wrong", has_text=told).wait_for()
         assert page.locator("#save, #change").evaluate_all("(all) => all.some((each) => each.checkVisibility())") is False
         assert store.people() == 0
+
+
+def test_people_hear_of_it_where_chance_changes_little(browser, tmp_path):
+    for epsilon, told in (("24", False), ("24.1", True)):  # for eight answers
+        survey = replace(SURVEY, epsilon=Fraction(epsilon))
+        with opened(browser, written(survey, tmp_path)) as page:
+            assert ("Chance changes little" in page.locator(".promise").inner_text()) == told
 
 
 def test_an_endpoint_that_is_gone_is_told_with_the_other_ways(browser, tmp_path):
@@ -269,6 +278,27 @@ def test_the_page_passes_axe_and_fits_a_phone(scheme, width, browser, tmp_path):
         review(page)
         page.locator(".whole summary").click()
         assert page.evaluate(fits)
+        assert Axe().run(page).violations_count == 0, Axe().run(page).generate_report()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_comes_after_passes_axe_too(scheme, browser, tmp_path):
+    """Sent; refused; closed. With a survey whose chance changes little, which is told."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    weak = replace(TWO, epsilon=Fraction(5))
+    with listening(weak) as (survey, _), browser.new_context(color_scheme=scheme) as context:
+        page = context.new_page()
+        for sent_to, state in ((survey, "done"), (replace(survey, id="other"), "wrong")):
+            page.goto(written(sent_to, tmp_path))
+            assert Axe().run(page).violations_count == 0, Axe().run(page).generate_report()
+            fill(page, survey, {"yes": 1})
+            review(page)
+            page.locator("#send").click()
+            page.locator(f"#status.{state}").wait_for()
+            assert Axe().run(page).violations_count == 0, Axe().run(page).generate_report()
+        page.goto(written(replace(survey, closes=date(2020, 1, 1)), tmp_path))
+        assert page.locator("#notice").is_visible()
         assert Axe().run(page).violations_count == 0, Axe().run(page).generate_report()
 
 

@@ -25,6 +25,7 @@ from tacit.publish.local.survey.texts import filled, page_texts
 
 SCRIPTS = ("randomize.js", "show.js", "form.js")
 TO_THE_LEFT = {"ar", "ckb", "dv", "fa", "he", "ks", "ps", "sd", "syr", "ug", "ur", "yi", "Arab", "Hebr", "Syrc", "Thaa"}
+WEAK = 3  # 1 / (1 + e^3) = 4.7 %
 SHORT = 16  # characters: options of at most so many stand side by side
 
 
@@ -42,6 +43,7 @@ def build_form(survey: Survey) -> str:
             "version": escape(version("tacit")),
             "policy": escape(policy(style, script, survey.send_to)),
             "except_group": f"<p>{blanks['except_group']}</p>" if survey.group else "",
+            "weak": f'<p class="notice">{blanks["weak"]}</p>' if is_weak(survey) else "",
             "about": f'<p class="about">{escape(survey.about)}</p>' if survey.about else "",
             "sample": f'<p class="fine">{blanks["sample"]}</p>' if survey.share == "sample" and len(survey.questions) > 1 else "",
             "cards": "\n".join(_cards(survey, texts)),
@@ -53,6 +55,14 @@ def build_form(survey: Survey) -> str:
             "data": json.dumps(page_data(survey, texts), ensure_ascii=False).replace("<", "\\u003c"),
         }
     )
+
+
+def is_weak(survey: Survey) -> bool:
+    """Whether some answer is sent so nearly as it is that people should hear of it first: epsilon above `WEAK` for one answer.
+
+    There a yes is sent as a no less than once in twenty times, and to say that nobody can be sure would be too much.
+    """
+    return any(each.epsilon > WEAK for each in randomized(survey))
 
 
 def policy(style: str, script: str, send_to: str) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 
 LANGUAGES = ("en", "de")
-PROMISES = frozenset({"public", "except_group", "strength", "stays", "is_sent", "deny", "keeps", "forgets", "send_to"})
+PROMISES = frozenset({"public", "except_group", "strength", "stays", "is_sent", "deny", "keeps", "forgets", "send_to", "weak"})
 
 
 @cache
