@@ -216,3 +216,38 @@ def test_what_is_no_value_is_refused_without_being_quoted(kind):
     with pytest.raises(InvalidValue) as refused:
         account.answer(SECRET, "canteen", "meal", "pork")
     assert "pork" not in str(refused.value)
+
+
+KEPT = {
+    "category": (KAry(5, 1), [3, np.int64(1), 3]),
+    "number": (OneBit(0, 10, 1), [2.5, 7, 2.5]),
+    "exact number": (OneBit(0, 10, 1), [Fraction(5, 2), 7, 2.5]),
+    "set": (Sets(4, 2, 1), [[2, 0], [], (0, 2)]),
+    "two questions": (Split((Binary("1/2"), OneBit(0, 10, "1/2"))), [(1, 2.5), (0, 7), (1, 2.5)]),
+}
+
+
+@pytest.mark.parametrize(("randomizer", "values"), KEPT.values(), ids=KEPT)
+def test_an_account_is_kept_from_one_day_to_the_next(randomizer, values):
+    """Written down after every day and read before the next, it answers and counts as one that never left the memory."""
+    fresh = Account(4).opened("survey", "question", randomizer, most_values=2)
+    lasting, text = fresh, fresh.to_json()
+    for value in values:
+        report, lasting = lasting.answer(SECRET, "survey", "question", value)
+        again, restored = fresh.restored(text).answer(SECRET, "survey", "question", value)
+        text = restored.to_json()
+        assert np.array_equal(report, again)
+        assert restored.loss == lasting.loss
+    assert lasting.loss.epsilon == 2
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", '{"survey": 3}', '{"survey": {"question": 3}}'])
+def test_what_is_no_account_is_not_restored(text):
+    with pytest.raises(InvalidInput, match="no account"):
+        Account(4).opened("survey", "question", KAry(5, 1)).restored(text)
+
+
+@pytest.mark.parametrize("text", ['{"survey": {"other": [1]}}', '{"survey": {"question": [1, 2]}}'])
+def test_an_account_is_restored_to_the_questions_that_it_is_of(text):
+    with pytest.raises(InvalidInput, match="with the terms that it had"):
+        Account(4).opened("survey", "question", KAry(5, 1)).restored(text)

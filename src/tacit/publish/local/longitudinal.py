@@ -8,12 +8,15 @@ when a question is opened, so that nothing that is refused, or left out, depends
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from tacit.errors import BudgetExceeded, InvalidInput
 from tacit.privacy.loss import Pure, positive_budget
@@ -118,6 +121,31 @@ class Account:
         report = permanent(standing.randomizer, now, secret, stream_of(survey, standing.randomizer), question)
         return report, replace(self, told={**self.told, key: after})
 
+    def to_json(self) -> str:
+        """What was told, as text to be kept from one day to the next: true values, so beside the secret and as well hidden.
+
+        >>> from tacit.publish.local.categories import KAry
+        >>> account = Account(cap=4).opened("canteen", "meal", KAry(size=5, epsilon=1), most_values=2)
+        >>> text = account.answer(bytes(range(32)), "canteen", "meal", 3)[1].to_json()
+        >>> text, str(account.restored(text).loss.epsilon)
+        ('{"canteen": {"meal": [3]}}', '1')
+        """
+        told: dict[str, dict[str, list[Any]]] = {}
+        for (survey, question), values in self.told.items():
+            told.setdefault(survey, {})[question] = [_plain(value) for value in values]
+        return json.dumps(told, default=float)
+
+    def restored(self, text: str) -> Account:
+        """The account, whose questions are open again with the terms that they had, with what `to_json` says was told."""
+        try:
+            kept = {(survey, one): tuple(values) for survey, each in json.loads(text).items() for one, values in each.items()}
+        except (ValueError, TypeError, AttributeError):
+            raise InvalidInput("this is no account; give the text that to_json wrote") from None
+        for key, values in kept.items():
+            if key not in self.questions or len(values) > self.questions[key].most_values:
+                raise InvalidInput(f"the account tells of {key[1]!r} of {key[0]!r}; open it first, with the terms that it had")
+        return replace(self, told=kept)
+
     def __str__(self) -> str:
         lines = [
             f"{survey} / {question}: {len(self.told.get((survey, question), ()))} of {each.most_values} true values told, "
@@ -126,6 +154,12 @@ class Account:
         ]
         spent = as_text(self.loss.epsilon)
         return "\n".join([*lines, f"told {spent}, reserved {as_text(self.reserved)}, cap {as_text(self.cap)}"])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return [_plain(part) for part in value] if isinstance(value, list | tuple | set | frozenset) else value
 
 
 def stream_of(survey: str, randomizer: Randomizer) -> str:
