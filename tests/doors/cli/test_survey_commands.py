@@ -318,6 +318,7 @@ def test_the_error_of_a_plan_is_a_part_of_one(error):
     [
         ([], "name files or folders of reports"),
         (["none.jsonl"], "there is no none.jsonl"),
+        (["reports.jsonl", "./reports.jsonl", "--store", "reports.jsonl"], "reports.jsonl is the store itself"),
         (["--listen", "8765"], "--listen is HOST:PORT"),
         (["--listen", "127.0.0.1:99999"], "--listen is HOST:PORT"),
         (["--listen", "256.256.256.256:80"], "cannot be listened on"),

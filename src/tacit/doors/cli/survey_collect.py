@@ -65,14 +65,21 @@ def _paths(sources: list[str], store: Path) -> list[Path]:
         path = Path(source)
         if source != "-" and not path.exists():
             raise InvalidInput(f"there is no {source}; name a file or folder of reports, or - for standard input")
+        if path.resolve() in _own(store):
+            raise InvalidInput(f"{source} is the store itself, which reports are read into; name another file")
         found += _files_in(path, store) if path.is_dir() else [path]
     return found
 
 
 def _files_in(folder: Path, store: Path) -> list[Path]:
-    own = {store.resolve().with_name(store.name + ending) for ending in ("", "-journal", "-wal", "-shm")}
     files = (each for each in folder.rglob("*") if each.is_file() and not each.name.startswith("."))
-    return sorted(each for each in files if each.resolve() not in own)
+    return sorted(each for each in files if each.resolve() not in _own(store))
+
+
+def _own(store: Path) -> set[Path]:
+    """The files in which SQLite keeps the store."""
+    place = store.resolve()
+    return {place.with_name(place.name + ending) for ending in ("", "-journal", "-wal", "-shm")}
 
 
 def _collect_file(store: Store, path: Path, day: datetime | None) -> list[dict[str, Any]]:
