@@ -229,7 +229,7 @@ def test_two_columns_have_one_pair_and_no_choice_and_one_column_none(place: Worl
     (two,) = tree_designs(table, axes[:2], request(epsilon=1), "add-remove")
     assert two.choice is None
     assert two.pair is not None
-    assert (2 * two.single.budget, two.pair.budget) == (Fraction(1, 3), Fraction(2, 3))
+    assert (2 * two.single.budget, two.pair.budget) == (Fraction(2, 5), Fraction(3, 5))
     with listening() as heard:
         assert list(measure(two, place.engine).pairs) == [(0, 1)]
     assert not any(isinstance(one.mechanism, Farthest) for one in heard)

@@ -1,6 +1,6 @@
 """Noisy marginals of a table within a budget: every column, then pairs of columns along a tree that is chosen with privacy.
 
-In the manner of MST (McKenna, Miklau and Sheldon 2021): a third of the budget goes to all columns by themselves, a sixth to the
+In the manner of MST (McKenna, Miklau and Sheldon 2021): two fifths of the budget go to all columns by themselves, a tenth to the
 choice of pairs (selection.py), half to the pairs. Everything about it (cells, noise, number of choices, price) is fixed before
 the data is looked at; only which pairs are counted depends on it, and that is chosen with noise. Sensitivities and price:
 marginals.md.
@@ -31,7 +31,7 @@ from tacit.query.engines import Engine
 from tacit.query.plan import Bound, Group, Key, Moment, NumberType, Scan, Term
 from tacit.query.price import UNIT, Request, calibrate_rho
 
-SHARES = (Fraction(1, 3), Fraction(1, 6), Fraction(1, 2))  # of the columns, of the choices, of the pairs
+SHARES = (Fraction(2, 5), Fraction(1, 10), Fraction(1, 2))  # of the columns, of the choices, of the pairs
 LARGEST_DEVIATION = 2.0**40  # beyond it noise is all there is, and does not fit 64 bits
 RARE = 3  # standard deviations of noise below which cells of a column are counted as one in pairs
 
