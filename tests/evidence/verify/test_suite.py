@@ -29,6 +29,8 @@ BREAKS = {
     "occupied": "purity",
     "counted": "loss",
     "tails": "loss",
+    "tree": "loss",
+    "split": "loss",
 }
 
 

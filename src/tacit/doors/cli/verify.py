@@ -33,6 +33,8 @@ class Plant(StrEnum):
     occupied = "occupied"
     counted = "counted"
     tails = "tails"
+    tree = "tree"
+    split = "split"
 
 
 def verify(

@@ -14,7 +14,7 @@ from typing import Any
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import LaplaceNoise
 from tacit.accounting.filter import Filter, State
-from tacit.evidence.verify import local_answers, small_maps
+from tacit.evidence.verify import local_answers, small_maps, small_tables
 from tacit.evidence.verify.case import Case, Contracted, Exhaustive
 from tacit.evidence.verify.subjects import (
     BETA,
@@ -181,4 +181,5 @@ PLANTED: dict[str, tuple[str, Case]] = {
     "filter": (FILTER, filter_case(f"{FILTER}, doubled delta (planted)", PlantedFilter(*CAP))),
     **dict(local_answers.planted()),
     **dict(small_maps.planted()),
+    **dict(small_tables.planted()),
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
 from tacit.accounting.filter import Filter
-from tacit.evidence.verify import covering, local_answers, small_maps
+from tacit.evidence.verify import covering, local_answers, small_maps, small_tables
 from tacit.evidence.verify.adversary import Move, Rule, concentrated_move, failing_move, worst_delta
 from tacit.evidence.verify.case import Case, Contracted, Drawn, Exhaustive
 from tacit.evidence.verify.claims import as_decimal, claimed, parameter, within
@@ -48,7 +48,13 @@ def sound() -> list[Case]:
     contracted = [*_additive(), *_choices(), *_surveys(), *_smooth(), *small_maps.contracted()]
     short = [case for case in contracted if case.name != BOUND]  # that law is too long to compose with all others
     smooth_bound = Exhaustive(MEDIAN, SMOOTH_CLAIM, lambda: smooth_median(_bound))
-    whole = [smooth_bound, *small_maps.exhaustive(), composition_case(short), filter_case(FILTER, Filter(*CAP))]
+    whole = [
+        smooth_bound,
+        *small_maps.exhaustive(),
+        *small_tables.exhaustive(),
+        composition_case(short),
+        filter_case(FILTER, Filter(*CAP)),
+    ]
     return [*contracted, *local_answers.cases(), local_answers.every_ratio(), *_from_draws(), *whole, *covering.cases()]
 
 

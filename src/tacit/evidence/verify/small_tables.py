@@ -1,0 +1,169 @@
+"""Synthetic tables so small that the outputs which tell most about a person are found exactly, and wrong ones planted among them.
+
+The generator releases noisy columns, pairs of columns in the order of their choice, and noisy pairs; rows are drawn from these
+alone. The chance of an output is a product over cells and choices, each given what was released before. Noise is at its worst in
+each cell by itself, and the choices after some noisy columns that are tried here: what is found is what an attacker can reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from itertools import combinations_with_replacement, product
+from math import inf, log
+
+import numpy as np
+
+from tacit.accounting.composition import cost
+from tacit.evidence.verify.case import Case, Exhaustive
+from tacit.evidence.verify.contract import Check
+from tacit.mechanisms.farthest import Farthest
+from tacit.privacy.catalog import Column, Source, Table
+from tacit.privacy.rounding import as_text
+from tacit.publish.synthetic.axes import Axis
+from tacit.publish.synthetic.marginals import Counts, Design, Measured, Noise, Pair, tree_designs
+from tacit.publish.synthetic.selection import guesses
+from tacit.query.price import UNIT, request
+
+TABLE = "Synthetic table, two rows each"
+MAX_ROWS, TOLERANCE = 2, 1e-9
+ROWS = ((0, 0, 0), (0, 1, 1), (1, 1, 0))
+PEOPLE = tuple(own for size in range(1, MAX_ROWS + 1) for own in combinations_with_replacement(ROWS, size))
+OTHERS = ((), *PEOPLE[: len(ROWS)])  # who else is in the table: nobody, or one person of one row
+# Noisy columns: cells above and below all counts, in which a row is near what is guessed of a pair, or far from it.
+RELEASED = ((90, -1), (-1, 90), (90, 6), (6, 90))
+Rows = tuple[tuple[int, ...], ...]
+Tree = tuple[Pair, ...]
+Chooses = Callable[[Design, Sequence[Counts], Sequence[Counts]], Sequence[float]]
+
+
+@dataclass(frozen=True, eq=False)
+class SmallTable:
+    """A design that runs on three columns of two cells, how its pairs are chosen, and the epsilon that is claimed of it."""
+
+    design: Design
+    claim: Fraction
+    chooses: Chooses
+
+    def check(self) -> Check:
+        worst = max(self._told(others, (*others, *own)) for others in OTHERS for own in PEOPLE)
+        said = f"one person more or less is told by epsilon {worst:.4g}, where {as_text(self.claim)} is claimed"
+        return Check("loss", worst <= float(self.claim) * (1 + TOLERANCE), said, worst)
+
+    def _told(self, fewer: Rows, more: Rows) -> float:
+        """The largest loss over the outputs that are tried, in both directions."""
+        return max(
+            sign * _noise_ratio(self.design.single, column_counts(fewer), column_counts(more), singles)
+            + max(sign * ratio + self._of_pairs(tree, fewer, more, sign) for tree, ratio in self._trees(fewer, more, singles))
+            for singles in product(RELEASED, repeat=3)
+            for sign in (1, -1)
+        )
+
+    def _trees(self, fewer: Rows, more: Rows, singles: Rows) -> Iterator[tuple[Tree, float]]:
+        likely, others = (dict(self._law(rows, singles)) for rows in (tuple(sorted(more)), tuple(sorted(fewer))))
+        yield from ((tree, _log_ratio(likely[tree], others[tree])) for tree in likely if likely[tree] or others[tree])
+
+    @cache  # noqa: B019  # the laws of a small world are kept as long as the world is
+    def _law(self, rows: Rows, singles: Rows) -> tuple[tuple[Tree, float], ...]:
+        """Every tree, in the order of choosing, with its chance after these noisy columns."""
+        columns = Measured(self.design, tuple(np.array(single) for single in singles), {})
+        guess, exact = guesses(columns), pair_counts(self.design, rows)
+        found = []
+        for first in self.design.candidates:
+            rest = [pair for pair in self.design.candidates if pair != first]  # of three columns, any two pairs are a tree
+            chance = self._chance(self.design.candidates, first, guess, exact)
+            found += [((first, second), chance * self._chance(rest, second, guess, exact)) for second in rest]
+        return tuple(found)
+
+    def _chance(self, joining: Sequence[Pair], pair: Pair, guess: Mapping[Pair, Counts], exact: Mapping[Pair, Counts]) -> float:
+        law = self.chooses(self.design, [guess[each] for each in joining], [exact[each] for each in joining])
+        return law[joining.index(pair)]
+
+    def _of_pairs(self, tree: Tree, fewer: Rows, more: Rows, sign: int) -> float:
+        """The loss of the pairs at the outputs that tell most."""
+        assert self.design.pair is not None  # noqa: S101  # three columns have pairs
+        without, with_one = pair_counts(self.design, fewer), pair_counts(self.design, more)
+        cells = [(int(a), int(b)) for pair in tree for a, b in zip(without[pair], with_one[pair], strict=True)]
+        return sum(_worst_ratio(self.design.pair, b - a, sign) for a, b in cells if a != b)
+
+
+def column_counts(rows: Rows) -> list[int]:
+    """How many rows are in each cell of each column, in a line."""
+    return [sum(row[place] == cell for row in rows) for place in range(3) for cell in range(2)]
+
+
+def pair_counts(design: Design, rows: Rows) -> dict[Pair, Counts]:
+    """The exact histogram of every pair of columns."""
+    cells = {pair: [2 * row[pair[0]] + row[pair[1]] for row in rows] for pair in design.candidates}
+    return {pair: np.bincount(np.array(found, dtype=np.int64), minlength=4) for pair, found in cells.items()}
+
+
+def _noise_ratio(noise: Noise, fewer: Sequence[int], more: Sequence[int], released: Rows) -> float:
+    outputs = [output for single in released for output in single]
+    return sum(
+        _log_ratio(_law_of(noise, b)[output], _law_of(noise, a)[output])
+        for a, b, output in zip(fewer, more, outputs, strict=True)
+        if a != b
+    )
+
+
+@cache
+def _worst_ratio(noise: Noise, more: int, sign: int) -> float:
+    one, other = _law_of(noise, more), _law_of(noise, 0)
+    return max(sign * _log_ratio(one[output], other[output]) for output in one.keys() & other.keys())
+
+
+@cache
+def _law_of(noise: Noise, count: int) -> dict[int, float]:
+    """The law of one noisy cell, from the mechanism that runs."""
+    return {int(str(output)): float(chance) for output, chance in noise.over(1).law(count).probabilities.items()}
+
+
+def _log_ratio(one: float, other: float) -> float:
+    return log(one / other) if one and other else inf if one else -inf
+
+
+def exponential(design: Design, guess: Sequence[Counts], exact: Sequence[Counts]) -> list[float]:
+    """How likely each pair is chosen, by the choice that runs."""
+    law = Farthest(guess, design.table.max_rows, design.choice or Fraction(0), UNIT).law(exact).probabilities
+    return [float(law[place]) for place in range(len(guess))]
+
+
+def _without_noise(design: Design, guess: Sequence[Counts], exact: Sequence[Counts]) -> list[float]:
+    """Planted: the pair that is farthest, for certain, as if looking cost nothing."""
+    distances = [int(np.abs(counts - own).sum()) for own, counts in zip(guess, exact, strict=True)]
+    return [float(place == distances.index(max(distances))) for place in range(len(guess))]
+
+
+def _sound() -> SmallTable:
+    values = ("no", "yes")
+    columns = {name: Column(name, "category", values=values, unknown="drop", nulls="drop") for name in "abc"}
+    table = Table("small", Source("csv", "small.csv"), columns, max_rows=MAX_ROWS)
+    design = tree_designs(table, [Axis.of(column) for column in columns.values()], request(epsilon=1), "add-remove")[0]
+    return SmallTable(design, cost(design.event).epsilon or Fraction(0), exponential)
+
+
+def exhaustive() -> list[Exhaustive]:
+    """The generator's own design at epsilon 1, on every table of a small world and every person more."""
+    return [_case(TABLE, _sound())]
+
+
+def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
+    """The name of a plant, the sound case that it spoils, and the wrong case."""
+    sound = _sound()
+    assert sound.design.pair is not None  # noqa: S101  # three columns have pairs
+    whole = replace(sound.design.pair, budget=2 * sound.design.pair.budget)
+    yield "tree", (TABLE, _case(f"{TABLE}, pairs chosen without noise (planted)", replace(sound, chooses=_without_noise)))
+    yield (
+        "split",
+        (
+            TABLE,
+            _case(f"{TABLE}, a budget given to both pairs (planted)", replace(sound, design=replace(sound.design, pair=whole))),
+        ),
+    )
+
+
+def _case(name: str, table: SmallTable) -> Exhaustive:
+    return Exhaustive(name, f"epsilon {as_text(table.claim)}", table.check)
