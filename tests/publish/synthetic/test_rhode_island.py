@@ -55,8 +55,8 @@ def test_the_state_is_as_described():
 
 
 def test_one_run_is_usable_with_delta_and_useless_without():
-    """Errors of single runs are seen from 4.0 to 4.8, 17.9 to 18.4, 55 to 58 and 70 to 74 %: the limits are far outside."""
-    assert error(offer(Terms(100, 1e-5)), 1) <= 0.06
+    """In 25 runs: 3.2 to 5.4, 16 to 20, 54 to 59 and 71 to 75 %. The limits are six standard deviations outside, and more."""
+    assert error(offer(Terms(100, 1e-5)), 1) <= 0.08
     assert error(offer(Terms(20, 1e-5)), 1) <= 0.25
     assert error(offer(Terms(100)), 1) > 0.45
     assert error(offer(Terms(20)), 1) > 0.60
@@ -78,6 +78,14 @@ def test_the_figures_of_the_guide():
     assert error(offer(Terms(20, 1e-5)), 5) <= 0.25
     assert error(offer(Terms(100)), 5) == pytest.approx(0.56, abs=0.04)
     assert error(offer(Terms(20)), 5) == pytest.approx(0.73, abs=0.04)
+
+
+@pytest.mark.slow
+def test_a_fifth_of_the_workers_halves_the_error_and_says_less_of_the_cells():
+    """At ratio 20, medians of three runs: 8 % for 18 %, seen from 6.9 to 9.2 and from 16 to 20; the total variation grows."""
+    fifth, same = (offer(Terms(20, 1e-5, workers=rule)) for rule in ("share:0.2", "same"))
+    assert error(fifth, 3) < 0.13 < error(same, 3)
+    assert utility(fifth).variation > utility(same).variation + 0.05
 
 
 @pytest.mark.slow

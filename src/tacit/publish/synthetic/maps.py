@@ -13,7 +13,7 @@ from tacit.publish.synthetic.geography import Blocks, Numbers, Zones, kilometres
 from tacit.publish.synthetic.utility import FEW_JOBS, Cells, Utility
 
 REAL, MADE, FAKE = "#1f4e9c", "#5b8c5a", "#e07a3f"
-MOST_DOTS = 600  # of blocks behind a map: enough to see the land
+MOST_DOTS = 1200  # of blocks behind a map: enough to see the land
 WIDTH = 380
 
 
@@ -22,7 +22,8 @@ def side_by_side(
 ) -> Any:
     """The commuters to one destination, `work`: a panel for each named map, the real one first; the same scale in all.
 
-    A circle is a zone, its area the jobs from it. Where the first map has none, it is drawn in another colour.
+    A circle is a zone, its area the share of the map's jobs from it, so that a map of fewer jobs can be compared too. Where the
+    first map has none, it is drawn in another colour.
     """
     import altair as alt
 
@@ -30,14 +31,18 @@ def side_by_side(
     here = float(destinations.latitudes[place]), float(destinations.longitudes[place])
     land = _land(blocks, here)
     real = set(maps[0][1][0].tolist())
-    most = max((int(counts.max()) for _, (_, counts) in maps if len(counts)), default=1)
+    most = max((float(counts.max() / counts.sum()) for _, (_, counts) in maps if len(counts)), default=1.0)
     frame = _frame(land)
     panels = [
-        _panel(alt, name, _circles(zones, here, cells, real), land, frame, most).properties(width=WIDTH, height=frame[2])
+        _panel(alt, f"{name}, {int(cells[1].sum()):,} jobs", _circles(zones, here, cells, real), land, frame, most).properties(
+            width=WIDTH, height=frame[2]
+        )
         for name, cells in maps
     ]
     title = f"Where the workers of {destinations.names[place]} live"
-    chart = alt.hconcat(*panels).properties(title=alt.TitleParams(title, anchor="start"))
+    level = zones.level.replace("blockgroup", "block group")
+    said = f"A circle is a {level} with jobs, its area their share; the cross is the workplace, grey dots are the land."
+    chart = alt.hconcat(*panels).properties(title=alt.TitleParams(title, subtitle=said, anchor="start", offset=12))
     return save(chart.configure_view(stroke=None), path)
 
 
@@ -66,7 +71,8 @@ def average_commutes(found: Utility, path: str | Path | None = None) -> Any:
     )
     line = alt.Chart(alt.InlineData(values=[{"real": end, "synthetic": end} for end in ends]))
     agree = line.mark_line(color="#7a7a7a", strokeDash=[4, 3]).encode(x="real:Q", y="synthetic:Q")
-    title = alt.TitleParams("Average commute of every destination", anchor="start")
+    said = "A dot is a destination; on the line both maps agree, above it the synthetic commutes are too long."
+    title = alt.TitleParams("Average commute of every destination", subtitle=said, anchor="start")
     return save((agree + dots).properties(width=WIDTH, height=WIDTH, title=title).configure_view(stroke=None), path)
 
 
@@ -121,10 +127,11 @@ def _circles(zones: Zones, here: tuple[float, float], cells: Cells, real: set[in
     """One circle for each zone with jobs, large ones first so that small ones lie on top; elsewhere has no place on a map."""
     placed = [(int(cell), int(jobs)) for cell, jobs in zip(*cells, strict=True) if cell < len(zones)]
     placed.sort(key=lambda each: -each[1])
+    whole = max(int(cells[1].sum()), 1)
     numbers = np.array([cell for cell, _ in placed], dtype=np.int64)
     east, north = _plane(here, zones.latitudes[numbers], zones.longitudes[numbers])
     return [
-        {"east": float(e), "north": float(n), "jobs": jobs, "kind": KINDS[cell in real]}
+        {"east": float(e), "north": float(n), "share": jobs / whole, "kind": KINDS[cell in real]}
         for (cell, jobs), e, n in zip(placed, east, north, strict=True)
     ]
 
@@ -140,13 +147,14 @@ def _frame(land: list[dict[str, float]]) -> tuple[list[float], list[float], floa
 
 
 def _panel(
-    alt: Any, name: str, circles: list[dict[str, Any]], land: list[dict[str, float]], frame: tuple[Any, Any, float], most: int
+    alt: Any, name: str, circles: list[dict[str, Any]], land: list[dict[str, float]], frame: tuple[Any, Any, float], most: float
 ) -> Any:
-    x = alt.X("east:Q", title="km east", scale=alt.Scale(domain=frame[0], nice=False), axis=alt.Axis(grid=False))
-    y = alt.Y("north:Q", title="km north", scale=alt.Scale(domain=frame[1], nice=False), axis=alt.Axis(grid=False))
-    size = alt.Size("jobs:Q", title="jobs", scale=alt.Scale(domain=[0, most], range=[0, 900]))
+    x = alt.X("east:Q", title="km east", scale=alt.Scale(domain=frame[0], nice=False), axis=alt.Axis(grid=False, tickCount=6))
+    y = alt.Y("north:Q", title="km north", scale=alt.Scale(domain=frame[1], nice=False), axis=alt.Axis(grid=False, tickCount=8))
+    legend = alt.Legend(format=".2~%", tickCount=4)
+    size = alt.Size("share:Q", title="share of the jobs", scale=alt.Scale(domain=[0, most], range=[0, 900]), legend=legend)
     colour = alt.Color("kind:N", title=None, scale=alt.Scale(domain=list(KINDS.values()), range=[REAL, FAKE]))
-    ground = alt.Chart(alt.InlineData(values=land)).mark_point(filled=True, size=5, color="#cfcfcf", opacity=1).encode(x=x, y=y)
+    ground = alt.Chart(alt.InlineData(values=land)).mark_point(filled=True, size=6, color="#dcdcdc", opacity=1).encode(x=x, y=y)
     people = alt.Chart(alt.InlineData(values=circles)).mark_point(filled=True, opacity=0.6, stroke="white", strokeWidth=0.5)
     work = alt.Chart(alt.InlineData(values=[{"east": 0.0, "north": 0.0}])).mark_point(shape="cross", size=130, filled=True)
     marked = work.encode(x=x, y=y, color=alt.value("#b00020"))
