@@ -30,7 +30,7 @@ BREAKS = {
     "counted": "loss",
     "tails": "loss",
     "tree": "loss",
-    "split": "loss",
+    "share": "loss",
 }
 
 

@@ -34,7 +34,7 @@ class Plant(StrEnum):
     counted = "counted"
     tails = "tails"
     tree = "tree"
-    split = "split"
+    share = "share"
 
 
 def verify(

@@ -157,7 +157,7 @@ def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
     whole = replace(sound.design.pair, budget=2 * sound.design.pair.budget)
     yield "tree", (TABLE, _case(f"{TABLE}, pairs chosen without noise (planted)", replace(sound, chooses=_without_noise)))
     yield (
-        "split",
+        "share",
         (
             TABLE,
             _case(f"{TABLE}, a budget given to both pairs (planted)", replace(sound, design=replace(sound.design, pair=whole))),
