@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import combinations, islice
-from math import comb
+from math import comb, prod
 from pathlib import Path
 from typing import Any
 
@@ -95,15 +95,13 @@ def _marginals(columns: int, ways: int) -> Iterator[tuple[int, ...]]:
 
 
 def _variation(axes: Sequence[Axis], places: Sequence[int], real: Sequence[Codes], synthetic: Sequence[Codes]) -> float:
-    """Half the l1 distance of the shares; over the cells that occur, since there may be many more."""
+    """Half the l1 distance of the shares; where there are more cells than rows, over those that occur, which takes a sort."""
     whole = [_joined(axes, places, codes) for codes in (real, synthetic)]
-    sizes = [max(1, codes.size) for codes in whole]
-    _, where = np.unique(np.concatenate(whole), return_inverse=True)
-    cells = int(where.max()) + 1 if where.size else 1
-    one, other = (
-        np.bincount(part, minlength=cells) / size
-        for part, size in zip((where[: whole[0].size], where[whole[0].size :]), sizes, strict=True)
-    )
+    cells, rows = prod(axes[place].size for place in places), sum(codes.size for codes in whole)
+    if cells > rows:
+        occurring, where = np.unique(np.concatenate(whole), return_inverse=True)
+        cells, whole = occurring.size, np.split(where, [whole[0].size])
+    one, other = (np.bincount(codes, minlength=cells) / max(1, codes.size) for codes in whole)
     return float(np.abs(one - other).sum()) / 2
 
 
