@@ -26,6 +26,7 @@ from tacit.publish.local.rappor import Rappor
 from tacit.publish.local.scatter import SUM_BOUNDS
 from tacit.publish.local.sets import Sets
 from tacit.publish.local.simulate import population
+from tacit.publish.local.sums import scatters
 from tacit.publish.local.unary import Unary
 
 PEOPLE, CONFIDENCE = 400, 0.9
@@ -218,3 +219,29 @@ def test_bands_of_distributions_cover():
 @pytest.mark.parametrize("oracle", ORACLES.values(), ids=ORACLES)
 def test_bands_of_distributions_cover_in_a_thousand_surveys(oracle):
     assert band_measured(oracle, 1000).holds
+
+
+WIDE = {"hashing": LocalHashing(64, 2), "Hadamard": HadamardResponse(64, 2)}
+
+
+def wide_measured(oracle, runs, shorten=1.0):
+    """The middle of a distribution over 64 points, a sum of 32 shares that hang together; by the bound that has least to spare."""
+    people, held = np.arange(PEOPLE) % 64, []
+    truth, miss = np.mean(people <= 31), Fraction(1, 10)
+    half = scatters(oracle, PEOPLE, sampled=False)[31].half_width("normal", miss)
+    for tally in tallies(oracle, runs, people):
+        found = distribution(oracle, tally, Request(CONFIDENCE, "normal"))
+        held.append(abs(found.values[31] - truth) <= shorten * half)
+    return coverage_of_draws(held, CONFIDENCE)
+
+
+@pytest.mark.parametrize("oracle", WIDE.values(), ids=WIDE)
+def test_sums_of_many_shares_cover(oracle):
+    assert wide_measured(oracle, QUICK).holds
+    assert not wide_measured(oracle, 200, shorten=0.3).holds  # planted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("oracle", WIDE.values(), ids=WIDE)
+def test_sums_of_many_shares_cover_in_a_thousand_surveys(oracle):
+    assert wide_measured(oracle, 1000).holds
