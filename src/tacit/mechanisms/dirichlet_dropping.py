@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class Dropping:
         return max(self.leaving, self.entering, self.both)
 
 
+@lru_cache(maxsize=4096)
 def dropping(facts: PublicFacts, noise: Fraction) -> Dropping:
     """The extra epsilon, rounded up, at the facts' own draws and least mass.
 

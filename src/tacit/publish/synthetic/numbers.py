@@ -26,9 +26,8 @@ MOST_SHARE = 1000
 class Same:
     """As many as there are jobs.
 
-    >>> print(Same()), Same().draws(1041)
-    same
-    (None, 1041)
+    >>> str(Same()), Same().draws(1041)
+    ('same', 1041)
     """
 
     def draws(self, jobs: int) -> int:
