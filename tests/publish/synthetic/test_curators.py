@@ -31,6 +31,19 @@ def test_a_report_never_lies_beside_the_output(tmp_path: Path) -> None:
     assert curators_place(elsewhere, out).resolve().parent == tmp_path / "mine" / ".tacit" / "reports", "a file that is a link too"
 
 
+@pytest.mark.parametrize("linked", ["folder", "file"])
+def test_links_that_lead_back_beside_the_output_are_refused(linked: str, tmp_path: Path) -> None:
+    reports = tmp_path / ".tacit" / "reports"
+    if linked == "folder":
+        reports.parent.mkdir()
+        reports.symlink_to(tmp_path, target_is_directory=True)
+    else:
+        reports.mkdir(parents=True)
+        (reports / "report.html").symlink_to(tmp_path / "shown.html")
+    with pytest.raises(InvalidInput, match="folder of its own"):
+        curators_place(tmp_path / "report.html", tmp_path / "rows.parquet")
+
+
 def test_only_the_owner_reads_it(tmp_path: Path) -> None:
     place = write_for_curator("page", curators_place(tmp_path / "report.html", tmp_path / "rows.parquet"))
     assert place.read_text() == "page"

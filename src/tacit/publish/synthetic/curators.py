@@ -10,6 +10,7 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
+from tacit.errors import InvalidInput
 from tacit.publish.synthetic.outputs import check_writable, not_written
 
 NOTICE = "For the curator alone: this page compares with the real data, so it is as private as that, and carries no guarantee."
@@ -29,12 +30,13 @@ def curators_place(report: Path, out: Path) -> Path:
     >>> print(curators_place(Path("report.html"), Path("rows.parquet")))
     .tacit/reports/report.html
 
-    A link to a file is followed, as writing does.
+    A link to a file is followed, as writing does; where both places lead beside the output, both are refused.
     """
     public = out.absolute().parent.resolve()
-    if public not in (report.absolute().parent.resolve(), report.resolve().parent):
-        return report
-    return report.parent / ".tacit" / "reports" / report.name
+    for place in (report, report.parent / ".tacit" / "reports" / report.name):
+        if public not in (place.absolute().parent.resolve(), place.resolve().parent):
+            return place
+    raise InvalidInput(f"{report} and .tacit/reports there lead beside the public output; give the report a folder of its own")
 
 
 def curators_page(title: str, body: str) -> str:
