@@ -26,7 +26,16 @@ from tacit.privacy.loss import concentrated_epsilon_up
 from tacit.privacy.neighbours import Neighbours
 from tacit.publish.synthetic import marginals
 from tacit.publish.synthetic.axes import MOST_CELLS, Axis, chosen_columns
-from tacit.publish.synthetic.marginals import Design, Measured, Noise, counted, groups_of, independent_designs, tree_designs
+from tacit.publish.synthetic.marginals import (
+    Design,
+    Measured,
+    Noise,
+    counted,
+    counted_pairs,
+    groups_of,
+    independent_designs,
+    tree_designs,
+)
 from tacit.publish.synthetic.selection import chosen_pairs, guesses, measure
 from tacit.query.plan import Bound
 from tacit.query.price import request
@@ -77,6 +86,25 @@ def test_the_engine_counts_groups_of_cells_as_they_are_merged(place: World) -> N
             assert found.tolist() == np.bincount(groups, weights=cells).tolist(), (axis.name, groups)
         both = counted(chosen.table, [ward, axis], place.engine, [np.arange(4), np.zeros(axis.size, dtype=np.int64)]).unseal()
         assert both.tolist() == other.tolist(), axis.name
+
+
+@pytest.mark.parametrize("together", [1, 16, 10**6])
+def test_pairs_that_are_counted_together_are_those_counted_alone(
+    place: World, together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many columns are counted at once, with cells that are merged and with all of them."""
+    monkeypatch.setattr(marginals, "MOST_TOGETHER", together)
+    design = design_of(place.catalog)
+    for merged in (
+        [np.arange(axis.size) for axis in design.axes],
+        [np.array(each) for each in ([0, 1, 1, 2], [0, 0], [1, 0, 1, 1])],
+    ):
+        few = replace(design, axes=design.axes[: len(merged)])
+        found = counted_pairs(few, merged, place.engine, lambda words, share: None)
+        assert set(found) == set(few.candidates)
+        for pair, sealed in found.items():
+            axes, groups = zip(*((few.axes[at], merged[at]) for at in pair), strict=True)
+            assert sealed.unseal().tolist() == counted(few.table, axes, place.engine, groups).unseal().tolist()
 
 
 def test_values_of_a_bin_lie_in_it_and_null_stays_null(place: World) -> None:

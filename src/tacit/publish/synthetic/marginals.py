@@ -8,10 +8,11 @@ marginals.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from tacit.accounting.filter import on_grid_down
 from tacit.errors import NoBudget
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.opening import marginal
 from tacit.privacy.catalog import Table
 from tacit.privacy.neighbours import Change
 from tacit.privacy.rounding import sqrt_down
@@ -33,6 +35,7 @@ from tacit.query.price import UNIT, Request, calibrate_rho
 
 SHARES = (Fraction(2, 5), Fraction(1, 10), Fraction(1, 2))  # of the columns, of the choices, of the pairs
 LARGEST_DEVIATION = 2.0**40  # beyond it noise is all there is, and does not fit 64 bits
+MOST_TOGETHER = 128  # cells of the columns that are counted as one with as many others: a question for each pair takes longer
 RARE = 3  # standard deviations of noise below which cells of a column are counted as one in pairs
 
 Law = type[Laplace] | type[Gaussian]
@@ -193,3 +196,35 @@ def counted(table: Table, axes: Sequence[Axis], engine: Engine, merged: Sequence
     (moment,) = exact.moments
     assert isinstance(moment, Sealed)  # noqa: S101  # a number of rows is no list
     return moment
+
+
+def counted_pairs(design: Design, merged: Sequence[Counts], engine: Engine, told: Told) -> dict[Pair, Sealed[Any]]:
+    """The exact marginals of all pairs of columns by their groups, sealed: each a sum over cells of some columns together."""
+    sizes = [int(groups.max()) + 1 for groups in merged]
+    blocks = list(blocks_of(sizes))
+    several = list(combinations(blocks, 2)) or [(blocks[0], [])]
+    found: dict[Pair, Sealed[Any]] = {}
+    for at, (one, other) in enumerate(several):
+        told("counting pairs of columns", 0.1 + 0.8 * at / len(several))
+        places = [*one, *other]
+        joint = counted(design.table, [design.axes[place] for place in places], engine, [merged[place] for place in places])
+        shape = [sizes[place] for place in places]
+        for pair in combinations(range(len(places)), 2):
+            if (places[pair[0]], places[pair[1]]) not in found:
+                found[places[pair[0]], places[pair[1]]] = marginal(joint, shape, pair)
+    return found
+
+
+def blocks_of(sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Places next to each other whose sizes have a product of at most `MOST_TOGETHER`, or one place.
+
+    >>> list(blocks_of([2, 50, 3, 1000, 2]))
+    [[0, 1], [2], [3], [4]]
+    """
+    block: list[int] = []
+    for place in range(len(sizes)):
+        if block and prod(sizes[each] for each in (*block, place)) > MOST_TOGETHER:
+            yield block
+            block = []
+        block.append(place)
+    yield block

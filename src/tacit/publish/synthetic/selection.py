@@ -10,7 +10,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.mechanisms.farthest import Farthest
 from tacit.privacy.sealed import Sealed
-from tacit.publish.synthetic.marginals import Counts, Design, Measured, Pair, Told, counted
+from tacit.publish.synthetic.marginals import Counts, Design, Measured, Pair, Told, counted, counted_pairs
 from tacit.query.engines import Engine
 from tacit.query.price import UNIT
 
@@ -28,12 +28,8 @@ def measure(design: Design, engine: Engine, told: Told | None = None) -> Measure
     columns = Measured(design, tuple(singles), {})
     if design.pair is None:
         return columns
-    merged, sealed = columns.merged, {}
-    for at, pair in enumerate(design.candidates):
-        say("counting pairs of columns", 0.1 + 0.8 * at / len(design.candidates))
-        axes, groups = [design.axes[place] for place in pair], [merged[place] for place in pair]
-        sealed[pair] = counted(design.table, axes, engine, groups)
-    pairs = {}
+    merged, pairs = columns.merged, {}
+    sealed = counted_pairs(design, merged, engine, say)
     for pair in chosen_pairs(design, guesses(columns), sealed):
         cells = (int(merged[pair[0]].max()) + 1) * (int(merged[pair[1]].max()) + 1)
         pairs[pair] = _released(design.pair.over(cells).release_units(sealed[pair]))
