@@ -23,7 +23,7 @@ from tacit.publish.local.survey.declaration import Choice, Number, Question, Set
 from tacit.publish.local.survey.randomized import Randomized, form_of, randomized, recipe, stream_of
 from tacit.publish.local.survey.texts import filled, page_texts
 
-SCRIPTS = ("randomize.js", "show.js", "form.js")
+SCRIPTS = ("randomize.js", "show.js", "hand_in.js", "form.js")
 TO_THE_LEFT = {"ar", "ckb", "dv", "fa", "he", "ks", "ps", "sd", "syr", "ug", "ur", "yi", "Arab", "Hebr", "Syrc", "Thaa"}
 WEAK = 3  # 1 / (1 + e^3) = 4.7 %
 SHORT = 16  # characters: options of at most so many stand side by side

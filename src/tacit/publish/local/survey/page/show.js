@@ -29,13 +29,17 @@ const SHOWN = {
   "unary": {
     sent: (question, report) => question.options.filter((_, code) => report[code] === "1").join(", ") || texts.none,
     explain: () => texts.marks_drawn,
-    could: (question, how, value, report) => marks(question.options, report, [value], (own) => chance(ratio(own ? how.hit : how.false_hit))),
+    could: (question, how, value, report) =>
+      marks(question.options, report, [value], (own) => chance(ratio(own ? how.hit : how.false_hit))),
   },
   "set": {
     sent: (question, report) => typeof report === "number"
       ? question.options[report] ?? texts.blank
       : SHOWN.unary.sent(question, report),
-    explain: ({ how }) => [how.most > 1 ? filled(texts.set_drawn, { count: how.most }) : "", SHOWN[how.inner.method].explain?.() ?? ""].join(" "),
+    explain: ({ how }) => [
+      how.most > 1 ? filled(texts.set_drawn, { count: how.most }) : "",
+      SHOWN[how.inner.method].explain?.() ?? "",
+    ].join(" "),
     could: (question, how, codes, report) => {
       const inner = how.inner;
       const [hit, falseHit] = [chance(ratio(inner.hit)), chance(ratio(inner.false_hit))];
@@ -71,7 +75,8 @@ const SHOWN = {
       const decay = chance(ratio(how.decay));
       const folded = (code) => code === 0 || code === how.points - 1;
       const likely = (code) => (decay ** Math.abs(code - index) * (folded(code) ? 1 : 1 - decay)) / (1 + decay);
-      return Array.from({ length: how.points }, (_, code) => [level(question, code), likely(code), code === report, code === index]);
+      const outcome = (_, code) => [level(question, code), likely(code), code === report, code === index];
+      return Array.from({ length: how.points }, outcome);
     },
   },
 };
@@ -128,7 +133,8 @@ function outcomes(could, id, report) {
   for (const [words, likely, drawn, own] of could) {
     const bar = made("span", { class: "bar", "aria-hidden": "true" });
     bar.style.width = `${100 * likely}%`;
-    const tags = made("span", { class: "tags" }, ...(own ? [ownTag()] : []), ...(drawn && typeof report === "number" ? [sentTag()] : []));
+    const whole = typeof report === "number"; // and no text of marks, each of which is sent
+    const tags = made("span", { class: "tags" }, ...(own ? [ownTag()] : []), ...(drawn && whole ? [sentTag()] : []));
     const line = [bar, made("span", { class: "words" }, words), tags, made("span", { class: "percent" }, percent(likely))];
     list.append(made("li", drawn ? { class: "drawn" } : {}, ...line));
   }
@@ -151,7 +157,8 @@ function spread(could, question, value) {
   const x = (10 * (placeOf(question, value) + 0.5)) / together;
   picture.append(svg("line", { class: "own", x1: x, x2: x, y1: 0, y2: 100 }));
   const ends = [could[0][0], could.at(-1)[0]].map((end) => made("span", {}, end));
-  const key = made("p", { class: "key" }, made("span", {}, sentTag(), said), made("span", {}, ownTag(), ANSWERED.number(question, value)));
+  const own = made("span", {}, ownTag(), ANSWERED.number(question, value));
+  const key = made("p", { class: "key" }, made("span", {}, sentTag(), said), own);
   return [picture, made("p", { class: "ends" }, ...ends), key];
 }
 
