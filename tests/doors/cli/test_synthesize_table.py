@@ -85,7 +85,7 @@ def test_resampling_prints_relation_and_claim(folder: Path) -> None:
     ("words", "code", "start"),
     [
         ("people --out x.parquet --seed 7 --epsilon 1", 3, "tacit: a release takes no seed: whoever knows the seed can draw"),
-        ("people --out x.parquet", 3, "tacit: synthetic rows need a budget; give for example epsilon=1"),
+        ("people --out x.parquet", 3, "tacit: synthetic rows need a budget; give for example --epsilon 1"),
         ("people --out x.txt --epsilon 1", 2, "tacit: the name of the output ends in one of .parquet, .csv, .csv.gz"),
         ("people --out x.parquet --epsilon 6", 3, "tacit: the budget of the data set does not admit"),
         ("nobody --out x.parquet --epsilon 1", 3, "tacit: there is no table nobody; declared are: people"),
@@ -94,8 +94,16 @@ def test_resampling_prints_relation_and_claim(folder: Path) -> None:
             3,
             "tacit: people.name cannot be synthesized: its values are private",
         ),
-        ("people --out x.parquet --epsilon 1 --rows 0", 2, "tacit: no rows would be written, and paid for all the same"),
-        ("people --out x.parquet --epsilon 1 --rows -2", 2, "tacit: rows is a whole number from 0"),
+        (
+            "people --out x.parquet --epsilon 1 --rows 0",
+            2,
+            "tacit: --rows 0 would write no rows, and pay for them; give --rows 1 or more",
+        ),
+        (
+            "people --out x.parquet --epsilon 1 --rows -2",
+            2,
+            "tacit: --rows -2 would write no rows, and pay for them; give --rows 1 or more",
+        ),
         ("people --out x.csv --method dirichlet --epsilon 1 --columns sex", 2, "tacit: resampling of all cells needs --rows too"),
         ("people --out x.csv --method dirichlet --epsilon 1 --rows 3", 2, "tacit: resampling of all cells needs --columns too"),
         ("people --out x.csv --method dirichlet --delta 1e-6", 2, "tacit: resampling of all cells is pure"),

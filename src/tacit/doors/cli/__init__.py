@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +19,7 @@ from tacit.doors.cli.audit import audit
 from tacit.doors.cli.check import check
 from tacit.doors.cli.demo import demo
 from tacit.doors.cli.init import init
+from tacit.doors.cli.options import Command, Group, in_options, options_of
 from tacit.doors.cli.output import error_report
 from tacit.doors.cli.prepare import prepare
 from tacit.doors.cli.schema import schema
@@ -38,7 +39,7 @@ EXIT_CODES: tuple[tuple[type[TacitError], int], ...] = (
     (TacitError, 2),
 )
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
 def reported(command: Callable[..., None]) -> Callable[..., None]:
@@ -53,7 +54,8 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **options)
         except (TacitError, OSError) as caught:
             error = caught if isinstance(caught, TacitError) else _of_the_system(caught)
-            print(error_report(error, as_json=options.get("as_json", False)), file=sys.stderr)
+            named = partial(in_options, options=options_of(command))
+            print(error_report(error, as_json=options.get("as_json", False), named=named), file=sys.stderr)
             raise typer.Exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind))) from None
 
     return run
@@ -69,18 +71,18 @@ def _of_the_system(error: OSError) -> InvalidInput:
 
 
 for command in (demo, init, check, prepare, sql, explain, budget, history, schema, verify, audit):
-    app.command()(reported(command))
-ledger_commands.command()(reported(adopt))
-app.add_typer(ledger_commands, name="ledger")
+    app.command(cls=Command)(reported(command))
+ledger_commands.command(cls=Command)(reported(adopt))
+app.add_typer(ledger_commands, name="ledger", cls=Group)
 for name, attacking in ATTACKS.items():
-    attack.command(name)(reported(attacking))
-app.add_typer(attack, name="attack")
+    attack.command(name, cls=Command)(reported(attacking))
+app.add_typer(attack, name="attack", cls=Group)
 for name, synthesizing in SYNTHESES.items():
-    synthesize.command(name)(reported(synthesizing))
-app.add_typer(synthesize, name="synthesize")
+    synthesize.command(name, cls=Command)(reported(synthesizing))
+app.add_typer(synthesize, name="synthesize", cls=Group)
 for name, surveying in SURVEYS.items():
-    survey.command(name)(reported(surveying))
-app.add_typer(survey, name="survey")
+    survey.command(name, cls=Command)(reported(surveying))
+app.add_typer(survey, name="survey", cls=Group)
 
 
 def _version(wanted: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,14 +30,17 @@ def keep_what_is_read(written: Path | None, *read: Path) -> None:
             raise InvalidInput(f"{written} is read here and would be lost; write to another file")
 
 
-def error_report(error: TacitError, as_json: bool) -> str:
-    """What is wrong, for people, or as JSON: `{"error": {"code": ..., "message": ...}}`, with remedy and place where known."""
+def error_report(error: TacitError, as_json: bool, named: Callable[[str], str] = str) -> str:
+    """What is wrong, for people, or as JSON: `{"error": {"code": ..., "message": ...}}`, with remedy and place where known.
+
+    `named` puts the options of the command in the place of the arguments that a message names.
+    """
     if not as_json:
-        return f"tacit: {error}"
+        return f"tacit: {named(str(error))}"
     code = getattr(error, "code", None) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
-    known: dict[str, Any] = {"code": code, "message": getattr(error, "message", str(error))}
+    known: dict[str, Any] = {"code": code, "message": named(getattr(error, "message", str(error)))}
     if remedy := getattr(error, "remedy", ""):
-        known["remedy"] = remedy
+        known["remedy"] = named(remedy)
     if at := getattr(error, "at", None):
         known["line"], known["column"] = at
     if problems := getattr(error, "problems", ()):

@@ -190,7 +190,7 @@ def _small_enough(epsilon: Fraction) -> Fraction:
 def _epsilons(text: str, randomizer: Randomizer) -> list[Fraction]:
     from tacit.privacy.loss import positive_budget
 
-    asked = {positive_budget(part.strip()) for part in text.split(",") if part.strip()}
+    asked = {positive_budget(part.strip(), "epsilons") for part in text.split(",") if part.strip()}
     if asked and max(asked) > MOST_EPSILON:
         raise InvalidInput(f"--epsilons are at most {MOST_EPSILON}: beyond it every report is as good as the truth")
     return sorted(asked | {randomizer.epsilon})

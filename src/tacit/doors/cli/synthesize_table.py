@@ -54,8 +54,8 @@ def table(
     from tacit.publish.synthetic.outputs import check_apart, check_output
     from tacit.session import open as open_data
 
-    if rows == 0:
-        raise InvalidInput("no rows would be written, and paid for all the same; give --rows 1 or more, or leave it out")
+    if rows is not None and rows < 1:
+        raise InvalidInput(f"--rows {rows} would write no rows, and pay for them; give --rows 1 or more, or leave it out")
     check_output(out)
     if report is not None:
         check_report(curators_place(report, out))

@@ -1,0 +1,82 @@
+"""How options are named: in the messages of a command, and in its help.
+
+The library speaks of its arguments, as in `give for example confidence=0.95`. Whoever typed a command has options instead, so an
+error that leaves through the command line says `--confidence 0.95` wherever the command has that option; this is the one place
+that knows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, get_type_hints
+
+from typer.core import TyperCommand, TyperGroup
+from typer.models import OptionInfo
+
+QUOTED = r"""(?<!\w)'[^'\n]*'|"[^"\n]*"|`[^`\n]*`"""  # what somebody wrote, and stays as it is
+VALUE = r"[^\s,;()]*[^\s,;().]"
+VERBS = "must|is|are|needs|lies"
+OTHERWISE = {"flip": "p", "ratio": "ratios"}  # arguments that a command takes under another name, as one or as several
+
+
+def options_of(command: Callable[..., None]) -> dict[str, str]:
+    """The options of a command, by the names of its parameters.
+
+    >>> from tacit.doors.cli.ask import sql
+    >>> options_of(sql)["epsilon"], options_of(sql)["as_csv"]
+    ('--epsilon', '--csv')
+    """
+    hints = get_type_hints(command, include_extras=True)
+    declared = {name: info for name, hint in hints.items() for info in getattr(hint, "__metadata__", ())}
+    named = {name: _option(name, info) for name, info in declared.items() if isinstance(info, OptionInfo)}
+    return {argument: named[other] for argument, other in OTHERWISE.items() if other in named} | named
+
+
+def _option(name: str, info: OptionInfo) -> str:
+    return next((each for each in info.param_decls or () if each.startswith("--")), f"--{name.replace('_', '-')}")
+
+
+def in_options(text: str, options: Mapping[str, str]) -> str:
+    """A message with its arguments named as options are; what is quoted in it stays as it was written.
+
+    >>> told = {"confidence": "--confidence", "simultaneous": "--simultaneous"}
+    >>> in_options("confidence is below 1, not 2; give for example confidence=0.95", told)
+    '--confidence is below 1, not 2; give for example --confidence 0.95'
+    >>> in_options("estimate with simultaneous=True", told), in_options("'confidence=2' has epsilon=1", told)
+    ('estimate with --simultaneous', "'confidence=2' has epsilon=1")
+    """
+    if not options:
+        return text
+    names = "|".join(map(re.escape, options))
+    pattern = re.compile(rf"{QUOTED}|(?<![\w-])(?P<name>{names})=(?P<value>{VALUE})|\A(?P<subject>{names})(?= (?:{VERBS})\b)")
+
+    def named(found: re.Match[str]) -> str:
+        if subject := found["subject"]:
+            return options[subject]
+        if not found["name"]:
+            return found[0]
+        return options[found["name"]] + ("" if found["value"] == "True" else f" {found['value']}")
+
+    return pattern.sub(named, text)
+
+
+class Command(TyperCommand):
+    """A command whose help shows no type beside an option that takes no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _flags_without_type(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands, with the same in its help."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _flags_without_type(super().get_params(ctx))
+
+
+def _flags_without_type(parameters: list[Any]) -> list[Any]:
+    for each in parameters:
+        if getattr(each, "is_flag", False) and each.metavar is None:
+            each.metavar = " "  # nothing at all would be read as: not given, so show the type
+    return parameters
