@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -47,6 +47,19 @@ def tables_in(path: Path, written: str) -> tuple[Found, ...]:
         return tuple(Found(table, {"duckdb": written, "table": table}, fields) for table, fields in _in_duckdb(path).items())
     name = re.sub(r"(\.parquet|\.[ct]sv(\.gz)?)$", "", path.name.lower())
     return (Found(name or "table", written, fields_of(path)),)
+
+
+def columns_told(names: Iterable[str], as_text: bool) -> str:
+    """What is said of the columns that a file has. Those of a CSV file are in its first line, which is not quoted.
+
+    Where it has no header that line is a row, and nothing tells a row of words from a line of names.
+
+    >>> columns_told(["id", "age"], as_text=False), columns_told(["alice", "Bath"], as_text=True)
+    ('it has id, age', 'see its first line, which has to name its columns (and is not shown here, since it may be a row)')
+    """
+    if as_text:
+        return "see its first line, which has to name its columns (and is not shown here, since it may be a row)"
+    return f"it has {', '.join(names)}"
 
 
 def fields_of(path: Path, table: str | None = None) -> tuple[Field, ...]:

@@ -115,6 +115,16 @@ def test_what_is_wrong_with_a_column_is_for_the_curator_too(text, words, what):
     assert "for the curator only" in message
 
 
+def test_a_row_that_stands_as_the_header_is_not_quoted_by_simulate():
+    """The planted bug lists what the first line has, and that is somebody's answer."""
+    Path("people.csv").write_text("alice,syphilis\nbob,flu\n")
+    for words in ([], ["--column", "illness"], ["--column", "illness", "--json"]):
+        printed = failed("simulate", "--csv", "people.csv", *words)
+        assert "see its first line" in printed
+        assert "alice" not in printed
+        assert "syphilis" not in printed
+
+
 def test_the_truth_of_a_simulation_is_that_of_its_people():
     """Of three people none or one has an answer, and no third of one."""
     found = json.loads(told("simulate", "--truth", "0.3", "--n", "3", "--runs", "2", "--json"))
@@ -148,11 +158,11 @@ def test_simulate_says_of_which_value_each_share_is():
         (["--csv", "nan.csv", "--column", "age", "--bounds", "0,9"], "no numbers"),
         (["--epsilon", "-1"], "epsilon"),
         (["--csv", "none.csv", "--column", "a"], "cannot be read"),
-        (["--csv", "people.csv", "--column", "size"], "name one with --column: sex, age"),
+        (["--csv", "people.csv", "--column", "size"], "name one with --column; see its first line"),
         (["--csv", "people.csv", "--column", "age"], "--bounds LOW,HIGH"),
         (["--csv", "people.csv", "--column", "sex", "--bounds", "0,1"], "no numbers"),
         (["--csv", "people.csv", "--column", "age", "--bounds", "5"], "LOW,HIGH"),
-        (["--csv", "people.csv"], "no column of people.csv is named; name one with --column: sex, age"),
+        (["--csv", "people.csv"], "no column of people.csv is named; name one with --column; see its first line"),
         (["--column", "age"], "name it with --csv"),
         (["--bounds", "0,9"], "name it with --csv"),
         (["--chart", "a.pdf"], ".svg, .png, .html"),

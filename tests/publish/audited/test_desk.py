@@ -218,6 +218,15 @@ def test_tables_that_cannot_be_audited(tmp_path, text, value, public, words):
         read(tmp_path / "t.csv", value, public)
 
 
+@pytest.mark.parametrize("value", [None, "pay"])
+def test_a_row_that_stands_as_the_header_is_not_quoted_by_an_audit(tmp_path, value):
+    """The planted bug lists what the first line has, and that is somebody's pay."""
+    (tmp_path / "t.csv").write_text("alice,41250,7\nbob,39999,8\n")
+    with pytest.raises(InvalidInput, match=r"see its first line|there are 2 with numbers") as refusal:
+        read(tmp_path / "t.csv", value, [])
+    assert "41250" not in str(refusal.value)
+
+
 def test_facts_that_do_not_hold_are_told_to_the_curator():
     with pytest.raises(InvalidInput, match="keep to the bounds"):
         check_facts("max", 0, 5, Private([1, 9]))

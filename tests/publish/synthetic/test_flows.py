@@ -99,18 +99,20 @@ def test_a_file_without_one_column_of_homes_is_refused_with_its_totals(header, t
 
 
 def test_other_names_of_columns_are_told_with_the_option_that_names_them(tmp_path):
-    place = tmp_path / "flows.csv"
-    place.write_text("work,home,jobs\n01,03,2\n")
+    place = tmp_path / "flows.parquet"
+    parquet.write_table(arrow.table({"work": ["01"], "home": ["03"], "jobs": [2]}), place)
     with pytest.raises(InvalidInput, match="it has work, home, jobs; name others with --columns DESTINATION,ORIGIN,JOBS"):
         read_totals(place, Columns(), BLOCKS, TRACTS)
 
 
-@pytest.mark.parametrize("first", ["01,0399,2", '[{"w_geocode":"01","h_geocode":"0399","S000":2}]'])
+@pytest.mark.parametrize(
+    "first", ["01,0399,2", "Harbour,North0399,few", "Harbour,home of 0399,few", '[{"w_geocode":"01","h_geocode":"0399","S000":2}]']
+)
 def test_a_row_that_stands_as_the_header_is_not_quoted(first, tmp_path):
     """A home of somebody would be in the message. The planted bug is the list of whatever the first line has."""
     place = tmp_path / "flows.csv"
     place.write_text(f"{first}\n01,03,2\n")
-    with pytest.raises(InvalidInput, match="begins with a header") as refusal:
+    with pytest.raises(InvalidInput, match=r"see its first line, .* name others with --columns") as refusal:
         read_totals(place, Columns(), BLOCKS, TRACTS)
     assert "0399" not in str(refusal.value)
 

@@ -129,12 +129,14 @@ def _from_column(path: Path, column: str, bounds: str) -> People:
 def _column(path: Path, column: str) -> list[str]:
     import csv
 
+    from tacit.query.headers import columns_told
+
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file)
             if column not in (rows.fieldnames or ()):
                 lacks = f"{path} has no column {column!r}" if column else f"no column of {path} is named"
-                raise InvalidInput(f"{lacks}; name one with --column: {', '.join(rows.fieldnames or ())}")
+                raise InvalidInput(f"{lacks}; name one with --column; {columns_told(rows.fieldnames or (), as_text=True)}")
             cells = [row[column] or "" for row in rows]
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read ({error.strerror})") from None

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 from tacit.publish.audited.question import Number, Question
+from tacit.query.headers import columns_told
 
 LARGEST = 2**53  # whole numbers up to here are held exactly
 HALF = 26
@@ -92,7 +93,7 @@ def read(path: Path, value: str | None, public: Sequence[str]) -> Data:
     names = {name.lower(): name for name in table.column_names}
     missing = [name for name in (*public, *([value] if value else [])) if name.lower() not in names]
     if missing:
-        raise InvalidInput(f"{path.name} has no column {missing[0]}; it has {', '.join(table.column_names)}")
+        raise InvalidInput(f"{path.name} has no column {missing[0]}; {columns_told(table.column_names, _is_text(path))}")
     chosen = names[value.lower()] if value else _only_number(table, [names[name.lower()] for name in public], path)
     if chosen.lower() in {name.lower() for name in public}:
         raise InvalidInput(f"{chosen} is the audited column, and cannot be public")
@@ -109,7 +110,7 @@ def _table(path: Path) -> Any:
     if not path.is_file():
         raise InvalidInput(f"there is no file {path}")
     try:
-        if path.suffix.lower() in (".parquet", ".pq"):
+        if not _is_text(path):
             from pyarrow import parquet
 
             return parquet.read_table(path)
@@ -120,6 +121,11 @@ def _table(path: Path) -> Any:
         raise InvalidInput(f"{path.name} cannot be read as CSV or Parquet; the name ends in .parquet for the latter") from None
 
 
+def _is_text(path: Path) -> bool:
+    """Whether the names of the columns are a line of the file, and so may be a row."""
+    return path.suffix.lower() not in (".parquet", ".pq")
+
+
 def _only_number(table: Any, public: list[str], path: Path) -> str:
     from pyarrow import types
 
@@ -127,7 +133,8 @@ def _only_number(table: Any, public: list[str], path: Path) -> str:
     others = [field for field in table.schema if field.name not in public]
     numeric = [field.name for field in others if any(test(field.type) for test in is_number)]
     if len(numeric) != 1:
-        listed = f"there are {', '.join(numeric)}" if numeric else "there is none with numbers"
+        several = f"there are {len(numeric)} with numbers" if _is_text(path) else f"there are {', '.join(numeric)}"
+        listed = several if numeric else "there is none with numbers"
         raise InvalidInput(f"say which column of {path.name} is audited, with --value: {listed}")
     return str(numeric[0])
 

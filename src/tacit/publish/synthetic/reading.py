@@ -6,15 +6,14 @@ found, and of which one column has been read, fails on no value of another one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInput
+from tacit.query.headers import columns_told
 
 PARQUET = (".parquet", ".pq")
-NAME = re.compile(r"[^\W\d][\w .()/-]*")  # the name of a column, and not the first row of a file without a header
 
 
 def column_names(path: str | Path) -> list[str]:
@@ -35,13 +34,10 @@ def column_names(path: str | Path) -> list[str]:
 
 def require_columns(path: str | Path, names: Sequence[str], remedy: str = "") -> None:
     """Refuse a file that has not each of the columns once; no row is looked at, nor quoted where a row stands as the header."""
-    there = column_names(path)
+    there, file = column_names(path), Path(path)
     if missing := [name for name in names if name not in there]:
-        named = all(NAME.fullmatch(name) for name in there)
-        has = (
-            f"it has {', '.join(there)}{remedy}" if named else "its first line is no list of names: a CSV file begins with a header"
-        )
-        raise InvalidInput(f"{Path(path).name} has no column {missing[0]!r}; {has}")
+        told = columns_told(there, as_text=file.suffix.lower() not in PARQUET)
+        raise InvalidInput(f"{file.name} has no column {missing[0]!r}; {told}{remedy}")
     if twice := [name for name in names if there.count(name) > 1]:
         raise InvalidInput(f"{Path(path).name} has two columns {twice[0]!r}; rename one of them")
 

@@ -10,6 +10,7 @@ import duckdb
 
 from tacit.errors import CatalogUnusable
 from tacit.privacy.catalog import Catalog, Column, Kind, Table
+from tacit.query.headers import columns_told
 from tacit.query.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
 from tacit.query.prepare.ownership import key_name, staged_name
 from tacit.query.prepare.packing import packing
@@ -138,9 +139,8 @@ def check_columns(table: Table, rows: Rows, wanted: Collection[str]) -> None:
     """Every wanted column is in the source."""
     absent = [key for key in wanted if key not in rows.columns]
     if absent:
-        raise CatalogUnusable(
-            f"the source of {table.name} has no column {', '.join(absent)}; it has {', '.join(rows.columns)}; correct tacit.toml"
-        )
+        told = columns_told(rows.columns, as_text=not rows.typed)
+        raise CatalogUnusable(f"the source of {table.name} has no column {', '.join(absent)}; {told}; correct tacit.toml")
 
 
 def _unusable(table: Table, error: duckdb.Error) -> CatalogUnusable:
