@@ -45,12 +45,13 @@ def noise_picture(
 
 
 def save(chart: Any, path: str | Path | None) -> Any:
-    """The chart, written to `path` if there is one: SVG, PNG, or HTML that needs no network."""
+    """The chart, written to `path` if there is one: SVG, PNG, or HTML that needs no network. Its folder is made if need be."""
     if path is None:
         return chart
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise InvalidInput(f"a chart is saved as {', '.join(FORMATS)}, not as {suffix or 'a file without a suffix'}")
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     if suffix == ".html":
         chart.save(str(path), inline=True)
     else:

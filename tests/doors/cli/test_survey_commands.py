@@ -376,6 +376,38 @@ def test_groups_without_reports_are_not_passed_over():
     assert "4 questions are not compared: one of the groups has no reports" in told("estimate", EXAMPLE, "--compare", "North,South")
 
 
+def shares_alone():
+    """The example without its question of a number, as a file."""
+    text = Path(EXAMPLE).read_text()
+    number = re.search(r"\[questions.minutes\].*?(?=\n\[)", text, re.DOTALL)[0]
+    Path("shares.toml").write_text(text.replace(number, ""))
+    form = Form.of(read_survey(Path("shares.toml")))
+    answers = {"home": 1, "way": 2, "missing": [0]}
+    Path("r.jsonl").write_text("".join(form.text_of(answers, n.to_bytes(32, "big"), n % 3) + "\n" for n in range(60)))
+    told("collect", "shares.toml", "r.jsonl", "--store", "shares.sqlite")
+    return ["shares.toml", "--store", "shares.sqlite"]
+
+
+def test_every_bound_that_results_name_can_be_asked_for():
+    from tacit.publish.local.intervals import BOUNDS
+
+    survey = shares_alone()
+    for bound in BOUNDS:
+        found = json.loads(told("estimate", *survey, "--json", "--bound", bound.replace(" ", "-")))["results"]
+        assert all(f", {bound}" in each["terms"] for each in found)
+
+
+@pytest.mark.parametrize("bound", ["chernoff", "chebyshev-as-printed"])
+def test_a_bound_of_shares_is_refused_for_numbers_and_differences_with_the_reason(bound):
+    reports(30)
+    told("collect", EXAMPLE, "reports.jsonl")
+    assert "a share of reports alone, and minutes is a number; give one of best, " in failed("estimate", EXAMPLE, "--bound", bound)
+    printed = failed("estimate", *shares_alone(), "--compare", "North,South", "--bound", bound)
+    assert "a share of reports alone, and a difference of two groups is none; give one of best, " in printed
+    for other in ("bernstein", "hoeffding"):
+        told("estimate", EXAMPLE, "--compare", "North,South", "--bound", other)
+
+
 def test_estimates_follow_bound_confidence_and_simultaneous():
     reports(300)
     told("collect", EXAMPLE, "reports.jsonl")

@@ -44,6 +44,7 @@ def _seen_from(out: Path, file: Path) -> str:
 
 def _write(out: Path, text: str, force: bool) -> None:
     try:
+        out.parent.mkdir(parents=True, exist_ok=True)
         with out.open("w" if force else "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:

@@ -41,6 +41,7 @@ def form(
     asked = read_survey(declaration)
     page = build_form(asked).encode("utf-8")
     try:
+        out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(page)
     except OSError as error:
         raise InvalidInput(f"{out} cannot be written ({error.strerror}); name another file with --out") from None

@@ -18,19 +18,29 @@ if TYPE_CHECKING:
 
 
 class BoundName(StrEnum):
-    """The bounds that serve shares and means alike."""
+    """The bounds that can be asked for; those of `OF_SHARES` only where every question is one of shares."""
 
     best = "best"
     chebyshev = "chebyshev"
+    chebyshev_as_printed = "chebyshev-as-printed"
     hoeffding = "hoeffding"
+    chernoff = "chernoff"
+    bernstein = "bernstein"
     normal = "normal"
+
+
+OF_SHARES = (BoundName.chernoff, BoundName.chebyshev_as_printed)  # they count reports, each of which supports a category or not
 
 
 def estimate(
     declaration: Annotated[Path, typer.Argument(metavar="SURVEY", help="The declaration, survey.toml.")],
     store: Annotated[Path, typer.Option(help="The SQLite file of `tacit survey collect`.")] = Path("answers.sqlite"),
     bound: Annotated[
-        BoundName, typer.Option(help="Of the intervals; best is the tightest that is a guarantee, normal is none.")
+        BoundName,
+        typer.Option(
+            help="Of the intervals; best is the tightest that is a guarantee, normal is none; "
+            "chernoff and chebyshev-as-printed are of shares, not of numbers or differences."
+        ),
     ] = BoundName.best,
     confidence: Annotated[float, typer.Option(help="Of each interval.")] = 0.95,
     simultaneous: Annotated[bool, typer.Option("--simultaneous", help="All shares of a question hold together.")] = False,
@@ -55,9 +65,7 @@ def estimate(
     for written in (csv, chart):
         keep_what_is_read(written, declaration, store)
     survey = read_survey(declaration)
-    request = Request(
-        confidence, None if bound == BoundName.best else bound.value, simultaneous, population or survey.share == "sample"
-    )
+    request = Request(confidence, _bound(bound, survey, bool(compare)), simultaneous, population or survey.share == "sample")
     with _opened(store, survey) as held:
         found = results.results(held, request, by_group)
         differences = results.comparisons(held, *_pair(compare), request) if compare else []
@@ -90,6 +98,17 @@ def _opened(path: Path, survey: Survey) -> Store:
     return held
 
 
+def _bound(asked: BoundName, survey: Survey, compared: bool) -> str | None:
+    """The name of the bound in the library, none for the best; refused where it is of shares alone and something else is asked."""
+    if asked in OF_SHARES:
+        numbers = [each.id for each in survey.questions if each.kind == "number"]
+        other = f"{numbers[0]} is a number" if numbers else "a difference of two groups is none"
+        if numbers or compared:
+            alike = ", ".join(each for each in BoundName if each not in OF_SHARES)
+            raise InvalidInput(f"--bound {asked} is proved for a share of reports alone, and {other}; give one of {alike}")
+    return None if asked == BoundName.best else asked.replace("-", " ")
+
+
 def _pair(text: str) -> tuple[str, str]:
     one, comma, other = (part.strip() for part in text.partition(","))
     if not (one and comma and other):
@@ -99,6 +118,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _write(write: Any, path: Path) -> None:
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         write()
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written ({error.strerror}); name another file") from None

@@ -28,17 +28,23 @@ Table = Mapping[str, NDArray[Any]]
 def check_output(out: Path, inputs: Iterable[Path] = ()) -> Path:
     """The path, if its name says a format that is written here, a file can be made there, and it is none of the inputs.
 
-    Refused before anything is spent.
+    Refused before anything is spent; its folder is made if need be.
     """
     if not out.name.endswith(FORMATS):
         raise InvalidInput(f"the name of the output ends in one of {', '.join(FORMATS)}, and not as {out.name} does")
-    if not out.absolute().parent.is_dir():
-        raise InvalidInput(f"there is no folder {out.absolute().parent}; make it first")
     if out.resolve() in {read.resolve() for read in inputs}:
         raise InvalidInput(f"{out} is read, and would be lost; give the output a name of its own")
+    _make_folder(out)
     check_writable(out)
     check_writable(receipt_beside(out))
     return out
+
+
+def _make_folder(place: Path) -> None:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise not_written(place, error) from None
 
 
 def check_apart(catalog: Catalog, out: Path) -> None:
