@@ -265,6 +265,8 @@ def command_line() -> Any:
 def test_the_command_line_is_described():
     page = text("docs/reference/command-line.md")
     assert command_line().written(page) == page, "the commands have changed: `make docs` writes their page anew"
+    assert not re.search(r"^\|( *\|)+$", page, re.MULTILINE), "a table without names of its columns is no table to a screen reader"
+    assert "By default ." not in page
 
 
 def test_every_command_and_option_is_there_and_says_what_it_does():

@@ -35,7 +35,8 @@ def described(name: str, command: Any) -> str:
     words = " ".join(["tacit", name, *(each.metavar or each.name.upper() for each in arguments)])
     rows = [_row(each.metavar or each.name.upper(), each) for each in arguments]
     rows += [_row(each.opts[0], each) for each in options(command)]
-    table = ["| | |", "|---|---|", *rows] if rows else []
+    head = "argument or option" if arguments else "option"
+    table = [f"| {head} | what it is |", "|---|---|", *rows] if rows else []
     return "\n".join([f"## tacit {name}", "", f"`{words}`: {_line(command.help)}", "", *table, ""])
 
 
@@ -43,7 +44,7 @@ def _row(name: str, parameter: Any) -> str:
     default = parameter.default
     said = [_line(parameter.help)]
     said += ["Needed."] if parameter.required and name.startswith("-") else []
-    said += [f"By default {default}."] if default not in (None, False, ()) and not callable(default) else []
+    said += [f"By default {default}."] if default not in (None, False, (), "") and not callable(default) else []
     return f"| `{name}` | {' '.join(said)} |"
 
 
