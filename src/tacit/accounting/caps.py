@@ -19,6 +19,8 @@ from tacit.privacy.loss import largest_concentrated_down
 from tacit.privacy.neighbours import Neighbours
 from tacit.privacy.rounding import as_text
 
+LEAST_WRITTEN = Fraction(1, 10**300)  # what floats can hold
+
 
 @lru_cache(maxsize=256)
 def filter_for(budget: Budget, neighbours: Neighbours) -> Filter:
@@ -83,13 +85,13 @@ def smaller(one: Left, other: Left) -> Left:
 
 
 def words(price: Cost) -> str:
-    """A price in words.
+    """A price in words, rounded up like every claim.
 
     >>> words(Cost(None, Fraction(1, 8), Fraction(1, 10**9)))
     'rho 0.125, delta 1e-09'
     """
-    main = f"rho {as_text(price.rho)}" if price.epsilon is None else f"epsilon {as_text(price.epsilon)}"
-    return main + (f", delta {as_text(price.delta)}" if price.delta else "")
+    main = f"rho {at_least(price.rho)}" if price.epsilon is None else f"epsilon {at_least(price.epsilon)}"
+    return main + (f", delta {at_least(price.delta)}" if price.delta else "")
 
 
 def at_most(number: Fraction) -> str:
@@ -103,3 +105,18 @@ def at_most(number: Fraction) -> str:
         return nearest
     unit = Fraction(10) ** (math.floor(math.log10(number)) - 5)
     return as_text(number // unit * unit)
+
+
+def at_least(number: Fraction) -> str:
+    """A number as people write it, rounded up to six digits: what is claimed is never less than what holds.
+
+    >>> at_least(Fraction(1, 3)), at_least(Fraction(20)), at_least(Fraction(2_000_001, 7)), at_least(Fraction(1, 10**400))
+    ('0.333334', '20', '285715', '1e-300')
+    """
+    if 0 < number < LEAST_WRITTEN:
+        return as_text(LEAST_WRITTEN)
+    nearest = as_text(number)
+    if Fraction(nearest) >= number:
+        return nearest
+    unit = Fraction(10) ** (math.floor(math.log10(number)) - 5)
+    return as_text(math.ceil(number / unit) * unit)

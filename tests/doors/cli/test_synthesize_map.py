@@ -59,7 +59,73 @@ def test_pure_has_no_delta_and_dropping_is_compared(folder):
     assert "--pure is without a delta; leave out --pure or --delta" in run(app, [*MAP, "--pure", "--delta", "1e-6"]).output
     dropped = run(app, [*MAP, "--keep", "uniform:0.5"]).output
     assert "dropping empty cells a further ratio" in dropped
-    assert "Without dropping, the same ratio in all" in dropped
+    assert "Without dropping, the same ratio in all" in run(app, [*MAP, "--keep", "uniform:0.5", "--verbose"]).output
+
+
+def test_the_promise_the_fakes_the_price_and_the_files_come_first_and_alone(folder):
+    """Six lines: promise and relation, fakes, price, files, the report. The rest is said with --verbose, after them."""
+    printed = run(app, [*MAP, "--report", "report.html"]).output.splitlines()
+    starts = [
+        "Probabilistic differential privacy: ratio 20",
+        "The relation: ",
+        "",
+        "Spent: ratio 20",
+        "Written: ",
+        "For the curator",
+    ]
+    assert len(printed) == len(starts)
+    assert all(line.startswith(start) for line, start in zip(printed, starts, strict=True))
+    assert printed[2].endswith("expected to be fake.")
+    verbose = run(app, [*MAP, "--report", "report.html", "--verbose"]).output.splitlines()
+    assert verbose[0] == printed[0]
+    for more in ("Delta is for any two neighbours", "Fake workers on a cell", "Totals: ", "Ledger: "):
+        assert any(line.startswith(more) for line in verbose)
+        assert not any(line.startswith(more) for line in printed)
+    receipt = json.loads((folder / "made.parquet.receipt.json").read_text())
+    assert "destinations at once it is" in receipt["claim"]
+    assert "with no protection" in receipt["totals"]
+    assert "knows of no other release" in receipt["paid"]["note"]
+
+
+def test_a_named_analyst_needs_a_catalog(folder, monkeypatch):
+    """One that only the environment names is for other commands."""
+    result = run(app, [*MAP, "--analyst", "ana"])
+    assert (result.exit_code, "--analyst is one of a catalog" in result.output) == (2, True)
+    assert not (folder / "made.parquet").exists()
+    monkeypatch.setenv("TACIT_ANALYST", "ana")
+    assert run(app, MAP).exit_code == 0
+
+
+# --- what the curator may count, and a release does not tell -------------------------------------------------------------------
+
+
+CHECK = ["synthesize", "check", "flows.csv", "--blocks", "blocks.csv"]
+
+
+def test_the_curator_can_count_what_a_release_leaves_out(folder):
+    place = folder / "flows.csv"
+    known = place.read_text().splitlines()[1].split(",")[0]
+    place.write_text(place.read_text() + f"nowhere,{known},7\n{known},abroad,5\n{known},{known},many\n{known},{known},2.5\n")
+    printed = run(app, CHECK).output.splitlines()
+    assert printed[0].startswith("For the curator alone: ")
+    assert "2 rows have a number of jobs that cannot be read, and count as none." in printed
+    assert "7 jobs are at destinations that the map does not know, and are left out." in printed
+    assert "5 jobs have homes that the map does not know, and come from elsewhere." in printed
+    told = run(app, [*CHECK, "--json"]).stdout
+    assert told.startswith('{\n  "for_the_curator_only": true')
+    assert json.loads(told)["jobs"] == 1005
+    assert not list(folder.glob("*.ledger.sqlite")), "nothing is spent"
+
+
+def test_what_a_release_prints_does_not_depend_on_rows_that_cannot_be_read(folder):
+    """The planted bug prints how many there are."""
+    clean = run(app, [*MAP, "--verbose"]).output
+    for each in folder.glob("made.parquet*"):
+        each.unlink()
+    place = folder / "flows.csv"
+    known = place.read_text().splitlines()[1].split(",")[0]
+    place.write_text(place.read_text() + f"{known},{known},many\n" * 9)
+    assert run(app, [*MAP, "--verbose"]).output == clean
 
 
 def test_as_many_synthetic_workers_as_are_asked_for(folder):

@@ -8,11 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tacit.accounting.caps import at_least
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.privacy.loss import Approximate, Pure
 from tacit.privacy.rounding import log_up
 from tacit.publish.synthetic import commuters
-from tacit.publish.synthetic.commuters import SyntheticMap, Terms, at_least, drawn, offered, ratio_text, undropped
+from tacit.publish.synthetic.commuters import SyntheticMap, Terms, drawn, offered, ratio_text, undropped
 from tacit.publish.synthetic.flows import homes_of, totals_of
 from tacit.publish.synthetic.geography import made_blocks
 from tacit.publish.synthetic.states import made_state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,6 +14,8 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
+from tacit.accounting.caps import at_least
+from tacit.accounting.events import Resampling
 from tacit.accounting.ledger import open_ledger
 from tacit.errors import (
     Broken,
@@ -27,15 +30,16 @@ from tacit.errors import (
     WrongType,
 )
 from tacit.privacy.catalog import Catalog
+from tacit.privacy.loss import Approximate
 from tacit.privacy.rounding import log_up
 from tacit.publish.synthetic import outputs, publishing, report
-from tacit.publish.synthetic.commuters import Terms
+from tacit.publish.synthetic.commuters import ONE_JOB, Terms
 from tacit.publish.synthetic.flows import Columns
 from tacit.publish.synthetic.outputs import check_output, receipt_beside
 from tacit.publish.synthetic.publishing import publish_map, synthesize_map
 from tacit.publish.synthetic.report import report_page, utility_of, write_report
 from tacit.publish.synthetic.sources import DeclaredFlows, FlowsFile, require_undeclared, undeclared
-from tacit.publish.synthetic.spending import NO_CAP, ledger_beside
+from tacit.publish.synthetic.spending import NO_CAP, for_person, ledger_beside
 from tacit.publish.synthetic.states import State, made_state
 from tacit.query.prepare import prepare
 from tacit.session import DataSet
@@ -158,7 +162,7 @@ def test_dropping_is_paid_for(source):
     assert release.receipt["dropping"]["keep"] == "distance:1/10"
 
 
-@pytest.mark.parametrize("out", ["made.xlsx", "made", "nowhere/made.csv", "folder.csv", "state/flows.csv", "link.csv"])
+@pytest.mark.parametrize("out", ["made.xlsx", "made", "state/flows.csv/made.csv", "folder.csv", "state/flows.csv", "link.csv"])
 def test_an_output_that_cannot_be_written_costs_nothing(out, source, tmp_path):
     """A folder is no place for a file, and what is read must not be lost."""
     (tmp_path / "folder.csv").mkdir()
@@ -372,6 +376,47 @@ def test_a_budget_that_is_spent_refuses(tmp_path):
     assert not (tmp_path / "made.csv").exists()
 
 
+@pytest.mark.parametrize("keep", ["all", "uniform:0.9"])
+@pytest.mark.parametrize("policy", ["", "[analysts.curator]\nepsilon_per_query = 4\n"])
+def test_a_refusal_names_a_ratio_that_fits_with_its_price(keep, policy, tmp_path):
+    """The planted bug names the epsilon of all jobs of one person, which is no ratio of one job."""
+    folder = tmp_path / "set"
+    declared(folder, most=2)
+    (folder / "tacit.toml").write_text((folder / "tacit.toml").read_text().replace("epsilon = 30", "epsilon = 8") + policy)
+    data = open_data(folder / "tacit.toml")
+    with pytest.raises(BudgetExceeded) as refused:
+        publish_map(flows_of(data), STATE.blocks, LEVELS, Terms(1000, 1e-8, keep), tmp_path / "made.csv")
+    named = re.match(
+        r"give (?:keep=(?P<keep>all) )?ratio=([\d.]+), which costs ratio ([\d.]+) \(epsilon ([\d.]+)\)", refused.value.remedy
+    )
+    assert named, refused.value.remedy
+    assert bool(named["keep"]) == (keep != "all" and bool(policy)), "no ratio has epsilon 2 with a chance of 0.9 in this state"
+    release = publish_map(flows_of(data), STATE.blocks, LEVELS, Terms(named[2], 1e-8, named["keep"] or keep), tmp_path / "made.csv")
+    assert release.receipt["paid"]["price"]["epsilon"] == named[4]
+    most = 4 if policy else data.catalog.budget.epsilon
+    assert 0.98 * float(most) < float(named[4]) <= most, "and hardly anything is left of what it may cost"
+
+
+def test_where_no_ratio_fits_the_budget_is_to_be_raised(tmp_path):
+    data = declared(tmp_path / "set")
+    spent = Resampling(data.ledger.left("curator").epsilon, Fraction(0), data.catalog.neighbours)
+    data.spend(spent, "curator", "all of it")
+    with pytest.raises(BudgetExceeded) as refused:
+        publish_map(flows_of(data), STATE.blocks, LEVELS, TERMS, tmp_path / "made.csv")
+    assert refused.value.remedy == "let the curator raise that budget in tacit.toml"
+
+
+def test_a_refusal_and_a_claim_round_one_price_alike(tmp_path):
+    """Up, both: the planted bug rounds the refusal to the nearest."""
+    data = declared(tmp_path / "set")
+    with pytest.raises(BudgetExceeded) as refused:
+        publish_map(flows_of(data), STATE.blocks, LEVELS, Terms(10**14, 1e-30), tmp_path / "made.csv")
+    price = for_person(
+        Approximate(log_up(Fraction(10**14)), "1e-30", ONE_JOB), data.catalog.tables["jobs"], data.catalog.neighbours
+    )
+    assert f"it costs epsilon {at_least(price.epsilon)}, delta {at_least(price.delta)}, and" in str(refused.value)
+
+
 def test_data_that_was_prepared_again_is_not_read(tmp_path):
     data = declared(tmp_path / "set")
     paid = flows_of(data)
@@ -420,3 +465,9 @@ def test_an_output_that_the_catalog_would_read_is_refused_and_costs_nothing(tmp_
         publish_map(flows_of(data), STATE.blocks, LEVELS, TERMS, tmp_path / "set" / "jobs.csv")
     assert data.ledger.spent().epsilon == 0
     assert (tmp_path / "set" / "jobs.csv").read_bytes() == before
+
+
+def test_the_curators_page_speaks_of_this_map_in_words(source):
+    page = report_page(publish_map(source, STATE.blocks, LEVELS, TERMS, source.out))
+    assert "expected to be fake: the fake workers&#x27; share of all" in page
+    assert not [word for word in ("tutorial", "slides", "alpha", "8 million") if word in page]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import typer
 
+from tacit.doors.cli.synthesize_check import check_flows
 from tacit.doors.cli.synthesize_map import commuter_map, state
 from tacit.doors.cli.synthesize_noise import noise_table
 from tacit.doors.cli.synthesize_table import table
@@ -13,6 +14,7 @@ from tacit.doors.cli.synthesize_table import table
 synthesize = typer.Typer(no_args_is_help=True, help="Publish synthetic data: a map of commuters, or any table.")
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "check": check_flows,
     "map": commuter_map,
     "table": table,
     "state": state,

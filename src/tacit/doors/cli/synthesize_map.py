@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -49,6 +50,7 @@ def commuter_map(
     totals: Annotated[str | None, typer.Option(help="With --catalog: a public table with the columns destination, jobs.")] = None,
     seed: SeedOption = None,
     analyst: AnalystOption = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Say more of the noise, the totals, delta and the ledger.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """A synthetic map of commuters with (probabilistic) differential privacy for every job's home."""
@@ -65,7 +67,9 @@ def commuter_map(
     if pure and delta is not None:
         raise InvalidInput("--pure is without a delta; leave out --pure or --delta")
     terms = Terms(ratio, 0 if pure else "1e-5" if delta is None else delta, keep, synthetic_workers)
-    source = _declared(flows, columns, catalog, totals, analyst) if catalog else _file(flows, columns, totals, out)
+    if catalog is None:
+        _require_catalog_of(totals, analyst)
+    source = _declared(flows, columns, catalog, totals, analyst) if catalog else _file(flows, columns, out)
     release = publish_map(
         source, read_blocks(blocks), (origins, destinations), terms, out, lambda draws, many: progress(draws, many, "drawing")
     )
@@ -73,7 +77,7 @@ def commuter_map(
     if as_json:
         print_json({"out": str(out), "report": None if written is None else str(written), "receipt": release.receipt})
     else:
-        _show(release, out, report, written)
+        _show(release, out, report, written, verbose)
 
 
 def state(
@@ -101,12 +105,20 @@ def refuse_seed(seed: str | None) -> None:
         raise NotAllowed(f"a release takes no seed: {NO_SEED}", remedy="leave --seed out")
 
 
-def _file(flows: str, columns: str | None, totals: str | None, out: Path) -> Source:
+def _require_catalog_of(totals: str | None, analyst: str | None) -> None:
+    """What is of a catalog is refused without one; an analyst that the environment names stands for other commands, and is not."""
+    if totals is not None:
+        raise InvalidInput("--totals names a table of a catalog; give --catalog too, or leave it out: the totals are the file's")
+    if analyst is not None and analyst != os.environ.get("TACIT_ANALYST"):
+        raise InvalidInput(
+            "--analyst is one of a catalog, whose budget pays; give --catalog too, or leave it out: a file has a ledger of its own"
+        )
+
+
+def _file(flows: str, columns: str | None, out: Path) -> Source:
     from tacit.publish.synthetic.flows import Columns
     from tacit.publish.synthetic.sources import FlowsFile, require_undeclared
 
-    if totals is not None:
-        raise InvalidInput("--totals names a table of a catalog; give --catalog too, or leave it out: the totals are the file's")
     at_hand = []
     with suppress(CatalogUnusable):  # there is none
         at_hand = [find_catalog()]
@@ -139,32 +151,57 @@ def _reported(release: Release, report: Path | None, out: Path) -> Path | None:
     return write_report(release, report, out)
 
 
-def _show(release: Release, out: Path, asked: Path | None, written: Path | None) -> None:
-    from tacit.publish.synthetic.commuters import undropped
-    from tacit.publish.synthetic.spending import claimed
-
+def _show(release: Release, out: Path, asked: Path | None, written: Path | None, verbose: bool) -> None:
+    """The promise, the fake share, the price and the files; with `verbose` the rest, all of which is public too."""
     screen: Any = console()
-    offer, paid = release.offer, release.paid
+    sentences = [*release.offer.promise(), *_drawn(release), *_spent(release), *_files(out, asked, written)]
+    for sentence in [*sentences, *(_more(release) if verbose else [])]:
+        screen.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
-    def say(text: str) -> None:
-        screen.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    for sentence in offer.claim():
-        say(sentence)
+def _drawn(release: Release) -> list[str]:
+    offer = release.offer
     jobs, made = int(offer.totals.jobs.sum()), sum(offer.draws)
     real = "" if made == jobs else f" for {jobs:,} real ones"
-    say(f"{len(offer.totals):,} destinations, {made:,} synthetic jobs{real}, {offer.fake:.1%} of them expected to be fake.")
-    if offer.ratio != offer.terms.ratio:
-        say(f"Without dropping, the same ratio in all would have {undropped(offer).fake:.1%} fake jobs. Fewer need not be nearer.")
+    said = [f"{len(offer.totals):,} destinations, {made:,} synthetic jobs{real}, {offer.fake:.1%} of them expected to be fake."]
     if offer.totals.left_out:
-        say(f"Left out: {offer.totals.left_out:,} jobs at destinations that the map does not know.")
-    say(f"Totals: {release.receipt['totals']}.")
-    say(f"Ledger: entry {paid.entry} of {paid.ledger}" + (f"; {paid.note}." if paid.note else "."))
-    if not paid.releases:
-        say(f"Spent, for all jobs that one person may have: {claimed(paid.loss)}.")
-    if paid.releases > 1:
-        say(f"Together with what it has recorded before: {paid.together}.")
-    say(f"Written: {out} and its receipt.")
+        said.append(f"Left out: {offer.totals.left_out:,} jobs at destinations that the map does not know.")
+    return said
+
+
+def _spent(release: Release) -> list[str]:
+    from tacit.publish.synthetic.spending import claimed
+
+    paid = release.paid
+    whose = "" if paid.releases else ", for all jobs that one person may have"
+    knows = ", which knows of no other release of these flows" if paid.releases else ""
+    said = [f"Spent{whose}: {claimed(paid.loss)}. Entry {paid.entry} of {paid.ledger}{knows}."]
+    return [*said, f"Together with what it has recorded before: {paid.together}."] if paid.releases > 1 else said
+
+
+def _files(out: Path, asked: Path | None, written: Path | None) -> list[str]:
+    from tacit.publish.synthetic.outputs import receipt_beside
+
+    said = [f"Written: {out} and its receipt, {receipt_beside(out).name}."]
     if written is not None:
         moved = "" if written == asked else f" (and not {asked}, which lies beside the public output)"
-        say(f"For the curator alone: {written}{moved}.")
+        said.append(f"For the curator alone: {written}{moved}.")
+    return said
+
+
+def _more(release: Release) -> list[str]:
+    from tacit.publish.synthetic.commuters import undropped
+
+    offer, receipt = release.offer, release.receipt
+    noises, cells = receipt["fake workers on a cell"], receipt["cells"]
+    said = [
+        *offer.everywhere(),
+        f"Fake workers on a cell: {noises['least']:.4g} to {noises['most']:.4g}, in the middle {noises['median']:.4g}; "
+        f"cells of a destination: {cells['least']:,} to {cells['most']:,}.",
+        f"Totals: {receipt['totals']}.",
+    ]
+    if offer.ratio != offer.terms.ratio:
+        said.append(
+            f"Without dropping, the same ratio in all would have {undropped(offer).fake:.1%} fake jobs. Fewer need not be nearer."
+        )
+    return [*said, f"Ledger: {release.paid.note}."] if release.paid.note else said

@@ -46,7 +46,7 @@ def _whole(name: str, written: str) -> int:
 
 
 def _as_json(facts: PublicFacts, delta: str, rows: tuple[NoiseRow, ...]) -> dict[str, Any]:
-    from tacit.publish.synthetic.commuters import at_least
+    from tacit.accounting.caps import at_least
     from tacit.publish.synthetic.noise_table import RELATION
     from tacit.publish.synthetic.spending import ratio_of
 

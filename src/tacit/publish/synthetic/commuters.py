@@ -21,13 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting.caps import at_least
 from tacit.errors import InvalidBudget
 from tacit.mechanisms.dirichlet import ProbableDirichlet
 from tacit.mechanisms.dirichlet_calibration import PublicFacts, allowed_ratio, probable_noise
 from tacit.mechanisms.noise.urn import BlockClass
 from tacit.privacy.loss import Approximate, Pure, probability
 from tacit.privacy.neighbours import Neighbours
-from tacit.privacy.rounding import Number, as_text, log_up
+from tacit.privacy.rounding import Number, log_up
 from tacit.publish.synthetic.flows import Homes, Totals
 from tacit.publish.synthetic.geography import Domain, Origins, Zones
 from tacit.publish.synthetic.keeping import All, ByName, Keeping, read_keeping
@@ -35,7 +36,6 @@ from tacit.publish.synthetic.numbers import Same, SyntheticWorkers, draws_at, re
 from tacit.publish.synthetic.utility import Cells, fake_share
 
 MOST_EPSILON = 100
-LEAST_WRITTEN = Fraction(1, 10**300)  # what floats can hold
 ONE_JOB = Neighbours("change-one", "unit")
 RELATION = (
     "one job moves its home; the number of jobs at every destination, real and synthetic, is public; "
@@ -132,20 +132,28 @@ class Offer:
         return RELATION + (AND_DELTA if self.terms.delta else "")
 
     def claim(self) -> list[str]:
-        """What the release promises, in sentences."""
+        """What the release promises, in sentences, with what delta is for all destinations at once."""
+        return [*self.promise(), *self.everywhere()]
+
+    def promise(self) -> list[str]:
+        """How much the release may tell, and of what."""
         kind = "Probabilistic differential privacy" if self.terms.delta else "Pure differential privacy"
         delta = f", outside of outputs of probability {at_least(self.terms.delta)}" if self.terms.delta else ""
         said = [f"{kind}: {ratio_text(self.ratio)}{delta}.", f"The relation: {self.relation}."]
         if self.ratio != self.terms.ratio:
             extra = ratio_text(self.ratio / self.terms.ratio)
             said.insert(1, f"Of this, resampling has {ratio_text(self.terms.ratio)} and dropping empty cells a further {extra}.")
-        if self.terms.delta and len(self.totals) > 1:
-            together = at_least(min(self.terms.delta * len(self.totals), Fraction(1)))
-            said.append(
-                "Delta is for any two neighbours, and for all jobs of one destination at once; "
-                f"for those of all {len(self.totals):,} destinations at once it is {together}."
-            )
         return said
+
+    def everywhere(self) -> list[str]:
+        """What delta is for the jobs of all destinations at once; nothing where there is none, or one destination."""
+        if not self.terms.delta or len(self.totals) == 1:
+            return []
+        together = at_least(min(self.terms.delta * len(self.totals), Fraction(1)))
+        return [
+            "Delta is for any two neighbours, and for all jobs of one destination at once; "
+            f"for those of all {len(self.totals):,} destinations at once it is {together}."
+        ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,21 +221,6 @@ def ratio_text(ratio: Fraction) -> str:
     'ratio 20 (epsilon 2.99574)'
     """
     return f"ratio {at_least(ratio)} (epsilon {at_least(log_up(ratio))})"
-
-
-def at_least(number: Fraction) -> str:
-    """A number as people write it, rounded up to six digits: what is claimed is never less than what holds.
-
-    >>> at_least(Fraction(1, 3)), at_least(Fraction(20)), at_least(Fraction(2_000_001, 7)), at_least(Fraction(1, 10**400))
-    ('0.333334', '20', '285715', '1e-300')
-    """
-    if 0 < number < LEAST_WRITTEN:
-        return as_text(LEAST_WRITTEN)
-    nearest = as_text(number)
-    if Fraction(nearest) >= number:
-        return nearest
-    unit = Fraction(10) ** (math.floor(math.log10(number)) - 5)
-    return as_text(math.ceil(number / unit) * unit)
 
 
 def require_promise(epsilon: Fraction) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from tacit.accounting.caps import at_least
 from tacit.errors import StoppedAfterSpending
 from tacit.privacy.rounding import decimal_text, log_up
-from tacit.publish.synthetic.commuters import Offer, SyntheticMap, Terms, at_least, drawn, offered
+from tacit.publish.synthetic.commuters import Offer, SyntheticMap, Terms, drawn, offered
 from tacit.publish.synthetic.flows import Homes
 from tacit.publish.synthetic.geography import ELSEWHERE, Blocks, read_blocks
 from tacit.publish.synthetic.outputs import check_output, write_output

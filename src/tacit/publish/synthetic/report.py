@@ -16,7 +16,7 @@ from tacit.publish.synthetic import maps
 from tacit.publish.synthetic.curators import curators_page, curators_place, write_for_curator
 from tacit.publish.synthetic.geography import Zones
 from tacit.publish.synthetic.publishing import Release
-from tacit.publish.synthetic.utility import FEW_JOBS, Cells, Utility, compared, fake_share, measured, suppression_loss
+from tacit.publish.synthetic.utility import FEW_JOBS, Cells, Utility, compared, measured, suppression_loss
 
 SHOWN = 3  # destinations that are drawn: the largest, the one in the middle, and a small one
 MOST_CIRCLES = 4000  # of one map: a page with more is slow, and nobody can see them
@@ -86,13 +86,9 @@ def _figures(release: Release, found: Utility) -> Rows:
         ("median relative error of a destination's average commute", _share(found.error)),
         ("total variation within a destination, by job", _share(found.variation)),
         ("fake workers on a cell: least, median, most", ", ".join(as_text(noises[at]) for at in (0, middle, -1))),
-        ("fake jobs expected, k alpha / (n + k alpha)", _share(offer.fake)),
+        ("synthetic jobs that are expected to be fake: the fake workers' share of all, real and fake", _share(offer.fake)),
         ("synthetic jobs from cells where no real worker lives", _share(found.from_nowhere)),
         ("synthetic jobs farther than the longest real commute", _share(found.too_far)),
-        (
-            "for comparison, the tutorial: 8 million blocks, 0.74 each, a million workers",
-            _share(float(fake_share(8_000_000, "0.74", 10**6))),
-        ),
     )
 
 

@@ -6,20 +6,23 @@ Both answer in the same order: the public totals, the payment, and only then the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tacit.errors import CatalogUnusable, InvalidInput, NotAllowed, StoreUnusable, UnknownName, WrongType
+from tacit.accounting.caps import at_least
+from tacit.errors import BudgetExceeded, CatalogUnusable, InvalidInput, NotAllowed, StoreUnusable, UnknownName, WrongType
 from tacit.privacy.catalog import Catalog, Column, Table
 from tacit.privacy.catalog_file import read_catalog
-from tacit.publish.synthetic.commuters import Offer
+from tacit.privacy.loss import Approximate
+from tacit.publish.synthetic.commuters import Offer, undropped
 from tacit.publish.synthetic.flows import Columns, Homes, Totals, declared_totals, homes_of, numbered, read_homes, read_totals
 from tacit.publish.synthetic.geography import Blocks, Zones
 from tacit.publish.synthetic.outputs import check_apart, check_output
 from tacit.publish.synthetic.reading import read_columns
-from tacit.publish.synthetic.spending import Paid, for_person, pay_beside, pay_from
+from tacit.publish.synthetic.spending import Paid, affordable, claimed, event_of, for_person, homes_moved, pay_beside, pay_from
 
 if TYPE_CHECKING:
     from tacit.session import DataSet
@@ -104,8 +107,39 @@ class DeclaredFlows:
         return declared_totals({str(name): int(jobs) for name, jobs in zip(names, counted, strict=True)}, destinations)
 
     def pay(self, offer: Offer, what: str) -> Paid:
-        loss = for_person(offer.loss, _table(self.data.catalog, self.table), self.data.catalog.neighbours)
-        return pay_from(self.data, self.analyst, loss, what)
+        try:
+            return pay_from(self.data, self.analyst, self._price(offer), what)
+        except BudgetExceeded as refused:
+            raise BudgetExceeded(refused.message, remedy=self._within_budget(offer)) from None
+
+    def _price(self, offer: Offer) -> Approximate:
+        """What the release costs for all jobs that one person may have."""
+        return for_person(offer.loss, _table(self.data.catalog, self.table), self.data.catalog.neighbours)
+
+    def _within_budget(self, offer: Offer) -> str:
+        """What to ask for instead: a ratio that is admitted, with its price, without dropping if need be. All of it is public."""
+        raised = "let the curator raise that budget in tacit.toml"
+        if found := self._admitted(offer):
+            keep = "" if found.terms.keeping == offer.terms.keeping else "keep=all "
+            return f"give {keep}ratio={at_least(found.terms.ratio)}, which costs {claimed(self._price(found))}, or {raised}"
+        return f"give a smaller delta, or --pure, or {raised}" if self._most() and offer.terms.delta else raised
+
+    def _admitted(self, offer: Offer) -> Offer | None:
+        """The release at a ratio that the ledger admits; where none does with dropping, the one that keeps all cells."""
+        catalog = self.data.catalog
+        most = self._most() / homes_moved(_table(catalog, self.table), catalog.neighbours)
+
+        def admits(loss: Approximate) -> bool:
+            return self.data.ledger.admits(event_of(loss, catalog.neighbours), self.analyst)
+
+        found = affordable(offer, self._price, admits, most)
+        return found or affordable(undropped(offer), self._price, admits, most)
+
+    def _most(self) -> Fraction:
+        """The largest epsilon that one release of this analyst may have now."""
+        left, policy = self.data.ledger.left(self.analyst).epsilon, self.data.catalog.analysts.get(self.analyst)
+        most = policy.epsilon_per_query if policy else None
+        return left if most is None else min(left, most)
 
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
         from tacit.query.quoting import name

@@ -12,11 +12,13 @@ moves at most 2 j. Ratios multiply: r^j; the deltas add up as `Approximate.group
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.accounting.caps import at_least, at_most
 from tacit.accounting.events import Event, Resampling
 from tacit.accounting.ledger import open_ledger
 from tacit.errors import BudgetExceeded, InvalidBudget
@@ -24,13 +26,14 @@ from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Budget, Catalog, Table
 from tacit.privacy.loss import Approximate, Pure, weakened
 from tacit.privacy.neighbours import Neighbours
-from tacit.privacy.rounding import as_text, exp_up
-from tacit.publish.synthetic.commuters import MOST_EPSILON, ONE_JOB, at_least
+from tacit.privacy.rounding import as_text, exp_down, exp_up, log_up
+from tacit.publish.synthetic.commuters import MOST_EPSILON, ONE_JOB, Offer, Terms, offered
 
 if TYPE_CHECKING:
     from tacit.session import DataSet
 
 NO_CAP = Budget(Fraction(10**9), Fraction(1, 2))
+TRIES = 20
 NOTHING = Approximate(0, 0, ONE_JOB)
 KNOWS = "this ledger lies beside its output and knows of no other release of the same flows; with a catalog one budget pays for all"
 
@@ -102,6 +105,11 @@ def pay_from(data: DataSet, analyst: str, loss: Approximate, what: str) -> Paid:
     return Paid("the catalog's ledger", number, loss)
 
 
+def homes_moved(table: Table, relation: Neighbours) -> int:
+    """The most homes that one person of a catalog moves: see above."""
+    return table.max_rows if relation.change == "add-remove" else 2 * table.max_rows
+
+
 def for_person(loss: Pure | Approximate, table: Table, relation: Neighbours) -> Approximate:
     """The loss of one person of a catalog, who has at most `max_rows` jobs, under the catalog's relation.
 
@@ -110,7 +118,7 @@ def for_person(loss: Pure | Approximate, table: Table, relation: Neighbours) -> 
     >>> print(for_person(Approximate(1, 1e-6, ONE_JOB), jobs, Neighbours("add-remove", "unit")))
     epsilon 2, delta 3.71828e-06 (add or remove one unit)
     """
-    moves = table.max_rows if relation.change == "add-remove" else 2 * table.max_rows
+    moves = homes_moved(table, relation)
     try:
         several = weakened(loss).group(moves)
     except InvalidBudget:
@@ -119,6 +127,28 @@ def for_person(loss: Pure | Approximate, table: Table, relation: Neighbours) -> 
             "use a much smaller delta, --pure, or a smaller max_rows"
         ) from None
     return Approximate(several.epsilon, several.delta, relation)
+
+
+def affordable(
+    offer: Offer, price: Callable[[Offer], Approximate], admits: Callable[[Approximate], bool], epsilon_of_one: Fraction
+) -> Offer | None:
+    """The same release at a smaller ratio that is admitted, near the largest such ratio and rounded down; None where there is none.
+
+    `epsilon_of_one` is what one job may cost. What dropping adds grows as the ratio falls, so each ratio is priced anew.
+    """
+    rest = epsilon_of_one - (offer.loss.epsilon - log_up(offer.terms.ratio))
+    for _ in range(TRIES):
+        ratio = Fraction(at_most(exp_down(rest))) if rest > 0 else Fraction(1)
+        if ratio <= 1:
+            return None
+        try:
+            tried = offered(offer.totals, offer.origins, Terms(ratio, offer.terms.delta, offer.terms.keeping, offer.terms.workers))
+            if admits(price(tried)):
+                return tried
+        except InvalidBudget:  # with so much noise, what dropping adds promises nothing
+            return None
+        rest -= max(tried.loss.epsilon - epsilon_of_one, rest / 1000)
+    return None
 
 
 def event_of(loss: Pure | Approximate, relation: Neighbours) -> Event:
