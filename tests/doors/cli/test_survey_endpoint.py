@@ -1,6 +1,7 @@
 """The endpoint of `tacit survey collect --listen`: open to every page, bounded in every direction."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.doors.cli import survey_endpoint
+from tacit.doors.cli import survey_collect, survey_endpoint
 from tacit.doors.cli.survey_endpoint import Endpoint, Places, Waiting
 from tacit.publish.local.survey.reading import parse_survey
 from tacit.publish.local.survey.report import LARGEST, Form
@@ -217,10 +218,24 @@ def test_a_report_that_is_being_written_down_keeps_its_place(monkeypatch):
         assert arrived.wait(10)
         with pytest.raises(ConnectionError):
             asked(endpoint, "POST", REPORT)
+        monkeypatch.setattr(survey_endpoint, "PATIENCE", 10)
         go_on.set()
         sender.join()
         assert told == [200]
         assert asked(endpoint, "POST", REPORT)[0] == 409, "the place is free again"
+
+
+def test_a_place_is_given_back_where_no_thread_can_be_started(endpoint, monkeypatch):
+    def full(thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as crowded:
+        crowded.setattr(threading.Thread, "start", full)
+        for _ in range(survey_endpoint.MOST_AT_ONCE):
+            with pytest.raises(ConnectionError):
+                asked(endpoint, "POST", REPORT)
+    assert endpoint.places._free._value == survey_endpoint.MOST_AT_ONCE
+    assert asked(endpoint, "POST", REPORT)[0] == 200
 
 
 def test_a_place_that_was_taken_away_counts_nothing():
@@ -292,6 +307,27 @@ def test_nobody_is_named_in_a_log(endpoint, capfd):
     asked(endpoint, "POST", REPORT)
     raw(endpoint, b"garbage\r\n\r\n")
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_comes_while_it_starts_to_listen_ends_it(end, monkeypatch):
+    serve = Endpoint.serve_forever
+
+    def signalled(endpoint):
+        os.kill(os.getpid(), end)
+        serve(endpoint)
+
+    def too_early(*_):
+        raise AssertionError("nobody was there to take the signal")
+
+    monkeypatch.setattr(Endpoint, "serve_forever", signalled)
+    before = signal.signal(end, too_early)
+    try:
+        with Store(None, SURVEY) as store:
+            survey_collect._listen(store, ("127.0.0.1", 0))
+        assert signal.getsignal(end) is too_early
+    finally:
+        signal.signal(end, before)
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])

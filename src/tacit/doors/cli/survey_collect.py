@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from itertools import groupby, tee
@@ -142,7 +142,6 @@ def _address(text: str) -> tuple[str, int] | None:
 
 def _listen(store: Store, address: tuple[str, int]) -> None:
     """Takes reports until Ctrl-C, or until asked to end by SIGTERM, as a service is."""
-    import signal
     import threading
 
     from tacit.doors.cli.survey_endpoint import Endpoint
@@ -160,28 +159,38 @@ def _listen(store: Store, address: tuple[str, int]) -> None:
     print(f"reports are taken at {url} (POST), and the form is shown there; Ctrl-C ends it", file=sys.stderr, flush=True)
     if survey.closed_at(datetime.now(UTC)):
         print(f"the survey closed on {survey.closes}: what comes now is set aside as late", file=sys.stderr, flush=True)
-    threading.Thread(target=endpoint.serve_forever, daemon=True).start()
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with endpoint, _asked_to_end() as asked:
+        threading.Thread(target=endpoint.serve_forever, daemon=True).start()
+        try:
+            _watch(store, asked)
+        finally:
+            endpoint.shutdown()
+
+
+@contextmanager
+def _asked_to_end() -> Iterator[list[int]]:
+    """The signals to end that have come. They are noted, since an exception could come before there is anything to end."""
+    import signal
+
+    came: list[int] = []
+    before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
-        _watch(store)
-    except KeyboardInterrupt:
-        pass
+        yield came
     finally:
-        signal.signal(signal.SIGTERM, before)
-        endpoint.shutdown()
-        endpoint.server_close()
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
-def _watch(store: Store) -> None:
-    """Shows how many have come, on a terminal, until interrupted."""
+def _watch(store: Store, asked: list[int]) -> None:
+    """Shows how many have come, on a terminal, until asked to end."""
     from rich.console import Console
 
     screen = Console(stderr=True)
     with screen.status("waiting for reports") if screen.is_terminal else nullcontext() as status:
-        while True:
+        while not asked:
             if status is not None:
                 status.update(counted(store.counts()))
-            time.sleep(0.5)
+            time.sleep(0.2)
 
 
 def counted(counts: dict[str, int]) -> str:

@@ -130,10 +130,13 @@ class Endpoint(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self.places.take(request):
+        if not self.places.take(request):
+            return self.close_request(request)
+        try:
             super().process_request(request, client_address)
-        else:
-            self.close_request(request)
+        except BaseException:  # no thread could be started, which would have given the place back
+            self.places.leave(request)
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
