@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tacit.accounting.events import (
     Batch,
+    BoundedRangeChoice,
     Event,
     ExponentialChoice,
     GaussianNoise,
@@ -58,6 +59,7 @@ single_events = st.one_of(
     st.builds(GaussianNoise, st.integers(1, 3).map(Fraction), st.integers(8, 90).map(Fraction), tiny, st.just(UNIT)),
     st.builds(GaussianNoiseOne, st.just(Fraction(1)), st.just(Fraction(9)), small, tiny, st.just(UNIT)),
     st.builds(ExponentialChoice, small, st.just(UNIT)),
+    st.builds(BoundedRangeChoice, small, st.just(UNIT)),
     st.builds(SmoothNoise, small, tiny, small, small, st.none() | st.just(Fraction(4)), st.just(UNIT)),
     st.builds(Resampling, small, tiny, st.just(UNIT)),
     st.builds(ThresholdedKeys, small, tiny, st.integers(1, 5), st.integers(1, 50), st.just(UNIT)),

@@ -23,6 +23,7 @@ THEOREMS: list[tuple[events.Event, Loss]] = [
     (events.GaussianNoise(F(2), F(4)), Concentrated(F(1, 8))),
     (events.GaussianNoiseOne(F(2), F(9), F(1), F(1, 10**6)), Approximate(1, 1e-6)),
     (events.ExponentialChoice(F(1, 3)), Pure(F(1, 3))),
+    (events.BoundedRangeChoice(F(1, 3), UNIT), Pure(F(1, 3), UNIT)),
     (events.NoisyMax(F(1, 3), UNIT), Pure(F(1, 3), UNIT)),
     (events.AboveThreshold(F(1, 4), F(1, 2), 3), Pure(F(3, 4))),
     (events.RandomizedAnswer(F(1)), Pure(1, CHANGE_ONE)),
@@ -56,6 +57,13 @@ def test_the_triple_of_each_kind_of_loss() -> None:
     assert cost_of(Approximate(1, 1e-6)) == Cost(F(1), F(1, 2), F(1, 10**6))
     assert cost_of(Probabilistic(1, 1e-6)) == cost_of(Approximate(1, 1e-6))
     assert cost_of(Concentrated("1/8", 1e-9)) == Cost(None, F(1, 8), F(1, 10**9))
+
+
+def test_a_bounded_range_costs_a_fourth_of_the_rho_and_what_was_recorded_before_keeps_its_price() -> None:
+    assert cost(events.BoundedRangeChoice(F(1))) == Cost(F(1), F(1, 8), F(0))
+    assert cost(events.ExponentialChoice(F(1))) == cost(events.NoisyMax(F(1))) == Cost(F(1), F(1, 2), F(0))
+    changed = restated(cost(events.BoundedRangeChoice(F(1))), CHANGE_ONE)
+    assert changed == Cost(F(2), F(1, 2), F(0), CHANGE_ONE), "an interval twice as long: 2^2 / 8"
 
 
 def test_a_batch_costs_the_sum_of_the_triples_and_not_the_triple_of_the_sum() -> None:

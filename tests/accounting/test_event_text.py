@@ -13,6 +13,7 @@ from tacit.accounting.event_text import KINDS, event_from, event_text
 from tacit.accounting.events import (
     AboveThreshold,
     Batch,
+    BoundedRangeChoice,
     Event,
     ExponentialChoice,
     GaussianNoise,
@@ -40,6 +41,7 @@ TEXTS = {
         GaussianNoiseOne(Fraction(1), Fraction(9), THIRD, Fraction(1, 1000), UNIT)
     ),
     '{"epsilon":"1/3","kind":"exponential","neighbours":"change-one row"}': ExponentialChoice(THIRD, CHANGE_ONE),
+    '{"epsilon":"1/3","kind":"bounded-range","neighbours":"add-remove unit"}': BoundedRangeChoice(THIRD, UNIT),
     '{"epsilon":"1/3","kind":"noisy-max","neighbours":"add-remove row"}': NoisyMax(THIRD),
     '{"epsilon_answers":"1/3","epsilon_threshold":"1/2","kind":"above-threshold","neighbours":"add-remove row","positives":5}': (
         AboveThreshold(HALF, THIRD, 5)

@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.accounting.events import ExponentialChoice
+from tacit.accounting.composition import cost
+from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput, InvalidSensitivity, InvalidValue
+from tacit.evidence.verify.claims import measured_both_ways
 from tacit.mechanisms import exponential
 from tacit.mechanisms.exponential import Exponential, costs_of, rationals
 from tacit.mechanisms.mechanism import Listed
-from tacit.privacy.law import worst_log_ratio
-from tacit.privacy.loss import Pure
+from tacit.privacy.law import Law, worst_log_ratio
+from tacit.privacy.loss import Concentrated, Pure
 from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
 from tacit.privacy.sealed import Sealed
 from tacit.privacy.universe import Universe
@@ -32,12 +34,19 @@ def for_and_against(database):
     return [database.counts[0], -database.counts[0], database.counts[1]]
 
 
-def worst_loss(law, utilities, relation, rows=4):
+def pairs_of_laws(law, utilities, relation, rows):
     universe = Universe(("a", "b", "c"))
     laws = {database: law(utilities(database)) for database in universe.databases_up_to(rows + 1)}
-    return max(
-        worst_log_ratio(laws[one], laws[other]) for one in universe.databases_up_to(rows) for other in one.neighbours(relation)
-    )
+    return [(laws[one], laws[other]) for one in universe.databases_up_to(rows) for other in one.neighbours(relation)]
+
+
+def worst_loss(law, utilities, relation, rows=4):
+    return max(worst_log_ratio(one, other) for one, other in pairs_of_laws(law, utilities, relation, rows))
+
+
+def least_rho(one, other):
+    """The largest Renyi divergence of order a, divided by a, over a few orders and both directions."""
+    return measured_both_ways(Concentrated(1), one, other)
 
 
 @given(st.lists(st.integers(-20, 20), min_size=1, max_size=8), st.fractions(min_value="1/10", max_value=4))
@@ -56,6 +65,34 @@ def test_loss_over_all_neighbours(relation, utilities, epsilon):
     mechanism = Exponential(sensitivity=1, epsilon=epsilon, neighbours=relation)
     assert mechanism.loss == Pure(epsilon, relation)
     assert worst_loss(mechanism.law, utilities, relation) <= Decimal(float(mechanism.epsilon)) + TINY
+
+
+@pytest.mark.parametrize("utilities", [votes, for_and_against])
+@pytest.mark.parametrize("epsilon", ["1/10", 1, 8])
+def test_the_price_in_rho_over_all_neighbours(utilities, epsilon):
+    mechanism = Exponential(sensitivity=1, epsilon=epsilon)
+    worst = max(least_rho(*pair) for pair in pairs_of_laws(mechanism.law, utilities, ADD_REMOVE, rows=3))
+    assert worst <= Decimal(float(cost(mechanism.event).rho)) + TINY
+
+
+@given(
+    st.lists(st.tuples(st.integers(-40, 40), st.fractions(-1, 1)), min_size=1, max_size=6),
+    st.fractions(min_value="1/10", max_value=6),
+)
+@settings(max_examples=60)
+def test_no_change_of_utilities_within_the_sensitivity_costs_more_rho(changes, epsilon):
+    mechanism = Exponential(sensitivity=1, epsilon=epsilon)
+    one, other = mechanism.law([u for u, _ in changes]), mechanism.law([u + change for u, change in changes])
+    assert least_rho(one, other) <= Decimal(float(epsilon)) ** 2 / 8 * (1 + Decimal("1e-12"))
+
+
+def test_a_smaller_rho_would_be_seen():
+    """An eighth is attained by two candidates alike, one of which rises and one falls; other pure choices have a half."""
+    mechanism = Exponential(sensitivity=1, epsilon="1/10")
+    assert least_rho(mechanism.law([0, 0]), mechanism.law([1, -1])) > Decimal("0.99") * Decimal("0.01") / 8
+    likely = 1 / (1 + Decimal("-0.1").exp())
+    response = Law({0: likely, 1: 1 - likely}), Law({0: 1 - likely, 1: likely})  # randomized response of epsilon 1/10
+    assert least_rho(*response) > Decimal("0.99") * Decimal("0.01") / 2
 
 
 def test_planted_bugs_are_seen():
@@ -135,7 +172,7 @@ def test_the_least_epsilon_for_an_error():
 def test_it_is_a_mechanism():
     mechanism = Exponential(sensitivity=1, epsilon=0.5)
     assert isinstance(mechanism, Listed)
-    assert mechanism.event == ExponentialChoice(Fraction(1, 2))
+    assert mechanism.event == BoundedRangeChoice(Fraction(1, 2))
     assert mechanism == Exponential(1, "1/2")
     assert hash(mechanism) == hash(Exponential(1, "1/2"))
 

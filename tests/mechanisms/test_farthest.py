@@ -10,7 +10,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from tacit.accounting.events import ExponentialChoice
+from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.mechanisms.farthest import Farthest
 from tacit.privacy.neighbours import Neighbours
@@ -50,7 +50,7 @@ def test_the_law_is_the_definition() -> None:
     weights = [math.exp(distance / 4) for distance in distances]
     found = mechanism.law(histograms).probabilities
     assert [float(found[at]) for at in range(3)] == pytest.approx([weight / sum(weights) for weight in weights])
-    assert mechanism.event == ExponentialChoice(mechanism.epsilon)
+    assert mechanism.event == BoundedRangeChoice(mechanism.epsilon)
     sealed = [Sealed(np.array(histogram)) for histogram in histograms]
     assert mechanism.law(sealed).probabilities == found
 

@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from tacit.accounting.events import ExponentialChoice
+from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.mechanisms.mechanism import Listed
 from tacit.mechanisms.quantile import Quantile
@@ -215,7 +215,7 @@ def test_the_least_epsilon_for_a_rank_error():
 def test_it_is_a_mechanism():
     mechanism = Quantile(0.5, 0, 10, 1, "0.3", max_rows=4, neighbours=Neighbours("add-remove", "unit"))
     assert isinstance(mechanism, Listed)
-    assert mechanism.event == ExponentialChoice(Fraction(3, 10), Neighbours("add-remove", "unit"))
+    assert mechanism.event == BoundedRangeChoice(Fraction(3, 10), Neighbours("add-remove", "unit"))
     assert mechanism.loss == Pure("0.3", Neighbours("add-remove", "unit"))
     assert hash(mechanism) == hash(Quantile("1/2", 0, 10, 1, 0.3, 4, None, Neighbours("add-remove", "unit")))
 

@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from tacit.accounting.events import Batch, ExponentialChoice
+from tacit.accounting.events import Batch, BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.mechanisms.mechanism import Listed
 from tacit.mechanisms.quantile import Quantile
@@ -69,9 +69,9 @@ def test_planted_whole_epsilon_for_each_draw_is_seen():
 
 def test_what_runs_is_on_record():
     mechanism = QuantileWithInterval(0.5, 0, 100, 1, 3, max_rows=2)
-    assert mechanism.event == Batch((ExponentialChoice(Fraction(1)),) * 3)
+    assert mechanism.event == Batch((BoundedRangeChoice(Fraction(1)),) * 3)
     assert mechanism.loss == Pure(3)
-    assert QuantileWithInterval(0, 0, 100, 1, 3).event == Batch((ExponentialChoice(Fraction(3)),))
+    assert QuantileWithInterval(0, 0, 100, 1, 3).event == Batch((BoundedRangeChoice(Fraction(3)),))
     assert isinstance(mechanism, Listed)
 
 

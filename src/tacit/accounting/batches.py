@@ -17,7 +17,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from tacit.accounting.composition import loss, sequential
+from tacit.accounting.composition import cost, loss, sequential
 from tacit.accounting.events import Batch, Event
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.privacy.loss import Approximate, Concentrated, Loss, not_negative, positive_budget, probability
@@ -86,11 +86,12 @@ def batch_loss(events: Sequence[Event], delta: Number) -> Approximate:
     >>> round(float(batch_loss([ExponentialChoice(Fraction(1, 10))] * 100, delta=1e-6).epsilon), 4)
     4.7746
     """
-    losses = [loss(event) for event in _flat(events)]
+    parts = _flat(events)
+    losses = [loss(event) for event in parts]
     whole = sequential(losses)
     limit = probability(delta)
     candidates = [_at(whole, limit)] if isinstance(whole, Concentrated) or whole.delta <= limit else []
-    candidates += [_at(_all_concentrated(losses), limit), _by_distributions(losses, limit)]
+    candidates += [_at(_all_concentrated(parts), limit), _by_distributions(losses, limit)]
     known = [epsilon for epsilon in candidates if epsilon is not None]
     if not known:
         raise InvalidBudget(f"delta must exceed what the events have of their own, not be {delta}; give a larger delta")
@@ -165,8 +166,9 @@ def _at(known: Loss, delta: Fraction) -> Fraction | None:
     return known.epsilon if known.delta <= delta else None
 
 
-def _all_concentrated(losses: Sequence[Loss]) -> Loss:
-    return sequential([Concentrated(0, 0, losses[0].neighbours), *losses])
+def _all_concentrated(events: Sequence[Event]) -> Concentrated:
+    whole = cost(Batch(tuple(events)))
+    return Concentrated(whole.rho, whole.delta, whole.neighbours)
 
 
 def _flat(events: Sequence[Event]) -> list[Event]:

@@ -17,6 +17,7 @@ from typing import TypeVar
 from tacit.accounting.events import (
     AboveThreshold,
     Batch,
+    BoundedRangeChoice,
     Event,
     ExponentialChoice,
     GaussianNoise,
@@ -89,9 +90,10 @@ def _(event: GaussianNoiseOne | ThresholdedKeys) -> Loss:
 
 
 @loss.register(ExponentialChoice)
+@loss.register(BoundedRangeChoice)
 @loss.register(NoisyMax)
 @loss.register(RandomizedAnswer)
-def _(event: ExponentialChoice | NoisyMax | RandomizedAnswer) -> Loss:
+def _(event: ExponentialChoice | BoundedRangeChoice | NoisyMax | RandomizedAnswer) -> Loss:
     return Pure(event.epsilon, event.neighbours)
 
 
@@ -126,6 +128,12 @@ def cost(event: Event) -> Cost:
     Fraction(1, 1)
     """
     return cost_of(loss(event))
+
+
+@cost.register
+def _(event: BoundedRangeChoice) -> Cost:
+    """Log-ratios in an interval of length epsilon have rho epsilon^2 / 8 (Cesar and Rogers 2021): composition.md, section 2."""
+    return replace(cost_of(loss(event)), rho=event.epsilon**2 / 8)
 
 
 @cost.register

@@ -15,6 +15,7 @@ from typing import Any
 from tacit.accounting.events import (
     AboveThreshold,
     Batch,
+    BoundedRangeChoice,
     Event,
     ExponentialChoice,
     GaussianNoise,
@@ -35,6 +36,7 @@ KINDS: dict[str, type[Event]] = {
     "gaussian": GaussianNoise,
     "gaussian-one": GaussianNoiseOne,
     "exponential": ExponentialChoice,
+    "bounded-range": BoundedRangeChoice,
     "noisy-max": NoisyMax,
     "above-threshold": AboveThreshold,
     "randomized-answer": RandomizedAnswer,

@@ -48,7 +48,22 @@ class GaussianNoiseOne:
 
 @dataclass(frozen=True, slots=True)
 class ExponentialChoice:
-    """One candidate drawn with weight exp(epsilon utility / (2 sensitivity)), or a tighter exponent proved at the mechanism."""
+    """One candidate drawn with weight exp(epsilon utility / (2 sensitivity)), or a tighter exponent proved at the mechanism.
+
+    It is priced as pure, as are choices of which no more is known; what runs here records a `BoundedRangeChoice`.
+    """
+
+    epsilon: Fraction
+    neighbours: Neighbours = ADD_REMOVE
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRangeChoice:
+    """One candidate drawn by the exponential mechanism: for two neighbours all log-ratios lie in one interval of length epsilon.
+
+    Its weights are exp(epsilon utility / spread), where a neighbour changes the utilities by numbers that are at most `spread`
+    apart. That is pure epsilon, and costs a fourth of the rho of other pure events.
+    """
 
     epsilon: Fraction
     neighbours: Neighbours = ADD_REMOVE
@@ -134,6 +149,7 @@ Event = (
     | GaussianNoise
     | GaussianNoiseOne
     | ExponentialChoice
+    | BoundedRangeChoice
     | NoisyMax
     | AboveThreshold
     | RandomizedAnswer

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tacit.accounting import calibrate
 from tacit.accounting.composition import loss
-from tacit.accounting.events import ExponentialChoice
+from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidInput, InvalidSensitivity, InvalidValue
 from tacit.mechanisms.noise.choice import choose
 from tacit.mechanisms.noise.grid import compact
@@ -74,8 +74,8 @@ class Exponential:
         return cls(sensitivity, 2 * positive_sensitivity(sensitivity) * log / wanted, candidates)
 
     @property
-    def event(self) -> ExponentialChoice:
-        return ExponentialChoice(self.epsilon, self.neighbours)
+    def event(self) -> BoundedRangeChoice:
+        return BoundedRangeChoice(self.epsilon, self.neighbours)
 
     @property
     def loss(self) -> Loss:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.accounting.composition import loss
-from tacit.accounting.events import ExponentialChoice
+from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.opening import opened
@@ -54,7 +54,7 @@ class Farthest:
             raise InvalidInput("there is nothing to choose from; give at least one guess")
 
     @property
-    def event(self) -> ExponentialChoice:
+    def event(self) -> BoundedRangeChoice:
         return self._choice.event
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 
 from tacit.accounting import calibrate
 from tacit.accounting.composition import loss
-from tacit.accounting.events import ExponentialChoice
+from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.mechanisms.opening import opened
 from tacit.mechanisms.picture import noise_picture, save
@@ -102,8 +102,8 @@ class Quantile:
         return Fraction(self.max_rows) if self.q in (0, 1) and self.shift == 0 else 2 * self.sensitivity
 
     @property
-    def event(self) -> ExponentialChoice:
-        return ExponentialChoice(self.epsilon, self.neighbours)
+    def event(self) -> BoundedRangeChoice:
+        return BoundedRangeChoice(self.epsilon, self.neighbours)
 
     @property
     def loss(self) -> Loss:

@@ -23,6 +23,7 @@ EFFORT = Effort(samples=6_000)  # false alarms: 1e-9 a check, some twenty checks
 
 BREAKS = {
     "loss": toys.TooLittleNoise,
+    "price": toys.TooCheap,
     "draws": toys.LyingLaw,
     "post-processing": toys.TellingType,
     "composition": toys.NoiseUsedTwice,
@@ -48,9 +49,15 @@ def test_each_law_has_a_mechanism_that_breaks_it(law):
     assert law in {breach.law for breach in report_of_the_breaker(law).broken}
 
 
-@pytest.mark.parametrize("law", ["post-processing", "composition", "coverage"])
+@pytest.mark.parametrize("law", ["price", "post-processing", "composition", "coverage"])
 def test_what_no_other_law_sees(law):
     assert {breach.law for breach in report_of_the_breaker(law).broken} == {law}
+
+
+def test_an_event_with_less_epsilon_than_is_claimed_is_seen():
+    broken = contract(toys.HalfRecorded(), NEIGHBOURS, EFFORT).broken
+    assert {breach.law for breach in broken} == {"price"}
+    assert "1 where epsilon 0.5 is claimed" in str(broken[-1])
 
 
 def test_require_raises_with_the_name_of_the_law():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting.events import ExponentialChoice
+from tacit.accounting.events import BoundedRangeChoice, Event, ExponentialChoice
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.privacy.loss import Loss, Pure
@@ -35,7 +35,7 @@ class Toy:
     generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(20240229), compare=False)
 
     @property
-    def event(self) -> ExponentialChoice:
+    def event(self) -> Event:
         return ExponentialChoice(self.epsilon)
 
     @property
@@ -67,6 +67,22 @@ class TooLittleNoise(Toy):
     def release(self, value: int) -> Any:
         listed = cumulative(value, self.epsilon * Fraction(10, 9))
         return int(np.searchsorted(listed, self.generator.random(), "right"))
+
+
+class TooCheap(Toy):
+    """Breaks the price: pure epsilon as it claims, and recorded as an event that has a fourth of the rho."""
+
+    @property
+    def event(self) -> Event:
+        return BoundedRangeChoice(self.epsilon)
+
+
+class HalfRecorded(Toy):
+    """Breaks the price: half of the epsilon is recorded."""
+
+    @property
+    def event(self) -> Event:
+        return ExponentialChoice(self.epsilon / 2)
 
 
 class LyingLaw(TooLittleNoise):

@@ -1,6 +1,7 @@
 """The laws that every mechanism obeys, checked on ours or on yours.
 
     loss             no pair of neighbours can be told apart better than the mechanism claims
+    price            what the ledger adds for it, in epsilon and in rho, is no less than its laws differ by
     draws            `release` draws from the law that `law` lists
     post-processing  no function of the output tells more than the output may
     composition      asking twice, the second time as the first answer suggests, costs no more than the sum
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.accounting.composition import cost
 from tacit.errors import Broken
 from tacit.evidence.verify.claims import (
     TOLERANCE,
@@ -42,7 +44,7 @@ from tacit.evidence.verify.listing import disagreement
 from tacit.evidence.verify.score import label_of, read
 from tacit.evidence.verify.trial import Effort, Pair, Trial
 from tacit.mechanisms.mechanism import Mechanism, WithError
-from tacit.privacy.loss import Loss, Pure, weakened
+from tacit.privacy.loss import Concentrated, Loss, Pure, weakened
 from tacit.privacy.rounding import as_text
 
 CONFIDENCES = (0.5, 0.9, 0.99)
@@ -105,6 +107,18 @@ def loss(trial: Trial) -> Iterator[Check]:
     if not trial.laws:
         for draws in trial.draws.values():
             yield _from_draws("loss", claim, epsilon_of_draws(read(draws.one), read(draws.other), *_terms(trial, claim)))
+
+
+def price(trial: Trial) -> Iterator[Check]:
+    """The event of a pure mechanism against the listed laws, exactly on every pair: what is recorded may not be too little."""
+    if trial.laws and isinstance(trial.mechanism.loss, Pure):
+        recorded = cost(trial.mechanism.event)
+        claims: list[Loss] = [Concentrated(recorded.rho, 0, recorded.neighbours)]
+        if recorded.epsilon is not None:
+            claims.append(Pure(recorded.epsilon, recorded.neighbours))
+        for claim in claims:
+            worst = max(measured_both_ways(claim, *pair) for pair in trial.laws)
+            yield _exactly("price", claim, worst, "in the ledger")
 
 
 def draws(trial: Trial) -> Iterator[Check]:
@@ -178,6 +192,7 @@ def purity(trial: Trial) -> Iterator[Check]:
 
 LAWS: dict[str, Callable[[Trial], Iterator[Check]]] = {
     "loss": loss,
+    "price": price,
     "draws": draws,
     "post-processing": post_processing,
     "composition": composition,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.accounting.events import Batch, Event, ExponentialChoice
+from tacit.accounting.events import Batch, BoundedRangeChoice, Event
 from tacit.accounting.filter import on_grid_down
 from tacit.errors import NoBudget
 from tacit.mechanisms.gaussian import Gaussian
@@ -84,7 +84,7 @@ class Design:
         pairs = 0 if self.pair is None else len(self.axes) - 1
         parts: list[Event] = [self.single.over(axis.size).event for axis in self.axes]
         if self.choice is not None:
-            parts += [ExponentialChoice(self.choice, UNIT)] * pairs
+            parts += [BoundedRangeChoice(self.choice, UNIT)] * pairs
         if self.pair is not None:
             parts += [self.pair.over(1).event] * pairs
         return Batch(tuple(parts))
@@ -145,7 +145,7 @@ def tree_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Cha
     designs = []
     for law, whole in _budgets(asked, change):
         each = on_grid_down(whole * choice / edges)
-        epsilon = (each if law is Laplace else on_grid_down(sqrt_down(2 * each))) if chooses else None
+        epsilon = (each if law is Laplace else on_grid_down(sqrt_down(8 * each))) if chooses else None
         first, second = (
             Noise(law, table.max_rows, on_grid_down(whole * single / columns)),
             Noise(law, table.max_rows, on_grid_down(whole * pair / edges)),
