@@ -14,7 +14,7 @@ from tacit.mechanisms.dirichlet_calibration import PublicFacts, probable_noise
 from tacit.publish.synthetic.commuters import Terms, drawn, offered, undropped
 from tacit.publish.synthetic.flows import MOST_JOBS, homes_of, totals_of
 from tacit.publish.synthetic.geography import made_blocks
-from tacit.publish.synthetic.numbers import draws_at, read_workers
+from tacit.publish.synthetic.numbers import Each, Share, draws_at, read_workers
 from tacit.publish.synthetic.states import made_state
 
 STATE = made_state(blocks=600, workplaces=12, jobs=3000)
@@ -84,6 +84,13 @@ def test_a_rule_that_is_none_is_refused(rule):
 def test_a_share_that_is_none_is_refused(rule):
     with pytest.raises(InvalidInput, match="share"):
         read_workers(rule)
+
+
+def test_a_rule_is_the_same_however_it_is_made_and_none_draws_nobody():
+    assert (Each(500), Share("0.1")) == (read_workers("each:500"), read_workers("share:1/10"))
+    for rule, none in ((Each, 0), (Each, 1.5), (Share, 0), (Share, -1)):
+        with pytest.raises(InvalidInput, match="synthetic workers"):
+            rule(none)
 
 
 def test_more_than_can_be_drawn_are_refused_by_public_figures():

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tacit.errors import InvalidInput
-from tacit.privacy.rounding import exact
+from tacit.privacy.rounding import Number, exact
 from tacit.publish.synthetic.flows import MOST_JOBS
 
 MOST_SHARE = 1000
@@ -43,6 +43,14 @@ class Each:
 
     number: int
 
+    def __init__(self, number: Number) -> None:
+        read = exact(number, "synthetic workers")
+        if read.denominator != 1 or not 1 <= read <= MOST_JOBS:
+            raise InvalidInput(
+                f"synthetic workers of each destination are a whole number from 1 to {MOST_JOBS:,}, not {str(number)[:40]}"
+            )
+        object.__setattr__(self, "number", int(read))
+
     def draws(self, jobs: int) -> int:
         return self.number
 
@@ -55,6 +63,12 @@ class Share:
     """A share of the jobs, rounded up: a destination that has jobs gets at least one synthetic worker."""
 
     share: Fraction
+
+    def __init__(self, share: Number) -> None:
+        read = exact(share, "share")
+        if not 0 < read <= MOST_SHARE:
+            raise InvalidInput(f"the share of synthetic workers is above 0 and at most {MOST_SHARE:,}, not {str(share)[:40]}")
+        object.__setattr__(self, "share", read)
 
     def draws(self, jobs: int) -> int:
         return math.ceil(self.share * jobs)
@@ -86,18 +100,4 @@ def draws_at(rule: SyntheticWorkers, jobs: int) -> int:
     return draws
 
 
-def _each(written: str) -> SyntheticWorkers:
-    number = exact(written, "synthetic workers")
-    if number.denominator != 1 or not 1 <= number <= MOST_JOBS:
-        raise InvalidInput(f"synthetic workers of each destination are a whole number from 1 to {MOST_JOBS:,}, not {written[:40]}")
-    return Each(int(number))
-
-
-def _share(written: str) -> SyntheticWorkers:
-    share = exact(written, "share")
-    if not 0 < share <= MOST_SHARE:
-        raise InvalidInput(f"the share of synthetic workers is above 0 and at most {MOST_SHARE:,}, not {written[:40]}")
-    return Share(share)
-
-
-KINDS: Mapping[str, Callable[[str], SyntheticWorkers]] = {"same": lambda _: Same(), "each": _each, "share": _share}
+KINDS: Mapping[str, Callable[[str], SyntheticWorkers]] = {"same": lambda _: Same(), "each": Each, "share": Share}
