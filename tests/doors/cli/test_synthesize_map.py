@@ -69,7 +69,7 @@ def test_the_promise_the_fakes_the_price_and_the_files_come_first_and_alone(fold
         "Probabilistic differential privacy: ratio 20",
         "The relation: ",
         "",
-        "Spent: ratio 20",
+        "Spent: ratio 20 (epsilon 2.99574), delta 1e-05. Entry 1 of made.parquet.ledger.sqlite, which",
         "Written: ",
         "For the curator",
     ]

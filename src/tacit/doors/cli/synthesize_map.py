@@ -170,12 +170,16 @@ def _drawn(release: Release) -> list[str]:
 
 
 def _spent(release: Release) -> list[str]:
+    from tacit.accounting.caps import at_least
+    from tacit.publish.synthetic.commuters import ratio_text
     from tacit.publish.synthetic.spending import claimed
 
     paid = release.paid
-    whose = "" if paid.releases else ", for all jobs that one person may have"
-    knows = ", which knows of no other release of these flows" if paid.releases else ""
-    said = [f"Spent{whose}: {claimed(paid.loss)}. Entry {paid.entry} of {paid.ledger}{knows}."]
+    entry = f"Entry {paid.entry} of {paid.ledger}"
+    if not paid.releases:
+        return [f"Spent, for all jobs that one person may have: {claimed(paid.loss)}. {entry}."]
+    price = f"{ratio_text(release.offer.ratio)}, delta {at_least(paid.loss.delta)}"
+    said = [f"Spent: {price}. {entry}, which knows of no other release of these flows."]
     return [*said, f"Together with what it has recorded before: {paid.together}."] if paid.releases > 1 else said
 
 
