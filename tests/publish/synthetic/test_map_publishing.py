@@ -410,9 +410,9 @@ def test_a_refusal_and_a_claim_round_one_price_alike(tmp_path):
     """Up, both: the planted bug rounds the refusal to the nearest."""
     data = declared(tmp_path / "set")
     with pytest.raises(BudgetExceeded) as refused:
-        publish_map(flows_of(data), STATE.blocks, LEVELS, Terms(10**14, 1e-30), tmp_path / "made.csv")
+        publish_map(flows_of(data), STATE.blocks, LEVELS, Terms(2 * 10**14, 1e-30), tmp_path / "made.csv")
     price = for_person(
-        Approximate(log_up(Fraction(10**14)), "1e-30", ONE_JOB), data.catalog.tables["jobs"], data.catalog.neighbours
+        Approximate(log_up(Fraction(2 * 10**14)), "1e-30", ONE_JOB), data.catalog.tables["jobs"], data.catalog.neighbours
     )
     assert f"it costs epsilon {at_least(price.epsilon)}, delta {at_least(price.delta)}, and" in str(refused.value)
 
