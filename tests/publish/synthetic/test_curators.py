@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from tacit.errors import InvalidInput
+from tacit.privacy.catalog import Budget, Catalog
 from tacit.publish.synthetic.curators import NOTICE, check_report, curators_page, curators_place, write_for_curator
+from tacit.publish.synthetic.outputs import check_apart, check_output
 
 
 def test_the_first_line_of_a_page_says_whose_it_is() -> None:
@@ -42,6 +45,25 @@ def test_links_that_lead_back_beside_the_output_are_refused(linked: str, tmp_pat
         (reports / "report.html").symlink_to(tmp_path / "shown.html")
     with pytest.raises(InvalidInput, match="folder of its own"):
         curators_place(tmp_path / "report.html", tmp_path / "rows.parquet")
+
+
+def test_links_in_a_circle_are_refused_before_anything_is_spent(tmp_path: Path) -> None:
+    """Python itself stops at them with an error that no command expects."""
+    for one, other in (("a.html", "b.html"), ("b.html", "a.html"), ("a.csv", "b.csv"), ("b.csv", "a.csv")):
+        (tmp_path / one).symlink_to(tmp_path / other)
+    with pytest.raises(InvalidInput, match=r"a\.html cannot be written"):
+        curators_place(tmp_path / "a.html", tmp_path / "sub" / "rows.parquet")
+    for out in (tmp_path / "a.csv", tmp_path / "a.html" / "rows.csv"):
+        with pytest.raises(InvalidInput, match="cannot be written"):
+            check_output(out)
+        with pytest.raises(InvalidInput, match="cannot be written"):
+            check_apart(Catalog(Budget(Fraction(1), Fraction(0)), {}), out)
+
+
+@pytest.mark.parametrize("name", ["flows.csv", "tacit.toml", "report"])
+def test_a_report_takes_the_place_of_nothing_that_is_read(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"ends in \.html"):
+        curators_place(tmp_path / "mine" / name, tmp_path / "rows.parquet")
 
 
 def test_only_the_owner_reads_it(tmp_path: Path) -> None:

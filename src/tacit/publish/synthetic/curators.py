@@ -11,9 +11,10 @@ from html import escape
 from pathlib import Path
 
 from tacit.errors import InvalidInput
-from tacit.publish.synthetic.outputs import check_writable, not_written
+from tacit.publish.synthetic.outputs import check_links, check_writable, not_written
 
 NOTICE = "For the curator alone: this page compares with the real data, so it is as private as that, and carries no guarantee."
+PAGES = (".html", ".htm")
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 .notice { background: #b00020; color: #fff; padding: .75rem 1rem; font-weight: 600; }
@@ -30,10 +31,14 @@ def curators_place(report: Path, out: Path) -> Path:
     >>> print(curators_place(Path("report.html"), Path("rows.parquet")))
     .tacit/reports/report.html
 
-    A link to a file is followed, as writing does; where both places lead beside the output, both are refused.
+    A link to a file is followed, as writing does; where both places lead beside the output, both are refused. So is a name that
+    is not that of a page: a report at the place of the flows, or of a catalog, would be written over them.
     """
+    if report.suffix.lower() not in PAGES:
+        raise InvalidInput(f"the report is a page of HTML; give it a name that ends in .html, and not as {report.name} does")
     public = out.absolute().parent.resolve()
     for place in (report, report.parent / ".tacit" / "reports" / report.name):
+        check_links(place)
         if public not in (place.absolute().parent.resolve(), place.resolve().parent):
             return place
     raise InvalidInput(f"{report} and .tacit/reports there lead beside the public output; give the report a folder of its own")

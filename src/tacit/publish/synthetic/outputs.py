@@ -32,6 +32,7 @@ def check_output(out: Path, inputs: Iterable[Path] = ()) -> Path:
     """
     if not out.name.endswith(FORMATS):
         raise InvalidInput(f"the name of the output ends in one of {', '.join(FORMATS)}, and not as {out.name} does")
+    check_links(out)
     if out.resolve() in {read.resolve() for read in inputs}:
         raise InvalidInput(f"{out} is read, and would be lost; give the output a name of its own")
     _make_folder(out)
@@ -51,8 +52,19 @@ def check_apart(catalog: Catalog, out: Path) -> None:
     """Refuse, before anything is spent, an output that would replace real rows or be prepared as if it were some."""
     from tacit.query.prepare.sources import reader_of
 
+    check_links(out)
     if read := reader_of(catalog, out):
         raise InvalidInput(f"{out} is, or would be, read as the table {read.name}; write to another folder or under another name")
+
+
+def check_links(place: Path) -> None:
+    """Refuse a place that the system cannot follow, for example by links that lead round in a circle; it need not be there yet."""
+    try:
+        os.path.realpath(place, strict=True)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise not_written(place, error) from None
 
 
 def check_writable(place: Path) -> None:
