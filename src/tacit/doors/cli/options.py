@@ -34,7 +34,8 @@ def options_of(command: Callable[..., None]) -> dict[str, str]:
 
 
 def _option(name: str, info: OptionInfo) -> str:
-    return next((each for each in info.param_decls or () if each.startswith("--")), f"--{name.replace('_', '-')}")
+    names = (info.default, *(info.param_decls or ()))  # inside of Annotated, typer takes the first name for a default
+    return next((each for each in names if isinstance(each, str) and each.startswith("--")), f"--{name.replace('_', '-')}")
 
 
 def in_options(text: str, options: Mapping[str, str]) -> str:
