@@ -63,7 +63,7 @@ def test_rows_their_receipt_and_the_curators_page(folder: Path) -> None:
     receipt = json.loads((folder / "rows.parquet.receipt.json").read_text())
     assert receipt == json.loads(rows.schema.metadata[b"tacit.receipt"])
     assert receipt["price"] == {"epsilon": "2", "delta": "0"}
-    assert [part["kind"] for part in receipt["events"]["events"]] == ["laplace"] * 3 + ["exponential"] * 2 + ["laplace"] * 2
+    assert [part["kind"] for part in receipt["events"]["events"]] == ["laplace"] * 3 + ["bounded-range"] * 2 + ["laplace"] * 2
     assert "NaN" not in json.dumps(receipt)
     code, said = run("people", "--epsilon", "2", "--rows", "7", "--out", "more.csv", "--json")
     assert json.loads(said)["notes"][-1] == "measured before: nothing was spent"
