@@ -191,7 +191,7 @@ def test_form_writes_one_page_and_explains_its_choices():
     assert found["fingerprint"] in page
     assert found["sha256"] == hashlib.sha256(Path("form.html").read_bytes()).hexdigest(), "the same page whoever builds it"
     assert f"SHA-256 {found['sha256']}" in printed
-    assert "name another file" in failed("form", EXAMPLE, "--out", "nowhere/form.html")
+    assert "name another file" in failed("form", EXAMPLE, "--out", "form.html/form.html")
     Path("survey.toml").write_text(Path(EXAMPLE).read_text())
     assert "is read here and would be lost" in failed("form", "survey.toml", "--out", "./survey.toml")
     assert Path("survey.toml").read_text() == Path(EXAMPLE).read_text()
@@ -438,7 +438,7 @@ def test_estimates_follow_bound_confidence_and_simultaneous():
         (["--compare", "North"], "two groups with a comma"),
         (["--compare", "North,East"], "no group 'East'; its groups are North, South, Harbour"),
         (["--confidence", "1"], "confidence is above 0 and below 1"),
-        (["--csv", "nowhere/e.csv"], "cannot be written"),
+        (["--csv", "answers.sqlite/e.csv"], "cannot be written"),
         (["--chart", "e.pdf"], ".svg, .png, .html"),
         (["--csv", "answers.sqlite"], "answers.sqlite is read here and would be lost"),
         (["--csv", EXAMPLE], "is read here and would be lost"),
