@@ -98,6 +98,12 @@ def test_the_gain_is_never_below_sixty_digits_of_it(mass, noise, draws):
         assert 0 <= mpf(found.numerator) / found.denominator / gain - 1 < mpf(2) ** -39
 
 
+def test_noise_too_small_for_floats_still_costs():
+    """-ln(1 - x) is above x, so the sum is above 65 times the noise over the largest mass; in floats it was 0."""
+    noise = F(1, 10**400)
+    assert module._log_gain_up(F(10**12), noise, 65) >= 65 * noise / (10**12 + 64)
+
+
 def test_a_series_that_is_cut_too_early_would_be_seen(monkeypatch):
     product = math.prod(((2 + i) / F(1 + i) for i in range(100)), start=F(1))
     assert module._log_gain_up(F(2), F(1), 100) >= log_down(product)

@@ -23,7 +23,7 @@ ZERO = Fraction(0)
 FEW_DRAWS = 64  # the product is multiplied out
 SUMMED = 1 << 20  # logarithms that are summed one by one; an integral bounds those that follow
 TERMS = 13  # of the series of a logarithm
-BEYOND_FLOATS = 2**1000
+BEYOND_FLOATS, TOO_SMALL = 2**1000, Fraction(1, 2**900)  # a mass, and a share of it, that floats do not hold to all digits
 SUM_ERROR = Fraction(1, 2**40)  # relative, of that sum in floats: dirichlet.md, section 5
 STEPS = 1000  # ratios inside a total are rounded down to thousandths
 
@@ -77,6 +77,8 @@ def _log_gain_up(mass: Fraction, noise: Fraction, draws: int) -> Fraction:
     most = draws * log_up(Fraction(2))  # noise is at most half of the mass
     if mass > BEYOND_FLOATS:
         return most
+    if noise < mass * TOO_SMALL:
+        return 2 * draws * noise / mass  # -ln(1 - x) <= 2 x up to one half
     summed = min(draws, SUMMED)
     return min(most, _sum_up(mass, noise, summed) + _integral_up(mass + summed, noise, draws - summed))
 
