@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from dataclasses import replace
 
 from filling import fill, listening, opened, review, some_answers, written
 from surveys import ANSWERS, EXAMPLE, TWO, every_method
@@ -72,6 +73,42 @@ def test_a_double_click_on_show_does_not_send(browser, tmp_path):
         page.locator("#send").click()  # a moment later it can be pressed
         page.locator("#status.done").wait_for()
         assert store.people() == 1
+
+
+def test_the_wait_of_an_earlier_look_does_not_shorten_the_next(browser, tmp_path):
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.clock.install()
+        page.goto(written(replace(TWO, send_to="https://a.example/"), tmp_path))
+        fill(page, TWO, {"yes": 1})
+        review(page)
+        page.clock.run_for(500)
+        page.evaluate("back()")
+        review(page)
+        page.clock.run_for(500)
+        assert page.locator("#send").is_disabled()
+        page.clock.run_for(200)
+        assert page.locator("#send").is_enabled()
+
+
+def test_whoever_goes_back_while_it_is_sent_is_not_led_off_the_page(browser, tmp_path):
+    with browser.new_context() as context:
+        page = context.new_page()
+        url = written(replace(TWO, send_to="https://a.example/"), tmp_path)
+        page.goto("about:blank")
+        page.goto(url)
+        page.evaluate("() => { globalThis.fetch = () => new Promise((_, fail) => { globalThis.fail = fail; }); }")
+        fill(page, TWO, {"yes": 1})
+        review(page)
+        page.locator("#send").click()
+        page.locator("#change").click()
+        page.wait_for_function("!oneStep")
+        assert page.locator("#review").is_visible(), "what is on its way cannot be changed"
+        page.evaluate("fail(new Error('late'))")
+        page.locator("#status.wrong").wait_for()
+        page.locator("#change").click()
+        page.locator("#form").wait_for(state="visible")
+        assert page.url == url
 
 
 def test_an_endpoint_that_is_gone_is_told_with_the_other_ways(browser, tmp_path):

@@ -317,6 +317,37 @@ def test_a_page_that_keeps_nothing_takes_no_secret_of_another_page(browser, tmp_
         assert review(first) == by_python(SURVEY, ANSWERS, own)
 
 
+def test_a_page_that_keeps_again_does_not_write_over_what_another_page_keeps(browser, tmp_path):
+    """The other page may have sent its report already: a second secret would be a second report of one person."""
+    with browser.new_context() as context:
+        first, second = context.new_page(), context.new_page()
+        first.goto(written(SURVEY, tmp_path))
+        first.locator("#shared").check()
+        second.goto(written(SURVEY, tmp_path))
+        other = kept_secret(second, SURVEY)
+        first.locator("#shared").uncheck()
+        assert kept_secret(first, SURVEY) == other
+        fill(first, SURVEY, ANSWERS)
+        assert review(first) == by_python(SURVEY, ANSWERS, other)
+
+
+def test_a_page_that_missed_what_another_one_keeps_asks_before_it_draws(browser, tmp_path):
+    with opened(browser, written(SURVEY, tmp_path)) as page:
+        page.evaluate("([key, kept]) => localStorage.setItem(key, kept)", [f"tacit survey {SURVEY.id}", bytes(range(32)).hex()])
+        fill(page, SURVEY, ANSWERS)
+        assert review(page) == by_python(SURVEY, ANSWERS, bytes(range(32))), "a page hears nothing of what it wrote itself"
+
+
+def test_what_another_page_forgets_is_not_said_to_be_kept(browser, tmp_path):
+    with browser.new_context() as context:
+        first, second = context.new_page(), context.new_page()
+        for page in (first, second):
+            page.goto(written(SURVEY, tmp_path))
+        assert "keeps one random number" in first.locator("#keeps").text_content()
+        second.locator("#shared").check()
+        first.locator("#keeps", has_text="keeps nothing on this device").wait_for()
+
+
 def test_two_surveys_have_two_secrets(browser, tmp_path):
     with browser.new_context() as context:
         page = context.new_page()

@@ -19,9 +19,20 @@ function keep(secret) {
     if (secret === null) localStorage.removeItem(place);
     else localStorage.setItem(place, hexOf(secret));
   } catch {
-    // Seen below.
+    // Seen by `tellKept`.
   }
-  element("keeps").textContent = keptSecret() === null ? texts.forgets : texts.keeps;
+  tellKept();
+}
+
+const tellKept = () => (element("keeps").textContent = keptSecret() === null ? texts.forgets : texts.keeps);
+
+// Two pages that were opened at the same moment drew a secret each: both go on with the one that is kept.
+function followKept() {
+  const kept = sent || element("shared").checked ? null : keptSecret();
+  if (kept === null || hexOf(kept) === hexOf(secret)) return;
+  secret = kept;
+  ask();
+  back();
 }
 
 function pseudonym(secret) {
@@ -67,6 +78,8 @@ const ANSWERED = {
 let secret = null;
 let report = "";
 let sent = false; // or on its way
+let wait = null; // until it can be sent
+let oneStep = false; // whether the browser's way back leads from the report to the answers, and not farther
 
 function asked() {
   if (survey.share !== "sample") return survey.questions;
@@ -141,6 +154,7 @@ function turn(reviewing) {
 // The browser's way back leads from what would be sent to the answers, and not off the page.
 function review() {
   history.pushState(null, "");
+  oneStep = true;
   turn(true);
   waitToSend();
 }
@@ -150,11 +164,18 @@ function waitToSend() {
   const button = element("send");
   if (button === null) return;
   button.disabled = true;
-  setTimeout(() => (button.disabled = sent), TWO_CLICKS);
+  clearTimeout(wait);
+  wait = setTimeout(() => (button.disabled = sent), TWO_CLICKS);
 }
 
 function back() {
   if (!element("review").hidden && !sent) turn(false);
+}
+
+// Whoever went back while the report was on its way stays here, and a second step would lead off the page.
+function change() {
+  if (oneStep) history.back();
+  else back();
 }
 
 const closingDay = () =>
@@ -166,7 +187,7 @@ function begin() {
   const strength = { ratio: format.format(survey.ratio), epsilon: format.format(survey.epsilon) };
   element("strength").textContent = filled(texts.strength, strength);
   secret = keptSecret();
-  element("shared").addEventListener("change", (event) => keep(event.target.checked ? null : secret));
+  element("shared").addEventListener("change", (event) => { followKept(); keep(event.target.checked ? null : secret); });
   if (Date.now() >= survey.open_until) return stop(filled(texts.closed, { date: closingDay() }));
   if (!globalThis.crypto?.getRandomValues) return stop(texts.no_random);
   secret ??= freshSecret();
@@ -178,21 +199,12 @@ function begin() {
 }
 
 function listen() {
-  element("form").addEventListener("submit", (event) => { event.preventDefault(); show(); });
+  element("form").addEventListener("submit", (event) => { event.preventDefault(); followKept(); show(); });
   element("form").addEventListener("input", answering);
-  const actions = { save, copy, change: () => history.back(), send };
+  const actions = { save, copy, change, send };
   Object.entries(actions).forEach(([id, act]) => element(id)?.addEventListener("click", act));
-  addEventListener("popstate", back);
-  addEventListener("storage", follow);
-}
-
-// Two pages that were opened at the same moment drew a secret each: both go on with the one that is kept.
-function follow(event) {
-  const kept = event.key === place && !sent && !element("shared").checked ? keptSecret() : null;
-  if (kept === null || hexOf(kept) === hexOf(secret)) return;
-  secret = kept;
-  ask();
-  back();
+  addEventListener("popstate", () => { oneStep = false; back(); });
+  addEventListener("storage", () => { followKept(); tellKept(); });
 }
 
 // A browser that goes back can bring a left page back as it was, with the answers on it: the next person would see them.
