@@ -249,6 +249,15 @@ class TestCommands:
         assert "<svg" in drawn.read_text()
         assert "±" in done.stdout
 
+    def test_a_chart_that_cannot_be_drawn_costs_neither_budget_nor_answer(self, folder, tmp_path):
+        done = self.ask(folder, "sql", COUNT, "--epsilon", "1", "--analyst", "ana", "--chart", "answer.pdf")
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert ".svg, .png, .html" in done.stderr
+        (tmp_path / "taken").write_text("a file, and no folder")
+        done = self.ask(folder, "sql", COUNT, "--epsilon", "1", "--analyst", "ana", "--chart", str(tmp_path / "taken" / "a.svg"))
+        assert done.exit_code == 2
+        assert "spent epsilon 1; left epsilon 3" in done.stdout, "what was paid for is shown, and the first question cost nothing"
+
     @pytest.mark.parametrize(
         ("words", "code", "error"),
         [

@@ -44,13 +44,19 @@ def noise_picture(
     return chart.properties(title=alt.TitleParams(title, anchor="start"), width=480, height=240).configure_view(stroke=None)
 
 
+def check_format(path: str | Path) -> str:
+    """The ending of a chart's file; whoever pays before drawing asks first whether it can be drawn."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise InvalidInput(f"a chart is saved as {', '.join(FORMATS)}, not as {suffix or 'a file without a suffix'}")
+    return suffix
+
+
 def save(chart: Any, path: str | Path | None) -> Any:
     """The chart, written to `path` if there is one: SVG, PNG, or HTML that needs no network. Its folder is made if need be."""
     if path is None:
         return chart
-    suffix = Path(path).suffix.lower()
-    if suffix not in FORMATS:
-        raise InvalidInput(f"a chart is saved as {', '.join(FORMATS)}, not as {suffix or 'a file without a suffix'}")
+    suffix = check_format(path)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     if suffix == ".html":
         chart.save(str(path), inline=True)

@@ -9,8 +9,10 @@ import typer
 
 from tacit.doors.cli.finding import CatalogOption, find_catalog
 from tacit.doors.cli.output import console, print_json
+from tacit.mechanisms.picture import check_format
 
 if TYPE_CHECKING:
+    from tacit.release.answer import Answer
     from tacit.session import Session
 
 Question = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT over declared tables.")]
@@ -39,19 +41,25 @@ def sql(
     catalog: CatalogOption = None,
 ) -> None:
     """Answer one question with differential privacy. The budget is spent before any data is read."""
+    if chart is not None:
+        check_format(chart)
     session = opened(catalog, analyst)
     with session.data:
         answer = session.sql(question, **_budget(epsilon, delta, error, confidence, simultaneous))
-    if chart is not None:
+    _print_answer(answer, as_csv, as_json)
+    if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart)
+        if not (as_json or as_csv):
+            console().print(f"chart: {chart}", highlight=False, soft_wrap=True)
+
+
+def _print_answer(answer: Answer, as_csv: bool, as_json: bool) -> None:
     if as_json:
         print_json(answer.to_dict())
     elif as_csv:
         print(answer.to_csv(), end="")
     else:
         console().print(answer)
-        if chart is not None:
-            console().print(f"chart: {chart}", highlight=False, soft_wrap=True)
 
 
 def explain(
