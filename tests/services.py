@@ -94,7 +94,7 @@ def _found_or_installed(find: Callable[[], Path | None], package: str) -> Path |
     """
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         return find()
-    with Path(tempfile.gettempdir(), "tacit-install.lock").open("w") as lock:
+    with Path(tempfile.gettempdir(), "tacit-install.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return find() or _installed(find, package)
 

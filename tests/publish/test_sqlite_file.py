@@ -67,3 +67,11 @@ def test_files_and_new_folders_are_their_owners(tmp_path):
     assert [stat.S_IMODE(each.stat().st_mode) for each in (path, path.parent, path.parent.parent)] == [0o600, 0o700, 0o700]
     path.write_text("kept")
     assert owned(path).read_text() == "kept"
+
+
+def test_two_that_make_the_file_at_the_same_moment_both_get_it(tmp_path, monkeypatch):
+    """Both looked before either made it."""
+    path = owned(tmp_path / "a.sqlite")
+    monkeypatch.setattr(type(path), "exists", lambda self: False)
+    path.write_text("kept")
+    assert owned(path).read_text() == "kept"

@@ -14,7 +14,7 @@ def owned(path: Path) -> Path:
     for folder in reversed(path.absolute().parents):
         folder.mkdir(exist_ok=True, mode=0o700)
     if not path.exists():
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))  # also where another process makes it at this moment
     return path
 
 

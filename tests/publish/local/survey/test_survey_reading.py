@@ -176,6 +176,20 @@ def test_what_is_protected_and_what_is_not_stays_in_the_words_of_tacit(key, lang
         parse_survey(declared)
 
 
+@pytest.mark.parametrize(
+    ("key", "lie"),
+    [
+        ("promise", "Nothing that you answer is sent to anybody."),
+        ("public", "Protected by chance"),
+        ("review", "Drawn anew every time: look until you like it."),
+        ("shared", "Remember me on this device"),
+    ],
+)
+def test_a_declaration_cannot_lie_about_what_is_protected(key, lie):
+    with pytest.raises(SurveyUnusable, match=f"texts.{key} says what is protected"):
+        parse_survey(LEAST + f"[texts]\n{key} = {json.dumps(lie)}\n" + QUESTION)
+
+
 def test_other_texts_can_be_put_in_other_words():
     survey = parse_survey(LEAST + '[texts]\nsend = "Off it goes"\n' + QUESTION)
     assert survey.texts == {"send": "Off it goes"}

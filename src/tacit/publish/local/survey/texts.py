@@ -8,7 +8,9 @@ from functools import cache
 from importlib.resources import files
 
 LANGUAGES = ("en", "de")
-PROMISES = frozenset({"public", "except_group", "strength", "stays", "is_sent", "deny", "keeps", "forgets", "send_to", "weak"})
+PROTECTED = {"promise_title", "promise", "how", "strength", "weak", "public", "except_group", "could_be", "deny"}
+TAKEN = {"review", "stays", "is_sent", "send_to", "deliver", "keeps", "forgets", "shared"}
+PROMISES = frozenset(PROTECTED | TAKEN)  # how far answers are protected; what is sent, to whom, and what is kept
 
 
 @cache
