@@ -5,7 +5,7 @@ from datetime import date
 from fractions import Fraction
 
 import pytest
-from filling import codes, fill, listening, opened, review, written
+from filling import codes, fill, keep, listening, opened, review, written
 from surveys import ANSWERS, EXAMPLE, TWO, every_method
 
 from tacit.publish.local.survey.declaration import Choice, Group, SetOf, YesNo
@@ -293,7 +293,7 @@ def test_a_survey_that_is_closed_takes_no_answers(browser, tmp_path):
         said = page.locator("body").inner_text()
         assert "Open until" not in said
         assert "keeps one random number" not in said, "since it keeps none"
-        page.add_init_script(f"localStorage.setItem('tacit survey {survey.id}', 'ab'.repeat(32))")
+        keep(page, survey, "ab" * 32)
         page.reload()
         page.locator("#shared").check()
         assert page.evaluate("localStorage.length") == 0, "what an earlier visit left can be removed"

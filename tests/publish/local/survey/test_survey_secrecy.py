@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from filling import LEFT_BEHIND, by_python, fill, kept_secret, listening, opened, overheard, review, written
+from filling import LEFT_BEHIND, by_python, fill, keep, kept_secret, listening, opened, overheard, review, written
 from surveys import ANSWERS, EXAMPLE, TWO, every_method
 
 from tacit.publish.local.survey.declaration import Choice
@@ -33,9 +33,8 @@ def observed(browser, url, survey, secret, answer):
     """What the browser shows of a person who answers, looks, changes nothing and sends: requests and what is left."""
     with browser.new_context() as context:
         page = context.new_page()
+        keep(page, survey, secret.hex())
         page.goto(url)
-        page.evaluate("([name, secret]) => localStorage.setItem(name, secret)", [f"tacit survey {survey.id}", secret.hex()])
-        page.reload()
         asked = []
         context.on("request", lambda request: asked.append((request.method, request.url, request.headers)))
         fill(page, survey, {"yes": answer})
@@ -374,7 +373,7 @@ def test_a_form_that_changed_is_drawn_from_another_stream_for_the_same_person(br
 
 def test_a_broken_secret_is_replaced(browser, tmp_path):
     with opened(browser, written(SURVEY, tmp_path)) as page:
-        page.evaluate("(name) => localStorage.setItem(name, 'zz')", "tacit survey every-method")
+        keep(page, SURVEY, "zz")
         page.reload()
         assert len(kept_secret(page, SURVEY)) == 32
 
