@@ -389,9 +389,9 @@ def test_adult_at_epsilon_1_quickly(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [0, Fraction(1, 10**9)])
 def test_adult_at_epsilon_1(tmp_path: Path, delta: Fraction) -> None:
-    """All fifteen columns: 0.039 to 0.044 in ten runs, by the tree that is chosen, against 0.080, which hardly moves.
+    """All fifteen columns: 0.039 to 0.044 in fifteen runs, by the tree that is chosen, against 0.080, which hardly moves.
 
-    The mean of the ten is 0.042 and their spread 0.0016: a run beyond 0.055, eight spreads off, is no bad luck.
+    Their mean is 0.042 and their spread 0.0016: a run beyond 0.055, eight spreads off, is no bad luck.
     """
     with adult_data(tmp_path) as data:
         for run in range(2):
