@@ -283,6 +283,16 @@ def test_the_public_names_are_described():
     assert sorted(rows) == sorted(tacit.__all__)
 
 
+def test_the_page_of_a_survey_is_the_one_whose_hash_is_shown(tmp_path):
+    """Numbers of shown output are not compared, but people compare this one: the same declaration is the same page."""
+    guide = text("docs/guides/surveys.md")
+    (tmp_path / "survey.toml").write_text(next(block.text for block in pages.blocks(guide) if block.title == "survey.toml"))
+    code, printed = pages.tacit("survey", "form", str(tmp_path / "survey.toml"), "--out", str(tmp_path / "form.html"))
+    assert code == 0
+    size, digest = re.search(r"(\d+ kB), nothing to load\n(SHA-256 [0-9a-f]{64})", printed).groups()
+    assert (size in guide, digest in guide) == (True, True), f"the page has changed: the guide should show {size} and {digest}"
+
+
 def refusals() -> dict[str, str]:
     classes = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.TacitError)]
     return {kind.__name__: getattr(kind, "code", "") for kind in classes}

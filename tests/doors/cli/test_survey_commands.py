@@ -179,7 +179,8 @@ def test_simulate_says_what_to_do_instead(words, what):
 
 def test_form_writes_one_page_and_explains_its_choices():
     printed = told("form", EXAMPLE, "--out", "form.html")
-    assert "nothing to load" in printed
+    size = Path("form.html").stat().st_size
+    assert f"form.html: 4 questions, {size / 1000:.0f} kB, nothing to load" in printed
     assert "epsilon 4 shared by all questions" in printed
     assert "not protected" in printed, "the group is sent as it is"
     assert "k-ary for 5 categories" in printed

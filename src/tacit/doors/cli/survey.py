@@ -50,7 +50,8 @@ def form(
         known = {"form": str(out), "bytes": len(page), "sha256": digest, "survey": asked.id, "fingerprint": form_of(asked)}
         print_json(known | {"questions": [_told(each) for each in randomized(asked)]})
         return
-    print(f"{out}: {len(asked.questions)} questions, {len(page) / 1024:.0f} kB, nothing to load\nSHA-256 {digest}")
+    questions = "1 question" if len(asked.questions) == 1 else f"{len(asked.questions)} questions"
+    print(f"{out}: {questions}, {len(page) / 1000:.0f} kB, nothing to load\nSHA-256 {digest}")
     if asked.closed_at(datetime.now(UTC)):
         print(f"The survey closed on {asked.closes}: the page takes no answers any more. Set closes to a later day.")
     print(_promise(asked))
