@@ -70,7 +70,7 @@ class RandomizedResponse:
         """
         chance = _flip(flip)
         if chance == 0:
-            raise InvalidInput("with flip 0 every report is the truth and epsilon is infinite; give a flip above 0")
+            raise InvalidInput("flip is above 0: at 0 every report is the truth and epsilon is infinite; give for example flip=1/4")
         made = object.__new__(cls)
         made._set(log_up((1 - chance) / chance) if chance < HALF else Fraction(0), chance, neighbours)
         return made

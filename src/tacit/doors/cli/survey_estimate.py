@@ -64,6 +64,8 @@ def estimate(
 
     for written in (csv, chart):
         keep_what_is_read(written, declaration, store)
+    if csv is not None and chart is not None and csv.resolve() == chart.resolve():
+        raise InvalidInput(f"--csv and --chart both name {csv}, and one would be lost; give each a file of its own")
     survey = read_survey(declaration)
     request = Request(confidence, _bound(bound, survey, bool(compare)), simultaneous, population or survey.share == "sample")
     with _opened(store, survey) as held:

@@ -91,6 +91,9 @@ def state(
     """Make up a state with commuters, to try a map on; it is nobody's data."""
     from tacit.publish.synthetic.states import made_state
 
+    for there in (folder / "flows.csv", folder / "blocks.csv"):
+        if there.exists():
+            raise InvalidInput(f"{there} is there already, and would be lost; name another folder, or take it away")
     made = made_state(blocks, workplaces, jobs, radius)
     flows, chart = made.write(folder)
     if as_json:

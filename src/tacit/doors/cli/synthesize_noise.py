@@ -40,8 +40,8 @@ def _whole(name: str, written: str) -> int:
     from tacit.privacy.rounding import exact
 
     number = exact(written, name)
-    if number.denominator != 1 or number < 0:
-        raise InvalidInput(f"--{name} is a whole number such as 1000000 or 1e6, not {written}")
+    if number.denominator != 1 or number < 1:
+        raise InvalidInput(f"--{name} is a whole number above 0, such as 1000000 or 1e6, not {written}")
     return int(number)
 
 

@@ -102,7 +102,7 @@ def _planned(randomizer: Randomizer, half_width: Number, request: Request, group
     needed = {bound: people for bound in bounds if (people := least_people(partial(half_width_of, bound), wanted)) is not None}
     fitting = [bound for bound in needed if (bound == request.bound if request.bound else bound != "normal")]
     if not fitting:
-        raise InvalidInput(f"more than {MOST_PEOPLE} people would be needed; a larger half_width or epsilon is needed")
+        raise InvalidInput(f"half_width needs more than {MOST_PEOPLE:,} people; give a larger one, or a larger epsilon")
     chosen = min(fitting, key=lambda bound: needed[bound])
     return Plan(needed[chosen], wanted, request.terms(chosen), randomizer.epsilon, MappingProxyType(needed), groups)
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from tacit.publish.synthetic.flows import Columns, read_homes, read_totals
+from tacit.publish.synthetic.flows import Columns, found_totals, read_homes
 from tacit.publish.synthetic.geography import Blocks
 from tacit.publish.synthetic.reading import read_columns
 
@@ -42,11 +42,16 @@ class Checked:
             NOTICE,
             f"{self.rows:,} rows.",
             f"{self.unreadable:,} rows have a number of jobs that cannot be read, and count as none.",
-            f"{self.jobs:,} jobs at {self.destinations:,} destinations; a destination has {self.least:,} to {self.most:,}, "
-            f"in the middle {self.median:,.10g}.",
+            self._destinations_said(),
             f"{self.left_out:,} jobs are at destinations that the map does not know, and are left out.",
             f"{self.elsewhere:,} jobs have homes that the map does not know, and come from elsewhere.",
         ]
+
+    def _destinations_said(self) -> str:
+        if not self.destinations:
+            return "No jobs at destinations that the map knows: a release would be refused; see to the map and the columns."
+        spread = f"a destination has {self.least:,} to {self.most:,}, in the middle {self.median:,.10g}"
+        return f"{self.jobs:,} jobs at {self.destinations:,} destinations; {spread}."
 
 
 def check_flows(path: str | Path, columns: Columns, blocks: Blocks, level: str = "tract") -> Checked:
@@ -61,7 +66,8 @@ def check_flows(path: str | Path, columns: Columns, blocks: Blocks, level: str =
     >>> found.jobs, found.unreadable, found.elsewhere
     (500, 0, 0)
     """
-    totals = read_totals(path, columns, blocks, blocks.zones(level))
+    totals = found_totals(path, columns, blocks, blocks.zones(level))
+    each = totals.jobs.tolist() or [0]
     homes = read_homes(path, columns, blocks, totals)
     return Checked(
         rows=len(read_columns(path, [columns.destination])[0]),
@@ -70,7 +76,7 @@ def check_flows(path: str | Path, columns: Columns, blocks: Blocks, level: str =
         left_out=totals.left_out,
         elsewhere=int(homes.jobs[homes.block == len(blocks)].sum()),
         destinations=len(totals),
-        least=int(totals.jobs.min()),
-        median=float(median(totals.jobs.tolist())),
-        most=int(totals.jobs.max()),
+        least=min(each),
+        median=float(median(each)),
+        most=max(each),
     )

@@ -93,26 +93,39 @@ class Homes:
 
 def read_totals(path: str | Path, columns: Columns, blocks: Blocks, destinations: Zones) -> Totals:
     """The public totals of a file: its destinations and jobs alone are read. That it has origins is seen from its header."""
+    return _some(found_totals(path, columns, blocks, destinations))
+
+
+def found_totals(path: str | Path, columns: Columns, blocks: Blocks, destinations: Zones) -> Totals:
+    """The same of a file in which there may be no job that counts: nothing to release, and something to be looked into."""
     counting = [columns.jobs] if columns.jobs else []
     remedy = "; name others with --columns DESTINATION,ORIGIN,JOBS"
     require_columns(path, [columns.destination, columns.origin, *counting], remedy)
     require_names(path, [columns.destination, columns.origin])
     column, *counted = read_columns(path, [columns.destination, *counting])
     block, jobs = numbered(column, blocks), _jobs(counted, len(column))
-    return totals_of(destinations.of_block[block], jobs, destinations)
+    return _summed(destinations.of_block[block], jobs, destinations)
 
 
 def totals_of(zone: Codes, jobs: Codes, destinations: Zones) -> Totals:
     """Totals from the zone of each row; the one after the last stands for what the map does not know."""
+    return _some(_summed(zone, jobs, destinations))
+
+
+def _some(totals: Totals) -> Totals:
+    if not len(totals):
+        raise InvalidInput(
+            "there is no job at a destination that the map knows; is it the right map, are the columns right, and the jobs "
+            "whole numbers? (for the curator: `tacit synthesize check` counts them)"
+        )
+    return totals
+
+
+def _summed(zone: Codes, jobs: Codes, destinations: Zones) -> Totals:
     known = zone < len(destinations)
     summed = np.bincount(zone[known], jobs[known], len(destinations)).astype(np.int64)
     zones = np.flatnonzero(summed)
-    if not len(zones):
-        raise InvalidInput(
-            "there is no job at a destination that the map knows; is it the right map, are the columns right, and the jobs "
-            "whole numbers?"
-        )
-    if int(summed.max()) > MOST_JOBS:
+    if int(summed.max(initial=0)) > MOST_JOBS:
         raise InvalidInput(f"a destination has more than {MOST_JOBS:,} jobs; choose a finer level of destinations")
     return Totals(destinations, zones, summed[zones], int(jobs[~known].sum()))
 

@@ -62,8 +62,12 @@ def made_state(blocks: int = 3000, workplaces: int = 60, jobs: int = 20_000, rad
     >>> len(state.blocks), int(state.jobs.sum()), len(state.blocks.zones("tract")), len(state.blocks.zones("county"))
     (400, 1000, 71, 9)
     """
-    if not 1 <= workplaces <= min(blocks, jobs) or radius <= 0:
-        raise InvalidInput("a state needs a radius above 0, at least one workplace, and no more of them than blocks or jobs")
+    if not 0 < radius <= WIDEST:
+        raise InvalidInput(f"radius is above 0 and at most {WIDEST:,} kilometres, not {radius:g}; give for example radius=50")
+    if not 1 <= workplaces <= min(blocks, jobs):
+        raise InvalidInput(
+            f"workplaces are at least 1, and no more than there are blocks or jobs, not {workplaces:,} of {blocks:,} and {jobs:,}"
+        )
     chart = _spiral(blocks, radius)
     places = np.linspace(0, blocks - 1, workplaces).astype(np.int64)
     wanted = _shares(1 / (np.arange(len(places)) + 2.0), jobs)

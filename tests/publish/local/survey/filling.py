@@ -50,7 +50,8 @@ def opened(browser: Any, url: str, **context: Any) -> Iterator[Any]:
 
 
 def fill(page: Any, survey: Survey, answers: Mapping[str, Any], group: int | None = None) -> None:
-    """Answers the questions that are shown, as a person does: by clicking and typing."""
+    """Answers the questions that are shown, as a person does: by clicking and typing, on a page that is in front."""
+    page.bring_to_front()  # another page would be drawn once a second only
     if group is not None:
         _field(page, "group").nth(group).check()
     for question in survey.questions:

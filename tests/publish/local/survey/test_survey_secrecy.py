@@ -324,6 +324,8 @@ def test_a_page_that_keeps_again_does_not_write_over_what_another_page_keeps(bro
         first.locator("#shared").check()
         second.goto(written(SURVEY, tmp_path))
         other = kept_secret(second, SURVEY)
+        seen = "([place, kept]) => localStorage.getItem(place) === kept"  # pages may be in two processes
+        first.wait_for_function(seen, arg=[f"tacit survey {SURVEY.id}", other.hex()])
         first.locator("#shared").uncheck()
         assert kept_secret(first, SURVEY) == other
         fill(first, SURVEY, ANSWERS)
