@@ -7,9 +7,10 @@ import re
 
 import pytest
 
-from pages import tacit
+from pages import ROOT, tacit
 from tacit.doors.cli.options import in_options
 
+EXAMPLE = str(ROOT / "examples" / "survey.toml")
 SIMULATE = ("survey", "simulate", "--n", "50", "--runs", "1")
 
 
@@ -18,6 +19,18 @@ SIMULATE = ("survey", "simulate", "--n", "50", "--runs", "1")
     [
         ((*SIMULATE, "--confidence", "2"), "--confidence is above 0 and below 1, not 2.0; give for example --confidence 0.95"),
         ((*SIMULATE, "--p", "2"), "--p is a probability"),
+        ((*SIMULATE, "--p", "1/2"), "--p is below 1/2: at 1/2 the reports say nothing of the answers; give for example --p 1/4"),
+        (
+            (*SIMULATE, "--p", "0"),
+            "--p is above 0: at 0 every report is the truth and epsilon is infinite; give for example --p 1/4",
+        ),
+        (
+            ("survey", "plan", EXAMPLE, "--error", "1e-9"),
+            "--error needs more than 10,000,000,000 people; give a larger one, or a larger epsilon",
+        ),
+        (("synthesize", "noise-table", "--blocks", "0"), "--blocks is a whole number above 0, such as 1000000 or 1e6, not 0"),
+        (("synthesize", "noise-table", "--m", "0"), "--m is a whole number above 0"),
+        (("synthesize", "state", "nowhere", "--radius", "nan"), "--radius is above 0 and at most 2,000 kilometres, not nan"),
         ((*SIMULATE, "--epsilon", "0"), "give for example --epsilon 0.5"),
         ((*SIMULATE, "--epsilons", "1,0"), "--epsilons must be a finite number above 0, not 0; give for example --epsilons 0.5"),
         (

@@ -151,7 +151,7 @@ def test_simulate_says_of_which_value_each_share_is():
         (["--p", "0.25", "--epsilon", "1"], "give one of them"),
         (["--p", "0.25", "--truth", "0.5,0.3,0.2"], "give --epsilon instead"),
         (["--p", "0.6"], "at most 1/2"),
-        (["--p", "1/2"], "above"),
+        (["--p", "1/2"], "below 1/2"),
         (["--p", "1e-30"], "as good as the truth"),
         (["--epsilon", "700"], "as good as the truth"),
         (["--epsilons", "1,40"], "as good as the truth"),
@@ -443,6 +443,7 @@ def test_estimates_follow_bound_confidence_and_simultaneous():
         (["--chart", "e.pdf"], ".svg, .png, .html"),
         (["--csv", "answers.sqlite"], "answers.sqlite is read here and would be lost"),
         (["--csv", EXAMPLE], "is read here and would be lost"),
+        (["--csv", "both.svg", "--chart", "./both.svg"], "--csv and --chart both name both.svg, and one would be lost"),
     ],
 )
 def test_estimate_says_what_to_do_instead(words, what):

@@ -117,6 +117,29 @@ def test_the_curator_can_count_what_a_release_leaves_out(folder):
     assert not list(folder.glob("*.ledger.sqlite")), "nothing is spent"
 
 
+def test_where_nothing_can_be_read_the_curator_is_told_how_much(folder):
+    """A release is refused then, and sends the curator here."""
+    place = folder / "flows.csv"
+    known = place.read_text().splitlines()[1].split(",")[0]
+    place.write_text(f"w_geocode,h_geocode,S000\n{known},{known},many\n{known},{known},2.5\nnowhere,{known},3\n")
+    refused = run(app, MAP)
+    assert (refused.exit_code, "`tacit synthesize check` counts them" in refused.output) == (2, True)
+    printed = run(app, CHECK).output.splitlines()
+    assert printed[1:3] == ["3 rows.", "2 rows have a number of jobs that cannot be read, and count as none."]
+    assert printed[3].startswith("No jobs at destinations that the map knows: a release would be refused")
+    assert printed[4].startswith("3 jobs are at destinations that the map does not know")
+    assert json.loads(run(app, [*CHECK, "--json"]).stdout)["most"] == 0
+
+
+@pytest.mark.parametrize("name", ["flows.csv", "blocks.csv"])
+def test_a_made_up_state_replaces_no_file(name, tmp_path):
+    (tmp_path / name).write_text("somebody's own")
+    result = run(app, ["synthesize", "state", str(tmp_path)])
+    assert (result.exit_code, f"{name} is there already, and would be lost" in result.output) == (2, True)
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "somebody's own"
+
+
 def test_what_a_release_prints_does_not_depend_on_rows_that_cannot_be_read(folder):
     """The planted bug prints how many there are."""
     clean = run(app, [*MAP, "--verbose"]).output

@@ -113,8 +113,10 @@ class Binary(LocalMechanism):
     @classmethod
     def with_flip(cls, flip: Number) -> Binary:
         """Flips with exactly this probability, above 0 and below 1/2; epsilon is ln((1 - flip)/flip), rounded up."""
-        made = object.__new__(cls)
-        made._wrap(RandomizedResponse.with_flip(flip))
+        made, response = object.__new__(cls), RandomizedResponse.with_flip(flip)
+        if response.flip == Fraction(1, 2):
+            raise InvalidInput("flip is below 1/2: at 1/2 the reports say nothing of the answers; give for example flip=1/4")
+        made._wrap(response)
         return made
 
     def _wrap(self, response: RandomizedResponse) -> None:

@@ -20,6 +20,7 @@ from tacit.publish.synthetic.geography import Blocks, Codes, Numbers, Zones, kil
 CAPITAL = (41.8, -71.4)
 GOLDEN = (np.sqrt(5.0) - 1) / 2
 DEGREE = 111.195  # kilometres on a meridian
+WIDEST = 2000  # kilometres; a state that reaches farther comes near to the pole
 REACH = 7.0  # kilometres over which the pull of a workplace falls by e
 FAR = 2e-4  # what is left of the pull far away: the one who comes from the other end of the state
 

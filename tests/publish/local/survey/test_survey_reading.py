@@ -79,7 +79,7 @@ def told(text: str) -> str:
         (('title = "Bicycles"', 'title = "\\u001b[2J"'), "title has a character that nobody sees"),
         (('kind = "yes/no"', 'kind = "choice"\noptions = ["a", "\\u202eb"]'), "options has a character that nobody sees"),
         (('kind = "yes/no"', 'kind = "choice"\noptions = ["a", " "]'), "options has a blank one"),
-        (('title = "Bicycles"', 'title = "B"\nlanguage = "fr"'), "for language 'fr' lacks"),
+        (('title = "Bicycles"', 'title = "B"\nlanguage = "fr"'), "texts for language 'fr' must have all"),
         (('title = "Bicycles"', 'title = "B"\ntexts = { sendd = "x" }'), "sendd is no text of the page; did you mean send?"),
         (
             ('title = "Bicycles"', 'title = "B"\ntexts = { too_many = "x" }'),

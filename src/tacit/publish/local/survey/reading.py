@@ -212,8 +212,10 @@ def _check_whole(given: Declared, language: str, known: Declared) -> None:
         return
     missing = sorted(known.keys() - given.keys())
     if missing:
-        has = ", ".join(LANGUAGES)
-        raise Wrong("", f"for language {language!r} lacks {len(missing)} texts, such as {missing[0]}", f"tacit has {has}; give all")
+        what = (
+            f"for language {language!r} must have all {len(known)} texts of the page, and lack {len(missing)}, such as {missing[0]}"
+        )
+        raise Wrong("", what, f"give them, or take a language that tacit has: {', '.join(LANGUAGES)}")
 
 
 __all__ = ["parse_survey", "read_survey", "schema"]
