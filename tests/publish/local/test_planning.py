@@ -92,7 +92,7 @@ def test_a_loose_bound_that_would_need_too_many_people_stops_nothing():
     found = plan(Binary(1), "0.0001", sure)
     assert found.terms.bound == "bernstein"
     assert "chebyshev" not in found.by_bound
-    with pytest.raises(InvalidInput, match="more than 10000000000 people"):
+    with pytest.raises(InvalidInput, match="more than 10,000,000,000 people"):
         plan(Binary(1), "0.0001", Request(confidence="0.99999999", bound="chebyshev"))
-    with pytest.raises(InvalidInput, match="more than 10000000000 people"):
+    with pytest.raises(InvalidInput, match="more than 10,000,000,000 people"):
         plan(Binary(1), "0.000001")
