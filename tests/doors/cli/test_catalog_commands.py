@@ -86,6 +86,12 @@ class TestInit:
         assert run("init", "patients.csv", "--force").exit_code == 0
         assert list(tomllib.loads((folder / "tacit.toml").read_text())["tables"]) == ["patients"]
 
+    def test_a_draft_never_replaces_the_data(self, folder):
+        held = (folder / "patients.csv").read_bytes()
+        result = run("init", "visits.csv", "patients.csv", "--out", "./patients.csv", "--force")
+        assert (result.exit_code, "patients.csv is read here and would be lost" in result.stderr) == (2, True)
+        assert (folder / "patients.csv").read_bytes() == held
+
     def test_check_says_what_is_left_of_a_draft(self, folder):
         made = json.loads(run("init", "patients.csv", "--out", "draft.toml", "--json").stdout)
         assert made == {"catalog": str(folder / "draft.toml"), "tables": 1, "columns": 3, "to_fill_in": 5}

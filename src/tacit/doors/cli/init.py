@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tacit.doors.cli.finding import NAME
-from tacit.doors.cli.output import print_json
+from tacit.doors.cli.output import keep_what_is_read, print_json
 from tacit.errors import InvalidInput
 
 
@@ -23,6 +23,7 @@ def init(
     from tacit.query.draft import draft
     from tacit.query.headers import tables_in
 
+    keep_what_is_read(out, *files)
     found = [table for file in files for table in tables_in(file, _seen_from(out, file))]
     if not found:
         raise InvalidInput("there is no table in what was given; give files with tables in them")

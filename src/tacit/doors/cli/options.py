@@ -17,7 +17,7 @@ from typer.models import OptionInfo
 QUOTED = r"""(?<!\w)'[^'\n]*'|"[^"\n]*"|`[^`\n]*`"""  # what somebody wrote, and stays as it is
 VALUE = r"[^\s,;()]*[^\s,;().]"
 VERBS = "must|is|are|needs|lies"
-OTHERWISE = {"flip": "p", "ratio": "ratios", "half_width": "error"}  # arguments that a command takes under another name, as one or as several
+OTHERWISE = {"flip": "p", "ratio": "ratios", "half_width": "error"}  # arguments under another name, as one or several
 
 
 def options_of(command: Callable[..., None]) -> dict[str, str]:

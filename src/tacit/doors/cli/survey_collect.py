@@ -150,7 +150,8 @@ def _listen(store: Store, address: tuple[str, int]) -> None:
     try:
         endpoint = Endpoint(address, store)
     except OSError as error:
-        raise InvalidInput(f"{address[0]}:{address[1]} cannot be listened on ({error.strerror}); choose another host or port") from None
+        place = f"{address[0]}:{address[1]}"
+        raise InvalidInput(f"{place} cannot be listened on ({error.strerror}); choose another host or port") from None
     host = f"[{address[0]}]" if ":" in address[0] else address[0]
     url = f"http://{host}:{endpoint.server_address[1]}/"
     survey = store.form.survey
