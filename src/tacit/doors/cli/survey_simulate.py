@@ -260,10 +260,10 @@ def _show(people: People, randomizer: Randomizer, found: Found, several: Simulat
     print(f"{people.said}, {who}{flip}: epsilon {as_text(randomizer.epsilon)}")
     names = [f"{name or '(empty)'}: " for name in people.names] if len(people.names) > 2 else [""]
     for name, truth, estimate in zip(names, found.truth, found.estimate, strict=True):
-        print(f"{name}estimate {_figure(estimate)}, the truth is {truth:.4g}")
+        print(f"{name}estimate {_four_decimals(estimate)}, the truth is {truth:.4g}")
     table = Table("half-width", f"at {100 * confidence:g} %", "", box=None, header_style="bold")
     for bound, half in found.half_widths.items():
-        table.add_row(bound, _figure(half), NOTES.get(bound, ""))
+        table.add_row(bound, _four_decimals(half), NOTES.get(bound, ""))
     console().print(table)
     errors = Table("epsilon", "people", f"typical error of {several.what}", "simulated", box=None, header_style="bold")
     for cell in several.cells:
@@ -272,10 +272,10 @@ def _show(people: People, randomizer: Randomizer, found: Found, several: Simulat
     console().print(errors)
 
 
-def _figure(number: float) -> str:
+def _four_decimals(number: float) -> str:
     """Four decimals, or the leading digits where those would be nought, or too many.
 
-    >>> [_figure(number) for number in (0.0120, -0.5, 3e-7, 6e38, 0)]
+    >>> [_four_decimals(number) for number in (0.0120, -0.5, 3e-7, 6e38, 0)]
     ['0.0120', '-0.5000', '3e-07', '6e+38', '0.0000']
     """
     return f"{number:.4f}" if number == 0 or 0.0001 <= abs(number) < 1e9 else f"{number:.4g}"
