@@ -11,6 +11,8 @@
     ├── CatalogUnusable                    tacit.toml is missing, or has problems; carries each with its key, line and remedy
     │   └── SurveyUnusable                 survey.toml is missing, or has problems; carries each in the same way
     ├── StoreUnusable                      the prepared data or the ledger is missing, foreign or out of date
+    │   ├── NoLedger                       no ledger was begun for the data set
+    │   └── UnitsChanged                   the catalog declares other units than the ledger counts for
     ├── StoppedAfterSpending               the work was stopped by hand after its budget was spent
     └── Refused                            a question that will not be answered; carries a code of a closed list
         ├── NotUnderstood                  the text is no SQL that is understood here
@@ -23,6 +25,7 @@
         ├── NoBudget                       no budget, or one that does not fit the question
         ├── ErrorNotPublic                 an error was asked for that depends on private data
         ├── BudgetExceeded                 the ledger's filter does not admit the spend
+        ├── TooManyFailures                questions did not finish too often; the data owner must look into it
         └── TimedOut                       the engine did not finish in time; the spend stays
 
 A message quotes parameters and declared facts, never a private value: a message that depends on the data is a release.
@@ -114,6 +117,18 @@ class StoreUnusable(TacitError):
         super().__init__(f"{message}; {remedy}" if remedy else message)
 
 
+class NoLedger(StoreUnusable):
+    """No ledger was begun for the data set; the data owner begins one."""
+
+    code = "no_ledger"
+
+
+class UnitsChanged(StoreUnusable):
+    """The catalog declares other units than those that the ledger's prices count for; the data owner must act."""
+
+    code = "units_changed"
+
+
 class StoppedAfterSpending(TacitError):
     """The work was stopped by hand after its budget was spent; the spend stays."""
 
@@ -192,6 +207,12 @@ class BudgetExceeded(Refused):
     """The ledger's filter does not admit the spend."""
 
     code = "budget_exceeded"
+
+
+class TooManyFailures(Refused):
+    """Too many questions did not finish: nothing more is answered until the data owner has looked into it."""
+
+    code = "too_many_failures"
 
 
 class TimedOut(Refused):

@@ -11,21 +11,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.caps import at_most
-from tacit.accounting.events import Event
 from tacit.accounting.filter import Left, State
-from tacit.accounting.heads import adopt, check_head, remember_head
-from tacit.accounting.ledger import Ledger, open_ledger
-from tacit.errors import InvalidInput, NoBudget, StoppedAfterSpending, StoreUnusable
+from tacit.accounting.heads import adopt, remember_head, remembered_heads
+from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
+from tacit.accounting.policy import policy_of
+from tacit.accounting.selling import Sale
+from tacit.errors import InvalidInput, NoBudget, StoreUnusable
 from tacit.mechanisms.noise import bits
-from tacit.privacy.catalog import Budget, Catalog, fingerprint
+from tacit.privacy.catalog import Budget, Catalog, analyst_name, fingerprint
 from tacit.privacy.catalog_file import read_catalog
+from tacit.query.canonical import canonical_plan, canonical_text
 from tacit.query.passes import rewrite
 from tacit.query.price import Quote, Request, price, request
 from tacit.query.sql import parse
+from tacit.query.stability import scanned
 from tacit.query.store import StoreInfo, store_info
 from tacit.query.surface import Select
 from tacit.release.answer import Answer, Receipt
 from tacit.release.noisy import noised
+from tacit.release.once import Form, Sold, Till, once
 from tacit.release.record import record, recorded, renamed
 from tacit.release.tabulate import answer
 
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from tacit.query.frame import Frame
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
+KEPT = Form(record, recorded)
 
 
 class Session:
@@ -47,19 +52,16 @@ class Session:
         """Answer one question within `asked`; the cost is recorded, with the question's text, before any data is read."""
         question = rewrite(select, self.data.catalog, self.data.public)
         quotes = price(question, asked, self.data.catalog.change)
-        known = _fingerprint(quotes[0], self.data.version)
-        if earlier := self.data.ledger.recall(known):
-            return renamed(recorded(earlier), [output.name for output in question.outputs])
-        quote = next((quote for quote in quotes if self.data.ledger.admits(quote.event, self.analyst)), quotes[0])
-        entry = self.data.spend(quote.event, self.analyst, text)
-        try:
-            released = answer(
-                quote, noised(quote, self.data.engine.run(quote.question.group)), self._receipt(quote, entry), [BIASES]
-            )
-        except KeyboardInterrupt:
-            raise StoppedAfterSpending(f"stopped; entry {entry} of the ledger stays spent") from None
-        self.data.ledger.remember(known, entry, record(released))
-        return released
+        events = tuple(quote.event for quote in quotes)
+        sale = Sale(events, self.analyst, text, self.data.version, _key(quotes[0], self.data.version), (scanned(question).name,))
+        sold = once(self.data.till, sale, lambda granted: self._released(quotes[granted.offer]), KEPT)
+        names = [output.name for output in question.outputs]
+        return renamed(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold)), names)
+
+    def _released(self, quote: Quote) -> Answer:
+        return answer(
+            quote, noised(quote, self.data.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta), [BIASES]
+        )
 
     def sql(self, question: str, **budget: Any) -> Answer:
         """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts."""
@@ -85,9 +87,10 @@ class Session:
             name, lambda select, **budget: self.answer(select, _asked(select, budget), f"a question on {name}"), self.explain
         )
 
-    def _receipt(self, quote: Quote, entry: int) -> Receipt:
-        left = self.data.ledger.left(self.analyst)
-        return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, entry, self.data.version)
+    def _receipt(self, quote: Quote, sold: Sold[Answer]) -> Receipt:
+        """What the answer cost whoever asked now, and what is left for them."""
+        receipt = Receipt(quote.epsilon, quote.delta, sold.left.epsilon, sold.left.delta, sold.entry, self.data.version)
+        return receipt.repeated() if sold.repeated else receipt
 
     def _left(self) -> str:
         left = self.data.ledger.left(self.analyst)
@@ -107,24 +110,19 @@ class Account:
 class DataSet:
     """A catalog with its prepared data and its ledger; each is opened when it is first needed."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, read_at: tuple[int, int, int] | None = None) -> None:
         self.catalog = catalog
+        self._read_at = read_at
+        self._opened: Ledger | None = None
 
     def session(self, analyst: str | None = None) -> Session:
         """The questions of one analyst: the named one, or the only one declared, or "curator" where none is."""
         declared = sorted(self.catalog.analysts)
-        name = analyst or (declared[0] if len(declared) == 1 else None) or (None if declared else "curator")
+        wanted = None if analyst is None else analyst_name(analyst)
+        name = wanted or (declared[0] if len(declared) == 1 else None) or (None if declared else "curator")
         if name is None or (declared and name not in declared):
             raise InvalidInput(f"name the analyst who asks; declared are: {', '.join(declared)}")
         return Session(self, name)
-
-    def spend(self, event: Event, analyst: str, question: str) -> int:
-        """The number of the durable entry; only after it is written may the engine run."""
-        self.engine.open()
-        check_head(self._folder, self.ledger, self.store.ledger)
-        entry = self.ledger.spend(event, analyst, question, self.version)
-        remember_head(self._folder, entry.head)
-        return entry.number
 
     def close(self) -> None:
         """Lets go of the prepared data, if it was opened."""
@@ -139,7 +137,7 @@ class DataSet:
 
     def accounts(self, analyst: str | None = None) -> list[Account]:
         """What was spent and what is left: of the data set, and of every analyst or of one."""
-        named = [analyst] if analyst else sorted(self.catalog.analysts)
+        named = [analyst_name(analyst)] if analyst else sorted(self.catalog.analysts)
         whole = Account("data set", self.catalog.budget, self.ledger.spent(), self.ledger.left())
         own = [
             Account(
@@ -150,10 +148,29 @@ class DataSet:
         ]
         return [whole, *own]
 
+    # --- for the data owner ---
+
+    def begin_ledger(self, reason: str = "") -> Ledger:
+        """Begin the ledger of this data set, once. What the prepared data remembers of a lost one is carried over into it."""
+        begun = begin_ledger(self._ledger_address, policy_of(self.catalog), bits.random_bytes(16).hex(), reason)
+        if remembered_heads(self._folder):
+            adopt(self._folder, begun, "curator", reason or "begun in the place of a lost one")
+        else:
+            remember_head(self._folder, begun.head)
+        return begun
+
     def adopt(self, reason: str) -> int | None:
-        """For the curator: accept the ledger at hand as this data set's; the number of the entry that records it."""
+        """Accept the ledger that was found as this data set's own; the number of the entry that records it."""
         entry = adopt(self._folder, self.ledger, "curator", reason)
         return None if entry is None else entry.number
+
+    def accept_units(self, steps: int, reason: str) -> int:
+        """Let the ledger count for the units that are declared now; the number of the entry that restates all before it."""
+        return self.ledger.accept_units(steps, "curator", reason).number
+
+    def resume(self, reason: str) -> int:
+        """Let questions go on after failures; the number of the entry that records it."""
+        return self.ledger.resume("curator", reason).number
 
     @property
     def _folder(self) -> Path:
@@ -185,14 +202,55 @@ class DataSet:
 
         return StoredFacts(self.store.public, self.engine)
 
-    @cached_property
+    @property
+    def till(self) -> Till:
+        """Where everything that is released from this data set is paid for."""
+        return Till(self.ledger, self._folder, self.store.ledger, self.engine.open)
+
+    @property
     def ledger(self) -> Ledger:
-        return open_ledger(self.catalog.ledger_address(os.environ), self.catalog, identity=bits.random_bytes(16).hex())
+        """The ledger, under the budget and the caps that the catalog declares now: a lowered one binds sessions that are open."""
+        self._refresh()
+        found = self._opened.under(policy_of(self.catalog)) if self._opened else self._open_ledger()
+        self._opened = found
+        return found
+
+    def _open_ledger(self) -> Ledger:
+        """The ledger that was begun; two catalogs share one only where they declare the same name of their data set."""
+        found, catalog = open_ledger(self._ledger_address, policy_of(self.catalog)), self.catalog
+        name = found.belongs.get("data_set", catalog.name)
+        at_home = catalog.ledger_url is None and catalog.data_set is None  # a folder may be renamed with what lies in it
+        if found.belongs.get("catalog", catalog.file) != catalog.file if at_home else name != catalog.name:
+            raise StoreUnusable(
+                f"this ledger belongs to the data set '{name}', and this catalog is that of '{catalog.name}'",
+                remedy=f'to share one budget, declare [ledger] data_set = "{name}" in both; else declare another [ledger] url',
+            )
+        return found
+
+    @property
+    def _ledger_address(self) -> str:
+        return self.catalog.ledger_address(os.environ)
+
+    def _refresh(self) -> None:
+        """Read the catalog again where its file has changed since it was read; what may be asked must have stayed as it was."""
+        if self.catalog.path is None or self._read_at is None or (now := _stamp(self.catalog.path)) == self._read_at:
+            return
+        found = read_catalog(self.catalog.path)
+        if fingerprint(found) != fingerprint(self.catalog):
+            raise StoreUnusable("the catalog has changed since it was opened", remedy="open it again")
+        self.catalog, self._read_at = found, now
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    known = path.stat()
+    return known.st_mtime_ns, known.st_size, known.st_ino
 
 
 def open(path: str | Path = "tacit.toml") -> DataSet:  # noqa: A001  # read as tacit.open
     """The data set that a catalog declares."""
-    return DataSet(read_catalog(Path(path)))
+    place = Path(path)
+    read_at = _stamp(place) if place.exists() else None
+    return DataSet(read_catalog(place), read_at)
 
 
 def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
@@ -203,9 +261,7 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
     return request(**{**dict(select.options), **given})
 
 
-def _fingerprint(quote: Quote, version: str) -> str:
+def _key(quote: Quote, version: str) -> str:
     """What makes two questions the same: the plan, the budget and the prepared data; never the text, nor the names it gives."""
-    outputs = tuple(replace(output, name="") for output in quote.question.outputs)
-    keys = tuple(replace(key, name="") for key in quote.question.group.keys)
-    plan = replace(quote.question, outputs=outputs, group=replace(quote.question.group, keys=keys))
-    return hashlib.sha256(repr((version, plan, quote.request)).encode()).hexdigest()
+    known = (version, canonical_plan(quote.question), canonical_text(quote.request))
+    return hashlib.sha256(canonical_text(known).encode()).hexdigest()

@@ -18,10 +18,9 @@ import sys
 import time
 from pathlib import Path
 
-from ledgers import IDENTITY, catalog, pure
+from ledgers import IDENTITY, opened, policy, pure
 
 from tacit.accounting.heads import check_head, remember_head
-from tacit.accounting.ledger import open_ledger
 from tacit.errors import BudgetExceeded
 
 EACH = "1/8"
@@ -46,7 +45,7 @@ def start(address: str, cap: int, inherited, folder: Path, pipe: int, answer_fir
     if child:
         return child
     try:
-        ask(inherited or open_ledger(address, catalog(cap), IDENTITY), folder, pipe, answer_first)
+        ask(inherited or opened(address, policy(cap), IDENTITY), folder, pipe, answer_first)
     except BudgetExceeded:
         os.write(pipe, b"refused\n")
     except BaseException as error:
@@ -60,7 +59,7 @@ def wait_a_moment(pipe: int, seconds: float) -> bytes:
 
 
 def main(address: str, folder: Path, answer_first: bool, cap: int, kills: int, seconds: float) -> dict[str, object]:
-    ledger = open_ledger(address, catalog(cap), IDENTITY)
+    ledger = opened(address, policy(cap), IDENTITY)
     receive, send = os.pipe()
     children, shown, killed = [], b"", 0
     end = time.monotonic() + seconds

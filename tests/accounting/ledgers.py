@@ -1,7 +1,8 @@
-"""Catalogs, events and fresh places for the tests of the ledger."""
+"""Policies, events and fresh places for the tests of the ledger."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from fractions import Fraction
 from itertools import count
 
@@ -19,7 +20,10 @@ from tacit.accounting.events import (
     SmoothNoise,
     ThresholdedKeys,
 )
-from tacit.privacy.catalog import Analyst, Budget, Catalog
+from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
+from tacit.accounting.policy import Policy
+from tacit.errors import InvalidInput, NoLedger
+from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.neighbours import Neighbours
 
 UNIT = Neighbours("add-remove", "unit")
@@ -28,9 +32,19 @@ OTHER_IDENTITY = "cd" * 16
 _fresh = count()
 
 
-def catalog(epsilon: object = 1, delta: object = 0, *analysts: Analyst, change: str = "add-remove") -> Catalog:
+def policy(epsilon: object = 1, delta: object = 0, *analysts: Analyst, change: str = "add-remove", **more) -> Policy:
     named = {analyst.name: analyst for analyst in analysts}
-    return Catalog(Budget(Fraction(str(epsilon)), Fraction(str(delta))), {}, named, change)  # type: ignore[arg-type]
+    return Policy(Budget(Fraction(str(epsilon)), Fraction(str(delta))), named, Neighbours(change, "unit"), **more)
+
+
+def opened(address: str, declared: Policy, identity: str = IDENTITY) -> Ledger:
+    """The ledger at an address, begun where there is none."""
+    try:
+        return open_ledger(address, declared)
+    except NoLedger:
+        with suppress(InvalidInput):  # another thread or process was first
+            return begin_ledger(address, declared, identity)
+        return open_ledger(address, declared)
 
 
 def pure(epsilon: object) -> Event:

@@ -7,17 +7,16 @@ from threading import Thread
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, catalog, pure, spend
+from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, opened, policy, pure, spend
 
 from tacit.accounting.entries import Head
 from tacit.accounting.events import GaussianNoise
 from tacit.accounting.filter import NOTHING_SPENT
 from tacit.accounting.heads import FILE, adopt, check_head, remember_head, remembered_heads, thinned
-from tacit.accounting.ledger import open_ledger
+from tacit.accounting.policy import Policy
 from tacit.errors import StoreUnusable
-from tacit.privacy.catalog import Catalog
 
-CATALOG = catalog(2, "1e-6")
+POLICY = policy(2, "1e-6")
 REASON = "restored from the backup of Monday"
 
 
@@ -27,8 +26,8 @@ class Place:
     def __init__(self, folder) -> None:
         self.folder, self.store, self.ledger_folder = folder, folder / "store", folder / "ledger"
 
-    def open(self, identity: str = IDENTITY, declared: Catalog = CATALOG):
-        return open_ledger(str(self.ledger_folder / "ledger.sqlite"), declared, identity)
+    def open(self, identity: str = IDENTITY, declared: Policy = POLICY):
+        return opened(str(self.ledger_folder / "ledger.sqlite"), declared, identity)
 
     def ask(self, *epsilons: str) -> None:
         """Questions as the session asks them."""
@@ -173,7 +172,7 @@ def test_what_was_counted_for_another_relation_is_not_carried_over(place):
     place.ask("1/8")
     place.lose()
     with pytest.raises(StoreUnusable, match="cannot be carried over to 'change one unit'"):
-        adopt(place.store, place.open(OTHER_IDENTITY, catalog(2, change="change-one")), "curator", REASON)
+        adopt(place.store, place.open(OTHER_IDENTITY, policy(2, change="change-one")), "curator", REASON)
 
 
 def test_there_is_nothing_to_adopt_where_all_is_well(place):

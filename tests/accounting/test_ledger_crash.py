@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 from crash import EACH
-from ledgers import IDENTITY, catalog, fresh_database, pure, spend
+from ledgers import IDENTITY, fresh_database, opened, policy, pure, spend
 
 from tacit.accounting.heads import check_head
-from tacit.accounting.ledger import open_ledger
 from tacit.errors import BudgetExceeded
 
 SCRIPT = Path(__file__).with_name("crash.py")
@@ -38,7 +37,7 @@ def answers_without_entry(ledger, seen: list[int]) -> int:
 
 
 def require_all_is_well(address: str, folder: Path, cap: int, report: dict) -> None:
-    ledger = open_ledger(address, catalog(cap), IDENTITY)
+    ledger = opened(address, policy(cap), IDENTITY)
     assert report["errors"] == []
     assert report["seen"]
     assert answers_without_entry(ledger, report["seen"]) == 0
@@ -51,7 +50,7 @@ def test_what_was_seen_is_in_the_ledger(address, tmp_path):
     report = killed_in_a_loop(address, tmp_path / "store", "spend-first", 40, 60, 3)
     assert report["kills"] >= 12
     require_all_is_well(address, tmp_path / "store", 40, report)
-    ledger = open_ledger(address, catalog(40), IDENTITY)
+    ledger = opened(address, policy(40), IDENTITY)
     for _ in range(320 - ledger.head.number):
         spend(ledger, pure(EACH))
     with pytest.raises(BudgetExceeded):
@@ -62,7 +61,7 @@ def test_answering_before_the_debit_is_caught(tmp_path):
     """The planted bug: whoever is killed between the two has shown an answer that nobody paid for."""
     address = str(tmp_path / "ledger.sqlite")
     report = killed_in_a_loop(address, tmp_path / "store", "answer-first", 40, 30, 3)
-    assert answers_without_entry(open_ledger(address, catalog(40), IDENTITY), report["seen"]) > 0
+    assert answers_without_entry(opened(address, policy(40), IDENTITY), report["seen"]) > 0
 
 
 @pytest.mark.slow
@@ -74,4 +73,4 @@ def test_what_was_seen_is_in_the_ledger_after_a_thousand_kills(address, tmp_path
         if not refused:
             require_all_is_well(address, tmp_path / "store", 600, report)
         kills, refused = kills + report["kills"], report["refused"]
-    assert open_ledger(address, catalog(600), IDENTITY).head.number == 4800
+    assert opened(address, policy(600), IDENTITY).head.number == 4800

@@ -14,13 +14,13 @@ from time import monotonic, sleep
 
 import pytest
 import sqlalchemy
-from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, catalog, fresh_database, pure, spend
+from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, fresh_database, opened, policy, pure, spend
 
 from tacit.accounting import databases, durable
 from tacit.accounting import store as store_module
 from tacit.accounting.durable import GroupCommit, replace_file
 from tacit.accounting.events import GaussianNoise
-from tacit.accounting.ledger import open_ledger
+from tacit.accounting.selling import Sale
 from tacit.errors import BudgetExceeded, StoreUnusable
 
 
@@ -64,29 +64,31 @@ def together(*work) -> None:
 
 
 def test_both_databases_hold_the_same_entries(tmp_path, postgres_url, monkeypatch):
-    monkeypatch.setattr("tacit.accounting.ledger._now", lambda: "2026-01-01T00:00:00.000+00:00")
+    for module in ("books", "ledger"):
+        monkeypatch.setattr(f"tacit.accounting.{module}.now", lambda: "2026-01-01T00:00:00.000+00:00")
     texts = []
     for address in (str(tmp_path / "ledger.sqlite"), fresh_database(postgres_url)):
-        ledger = open_ledger(address, catalog(3, "1e-6"), IDENTITY)
+        ledger = opened(address, policy(3, "1e-6"), IDENTITY)
         for event in (pure("1/3"), GaussianNoise(Fraction(1), Fraction(20), Fraction(1, 10**9), UNIT), pure("1/37")):
             ledger.spend(event, "curator", "SELECT 'é' \x00 \ud800", "v")
         with pytest.raises(BudgetExceeded):
             spend(ledger, pure(3))
-        ledger.remember("key", 2, "an answer: é")
-        assert (ledger.recall("key"), ledger.verify().whole) == ("an answer: é", True)
+        sale = Sale((pure("1/100"),), "curator", "q", "v", "key")
+        ledger.answered(ledger.reserve(sale), "an answer: é")
+        assert (ledger.reserve(sale).text, ledger.verify().whole) == ("an answer: é", True)
         texts.append([entry.text for entry in ledger.entries()])
     assert texts[0] == texts[1]
-    assert len(texts[0]) == 4
+    assert len(texts[0]) == 6
 
 
 def test_many_make_one_ledger(address):
     """Whoever comes first names it; nobody fails, and nothing is made twice."""
     identities = [f"{number:032x}" for number in range(6)]
     found = []
-    together(*(lambda name=name: found.append(open_ledger(address, catalog(1), name).identity) for name in identities))
+    together(*(lambda name=name: found.append(opened(address, policy(1), name).identity) for name in identities))
     assert len(found) == 6
     assert len(set(found)) == 1
-    assert open_ledger(address, catalog(1), OTHER_IDENTITY).verify().entries == 1
+    assert opened(address, policy(1), OTHER_IDENTITY).verify().entries == 1
 
 
 def spend_until_refused(spend_once, threads: int = 6) -> int:
@@ -112,7 +114,7 @@ def once(ledger):
 
 
 def test_threads_together_spend_the_budget_and_no_more(address):
-    ledger = open_ledger(address, catalog(2), IDENTITY)
+    ledger = opened(address, policy(2), IDENTITY)
     assert spend_until_refused(once(ledger)) == 40
     assert (ledger.spent().epsilon, ledger.verify().whole, ledger.head.number) == (2, True, 40)
 
@@ -139,7 +141,7 @@ def test_without_locks_numbers_are_still_taken_once(tmp_path, monkeypatch):
         yield
 
     monkeypatch.setattr(store_module, "PAUSES", (0.002,) * 200)
-    ledger = open_ledger(str(tmp_path / "ledger.sqlite"), catalog(1), IDENTITY)
+    ledger = opened(str(tmp_path / "ledger.sqlite"), policy(1), IDENTITY)
     unlocked = replace(ledger._store._connected, turn=nobody_waits, begin="SELECT 1")
     monkeypatch.setattr(ledger._store, "_connected", unlocked)
     monkeypatch.setattr(store_module, "COMMIT", "SELECT 1")
@@ -149,14 +151,14 @@ def test_without_locks_numbers_are_still_taken_once(tmp_path, monkeypatch):
 
 def test_opening_reads_little(address):
     """However long the ledger is: is it there, and its first entry."""
-    ledger = open_ledger(address, catalog(9), IDENTITY)
+    ledger = opened(address, policy(9), IDENTITY)
     for _ in range(5):
         spend(ledger, pure("1/100"))
     statements = []
     listening = lambda *given: statements.append(given[2])  # noqa: E731
     sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", listening)
     try:
-        open_ledger(address, catalog(9), IDENTITY)
+        opened(address, policy(9), IDENTITY)
     finally:
         sqlalchemy.event.remove(sqlalchemy.Engine, "before_cursor_execute", listening)
     asked = [statement for statement in statements if "tacit" in statement]
@@ -192,11 +194,11 @@ def terminate_backend(url):
 
 
 @pytest.mark.parametrize(
-    "moment", ["BEGIN", "FOR UPDATE", "INSERT INTO tacit_entries", "UPDATE tacit_ledger", "INSERT INTO tacit_spent"]
+    "moment", ["BEGIN", "FOR UPDATE", "INSERT INTO tacit_entries", "UPDATE tacit_books", "INSERT INTO tacit_accounts"]
 )
 def test_a_connection_lost_before_commit_is_made_good(postgres_url, moment):
     url = fresh_database(postgres_url)
-    ledger = open_ledger(url, catalog(1), IDENTITY)
+    ledger = opened(url, policy(1), IDENTITY)
     lost_at(ledger, moment, terminate_backend(postgres_url))
     assert spend(ledger, pure("1/4")).number == 1
     assert (ledger.spent().epsilon, ledger.verify().whole) == (Fraction(1, 4), True)
@@ -204,7 +206,7 @@ def test_a_connection_lost_before_commit_is_made_good(postgres_url, moment):
 
 def test_a_commit_whose_fate_is_unknown_is_not_tried_again(postgres_url):
     url = fresh_database(postgres_url)
-    ledger = open_ledger(url, catalog(1), IDENTITY)
+    ledger = opened(url, policy(1), IDENTITY)
     lost_at(ledger, "COMMIT", terminate_backend(postgres_url))
     with pytest.raises(StoreUnusable, match="did not confirm what was written: it may be there, and then it counts"):
         spend(ledger, pure("1/4"))
@@ -213,7 +215,7 @@ def test_a_commit_whose_fate_is_unknown_is_not_tried_again(postgres_url):
 
 
 def test_a_failing_commit_or_disk_is_not_tried_again(file, monkeypatch):
-    ledger = open_ledger(str(file), catalog(1), IDENTITY)
+    ledger = opened(str(file), policy(1), IDENTITY)
 
     def fails(_) -> None:
         raise sqlalchemy.exc.OperationalError("COMMIT", {}, sqlite3.OperationalError("disk I/O error"))
@@ -236,7 +238,7 @@ def test_a_failing_commit_or_disk_is_not_tried_again(file, monkeypatch):
 
 def test_a_program_that_holds_the_file_is_waited_for(file):
     """As a curator's own sqlite3 would; nobody hears that the database is locked."""
-    ledger = open_ledger(str(file), catalog(1), IDENTITY)
+    ledger = opened(str(file), policy(1), IDENTITY)
     held, done = Event(), []
 
     def hold() -> None:
@@ -258,7 +260,7 @@ def test_a_program_that_holds_the_file_is_waited_for(file):
 def test_a_program_that_never_lets_go_is_named(file, monkeypatch):
     monkeypatch.setattr(databases, "WAIT", 0.05)
     monkeypatch.setattr(store_module, "PAUSES", ())
-    ledger = open_ledger(str(file), catalog(1), IDENTITY)
+    ledger = opened(str(file), policy(1), IDENTITY)
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnusable, match="another program holds the ledger; close it, and try again"):
@@ -268,13 +270,13 @@ def test_a_program_that_never_lets_go_is_named(file, monkeypatch):
 
 
 def test_a_file_that_was_replaced_while_open_takes_no_spend(file):
-    ledger = open_ledger(str(file), catalog(1), IDENTITY)
+    ledger = opened(str(file), policy(1), IDENTITY)
     spend(ledger, pure("1/4"))
     for part in list(file.parent.glob("ledger.sqlite*")):
         shutil.move(part, part.with_name(f"old-{part.name}"))
     for put_back in (False, True):
         if put_back:
-            open_ledger(str(file), catalog(1), OTHER_IDENTITY)
+            opened(str(file), policy(1), OTHER_IDENTITY)
         with pytest.raises(StoreUnusable, match="moved or replaced while it was open; start tacit again"):
             spend(ledger, pure("1/4"))
 
@@ -296,7 +298,7 @@ def test_an_address_that_does_not_work_is_told_without_its_password(tmp_path, mo
     monkeypatch.setattr(store_module, "PAUSES", ())
     (tmp_path / "ledger.txt").write_text("not a database, and longer than a header of one would be " * 20)
     with pytest.raises(StoreUnusable) as told:
-        open_ledger(bad.format(here=tmp_path), catalog(1), IDENTITY)
+        opened(bad.format(here=tmp_path), policy(1), IDENTITY)
     assert BAD_ADDRESSES[bad] in str(told.value)
     assert told.value.remedy
     assert "secret" not in str(told.value)
@@ -309,14 +311,14 @@ def test_a_server_that_may_lose_commits_is_refused(postgres_url, monkeypatch):
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ALTER ROLE tacit SET synchronous_commit = off")
         try:
-            ledger = open_ledger(url, catalog(1), IDENTITY)
+            ledger = opened(url, policy(1), IDENTITY)
             with engine_of(ledger).connect() as own:
                 assert own.scalar(sqlalchemy.text("SHOW synchronous_commit")) == "on"
         finally:
             connection.execute("ALTER ROLE tacit RESET synchronous_commit")
     monkeypatch.setattr(databases, "DURABLE", "SELECT 'off'")
     with pytest.raises(StoreUnusable, match="fsync off, so a spend could be lost"):
-        open_ledger(url, catalog(1), IDENTITY)
+        opened(url, policy(1), IDENTITY)
 
 
 # --- on the disk -------------------------------------------------------------------------------------------------------------
@@ -325,7 +327,7 @@ def test_a_server_that_may_lose_commits_is_refused(postgres_url, monkeypatch):
 def test_files_are_for_their_owner(file):
     old = os.umask(0)
     try:
-        ledger = open_ledger(str(file), catalog(1), IDENTITY)
+        ledger = opened(str(file), policy(1), IDENTITY)
         spend(ledger, pure("1/4"))
     finally:
         os.umask(old)
@@ -348,18 +350,18 @@ def power_fails(file: Path, monkeypatch, ask) -> list[int]:
     with monkeypatch.context() as patch:
         patch.setattr(durable, "_flush", keep)
         ask()
-    return [entry.number for entry in open_ledger(str(survived / file.name), catalog(9), OTHER_IDENTITY).entries()]
+    return [entry.number for entry in opened(str(survived / file.name), policy(9), OTHER_IDENTITY).entries()]
 
 
 def test_a_spend_that_returned_survives_a_power_failure(file, monkeypatch):
-    ledger = open_ledger(str(file), catalog(9), IDENTITY)
+    ledger = opened(str(file), policy(9), IDENTITY)
     for number in range(1, 8):
         assert power_fails(file, monkeypatch, lambda: spend(ledger, pure("1/4"))) == list(range(number + 1))
 
 
 def test_flushing_before_the_commit_is_caught(file, monkeypatch):
     """The planted bug: the log is brought to the disk, and then the commit is written into it."""
-    ledger = open_ledger(str(file), catalog(9), IDENTITY)
+    ledger = opened(str(file), policy(9), IDENTITY)
     spend(ledger, pure("1/4"))
     lost_at(ledger, "COMMIT", lambda _: durable._flush(file.with_name("ledger.sqlite-wal")))
     monkeypatch.setattr(ledger._store, "_connected", replace(ledger._store._connected, settle=lambda _: None))

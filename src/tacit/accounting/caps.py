@@ -12,8 +12,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tacit.accounting.composition import Cost
+from tacit.accounting.entries import Account, Entry
 from tacit.accounting.filter import Filter, Left, State
-from tacit.errors import BudgetExceeded
+from tacit.accounting.policy import FAILURES_OF_ANALYST, FAILURES_OF_DATA_SET
+from tacit.errors import BudgetExceeded, TooManyFailures
 from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.loss import largest_concentrated_down
 from tacit.privacy.neighbours import Neighbours
@@ -23,9 +25,9 @@ LEAST_WRITTEN = Fraction(1, 10**300)  # what floats can hold
 
 
 @lru_cache(maxsize=256)
-def filter_for(budget: Budget, neighbours: Neighbours) -> Filter:
+def filter_for(budget: Budget, neighbours: Neighbours, split: Fraction = Fraction(1, 2)) -> Filter:
     """The filter of a cap; it is computed once."""
-    return Filter(budget.epsilon, budget.delta, neighbours=neighbours)
+    return Filter(budget.epsilon, budget.delta, split, neighbours=neighbours)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,20 @@ class Cap:
         return BudgetExceeded(
             f"{self.whose} does not admit this question: it costs {words(price)}, and {name} {at_most(rest)} is left",
             remedy=f"{less}, or {raised}" if rest or name != "epsilon" else raised,
+        )
+
+
+def require_to_go_on(last: Entry, account: Account, questions_at_most: int) -> None:
+    """Refuse one more question where too many were asked, or too many did not finish: each may tell what no epsilon counts."""
+    if last.questions >= questions_at_most:
+        raise BudgetExceeded(
+            f"the data set has paid for {last.questions:,} questions, and at most {questions_at_most:,} are admitted",
+            remedy="let the curator raise questions_at_most of [budget] in tacit.toml",
+        )
+    if account.failures >= FAILURES_OF_ANALYST or last.failures >= FAILURES_OF_DATA_SET:
+        raise TooManyFailures(
+            "too many questions did not finish, and each may tell something of the data",
+            remedy="let the curator look into it, and run: tacit ledger resume",
         )
 
 

@@ -1,27 +1,40 @@
-"""The chain of a ledger, read from the beginning and computed again: hashes, numbers, sums and caps."""
+"""The chain of a ledger, read from the beginning and computed again: hashes, numbers, sums, accounts, units and caps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tacit.accounting.caps import filter_for
-from tacit.accounting.entries import NOTHING_BEFORE, Entry, Head, entry_from, hash_of
+from tacit.accounting.composition import Cost
+from tacit.accounting.entries import (
+    NEW_ACCOUNT,
+    NOTHING_BEFORE,
+    Account,
+    Entry,
+    accounts_digest,
+    entry_from,
+    hash_of,
+)
+from tacit.accounting.events import Event
 from tacit.accounting.filter import NOTHING_SPENT, State
+from tacit.accounting.restate import restated_price, under
 from tacit.errors import TacitError
+from tacit.privacy.catalog import analyst_name
 from tacit.privacy.neighbours import Neighbours
 
 if TYPE_CHECKING:
-    from tacit.accounting.store import Line
+    from tacit.accounting.books import Kept, Line, Marks
+
+FREE = ("begin", "answer", "failure", "units", "resume", "format")  # kinds of entries that add nothing to any sum
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What reading the whole ledger showed: how many entries it has, its head, and what is wrong."""
+    """What reading the whole ledger showed: how many entries it has, and what is wrong."""
 
     entries: int
-    head: Head
     problems: tuple[str, ...]
 
     @property
@@ -34,13 +47,40 @@ class Chain:
         return self.problems[0] if self.problems else None
 
 
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """A price as it was recorded, and how many of its units one unit of today touches; `shared` counts for everybody."""
+
+    analyst: str
+    event: Event | None
+    price: Cost
+    shared: bool
+    steps: int = 1
+
+    def today(self, relation: Neighbours) -> Cost:
+        return under(restated_price(self.event, self.price, self.steps), relation)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The sums of everybody and of each analyst."""
+
+    spent: State
+    analysts: Mapping[str, State]
+
+
 class Reader:
-    """Reads lines in order and says what is wrong with each."""
+    """Reads lines in order and says what is wrong with each. It is also what sums after a change of units are computed with."""
 
     def __init__(self) -> None:
-        self.number, self.hash, self.ledger = -1, NOTHING_BEFORE, ""
-        self.spent, self.analysts = NOTHING_SPENT, dict[str, State]()
+        self.number, self.hash, self.ledger, self.format = -1, NOTHING_BEFORE, "", 1
+        self.spent, self.accounts = NOTHING_SPENT, dict[str, Account]()
+        self.questions = self.failures = 0
         self.relation: Neighbours | None = None
+        self.units = ""
+        self.paid: list[Paid] = []
+        self.keys: dict[int, str] = {}
+        self.answers: dict[int, tuple[str, str]] = {}
 
     def read(self, line: Line) -> list[str]:
         """The problems of the next line; its own words are believed from here on, so that one change is one problem."""
@@ -51,44 +91,156 @@ class Reader:
         try:
             entry = entry_from(line.text)
             found += [f"{name}: {problem}" for problem in self._wrong(entry, line.number)]
-            self.spent, self.ledger, self.relation = entry.spent, entry.ledger, self.relation or entry.price.neighbours
-            if entry.analyst_spent is not None:
-                self.analysts[entry.analyst] = entry.analyst_spent
+            self._believe(entry)
         except (TacitError, ValueError, TypeError, LookupError, AttributeError):
             found.append(f"{name}: it cannot be read")
         self.number, self.hash = line.number, line.hash
         return found
 
-    def _wrong(self, entry: Entry, number: int) -> Iterable[str]:
+    def _wrong(self, entry: Entry, number: int) -> Iterator[str]:
         if entry.number != number or (number and entry.ledger != self.ledger):
             yield "it was moved here from elsewhere"
         if entry.previous != self.hash:
             yield "what comes before it was changed"
+        if entry.format < self.format:
+            yield "it is of an older format than the entries before it"
+        if entry.kind == "units":
+            yield from self._wrong_units(entry)
+            return
         if self.relation not in (None, entry.price.neighbours):
             yield f"it counts for '{entry.price.neighbours}', and the ledger for '{self.relation}'"
-        whole = filter_for(entry.cap, entry.price.neighbours)
-        if whole.after(self.spent, entry.price) != entry.spent:
+        yield from self._wrong_sums(entry)
+        if entry.format > 1:
+            yield from self._wrong_counts(entry)
+
+    def _wrong_sums(self, entry: Entry) -> Iterator[str]:
+        whole = filter_for(entry.cap, entry.price.neighbours, entry.split)
+        after = self.spent if entry.kind == "recall" else whole.after(self.spent, entry.price)
+        if after != entry.spent or (entry.kind in FREE and entry.price != nothing(entry.price.neighbours)):
             yield "the sums after it are wrong"
         if entry.analyst_spent is not None:
-            before = self.analysts.get(entry.analyst, NOTHING_SPENT)
+            before = self._account(entry).spent
             if whole.after(before, entry.price) != entry.analyst_spent:
                 yield f"the sums of {entry.analyst} after it are wrong"
         if entry.kind == "spend" and not whole.holds(entry.spent):
             yield "it was admitted beyond the cap"
 
+    def _wrong_counts(self, entry: Entry) -> Iterator[str]:
+        failures = 0 if entry.kind == "resume" else self.failures + (entry.kind == "failure")
+        if (entry.questions, entry.failures) != (self.questions + (entry.kind == "spend"), failures):
+            yield "its counts of questions and failures are wrong"
+        if entry.accounts != accounts_digest(self.accounts_after(entry)):
+            yield "the accounts after it are wrong"
+        if entry.units != self.units and entry.kind not in ("begin", "format"):
+            yield "it counts for other units than the entries before it"
+        if entry.kind in ("answer", "failure") and self.keys.get(entry.about or 0) != entry.key:
+            yield "it is about another entry than it says"
 
-def checked(lines: Iterable[Line], head: Head, analysts: dict[str, State]) -> Chain:
-    """The chain up to a head that was read before the lines, with the sums that were read with it."""
+    def _wrong_units(self, entry: Entry) -> Iterator[str]:
+        sums = self.restated(int(entry.details["steps"]), entry.price.neighbours, entry)
+        accounts = {name: replace(account, spent=sums.analysts.get(name, NOTHING_SPENT)) for name, account in self.accounts.items()}
+        if sums.spent != entry.spent or entry.accounts != accounts_digest(accounts):
+            yield "the restated sums after it are wrong"
+
+    def restated(self, steps: int, relation: Neighbours, under: Entry) -> Sums:
+        """The sums of everything that was ever paid, if one unit of today touches `steps` of those until now."""
+        whole = filter_for(under.cap, relation, under.split)
+        spent, analysts = NOTHING_SPENT, dict[str, State]()
+        for one in self.paid:
+            price = replace(one, steps=one.steps * steps).today(relation)
+            spent = whole.after(spent, price) if one.shared else spent
+            if one.analyst:
+                analysts[one.analyst] = whole.after(analysts.get(one.analyst, NOTHING_SPENT), price)
+        return Sums(spent, analysts)
+
+    def accounts_after(self, entry: Entry) -> dict[str, Account]:
+        """The accounts of all analysts after an entry."""
+        if entry.kind == "format":
+            return merged(self.accounts)
+        if entry.kind == "resume":
+            return {name: replace(account, failures=0) for name, account in self.accounts.items()}
+        before = self._account(entry)
+        spent = before.spent if entry.analyst_spent is None else entry.analyst_spent
+        after = Account(spent, before.failures + (entry.kind == "failure"))
+        changed = entry.analyst_spent is not None or entry.kind == "failure"
+        return {**self.accounts, entry.analyst: after} if changed else dict(self.accounts)
+
+    def _account(self, entry: Entry) -> Account:
+        return self.accounts.get(entry.analyst, NEW_ACCOUNT)
+
+    def _believe(self, entry: Entry) -> None:
+        if entry.kind == "units":
+            self._turn(entry)
+        else:
+            self.accounts = self.accounts_after(entry)
+        self.spent, self.ledger, self.relation = entry.spent, entry.ledger, entry.price.neighbours
+        self.questions = entry.questions if entry.format > 1 else self.questions + (entry.kind == "spend")
+        self.failures, self.units, self.format = entry.failures, entry.units, entry.format
+        if entry.kind in ("spend", "recall", "adopt"):
+            known = "" if entry.analyst_spent is None else analyst_name(entry.analyst)
+            self.paid.append(Paid(known, entry.event, entry.price, shared=entry.kind != "recall"))
+        if entry.kind == "spend":
+            self.keys[entry.number] = entry.key
+        if entry.kind == "answer":
+            self.answers[entry.number] = (entry.key, entry.answer)
+
+    def _turn(self, entry: Entry) -> None:
+        """From here on every earlier price counts more steps."""
+        steps = int(entry.details["steps"])
+        sums = self.restated(steps, entry.price.neighbours, entry)
+        self.accounts = {name: replace(one, spent=sums.analysts.get(name, NOTHING_SPENT)) for name, one in self.accounts.items()}
+        self.paid = [replace(one, steps=one.steps * steps) for one in self.paid]
+
+
+def nothing(relation: Neighbours) -> Cost:
+    """The price of what costs nothing."""
+    return Cost(NOTHING_SPENT.epsilon, NOTHING_SPENT.rho, NOTHING_SPENT.delta, relation)
+
+
+def merged(accounts: Mapping[str, Account]) -> dict[str, Account]:
+    """Accounts by the normal form of their names: what two spellings of one name have spent is added up."""
+    found: dict[str, Account] = {}
+    for name, account in accounts.items():
+        other = found.get(analyst_name(name), NEW_ACCOUNT)
+        found[analyst_name(name)] = Account(_both(other.spent, account.spent), other.failures + account.failures)
+    return found
+
+
+def _both(one: State, other: State) -> State:
+    epsilon = None if one.epsilon is None or other.epsilon is None else one.epsilon + other.epsilon
+    return State(epsilon, one.rho + other.rho, one.delta + other.delta)
+
+
+def read_chain(lines: Iterable[Line]) -> tuple[Reader, list[str]]:
+    """A reader of all lines, and what it found wrong."""
     reader, problems = Reader(), list[str]()
     for line in lines:
         problems += reader.read(line)
-    if reader.number != head.number:
-        problems.append(f"entries {reader.number + 1} to {head.number} are missing at the end")
-    if (reader.ledger, reader.hash) != (head.ledger, head.hash):
+    return reader, problems
+
+
+def checked(lines: Iterable[Line], marks: Marks, answers: Iterable[Kept]) -> Chain:
+    """The chain up to the last entry that the ledger named before the lines were read, and all kept answers."""
+    reader, problems = read_chain(lines)
+    if reader.number != marks.number:
+        problems.append(f"entries {reader.number + 1} to {marks.number} are missing at the end")
+    if (reader.ledger, reader.hash) != (marks.ledger, marks.hash):
         problems.append("the ledger's row names another last entry")
-    if reader.spent != head.spent:
-        problems.append("the sums of the data set are not those of the entries")
-    names = reader.analysts.keys() | analysts.keys()
-    wrong = sorted(name for name in names if reader.analysts.get(name) != analysts.get(name))
-    problems += [f"the sums of {name} are not those of the entries" for name in wrong]
-    return Chain(reader.number + 1, head, tuple(problems))
+    names = reader.accounts.keys() | marks.accounts.keys()
+    wrong = sorted(name for name in names if reader.accounts.get(name) != marks.accounts.get(name))
+    problems += [f"the account of {name} is not that of the entries" for name in wrong]
+    return Chain(reader.number + 1, (*problems, *_wrong_answers(reader, answers)))
+
+
+def _wrong_answers(reader: Reader, answers: Iterable[Kept]) -> Iterator[str]:
+    """Every answer that left is kept as it was, and nothing else is."""
+    missing = set(reader.answers)
+    for kept in answers:
+        if kept.answer is not None and kept.answer > reader.number:
+            continue  # it came after the head that is being checked
+        key, digest = reader.answers.get(kept.answer or 0, ("", ""))
+        if kept.key != key or kept.text is None or hash_of(kept.text) != digest:
+            yield f"the answer kept for entry {kept.entry} was changed"
+        missing.discard(kept.answer or 0)
+    for number in sorted(missing):
+        yield f"the answer of entry {number} is missing"

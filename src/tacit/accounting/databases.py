@@ -20,12 +20,14 @@ from sqlalchemy.event import listen
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from tacit.accounting.durable import GroupCommit, sync_folder, turn_of
-from tacit.errors import StoreUnusable
+from tacit.errors import NoLedger, StoreUnusable
 
 WAIT = 60  # seconds that a statement waits for another program; tacit's own processes take turns, and wait for far less
 CREATION = 0x7AC17  # the number of the advisory lock under which PostgreSQL tables are made
 DURABLE = "SHOW fsync"
 SESSION = f"SET synchronous_commit = on; SET lock_timeout = '{WAIT}s'; SET idle_in_transaction_session_timeout = '{WAIT}s'"
+
+BEGIN = "the data owner begins one, once: tacit ledger begin"
 
 Turn = Callable[[], AbstractContextManager[object]]
 
@@ -36,35 +38,39 @@ class Database:
 
     After COMMIT, and still in its turn, a writer takes a number with `taken`; `settle` then returns when the commit is on the disk.
     `lock` is what a transaction says next where `begin` does not shut others out; `creation_lock`, before there is a row to lock.
+    `begin_reading` begins one that writes nothing and sees one moment.
     """
 
     engine: Engine
     turn: Turn
     begin: str
+    begin_reading: str
     taken: Callable[[], int]
     settle: Callable[[int], None]
     lock: str | None = None
     creation_lock: str | None = None
 
 
-def connect(address: str) -> Database:
-    """The database at an address: sqlite:///FILE or postgresql://..., or the path of a SQLite file."""
+def connect(address: str, create: bool = False) -> Database:
+    """The database at an address: sqlite:///FILE or postgresql://..., or the path of a SQLite file, which `create` makes."""
     try:
         url = make_url(address if "://" in address else f"sqlite:///{address}")
     except ArgumentError:
         raise StoreUnusable("the ledger's URL cannot be read", remedy="write sqlite:///FILE or postgresql://...") from None
     kind = url.get_backend_name().replace("postgresql", "postgres")
     if kind == "sqlite":
-        return _sqlite(url)
+        return _sqlite(url, create)
     if kind == "postgres":
         return _postgres(url)
     raise StoreUnusable(f"a ledger cannot be kept in {kind}", remedy="write sqlite:///FILE or postgresql://...")
 
 
-def _sqlite(url: URL) -> Database:
+def _sqlite(url: URL, create: bool) -> Database:
     if not url.database or url.database.startswith((":", "file:")):
         raise StoreUnusable("a ledger in memory would be lost with the process", remedy="write sqlite:///FILE")
     file = Path(url.database).absolute()
+    if not create and not file.exists():
+        raise NoLedger("this data set has no ledger", remedy=BEGIN)
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with turn_of(_beside(file, ".lock")):
@@ -77,7 +83,7 @@ def _sqlite(url: URL) -> Database:
         "sqlite://", creator=lambda: _opened(file), poolclass=QueuePool, isolation_level="AUTOCOMMIT", hide_parameters=True
     )
     group = GroupCommit(_beside(file, "-wal"), _beside(file, ".lock"), _beside(file, ".flush"))
-    return Database(engine, lambda: _turn_at(file, born), "BEGIN IMMEDIATE", group.taken, group.settle)
+    return Database(engine, lambda: _turn_at(file, born), "BEGIN IMMEDIATE", "BEGIN", group.taken, group.settle)
 
 
 def _create(file: Path) -> None:
@@ -148,9 +154,10 @@ def _postgres(url: URL) -> Database:
         engine,
         lambda: threads,
         begin="BEGIN ISOLATION LEVEL READ COMMITTED",
+        begin_reading="BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
         taken=lambda: 0,
         settle=lambda _: None,
-        lock="SELECT number FROM tacit_ledger FOR UPDATE",
+        lock="SELECT number FROM tacit_books FOR UPDATE",
         creation_lock=f"SELECT pg_advisory_xact_lock({CREATION})",
     )
 

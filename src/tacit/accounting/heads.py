@@ -8,10 +8,10 @@ that entry, with that hash. Only the curator's `adopt` accepts another ledger, a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacit.accounting.chain import nothing
 from tacit.accounting.composition import Cost
 from tacit.accounting.durable import replace_file, turn_of
 from tacit.accounting.entries import Entry, Head, heads_from, heads_text
@@ -96,9 +96,15 @@ def _holds(ledger: Ledger, head: Head) -> bool:
 
 def _carried(ledger: Ledger, known: tuple[Head, ...]) -> Cost:
     """What was spent between the latest remembered point that the ledger shares, or the beginning, and the last one."""
-    relation = ledger.head.neighbours
+    here = ledger.head
+    relation = here.neighbours
     if not known:
-        return Cost(Fraction(0), Fraction(0), Fraction(0), relation)
+        return nothing(relation)
+    if known[0].units and here.units and known[0].units != here.units:
+        raise StoreUnusable(
+            "what was spent is known for other units than this ledger counts for, and cannot be carried over",
+            remedy="declare the same units as before",
+        )
     if known[0].neighbours != relation:
         raise StoreUnusable(
             f"what was spent is known for '{known[0].neighbours}', and cannot be carried over to '{relation}'",

@@ -1,108 +1,185 @@
 """Spend, refuse, explain: the one budget of a data set, over everybody, for ever. ledger.md has the promise and its proof.
 
-    ledger.spend(...)     the entry, durable before it is returned; or BudgetExceeded, and nothing is written
-    ledger.left(...)      what one further question may cost
-    ledger.verify()       the chain of hashes, the sums and the caps, computed again
+    ledger.reserve(sale)    one decision in one transaction: an answer that was released before, or the first offer that all caps
+                            admit, spent and durable; or a refusal, and nothing is written
+    ledger.answered(...)    what left is kept, and its hash is in the chain
+    ledger.failed(...)      it did not finish: that is counted, and stays spent
+    ledger.left(...)        what one further question may cost
+    ledger.verify()         the chain of hashes, the sums, the accounts and the answers, computed again
 
 There is no way to take an entry back, here or below.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Iterator
-from datetime import UTC, datetime
-from fractions import Fraction
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
-from tacit.accounting.caps import Cap, filter_for, require_for_one, smaller
-from tacit.accounting.chain import Chain, checked
-from tacit.accounting.composition import Cost, cost_under
-from tacit.accounting.entries import NOTHING_BEFORE, Entry, Head, entry_from
+from tacit.accounting import selling, unit_rules
+from tacit.accounting.admission import Admission, Sums
+from tacit.accounting.books import following, now
+from tacit.accounting.chain import Chain, checked, nothing
+from tacit.accounting.composition import Cost
+from tacit.accounting.entries import NOTHING_BEFORE, Entry, Head, accounts_digest, entry_from
 from tacit.accounting.events import Event
 from tacit.accounting.filter import NOTHING_SPENT, Left, State
-from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable
-from tacit.privacy.catalog import Analyst, Catalog
+from tacit.accounting.policy import Policy
+from tacit.accounting.selling import LEASE, Granted, Recalled, Sale
+from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable
+from tacit.privacy.catalog import analyst_name
 
 if TYPE_CHECKING:
-    from tacit.accounting.store import Books, Line, Store
+    from tacit.accounting.books import Books, Kept, Line
+    from tacit.accounting.pages import Page
+    from tacit.accounting.store import Store
 
 PAGE = 1000
+PAUSE = 0.02  # seconds between looks at a question that another process is answering
+Result = TypeVar("Result")
 
 
-def open_ledger(address: str, catalog: Catalog, identity: str) -> Ledger:
-    """The ledger at an address, under the caps of the catalog; a new one, named `identity`, where there is none.
+def open_ledger(address: str, policy: Policy) -> Ledger:
+    """The ledger at an address, under a policy; refused where none was begun. One of an older format is converted.
 
-    `address` is a path, sqlite:///FILE or postgresql://...; `identity` is drawn at random by the caller.
+    `address` is a path, sqlite:///FILE or postgresql://...
     """
     from tacit.accounting.store import Store  # brings SQLAlchemy, which only those who open a ledger need
+    from tacit.accounting.upgrade import upgraded
 
     store = Store(address)
-    store.begin(_first_entry(identity, catalog))
-    return Ledger(store, catalog)
+    if not upgraded(store, policy, now()):
+        raise NoLedger("this data set has no ledger", remedy="the data owner begins one, once: tacit ledger begin")
+    return Ledger(store, policy)
+
+
+def begin_ledger(address: str, policy: Policy, identity: str, reason: str = "") -> Ledger:
+    """A new ledger at an address, named `identity`, which the caller draws at random; refused where there is one."""
+    from tacit.accounting.store import Store
+    from tacit.accounting.upgrade import upgraded
+
+    store = Store(address, create=True)
+    if upgraded(store, policy, now()) or not store.begin(_first_entry(identity, policy, reason), policy.units.text):
+        raise InvalidInput("this data set already has a ledger; leave it as it is, or declare another place in [ledger] url")
+    return Ledger(store, policy)
 
 
 class Ledger:
-    """One ledger under one catalog. Many processes and threads may hold one on the same database."""
+    """One ledger under one policy. Many processes and threads may hold one on the same database."""
 
-    def __init__(self, store: Store, catalog: Catalog) -> None:
-        self._store, self._catalog = store, catalog
-        self._whole = Cap(filter_for(catalog.budget, catalog.neighbours), "the budget of the data set", "[budget]")
+    def __init__(self, store: Store, policy: Policy) -> None:
+        self._store, self.policy = store, policy
         first = _first(store.lines(-1, 1))
-        if first.price.neighbours != catalog.neighbours:
-            raise StoreUnusable(
-                f"the ledger counts for '{first.price.neighbours}', and the catalog declares '{catalog.neighbours}'",
-                remedy=f'declare `neighbours = "{first.price.neighbours.change}"` again, or begin a new ledger',
-            )
-        self.identity = first.ledger
+        self.identity, self.belongs = first.ledger, first.details
+        self.caps = Admission(policy, first.split)
+
+    def under(self, policy: Policy) -> Ledger:
+        """The same ledger under another policy, such as a budget that was lowered."""
+        return self if policy == self.policy else Ledger(self._store, policy)
+
+    # --- a question is paid for, and what became of it -----------------------------------------------------------------------
+
+    def reserve(self, sale: Sale, patience: float = LEASE) -> Granted | Recalled:
+        """An answer that was released before, or the first offer that all caps admit, spent; it is on the disk when it is returned.
+
+        Raises BudgetExceeded, and writes nothing, where no offer is admitted. The same question at once from elsewhere is waited
+        for, `patience` seconds at most.
+        """
+        end = time.monotonic() + patience
+        while True:
+            found = self._write(lambda page: selling.decided(page, sale, self.caps))
+            if found is not None:
+                return found
+            if time.monotonic() >= end:
+                raise StoreUnusable("the same question is being answered for somebody else", remedy="ask again in a minute")
+            time.sleep(PAUSE)
+
+    def spend(self, event: Event, analyst: str, question: str, data_version: str) -> Entry:
+        """The entry of one spend whose result is not kept."""
+        granted = self.reserve(Sale((event,), analyst, question, data_version))
+        assert isinstance(granted, Granted)  # noqa: S101  # nothing is kept without a key
+        return granted.entry
+
+    def answered(self, granted: Granted, text: str) -> None:
+        """Keep an answer that is leaving, so that the same question costs nothing more.
+
+        If the machine loses it, the question costs again, and nothing else: it is not waited for.
+        """
+        self._write(lambda page: selling.answered(page, granted, text, self.caps), flush=False)
+
+    def failed(self, granted: Granted, reason: str) -> Entry:
+        """The entry that says that a paid question did not finish; after too many no further one is admitted."""
+        return self._write(lambda page: selling.failed(page, granted, reason, self.caps))
+
+    def stopped(self, granted: Granted) -> None:
+        """A paid question was stopped by hand: whoever asks it next pays again, and need not wait."""
+        self._write(lambda page: selling.let_go(page, granted), flush=False)
+
+    # --- the data owner's acts -----------------------------------------------------------------------------------------------
+
+    def adopt(self, carried: Cost, by: str, why: str) -> Entry:
+        """The entry by which this ledger takes the place of another one, and counts what that one had spent; see heads.py."""
+
+        def work(page: Page) -> Entry:
+            spent = self.caps.whole.filter.after(page.books.last.spent, carried)
+            said = {"analyst": by, "question": why, "price": carried, "spent": spent}
+            return page.append(following(page.books, self.policy.budget, "adopt", {}, **said))
+
+        return self._write(work)
+
+    def resume(self, by: str, why: str) -> Entry:
+        """The entry by which the data owner lets questions go on after failures, which are counted from zero again."""
+
+        def work(page: Page) -> Entry:
+            accounts = {name: replace(account, failures=0) for name, account in page.books.accounts.items()}
+            said = {"analyst": by, "question": why, "failures": 0}
+            return page.append(following(page.books, self.policy.budget, "resume", accounts, **said), accounts)
+
+        return self._write(work)
+
+    def accept_units(self, steps: int, by: str, why: str) -> Entry:
+        """The entry from which on prices count for the units of the policy, with all that was paid before restated."""
+        return self._write(lambda page: unit_rules.accept_units(page, self.policy, steps, by, why))
+
+    # --- reading -------------------------------------------------------------------------------------------------------------
 
     @property
     def head(self) -> Head:
         """The last entry, and the sums after it."""
-        return self._head(self._store.books())
-
-    def spend(self, event: Event, analyst: str, question: str, data_version: str) -> Entry:
-        """The entry of a spend that passes all caps; it is on the disk when it is returned, and stays.
-
-        `question` says in public what was asked. Raises BudgetExceeded, and writes nothing, where a cap does not admit the event.
-        """
-        price, policy = self._price(event), self._policy(analyst)
-        asked = {"analyst": analyst, "question": question, "data_version": data_version, "event": event}
-
-        def decide(books: Books) -> Entry:
-            spent, own = self._after(books, policy, price)
-            sums = {"price": price, "spent": spent, "analyst_spent": own, "analyst_cap": policy.budget}
-            return self._entry(books, kind="spend", **asked, **sums)
-
-        return self._store.write(analyst, decide)
+        books = self._look()
+        return replace(books.last.head, hash=books.hash)
 
     def admits(self, event: Event, analyst: str) -> bool:
         """Whether all caps would admit the event now; a spend by somebody else may come first."""
         try:
-            self._after(self._store.books(analyst), self._policy(analyst), self._price(event))
+            self.caps.after(self._sums(analyst), self.caps.analyst(analyst), self.caps.price(event))
         except BudgetExceeded:
             return False
         return True
 
     def left(self, analyst: str | None = None) -> Left:
         """What one further event may cost under the data set's cap, and under the analyst's where one is named."""
-        books = self._store.books(analyst or "")
-        whole = self._whole.filter.left(books.spent)
-        own = None if analyst is None else self._own(self._policy(analyst))
-        return whole if own is None else smaller(whole, own.filter.left(books.analyst_spent))
+        return self.caps.left(self._sums(analyst or ""), None if analyst is None else self.caps.analyst(analyst))
 
     def spent(self, analyst: str | None = None) -> State:
         """The sums of everybody, or of one analyst."""
-        books = self._store.books(analyst or "")
-        return books.spent if analyst is None else books.analyst_spent
+        sums = self._sums(analyst or "")
+        return sums.whole if analyst is None else sums.own
+
+    def changed_units(self) -> list[str]:
+        """What the policy declares of units that the ledger does not count for, in words; nothing where questions go on."""
+        return self._store.look(lambda page: unit_rules.differences(page, self.policy))
 
     def entries(self, first: int = 0, last: int | None = None, analyst: str | None = None) -> Iterator[Entry]:
         """The entries from number `first` on, or the `last` of them; of everybody, or of one analyst."""
         if last is not None and analyst is None:
-            first = max(first, self._store.books().number + 1 - last)
+            first = max(first, self._look().last.number + 1 - last)
         found = (entry_from(line.text) for line in self._lines(first))
-        chosen = found if analyst is None else (entry for entry in found if entry.analyst == analyst)
+        wanted = None if analyst is None else analyst_name(analyst)
+        chosen = found if wanted is None else (entry for entry in found if analyst_name(entry.analyst) == wanted)
         return chosen if last is None else iter(deque(chosen, maxlen=last))
 
     def hash_at(self, number: int) -> str | None:
@@ -111,74 +188,50 @@ class Ledger:
 
     def verify(self) -> Chain:
         """Everything computed again from the texts of the entries; what was cut off at the end is found with heads.py only."""
-        books, analysts = self._store.everybody()
-        lines = takewhile(lambda line: line.number <= books.number, self._lines(0))
-        return checked(lines, self._head(books), analysts)
+        marks = self._store.marks()
+        return checked(takewhile(lambda line: line.number <= marks.number, self._lines(0)), marks, self._answers())
 
-    def adopt(self, carried: Cost, by: str, why: str) -> Entry:
-        """The entry by which this ledger takes the place of another one, and counts what that one had spent; see heads.py."""
+    # --- inside --------------------------------------------------------------------------------------------------------------
 
-        def decide(books: Books) -> Entry:
-            spent = self._whole.filter.after(books.spent, carried)
-            return self._entry(books, kind="adopt", analyst=by, question=why, price=carried, spent=spent)
+    def _write(self, work: Callable[[Page], Result], flush: bool = True) -> Result:
+        """What `work` makes of the ledger's page, in one transaction."""
 
-        return self._store.write(by, decide)
+        def checked_work(page: Page) -> Result:
+            if page.books.last.ledger != self.identity:
+                raise StoreUnusable("another ledger was put in the place of the one that is open", remedy="start tacit again")
+            return work(page)
 
-    def remember(self, key: str, entry: int, answer: str) -> None:
-        """Keep a released answer under its question's key, so that the same question costs nothing more; the first one stays."""
-        self._store.remember(key, entry, answer)
+        return self._store.write(checked_work, flush)
 
-    def recall(self, key: str) -> str | None:
-        """The answer that was released under a key."""
-        return self._store.recall(key)
+    def _look(self) -> Books:
+        return self._store.look(lambda page: page.books)
 
-    def _price(self, event: Event) -> Cost:
-        return cost_under(event, self._catalog.neighbours)
-
-    def _policy(self, name: str) -> Analyst:
-        declared = self._catalog.analysts
-        if declared and name not in declared:
-            raise InvalidInput(f"{name!r} is no analyst of this catalog; declared are: {', '.join(sorted(declared))}")
-        return declared.get(name) or Analyst(name)
-
-    def _own(self, policy: Analyst) -> Cap | None:
-        if policy.budget is None:
-            return None
-        return Cap(filter_for(policy.budget, self._catalog.neighbours), f"{policy.name}'s own budget", f"[analysts.{policy.name}]")
-
-    def _after(self, books: Books, policy: Analyst, price: Cost) -> tuple[State, State]:
-        """The sums with the price, of everybody and of the analyst, or the refusal of the first cap that does not admit it."""
-        require_for_one(policy, price, self._catalog.budget)
-        own = self._own(policy)
-        after = self._whole.filter.after if own is None else own.require
-        return self._whole.require(books.spent, price), after(books.analyst_spent, price)
-
-    def _entry(self, books: Books, **what: Any) -> Entry:
-        """The entry that follows what is in the books."""
-        if books.identity != self.identity:
-            raise StoreUnusable("another ledger was put in the place of the one that is open", remedy="start tacit again")
-        return Entry(self.identity, books.number + 1, books.hash, _now(), cap=self._catalog.budget, **what)
-
-    def _head(self, books: Books) -> Head:
-        return Head(books.identity, books.number, books.hash, self._catalog.neighbours, books.spent)
+    def _sums(self, analyst: str) -> Sums:
+        return selling.sums_of(self._look(), analyst_name(analyst))
 
     def _lines(self, first: int) -> Iterator[Line]:
-        after = first - 1
-        while page := self._store.lines(after, PAGE):
+        from tacit.accounting.pages import every_line
+
+        return every_line(self._store.lines, first)
+
+    def _answers(self) -> Iterator[Kept]:
+        after = ""
+        while page := self._store.answers(after, PAGE):
             yield from page
-            after = page[-1].number
+            after = page[-1].key
 
 
-def _first_entry(identity: str, catalog: Catalog) -> Entry:
-    nothing = Cost(Fraction(0), Fraction(0), Fraction(0), catalog.neighbours)
-    return Entry(identity, 0, NOTHING_BEFORE, _now(), kind="begin", price=nothing, cap=catalog.budget, spent=NOTHING_SPENT)
+def _first_entry(identity: str, policy: Policy, reason: str) -> Entry:
+    free = {"price": nothing(policy.neighbours), "cap": policy.budget, "spent": NOTHING_SPENT, "accounts": accounts_digest({})}
+    said = {
+        "question": reason,
+        "units": policy.units.fingerprint,
+        "details": {"data_set": policy.data_set, "catalog": policy.catalog},
+    }
+    return Entry(identity, 0, NOTHING_BEFORE, now(), "begin", **free, **said)  # type: ignore[arg-type]
 
 
 def _first(lines: list[Line]) -> Entry:
     if not lines or lines[0].number != 0:
         raise StoreUnusable("the ledger has lost its first entry", remedy="put the ledger back from where it is kept safe")
     return entry_from(lines[0].text)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

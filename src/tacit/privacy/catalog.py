@@ -24,6 +24,7 @@ Kind = Literal["number", "category", "date", "text", "key", "presence"]
 Value = str | int | bool
 EPOCH = date(1970, 1, 1)
 BLANKS = " \t\n\r\v\f"  # what is trimmed from texts: a list, since engines and languages differ on what a blank is
+QUESTIONS_AT_MOST = 100_000  # paid questions of a data set: side channels are paid for per question, not per epsilon
 LARGEST = 2**53  # every prepared number is an offset below this, so that it is exact in a double too
 
 
@@ -157,6 +158,20 @@ class Catalog:
     path: Path | None = None
     ledger_url: str | None = None
     store_path: str | None = None
+    questions_at_most: int = QUESTIONS_AT_MOST
+    data_set: str | None = None
+
+    @property
+    def file(self) -> str:
+        """The name of the catalog's file."""
+        return "tacit.toml" if self.path is None else self.path.name
+
+    @property
+    def name(self) -> str:
+        """What the data set is called: as declared in `[ledger] data_set`, else by the folder (and file) of the catalog."""
+        if self.data_set is not None:
+            return self.data_set
+        return self.folder.name if self.file == "tacit.toml" else f"{self.folder.name}/{self.file}"
 
     @property
     def neighbours(self) -> Neighbours:
@@ -236,6 +251,15 @@ def canonical(value: Value) -> Value:
     (True, 3)
     """
     return normalize("NFC", value).strip(BLANKS) if isinstance(value, str) else value
+
+
+def analyst_name(name: str) -> str:
+    """The one normal form of an analyst's name: composed (NFC), without case, single blanks and none around it.
+
+    >>> analyst_name(" Ana  Lu ") == analyst_name("ana lu"), analyst_name("Zoe\u0308") == analyst_name("zo\u00eb")
+    (True, True)
+    """
+    return normalize("NFC", normalize("NFC", " ".join(name.split())).casefold())
 
 
 def day_number(day: date) -> int:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
@@ -19,6 +19,7 @@ from tacit.errors import InvalidInput
 from tacit.privacy.rounding import as_text, decimal_text
 
 Plain = TypeVar("Plain")
+AGAIN = "asked before: nothing was spent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,11 @@ class Receipt:
     left_delta: Fraction | None = None
     entry: int | None = None
     data_version: str | None = None
+    again: bool = False
+
+    def repeated(self) -> Receipt:
+        """The receipt of somebody who had asked for the same before: nothing was spent."""
+        return replace(self, epsilon=Fraction(0), delta=Fraction(0), again=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,7 @@ class Answer:
             else {"epsilon": decimal_text(receipt.left_epsilon), "delta": decimal_text(receipt.left_delta or Fraction(0))},
             "entry": receipt.entry,
             "data_version": receipt.data_version,
-            "notes": list(self.notes),
+            "notes": [*self.notes, *([AGAIN] if receipt.again else [])],
         }
 
     def to_json(self) -> str:
@@ -163,6 +169,7 @@ class Answer:
         spent = f"spent epsilon {as_text(self.receipt.epsilon)}" + (
             f", delta {as_text(self.receipt.delta)}" if self.receipt.delta else ""
         )
+        spent = AGAIN if self.receipt.again else spent
         left = "" if self.receipt.left_epsilon is None else f"; left epsilon {at_most(self.receipt.left_epsilon)}"
         return f"± at {float(self.confidence):.4g} confidence, {together}; {spent}{left}"
 

@@ -1,4 +1,7 @@
-"""Answers kept as text: what was released once is the same for ever, at no further cost."""
+"""Answers kept as text: what was released once is the same for ever, at no further cost.
+
+A receipt belongs to whoever asks, so it is not kept: of one analyst's balance the next one learns nothing.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,10 @@ from tacit.release.answer import Answer, Column, Receipt
 def record(answer: Answer) -> str:
     """The answer as text, column by column, to be kept: what was released once is the same for ever."""
     columns = [[column.name, column.kind, column.values, column.low, column.high] for column in answer.columns]
-    receipt = answer.receipt
-    amounts = (receipt.epsilon, receipt.delta, receipt.left_epsilon, receipt.left_delta)
     kept = {
         "columns": columns,
         "confidence": str(answer.confidence),
-        "amounts": [None if amount is None else str(amount) for amount in amounts],
-        "place": [receipt.entry, receipt.data_version],
+        "amounts": [str(answer.receipt.epsilon), str(answer.receipt.delta)],
         "simultaneous": answer.simultaneous,
         "notes": answer.notes,
     }
@@ -33,8 +33,8 @@ def recorded(text: str) -> Answer:
         Column(name, kind, tuple(values), *(None if end is None else tuple(end) for end in ends))
         for name, kind, values, *ends in kept["columns"]
     ]
-    epsilon, delta, *left = (None if amount is None else Fraction(amount) for amount in kept["amounts"])
-    receipt = Receipt(epsilon or Fraction(0), delta or Fraction(0), left[0], left[1], *kept["place"])
+    epsilon, delta = map(Fraction, kept["amounts"])
+    receipt = Receipt(epsilon, delta)
     return Answer(tuple(columns), Fraction(kept["confidence"]), receipt, kept["simultaneous"], tuple(kept["notes"]))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import CatalogUnusable, Problem
-from tacit.privacy.catalog import Analyst, Budget, Catalog
+from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, analyst_name
 from tacit.privacy.catalog_file.reading import Reading
 from tacit.privacy.catalog_file.shape import BROKEN, shaped
 from tacit.privacy.catalog_file.tables import read_tables
@@ -53,7 +53,7 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
     document, reading = read_toml(text, name), Reading(key_lines(text))
     declared = shaped(document, reading.report)
     analysts = declared.get("analysts", {})
-    reading.check_names(("analysts",), {} if analysts is BROKEN else analysts)
+    names = _analyst_names({} if analysts is BROKEN else analysts, reading)
     folder = None if path is None else path.absolute().parent
     tables = read_tables({} if declared["tables"] is BROKEN else declared["tables"], folder, reading)
     if reading.problems:
@@ -62,12 +62,25 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
     return Catalog(
         budget=budget,
         tables=tables,
-        analysts={name: _analyst(name, analyst, budget) for name, analyst in analysts.items()},
+        analysts={name: _analyst(name, analysts[written], budget) for name, written in names.items()},
         change=declared.get("neighbours", "add-remove"),
         path=path,
         ledger_url=declared.get("ledger", {}).get("url"),
         store_path=declared.get("store", {}).get("path"),
+        questions_at_most=declared["budget"].get("questions_at_most", QUESTIONS_AT_MOST),
+        data_set=declared.get("ledger", {}).get("data_set"),
     )
+
+
+def _analyst_names(declared: Mapping[str, Any], reading: Reading) -> dict[str, str]:
+    """From the normal form of each analyst's name to the name as written; two spellings of one name are a problem."""
+    reading.check_names(("analysts",), declared)
+    found: dict[str, str] = {}
+    for name in declared:
+        if twin := found.get(analyst_name(name)):
+            reading.report(("analysts", name), f"is the same analyst as {twin!r}", "names match without case; remove one of them")
+        found.setdefault(analyst_name(name), name)
+    return found
 
 
 def read_toml(text: str, name: str) -> Any:

@@ -20,7 +20,8 @@ import numpy as np
 
 from tacit.accounting.event_text import event_json
 from tacit.accounting.events import Resampling
-from tacit.errors import InvalidInput, NoBudget, StoppedAfterSpending, TooManyGroups
+from tacit.accounting.selling import Sale
+from tacit.errors import InvalidInput, NoBudget, TooManyGroups
 from tacit.mechanisms.dirichlet import DirichletResampling
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.neighbours import Neighbours
@@ -30,6 +31,7 @@ from tacit.publish.synthetic.marginals import counted
 from tacit.publish.synthetic.rows import read_rows, shuffled
 from tacit.publish.synthetic.tables import paid, save_rows, values_of
 from tacit.release.answer import Receipt
+from tacit.release.once import Form, once
 from tacit.session import DataSet
 
 MOST_CELLS = 10**5
@@ -99,23 +101,15 @@ def synthesize_contingency(
     if number is None:
         raise InvalidInput("resampling needs a number of rows, which is public; give for example rows=1000")
     urn, relation = urn_for(chosen, epsilon, number), data.catalog.neighbours
-    event, asks = _event(urn, chosen, relation), data.session(analyst).analyst
-    known = _fingerprint(chosen, urn, data.version)
-    if earlier := data.ledger.recall(known):
-        kept = json.loads(earlier)
-        spent, left_epsilon, left_delta = map(Fraction, kept["amounts"])
-        receipt = Receipt(spent, Fraction(0), left_epsilon, left_delta, kept["entry"], data.version)
-        return _released(chosen, urn, np.array(kept["counts"], dtype=np.int64), receipt, relation)
-    entry = data.spend(event, asks, f"synthetic rows of {chosen.table.name} by resampling")
-    try:
-        counts = urn.release(counted(chosen.table, chosen.axes, data.engine))
-    except KeyboardInterrupt:
-        raise StoppedAfterSpending(f"stopped; entry {entry} of the ledger stays spent") from None
-    left = data.ledger.left(asks)
-    receipt = Receipt(event.epsilon, Fraction(0), left.epsilon, left.delta, entry, data.version)
-    amounts = [str(amount) for amount in (event.epsilon, left.epsilon, left.delta)]
-    data.ledger.remember(known, entry, json.dumps({"amounts": amounts, "entry": entry, "counts": counts.tolist()}))
-    return _released(chosen, urn, counts, receipt, relation)
+    event, what = _event(urn, chosen, relation), f"synthetic rows of {chosen.table.name} by resampling"
+    key = _fingerprint(chosen, urn, data.version)
+    sale = Sale((event,), data.session(analyst).analyst, what, data.version, key, (chosen.table.name,))
+    sold = once(data.till, sale, lambda _: urn.release(counted(chosen.table, chosen.axes, data.engine)), KEPT)
+    receipt = Receipt(event.epsilon, Fraction(0), sold.left.epsilon, sold.left.delta, sold.entry, data.version)
+    return _released(chosen, urn, sold.value, receipt.repeated() if sold.repeated else receipt, relation)
+
+
+KEPT = Form[Codes](lambda counts: json.dumps(counts.tolist()), lambda text: np.array(json.loads(text), dtype=np.int64))
 
 
 def urn_for(chosen: Chosen, epsilon: Number, rows: int) -> DirichletResampling:

@@ -9,7 +9,6 @@ from statistics import median
 from typing import Any
 
 from tacit.accounting.caps import at_least
-from tacit.errors import StoppedAfterSpending
 from tacit.privacy.rounding import decimal_text, log_up
 from tacit.publish.synthetic.commuters import Offer, SyntheticMap, Terms, drawn, offered
 from tacit.publish.synthetic.flows import Homes
@@ -70,15 +69,15 @@ def publish_map(
     destinations = blocks.zones(levels[1])
     totals = source.totals(blocks, destinations)
     offer = offered(totals, blocks.origins(levels[0]), terms)
-    paid = source.pay(offer, f"a synthetic map of commuters from {levels[0]} to {levels[1]}: {terms}")
-    try:
+
+    def published(paid: Paid) -> Release:
         homes = source.homes(blocks, totals)
         made = SyntheticMap(offer, tuple(watch(drawn(offer, homes), len(totals))))
         receipt = receipt_of(offer, paid, source.note)
         write_output(made.table(), receipt, out)
-    except KeyboardInterrupt:
-        raise StoppedAfterSpending(f"stopped; entry {paid.entry} of the ledger stays spent") from None
-    return Release(blocks, made, paid, homes, receipt)
+        return Release(blocks, made, paid, homes, receipt)
+
+    return source.sell(offer, f"a synthetic map of commuters from {levels[0]} to {levels[1]}: {terms}", published)
 
 
 def receipt_of(offer: Offer, paid: Paid, totals: str) -> dict[str, Any]:

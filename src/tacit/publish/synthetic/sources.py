@@ -5,6 +5,7 @@ Both answer in the same order: the public totals, the payment, and only then the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from tacit.accounting.caps import at_least
+from tacit.accounting.selling import Sale
 from tacit.errors import BudgetExceeded, CatalogUnusable, InvalidInput, NotAllowed, StoreUnusable, UnknownName, WrongType
 from tacit.privacy.catalog import Catalog, Column, Table
 from tacit.privacy.catalog_file import read_catalog
@@ -22,7 +24,17 @@ from tacit.publish.synthetic.flows import Columns, Homes, Totals, declared_total
 from tacit.publish.synthetic.geography import Blocks, Zones
 from tacit.publish.synthetic.outputs import check_apart, check_output
 from tacit.publish.synthetic.reading import read_columns
-from tacit.publish.synthetic.spending import Paid, affordable, claimed, event_of, for_person, homes_moved, pay_beside, pay_from
+from tacit.publish.synthetic.spending import (
+    Made,
+    Paid,
+    affordable,
+    claimed,
+    event_of,
+    for_person,
+    homes_moved,
+    sold_beside,
+    sold_from,
+)
 
 if TYPE_CHECKING:
     from tacit.session import DataSet
@@ -48,8 +60,8 @@ class Source(Protocol):
     def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
         """The public totals; no home is read."""
 
-    def pay(self, offer: Offer, what: str) -> Paid:
-        """Record the price; it is durable when this returns."""
+    def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
+        """What `run` makes of the homes, once; the price is durable before it is called."""
 
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
         """The private side."""
@@ -70,8 +82,8 @@ class FlowsFile:
     def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
         return read_totals(self.path, self.columns, blocks, destinations)
 
-    def pay(self, offer: Offer, what: str) -> Paid:
-        return pay_beside(self.out, offer.loss, what)
+    def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
+        return sold_beside(self.out, offer.loss, what, run)
 
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
         return read_homes(self.path, self.columns, blocks, totals)
@@ -106,9 +118,12 @@ class DeclaredFlows:
             raise InvalidInput(f"{table.name} needs a whole number of jobs in every row, and each destination once")
         return declared_totals({str(name): int(jobs) for name, jobs in zip(names, counted, strict=True)}, destinations)
 
-    def pay(self, offer: Offer, what: str) -> Paid:
+    def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
+        loss = self._price(offer)
+        event, tables = event_of(loss, self.data.catalog.neighbours), (_table(self.data.catalog, self.table).name,)
+        sale = Sale((event,), self.analyst, what, self.data.version, tables=tables)
         try:
-            return pay_from(self.data, self.analyst, self._price(offer), what)
+            return sold_from(self.data, sale, loss, run)
         except BudgetExceeded as refused:
             raise BudgetExceeded(refused.message, remedy=self._within_budget(offer)) from None
 

@@ -13,26 +13,33 @@ moves at most 2 j. Ratios multiply: r^j; the deltas add up as `Approximate.group
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.accounting.caps import at_least, at_most
 from tacit.accounting.events import Event, Resampling
-from tacit.accounting.ledger import open_ledger
-from tacit.errors import BudgetExceeded, InvalidBudget
+from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
+from tacit.accounting.policy import Policy
+from tacit.accounting.selling import Granted, Sale
+from tacit.accounting.units import Units
+from tacit.errors import BudgetExceeded, InvalidBudget, InvalidInput
 from tacit.mechanisms.noise import bits
-from tacit.privacy.catalog import Budget, Catalog, Table
+from tacit.privacy.catalog import Budget, Table
 from tacit.privacy.loss import Approximate, Pure, weakened
 from tacit.privacy.neighbours import Neighbours
 from tacit.privacy.rounding import as_text, exp_down, exp_up, log_up
 from tacit.publish.synthetic.commuters import MOST_EPSILON, ONE_JOB, Offer, Terms, offered
+from tacit.release.once import Till, once
 
 if TYPE_CHECKING:
     from tacit.session import DataSet
 
+Made = TypeVar("Made")
 NO_CAP = Budget(Fraction(10**9), Fraction(1, 2))
+HOMES = Units((("flows", '["job"]'),))
 TRIES = 20
 NOTHING = Approximate(0, 0, ONE_JOB)
 KNOWS = "this ledger lies beside its output and knows of no other release of the same flows; with a catalog one budget pays for all"
@@ -82,27 +89,40 @@ def ledger_beside(out: Path) -> Path:
     return out.with_name(f"{out.name}.ledger.sqlite")
 
 
-def pay_beside(out: Path, loss: Pure | Approximate, what: str) -> Paid:
-    """Record a release in the ledger beside its output; it is on the disk when this returns."""
+def sold_beside(out: Path, loss: Pure | Approximate, what: str, run: Callable[[Paid], Made]) -> Made:
+    """What `run` makes, after the release is recorded in the ledger beside its output."""
     place = ledger_beside(out)
-    record = Catalog(NO_CAP, {}, change="change-one")
-    ledger = open_ledger(f"sqlite:///{place.absolute()}", record, identity=bits.random_bytes(16).hex())
+
+    def recorded(granted: Granted) -> Made:
+        entry = granted.entry
+        total = Approximate(entry.spent.epsilon or 0, entry.spent.delta, ONE_JOB)
+        return run(Paid(place.name, entry.number, weakened(loss), entry.questions, total, KNOWS))
+
+    sale = Sale((event_of(loss, ONE_JOB),), "curator", what, "a file without a catalog")
     try:
-        entry = ledger.spend(event_of(loss, ONE_JOB), "curator", what, "a file without a catalog")
+        return once(Till(_beside(place)), sale, recorded).value
     except BudgetExceeded:
         raise InvalidBudget(
             f"with this release those of {place.name} would have a delta so large that together they promise nothing; "
             "give a smaller delta, or --pure"
         ) from None
-    spent = ledger.spent()
-    total = Approximate(spent.epsilon or 0, spent.delta, ONE_JOB)
-    return Paid(place.name, entry.number, weakened(loss), entry.number, total, KNOWS)
 
 
-def pay_from(data: DataSet, analyst: str, loss: Approximate, what: str) -> Paid:
-    """Spend from the budget of a catalog; the loss is already that of its relation."""
-    number = data.spend(event_of(loss, data.catalog.neighbours), analyst, what)
-    return Paid("the catalog's ledger", number, loss)
+def _beside(place: Path) -> Ledger:
+    """The ledger beside an output, begun where there is none; it counts the homes of jobs, and always did."""
+    address, policy = f"sqlite:///{place.absolute()}", Policy(NO_CAP, neighbours=ONE_JOB, units=HOMES)
+    if not place.exists():
+        with suppress(InvalidInput):  # another process was first
+            begin_ledger(address, policy, bits.random_bytes(16).hex())
+    ledger = open_ledger(address, policy)
+    if ledger.changed_units():
+        ledger.accept_units(1, "curator", "homes of jobs, as before")
+    return ledger
+
+
+def sold_from(data: DataSet, sale: Sale, loss: Approximate, run: Callable[[Paid], Made]) -> Made:
+    """What `run` makes, paid for from the budget of a catalog; the loss is already that of its relation."""
+    return once(data.till, sale, lambda granted: run(Paid("the catalog's ledger", granted.entry.number, loss))).value
 
 
 def homes_moved(table: Table, relation: Neighbours) -> int:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tacit.accounting.event_text import event_json
+from tacit.accounting.selling import Sale
 from tacit.errors import NoBudget, StoppedAfterSpending
 from tacit.privacy.neighbours import Change
 from tacit.privacy.rounding import Number, as_text, decimal_text
@@ -28,6 +29,7 @@ from tacit.publish.synthetic.rows import drawn_codes, read_rows, usual_rows
 from tacit.publish.synthetic.selection import measure
 from tacit.query.price import Request, request
 from tacit.release.answer import Receipt
+from tacit.release.once import Form, once
 from tacit.session import DataSet, Session
 
 Designer = Callable[[Any, Sequence[Axis], Request, Change], tuple[Design, ...]]
@@ -47,7 +49,11 @@ class SyntheticTable:
     codes: tuple[Codes, ...] = field(repr=False)
     columns: Mapping[str, Any] = field(repr=False)
     receipt: Receipt
-    recalled: bool = False
+
+    @property
+    def recalled(self) -> bool:
+        """Whether this was measured before for the same analyst: then nothing was spent."""
+        return self.receipt.again
 
     @property
     def rows(self) -> int:
@@ -162,25 +168,17 @@ def _synthesized(designer: Designer, session: Session, asked: Asked, told: Told 
     require_mbi()
     data, chosen = session.data, asked.chosen
     designs = designer(chosen.table, chosen.axes, asked.budget, data.catalog.change)
-    known = _fingerprint(designs, asked, data.version)
-    earlier = data.ledger.recall(known)
-    if earlier is not None:
-        return _drawn(chosen, *_recorded(earlier, designs), asked.rows, told, recalled=True)
-    design = next((one for one in designs if data.ledger.admits(one.event, session.analyst)), designs[0])
-    entry = data.spend(design.event, session.analyst, f"synthetic rows of {chosen.table.name}")
-    try:
-        measured = measure(design, data.engine, told)
-    except KeyboardInterrupt:
-        raise StoppedAfterSpending(f"stopped; entry {entry} of the ledger stays spent") from None
-    left = data.ledger.left(session.analyst)
-    receipt = Receipt(design.epsilon, design.delta, left.epsilon, left.delta, entry, data.version)
-    data.ledger.remember(known, entry, _record(measured, receipt, designs.index(design)))
-    return _drawn(chosen, measured, receipt, asked.rows, told)
+    key, what = _fingerprint(designs, asked, data.version), f"synthetic rows of {chosen.table.name}"
+    events = tuple(design.event for design in designs)
+    sale = Sale(events, session.analyst, what, data.version, key, (chosen.table.name,))
+    kept = Form[Measured](lambda measured: _record(measured, designs), lambda text: _recorded(text, designs))
+    sold = once(data.till, sale, lambda granted: measure(designs[granted.offer], data.engine, told), kept)
+    design = designs[sold.offer]
+    receipt = Receipt(design.epsilon, design.delta, sold.left.epsilon, sold.left.delta, sold.entry, data.version)
+    return _drawn(chosen, sold.value, receipt.repeated() if sold.repeated else receipt, asked.rows, told)
 
 
-def _drawn(
-    chosen: Chosen, measured: Measured, receipt: Receipt, rows: int | None, told: Told | None, recalled: bool = False
-) -> SyntheticTable:
+def _drawn(chosen: Chosen, measured: Measured, receipt: Receipt, rows: int | None, told: Told | None) -> SyntheticTable:
     say = told or (lambda words, share: None)
     try:
         say("fitting a model", 0.9)
@@ -190,7 +188,7 @@ def _drawn(
     except KeyboardInterrupt:
         kept = f"stopped; entry {receipt.entry} of the ledger stays spent, and what it paid for is kept: ask again, for nothing"
         raise StoppedAfterSpending(kept) from None
-    return SyntheticTable(chosen, measured, model, codes, values_of(chosen, codes), receipt, recalled)
+    return SyntheticTable(chosen, measured, model, codes, values_of(chosen, codes), receipt)
 
 
 def paid(receipt: Receipt) -> dict[str, Any]:
@@ -223,22 +221,17 @@ def _fingerprint(designs: Sequence[Design], asked: Asked, version: str) -> str:
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
-def _record(measured: Measured, receipt: Receipt, design: int) -> str:
-    amounts = (receipt.epsilon, receipt.delta, receipt.left_epsilon, receipt.left_delta)
+def _record(measured: Measured, designs: Sequence[Design]) -> str:
     kept = {
-        "design": design,
+        "design": designs.index(measured.design),
         "singles": [single.tolist() for single in measured.singles],
         "pairs": [[*pair, counts.tolist()] for pair, counts in measured.pairs.items()],
-        "amounts": [None if amount is None else str(amount) for amount in amounts],
-        "place": [receipt.entry, receipt.data_version],
     }
     return json.dumps(kept)
 
 
-def _recorded(text: str, designs: Sequence[Design]) -> tuple[Measured, Receipt]:
+def _recorded(text: str, designs: Sequence[Design]) -> Measured:
     kept: Mapping[str, Any] = json.loads(text)
     pairs = {(one, other): np.array(counts, dtype=np.int64) for one, other, counts in kept["pairs"]}
     singles = tuple(np.array(single, dtype=np.int64) for single in kept["singles"])
-    epsilon, delta, *left = (None if amount is None else Fraction(amount) for amount in kept["amounts"])
-    receipt = Receipt(epsilon or Fraction(0), delta or Fraction(0), left[0], left[1], *kept["place"])
-    return Measured(designs[kept["design"]], singles, pairs), receipt
+    return Measured(designs[kept["design"]], singles, pairs)

@@ -1,0 +1,38 @@
+"""A plan as one text: what makes two questions the same. Names that an answer gives, lines and paths are not part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from tacit.privacy.catalog import Table
+from tacit.query.plan import Question
+
+OF_A_TABLE = ("name", "max_rows", "max_rows_per_group", "min_people")  # what a plan reads of it; its data has a version
+
+
+def canonical_plan(question: Question) -> str:
+    """The text of a plan, the same for all questions that mean the same; whatever they call their columns."""
+    outputs = tuple(replace(output, name="") for output in question.outputs)
+    keys = tuple(replace(key, name="") for key in question.group.keys)
+    return canonical_text(replace(question, outputs=outputs, group=replace(question.group, keys=keys)))
+
+
+def canonical_text(value: Any) -> str:
+    """A value of frozen parts as a text: kinds and fields by name, exact numbers as they are.
+
+    >>> canonical_text((1, Fraction(1, 3), "a, b", None))
+    "(1, 1/3, 'a, b', None)"
+    """
+    if isinstance(value, Table):
+        return f"Table({', '.join(f'{name}={canonical_text(getattr(value, name))}' for name in OF_A_TABLE)})"
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = ", ".join(f"{field.name}={canonical_text(getattr(value, field.name))}" for field in fields(value))
+        return f"{type(value).__name__}({parts})"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {canonical_text(value[key])}' for key in sorted(value))}}}"
+    if isinstance(value, tuple | list):
+        return f"({', '.join(map(canonical_text, value))})"
+    return str(value) if isinstance(value, Fraction) else repr(value)
