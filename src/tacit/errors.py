@@ -11,6 +11,7 @@
     ├── CatalogUnusable                    tacit.toml is missing, or has problems; carries each with its key, line and remedy
     │   └── SurveyUnusable                 survey.toml is missing, or has problems; carries each in the same way
     ├── StoreUnusable                      the prepared data or the ledger is missing, foreign or out of date
+    │   └── RegisterUnavailable            the register of ledgers cannot be kept: no state folder, or one that is not writable
     ├── StoppedAfterSpending               the work was stopped by hand after its budget was spent
     └── Refused                            a question that will not be answered; carries a code of a closed list
         ├── NotUnderstood                  the text is no SQL that is understood here
@@ -112,6 +113,12 @@ class StoreUnusable(TacitError):
     def __init__(self, message: str, *, remedy: str = "") -> None:
         self.message, self.remedy = message, remedy
         super().__init__(f"{message}; {remedy}" if remedy else message)
+
+
+class RegisterUnavailable(StoreUnusable):
+    """The register of ledgers cannot be read or written, so that nobody knows whether the sources have a ledger already."""
+
+    code = "register"
 
 
 class StoppedAfterSpending(TacitError):
