@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,23 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 # Some tests press Ctrl-C in a process of their own, which ignores it where this one does: a shell starts jobs in the background so.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+TESTS = count()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The register of ledgers of this user is never touched: the tests and what they start have state folders of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("state")
+        patch.setenv("XDG_STATE_HOME", str(folder))
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def _own_state_folder(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each test: the same few rows in two tests are not one data set."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(state_folder / f"{next(TESTS)}"))
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,8 @@
     │   └── SurveyUnusable                 survey.toml is missing, or has problems; carries each in the same way
     ├── StoreUnusable                      the prepared data or the ledger is missing, foreign or out of date
     │   ├── NoLedger                       no ledger was begun for the data set
-    │   └── UnitsChanged                   the catalog declares other units than the ledger counts for
+    │   ├── UnitsChanged                   the catalog declares other units than the ledger counts for
+    │   └── RegisterUnavailable            the register of ledgers cannot be kept: no state folder, or one that is not writable
     ├── StoppedAfterSpending               the work was stopped by hand after its budget was spent
     └── Refused                            a question that will not be answered; carries a code of a closed list
         ├── NotUnderstood                  the text is no SQL that is understood here
@@ -127,6 +128,12 @@ class UnitsChanged(StoreUnusable):
     """The catalog declares other units than those that the ledger's prices count for; the data owner must act."""
 
     code = "units_changed"
+
+
+class RegisterUnavailable(StoreUnusable):
+    """The register of ledgers cannot be read or written, so that nobody knows whether the sources have a ledger already."""
+
+    code = "register"
 
 
 class StoppedAfterSpending(TacitError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from tacit.accounting.heads import adopt, remember_head, remembered_heads
 from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.policy import policy_of
 from tacit.accounting.selling import Sale
-from tacit.errors import InvalidInput, NoBudget, StoreUnusable
+from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Budget, Catalog, analyst_name, fingerprint
 from tacit.privacy.catalog_file import read_catalog
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from tacit.query.engines import DuckDBEngine, StoredFacts
     from tacit.query.explain import Explanation
     from tacit.query.frame import Frame
+    from tacit.query.prepare import Prepared
+    from tacit.query.prepare.workshop import Progress
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 KEPT = Form(record, recorded)
@@ -125,9 +128,11 @@ class DataSet:
         return Session(self, name)
 
     def close(self) -> None:
-        """Lets go of the prepared data, if it was opened."""
+        """Lets go of the prepared data, if it was opened; what is asked next opens it as it is then."""
         if "engine" in self.__dict__:
             self.engine.close()
+        for known in ("engine", "store", "public"):
+            self.__dict__.pop(known, None)
 
     def __enter__(self) -> DataSet:
         return self
@@ -150,8 +155,44 @@ class DataSet:
 
     # --- for the data owner ---
 
+    def prepare(
+        self, progress: Progress | None = None, *, new_ledger: bool = False, reason: str = "", memory: str = "60%"
+    ) -> Prepared:
+        """Copy the declared data into the store, anew; `new_ledger` begins the ledger of the data set, once.
+
+        Refused where another ledger covers the same sources already, unless a reason is given, which the new ledger records.
+        """
+        from tacit.query.prepare import prepare
+        from tacit.query.registering import registration
+
+        found = registration(self.catalog, os.environ)
+        ledger = self._begun
+        found.require_alone(None if ledger is None else ledger.identity, reason)
+        if new_ledger and ledger is not None:
+            raise InvalidInput("this data set already has a ledger; leave new_ledger out")
+        self._settle_units(ledger)
+        prepared = prepare(self.catalog, progress, memory=memory)
+        self.close()
+        ledger = self._begin(reason) if new_ledger else ledger
+        if ledger is not None:
+            found.record(ledger.identity)
+        return replace(prepared, notes=(found.word,) if found.word else ())
+
     def begin_ledger(self, reason: str = "") -> Ledger:
         """Begin the ledger of this data set, once. What the prepared data remembers of a lost one is carried over into it."""
+        from tacit.query.registering import registration
+
+        found = registration(self.catalog, os.environ)
+        found.require_alone(None, reason)
+        begun = self._begin(reason)
+        found.record(begun.identity)
+        return begun
+
+    def begin_scratch(self, reason: str) -> Ledger:
+        """Begin a ledger that no register knows: for a copy of data that is soon gone, whose answers are not published."""
+        return self._begin(reason)
+
+    def _begin(self, reason: str) -> Ledger:
         begun = begin_ledger(self._ledger_address, policy_of(self.catalog), bits.random_bytes(16).hex(), reason)
         if remembered_heads(self._folder):
             adopt(self._folder, begun, "curator", reason or "begun in the place of a lost one")
@@ -171,6 +212,23 @@ class DataSet:
     def resume(self, reason: str) -> int:
         """Let questions go on after failures; the number of the entry that records it."""
         return self.ledger.resume("curator", reason).number
+
+    @property
+    def _begun(self) -> Ledger | None:
+        """The ledger of this data set, if one was begun."""
+        try:
+            return self.ledger
+        except NoLedger:
+            return None
+
+    def _settle_units(self, ledger: Ledger | None) -> None:
+        """Let entries of format 1 count for the units that the store of their version declared, while that store is there."""
+        if ledger is None or ledger.head.units:
+            return
+        with suppress(StoreUnusable):
+            old = store_info(self.catalog.store_file)
+            if old is not None and old.fingerprint == fingerprint(self.catalog) and ledger.versions() == {old.version}:
+                ledger.accept_units(1, "curator", "the units that the store of these entries declared")
 
     @property
     def _folder(self) -> Path:

@@ -182,6 +182,10 @@ class Ledger:
         chosen = found if wanted is None else (entry for entry in found if analyst_name(entry.analyst) == wanted)
         return chosen if last is None else iter(deque(chosen, maxlen=last))
 
+    def versions(self) -> set[str]:
+        """The versions of prepared data that were ever asked."""
+        return {entry.data_version for entry in self.entries() if entry.data_version}
+
     def hash_at(self, number: int) -> str | None:
         """The hash of one entry, None where there is no such entry."""
         return next((line.hash for line in self._store.lines(number - 1, 1) if line.number == number), None)

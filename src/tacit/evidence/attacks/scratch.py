@@ -56,7 +56,7 @@ def people_data(bits: ArrayLike, epsilon: Number) -> Iterator[DataSet]:
         catalog.write_text(PEOPLE.format(epsilon=float(exact(epsilon)), people=len(secret)), encoding="utf-8")
         data = open_data(catalog)
         prepare(data.catalog)
-        data.begin_ledger()
+        data.begin_scratch("people made up for an attack")
         try:
             yield data
         finally:
@@ -81,7 +81,7 @@ def copied_data(catalog: Catalog, epsilon: Number) -> Iterator[DataSet]:
         copy.store_file.parent.mkdir(parents=True, mode=0o700)
         shutil.copyfile(catalog.store_file, copy.store_file)
         data = DataSet(copy)
-        data.begin_ledger(f"a scratch ledger of epsilon {as_text(budget.epsilon)}, for attacks on a copy of {version}")
+        data.begin_scratch(f"a scratch ledger of epsilon {as_text(budget.epsilon)}, for attacks on a copy of {version}")
         try:
             yield data
         finally:

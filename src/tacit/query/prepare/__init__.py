@@ -54,6 +54,7 @@ class Prepared:
     store: Path
     version: str
     tables: tuple[TableReport, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,9 @@ def _files(catalog: Catalog, source: Source) -> list[Path]:
     return found
 
 
+source_files = _files
+
+
 def reader_of(catalog: Catalog, place: Path) -> Table | None:
     """The table that would read a file at `place`, were there one: as its source, in its folder, or by its pattern.
 
