@@ -21,8 +21,10 @@ from tempfile import TemporaryDirectory
 from benchmarks.tables import best_seconds, machine, markdown, write_table
 from tacit.accounting.events import LaplaceNoise
 from tacit.accounting.heads import check_head, remember_head
-from tacit.accounting.ledger import Ledger, open_ledger
-from tacit.privacy.catalog import Budget, Catalog
+from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
+from tacit.accounting.policy import Policy
+from tacit.errors import NoLedger
+from tacit.privacy.catalog import Budget
 from tacit.privacy.neighbours import Neighbours
 
 FULL = os.environ.get("FULL") == "1"
@@ -31,12 +33,15 @@ RUNS = 3
 ROOT = Path(__file__).parent.parent
 
 EVENT = LaplaceNoise(Fraction(1), Fraction(4), Neighbours("add-remove", "unit"))
-CATALOG = Catalog(Budget(Fraction(10**9), Fraction(1, 10**6)), {})
+POLICY = Policy(Budget(Fraction(10**9), Fraction(1, 10**6)), questions_at_most=10**9)
 TEXT = "x" * 700  # as long as an entry is
 
 
 def opened(file: str) -> Ledger:
-    return open_ledger(file, CATALOG, identity="ab" * 16)
+    try:
+        return open_ledger(file, POLICY)
+    except NoLedger:
+        return begin_ledger(file, POLICY, identity="ab" * 16)
 
 
 def tacit(file: str) -> Callable[[], object]:

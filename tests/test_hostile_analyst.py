@@ -55,7 +55,7 @@ def data_of(folder: Path, people: dict[int, list[str]] = PEOPLE, first: str = ""
     (folder / "visits.csv").write_text("\n".join([HEADER, *rows]) + "\n")
     (folder / "tacit.toml").write_text(CATALOG.format(first=first))
     data = tacit.open(folder / "tacit.toml")
-    prepare(data.catalog)
+    data.prepare(new_ledger=not data.has_ledger, reason="a test")
     return data
 
 

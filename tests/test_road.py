@@ -3,6 +3,7 @@
 import json
 import shutil
 from fractions import Fraction
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def folder(tmp_path):
     rows = [f"{draw.integers(0, 200)},{draw.integers(0, 101)},{draw.choice(['a', 'b'])}" for _ in range(600)]
     (tmp_path / "visits.csv").write_text("\n".join(["person,cost,ward", *rows]))
     (tmp_path / "tacit.toml").write_text(CATALOG)
-    prepare(tacit.open(tmp_path / "tacit.toml").catalog)
+    tacit.open(tmp_path / "tacit.toml").prepare(new_ledger=True)
     return tmp_path
 
 
@@ -57,7 +58,8 @@ COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 
 
 def entries(data):
-    return data.ledger.head.number
+    """How many questions were paid for."""
+    return sum(entry.kind == "spend" for entry in data.ledger.entries())
 
 
 def test_an_answer_has_a_receipt_for_a_durable_entry(data):
@@ -82,6 +84,7 @@ def test_the_entry_is_written_before_the_engine_runs(data, monkeypatch):
         data.session("ana").sql(COUNT, epsilon=1)
     assert seen == [1]
     assert entries(data) == 1, "what failed after the spend stays spent"
+    assert [entry.kind for entry in data.ledger.entries()] == ["begin", "spend", "failure"]
 
 
 @pytest.mark.parametrize(
@@ -106,20 +109,89 @@ def test_a_refusal_spends_nothing_and_reads_nothing(data, monkeypatch, question,
 def test_the_same_question_has_the_same_answer_at_no_charge(data):
     ana, bob = data.session("ana"), data.session("bob")
     first = ana.sql(COUNT, epsilon=1)
-    again = bob.sql("select  WARD, count(*) as n from VISITS group by 1", epsilon="1.0")
-    assert again.to_dict() == first.to_dict()
+    again = ana.sql("select  WARD, count(*) as n from VISITS group by 1", epsilon="1.0")
+    assert again.rows() == first.rows()
+    assert (again.receipt.epsilon, again.receipt.left_epsilon) == (0, first.receipt.left_epsilon)
+    assert "asked before: nothing was spent" in str(again)
     other_names = bob.sql("SELECT ward AS place, COUNT(*) FROM visits GROUP BY ward", epsilon=1)
     assert [column.name for column in other_names.columns] == ["place", "count"]
     assert other_names["count"] == first["n"]
     assert entries(data) == 1
-    assert ana.sql(COUNT, epsilon="0.5").receipt.entry == 2
+    assert ana.sql(COUNT, epsilon="0.5").receipt.entry == data.ledger.head.number - 1
+
+
+def test_another_analysts_answer_costs_the_asker_what_a_new_one_would(data):
+    """To the asker it looks like a new answer: nothing says that somebody asked before, or what is left for them."""
+    ana, bob = data.session("ana"), data.session("bob")
+    first = ana.sql(COUNT, epsilon=1)
+    given = bob.sql(COUNT, epsilon=1)
+    assert given.rows() == first.rows()
+    assert (given.receipt.epsilon, given.notes) == (1, first.notes)
+    assert given.receipt.entry != first.receipt.entry
+    assert data.ledger.spent().epsilon == data.ledger.spent("bob").epsilon == data.ledger.spent("ana").epsilon == 1
+    assert "asked before" not in str(given)
+    assert "asked before" in str(bob.sql(COUNT, epsilon=1))
+
+
+def test_what_an_analysts_own_caps_refuse_is_refused_whether_stored_or_not(data):
+    """Ana's cap of one question is 2; bob has none, and his answer at epsilon 3 is stored."""
+    data.session("bob").sql(COUNT, epsilon=3)
+    with pytest.raises(BudgetExceeded) as stored:
+        data.session("ana").sql(COUNT, epsilon=3)
+    with pytest.raises(BudgetExceeded) as fresh:
+        data.session("ana").sql(COUNT.replace("COUNT(*)", "SUM(cost)"), epsilon=3)
+    assert str(stored.value) == str(fresh.value)
+
+
+@pytest.mark.parametrize("spelling", ["Ana", " ANA ", "ana"])
+def test_a_name_has_one_account(data, spelling):
+    data.session("ana").sql(COUNT, epsilon=1)
+    assert "asked before" in str(data.session(spelling).sql(COUNT, epsilon=1))
+
+
+def test_a_comment_in_the_catalog_makes_no_new_question(data, folder):
+    """Lines and absolute paths are not part of the key of an answer."""
+    data.session("ana").sql(COUNT, epsilon=1)
+    (folder / "tacit.toml").write_text("# one more line\n" + (folder / "tacit.toml").read_text())
+    assert tacit.open(folder / "tacit.toml").session("ana").sql(COUNT, epsilon=1).receipt.again
+    moved = folder.parent / "moved"
+    folder.rename(moved)
+    assert tacit.open(moved / "tacit.toml").session("ana").sql(COUNT, epsilon=1).receipt.again
+
+
+def test_a_lowered_budget_binds_sessions_that_are_open(data, folder):
+    ana = data.session("ana")
+    ana.sql(COUNT, epsilon=1)
+    (folder / "tacit.toml").write_text(CATALOG.replace("epsilon = 10", "epsilon = 1"))
+    with pytest.raises(BudgetExceeded, match="data set"):
+        ana.sql(COUNT, epsilon="0.5")
+
+
+def test_the_same_question_at_once_is_paid_once(folder):
+    """Eight threads, a data set of their own each, as eight processes would have: one pays, the others are given its answer."""
+    answers = []
+
+    def ask() -> None:
+        with tacit.open(folder / "tacit.toml") as own:
+            answers.append(own.session("ana").sql(COUNT, epsilon=1))
+
+    threads = [Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 8
+    assert len({str(answer.rows()) for answer in answers}) == 1
+    assert sum(not answer.receipt.again for answer in answers) == 1
+    assert entries(tacit.open(folder / "tacit.toml")) == 1
 
 
 def test_preparing_again_resets_no_budget_and_keeps_no_answer(data, folder):
     data.session("ana").sql(COUNT, epsilon=1)
-    prepare(data.catalog)
+    before = data.version
+    data.prepare()
     anew = tacit.open(folder / "tacit.toml")
-    assert anew.version != data.version
+    assert anew.version != before
     assert anew.session("ana").sql(COUNT, epsilon=1).receipt.left_epsilon == 2
     assert entries(anew) == 2
 
@@ -164,7 +236,7 @@ def test_a_missing_or_older_ledger_stops_answers_until_it_is_adopted(data, folde
     ledgers = sorted(kept.glob("ledger.sqlite*"))
     old = {path: path.read_bytes() for path in ledgers}
     data.session("ana").sql(COUNT, epsilon="0.5")
-    data.ledger.__dict__.clear()
+    data._opened = None
     for path in kept.glob("ledger.sqlite*"):
         path.unlink()
     for path, content in old.items():
@@ -172,9 +244,9 @@ def test_a_missing_or_older_ledger_stops_answers_until_it_is_adopted(data, folde
     older = tacit.open(folder / "tacit.toml")
     with pytest.raises(StoreUnusable, match="older"):
         older.session("ana").sql(COUNT, epsilon="0.25")
-    assert older.adopt("restored from a backup") == 2
+    assert older.adopt("restored from a backup") == 3
     assert older.ledger.spent().epsilon == Fraction(3, 2), "adopting never makes budget"
-    assert older.session("ana").sql(COUNT, epsilon="0.25").receipt.entry == 3
+    assert older.session("ana").sql(COUNT, epsilon="0.25").receipt.entry == 4
     for path in kept.glob("ledger.sqlite*"):
         path.unlink()
     with pytest.raises(StoreUnusable, match="ledger"):
@@ -202,7 +274,7 @@ def test_explaining_spends_nothing_and_reads_no_private_data(data, monkeypatch):
 def test_the_builder_asks_the_same_question_as_sql(data):
     ana = data.session("ana")
     built = ana.table("visits").where("cost > 10").group_by("ward").agg(n="count(*)").release(epsilon=1)
-    assert ana.sql("SELECT ward, COUNT(*) AS n FROM visits WHERE cost > 10 GROUP BY ward", epsilon=1).to_dict() == built.to_dict()
+    assert ana.sql("SELECT ward, COUNT(*) AS n FROM visits WHERE cost > 10 GROUP BY ward", epsilon=1).rows() == built.rows()
     assert entries(data) == 1
 
 
@@ -281,7 +353,7 @@ class TestCommands:
         assert known["accounts"][0]["left"]["epsilon"] == "9"
         shown = self.ask(folder, "history")
         assert shown.exit_code == 0
-        assert "the chain of 2 entries is whole" in shown.stdout
+        assert "the chain of 3 entries is whole" in shown.stdout
         assert json.loads(self.ask(folder, "history", "--json").stdout)["entries"][-1]["analyst"] == "ana"
 
     def test_what_is_said_to_be_left_is_left(self, folder):

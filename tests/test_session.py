@@ -21,7 +21,6 @@ import tacit
 from tacit import session as road
 from tacit.errors import TacitError
 from tacit.privacy.sealed import Sealed
-from tacit.query.prepare import prepare
 from tacit.release import noisy as last_step
 
 sys.path.append(str(Path(__file__).parent / "query"))
@@ -94,7 +93,7 @@ def written(folder: Path, rows: list[list[Any]], people: list[int], like: Path |
         with (folder / name).open("w", newline="") as file:
             csv.writer(file).writerows(lines)
     (folder / "tacit.toml").write_text(CATALOG)
-    prepare(tacit.open(folder / "tacit.toml").catalog)
+    tacit.open(folder / "tacit.toml").prepare(new_ledger=True, reason="a test of neighbours")
     return folder / "tacit.toml"
 
 

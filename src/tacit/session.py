@@ -214,6 +214,11 @@ class DataSet:
         return self.ledger.resume("curator", reason).number
 
     @property
+    def has_ledger(self) -> bool:
+        """Whether a ledger was begun for this data set."""
+        return self._begun is not None
+
+    @property
     def _begun(self) -> Ledger | None:
         """The ledger of this data set, if one was begun."""
         try:

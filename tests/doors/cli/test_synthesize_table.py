@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "people.csv").write_text("\n".join(["sex,age,ill,name", *rows, ""]))
     (tmp_path / "tacit.toml").write_text(CATALOG)
     with open_data(tmp_path / "tacit.toml") as data:
-        prepare(data.catalog)
+        data.prepare(new_ledger=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import tacit
-from tacit.query.prepare import prepare
 from tacit.session import DataSet
 
 SOURCE = Path(__file__).parents[3] / ".." / "shared" / "data" / "adult" / "adult.csv.gz"
@@ -53,5 +52,5 @@ def adult_data(folder: Path, epsilon: float = 1000) -> DataSet:
         shutil.copyfileobj(packed, plain)
     (folder / "tacit.toml").write_text(catalog_text(epsilon))
     data = tacit.open(folder / "tacit.toml")
-    prepare(data.catalog)
+    data.prepare(new_ledger=True, reason="a test")
     return data

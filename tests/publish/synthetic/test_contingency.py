@@ -18,7 +18,6 @@ from tacit.mechanisms.dirichlet import DirichletResampling
 from tacit.publish.synthetic import contingency
 from tacit.publish.synthetic.axes import chosen_columns
 from tacit.publish.synthetic.contingency import synthesize_contingency, urn_for
-from tacit.query.prepare import prepare
 from tacit.session import DataSet
 
 CATALOG = """
@@ -45,7 +44,7 @@ def written(folder: Path, people: int, max_rows: int = 3, change: str = "add-rem
     (folder / "visits.csv").write_text("\n".join(["person,ward,pain,day,hour", *rows, ""]))
     (folder / "tacit.toml").write_text(CATALOG.format(max_rows=max_rows, change=change))
     data = tacit.open(folder / "tacit.toml")
-    prepare(data.catalog)
+    data.prepare(new_ledger=True, reason="a test")
     return data
 
 

@@ -282,7 +282,7 @@ def declared(folder: Path, most: int = 1, relation: str = "", more: int = 0, emp
     (folder / "totals.csv").write_text("destination,jobs\n" + "\n".join(lines) + "\n")
     (folder / "tacit.toml").write_text(CATALOG.format(most=most, relation=relation))
     data = open_data(folder / "tacit.toml")
-    prepare(data.catalog)
+    data.prepare(new_ledger=True, reason="a test")
     return data
 
 

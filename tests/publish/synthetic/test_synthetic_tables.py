@@ -75,7 +75,7 @@ def written(folder: Path, rows: list[str], change: str = "add-remove") -> DataSe
     (folder / "trips.csv").write_text("\n".join(["person,town,shop,money,day,member,note", *rows, ""]))
     (folder / "tacit.toml").write_text(CATALOG.format(change=change))
     data = tacit.open(folder / "tacit.toml")
-    prepare(data.catalog)
+    data.prepare(new_ledger=not data.has_ledger, reason="a test")
     return data
 
 

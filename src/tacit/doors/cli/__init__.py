@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.doors.cli.accounts import adopt, budget, history
+from tacit.doors.cli.accounts import adopt, begin, budget, history, resume, units
 from tacit.doors.cli.accounts import ledger as ledger_commands
 from tacit.doors.cli.ask import explain, sql
 from tacit.doors.cli.attack import COMMANDS as ATTACKS
@@ -72,7 +72,8 @@ def _of_the_system(error: OSError) -> InvalidInput:
 
 for command in (demo, init, check, prepare, sql, explain, budget, history, schema, verify, audit):
     app.command(cls=Command)(reported(command))
-ledger_commands.command(cls=Command)(reported(adopt))
+for act in (begin, units, resume, adopt):
+    ledger_commands.command(cls=Command)(reported(act))
 app.add_typer(ledger_commands, name="ledger", cls=Group)
 for name, attacking in ATTACKS.items():
     attack.command(name, cls=Command)(reported(attacking))

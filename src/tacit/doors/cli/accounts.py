@@ -94,15 +94,80 @@ def _short(question: str) -> str:
     return line if len(line) <= LONGEST_QUESTION else f"{line[: LONGEST_QUESTION - 1]}…"
 
 
-ledger = typer.Typer(no_args_is_help=True, help="The ledger of everything that was ever spent.")
+ledger = typer.Typer(no_args_is_help=True, help="The ledger of everything that was ever spent: what the data owner does with it.")
 
 
-def adopt(
-    reason: Annotated[str, typer.Option("--reason", help="Why the ledger at hand is the right one; it is recorded.")],
+def begin(
+    reason: Annotated[
+        str, typer.Option("--reason", help="Why a new ledger is right where another one covers the same sources; it is recorded.")
+    ] = "",
     catalog: CatalogOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """For the curator: take the ledger at hand as this data set's own, after a move or a restore. The act is recorded in it."""
+    """Begin the ledger of this data set, once, before the first question. Everything that is ever released is recorded in it."""
+    from tacit.session import open as open_data
+
+    begun = open_data(find_catalog(catalog)).begin_ledger(reason)
+    if as_json:
+        print_json({"ledger": begun.identity, "data_set": begun.belongs["data_set"]})
+    else:
+        name = begun.belongs["data_set"]
+        console().print(f"ledger {begun.identity[:8]} of the data set '{name}' begun", highlight=False, markup=False)
+
+
+def units(
+    steps: Annotated[
+        int,
+        typer.Option("--steps", min=1, help="The most old units that one unit of today can touch; 1 if they are the same."),
+    ],
+    reason: Annotated[str, typer.Option("--reason", help="Why that is so; it is recorded.")],
+    catalog: CatalogOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Accept changed units: restate everything that was spent, so that it counts for the units that are declared now.
+
+    For example, after `unit = "row"` became `unit = { column = "person" }`, give the most rows that one person ever had, in all
+    private tables together.
+    """
+    from tacit.accounting.caps import at_least
+    from tacit.session import open as open_data
+
+    data = open_data(find_catalog(catalog))
+    entry = data.accept_units(steps, reason)
+    account = data.accounts()[0]
+    if as_json:
+        print_json({"entry": entry, "data_set": _account(account)})
+        return
+    console().print(f"recorded as entry {entry}; everything before it counts for the units that are declared now", highlight=False)
+    spent = "by rho alone" if account.spent.epsilon is None else f"epsilon {at_least(account.spent.epsilon)}"
+    console().print(
+        f"spent so far: {spent}, rho {at_least(account.spent.rho)}, delta {at_least(account.spent.delta)}", highlight=False
+    )
+    if not account.left.epsilon:
+        console().print("that is at or above the budget: nothing more is admitted", style="red", highlight=False)
+
+
+def resume(
+    reason: Annotated[str, typer.Option("--reason", help="What was found; it is recorded.")],
+    catalog: CatalogOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let questions go on after too many of them did not finish, once you have looked into why."""
+    from tacit.session import open as open_data
+
+    entry = open_data(find_catalog(catalog)).resume(reason)
+    if as_json:
+        print_json({"entry": entry})
+    else:
+        console().print(f"questions go on; recorded as entry {entry}", highlight=False)
+
+
+def adopt(
+    reason: Annotated[str, typer.Option("--reason", help="Why the ledger that was found is the right one; it is recorded.")],
+    catalog: CatalogOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Accept the ledger that was found as this data set's own, after a move or a restore. The act is recorded in it."""
     from tacit.session import open as open_data
 
     entry = open_data(find_catalog(catalog)).adopt(reason)

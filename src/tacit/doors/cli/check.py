@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated, Any
 
 import typer
@@ -44,6 +45,26 @@ def _print(report: dict[str, Any]) -> None:
     for note in report["notes"]:
         screen.print(f"[yellow]note[/yellow]: {escape(note)}", highlight=False)
     screen.print(STORE[report["store"]["state"]].format_map(report["store"]), highlight=False, markup=False)
+    screen.print(_ledger(report), highlight=False, markup=False, soft_wrap=True)
+
+
+def _ledger(report: dict[str, Any]) -> str:
+    """What was spent, for the units that are declared; or what has to be done first."""
+    known = report["ledger"]
+    if known["state"] == "missing":
+        return "There is no ledger yet. Run `tacit ledger begin`, once."
+    if known["state"] == "unusable":
+        return f"The ledger cannot be used: {known['problem']}."
+    spent, cap = known["spent"], report["budget"]["epsilon"]
+    if known["state"] == "other units":
+        return (
+            f"The ledger counts for other units: {'; '.join(known['changed'])}. What was spent says nothing of the units that are "
+            "declared now, and nothing is answered until you say how many old ones a new one can touch: tacit ledger units."
+        )
+    epsilon = "by rho alone" if spent["epsilon"] is None else f"epsilon {spent['epsilon']}"
+    above = spent["epsilon"] is not None and Fraction(spent["epsilon"]) >= Fraction(cap)
+    rest = " The sum of epsilons has reached the budget." if above else ""
+    return f"Spent so far, for one unit as declared: {epsilon}, rho {spent['rho']}, delta {spent['delta']}.{rest}"
 
 
 def _promise(report: dict[str, Any]) -> list[str]:

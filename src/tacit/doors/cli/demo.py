@@ -106,6 +106,7 @@ def _parts(here: Path) -> Iterator[Part]:
     data = open_data(hospital.build(here))
     generated = time.perf_counter()
     report = prepare(data.catalog)
+    data.begin_scratch("the demonstration")
     yield Prepared({table.name: table.kept for table in report.tables}, generated - started, time.perf_counter() - generated)
     with hospital.plainly(here) as plain:
         yield from _questions(data.session("ana"), plain, here / "visits.svg")

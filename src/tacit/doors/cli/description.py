@@ -38,6 +38,7 @@ def described(catalog: Catalog) -> dict[str, Any]:
         "tables": [_table(table) for table in catalog.tables.values()],
         "notes": [*_about_analysts(catalog), *_about_sources(catalog)],
         "store": _store(catalog),
+        "ledger": _ledger(catalog),
     }
 
 
@@ -133,3 +134,21 @@ def _store(catalog: Catalog) -> dict[str, Any]:
         return {"state": "missing"}
     state = "ready" if info.fingerprint == fingerprint(catalog) else "stale"
     return {"state": state, "prepared_at": info.prepared_at, "version": info.version}
+
+
+def _ledger(catalog: Catalog) -> dict[str, Any]:
+    """Whether a ledger was begun, whether it counts for the units that are declared, and what was spent for them."""
+    from tacit.errors import NoLedger, StoreUnusable
+    from tacit.session import DataSet
+
+    data = DataSet(catalog)
+    try:
+        changed = data.ledger.changed_units()
+        spent = data.accounts()[0].spent
+    except NoLedger:
+        return {"state": "missing"}
+    except StoreUnusable as error:
+        return {"state": "unusable", "problem": str(error)}
+    known = {"epsilon": None if spent.epsilon is None else decimal_text(spent.epsilon), "rho": decimal_text(spent.rho)}
+    state = {"state": "other units", "changed": changed} if changed else {"state": "ready"}
+    return state | {"spent": known | {"delta": decimal_text(spent.delta)}}

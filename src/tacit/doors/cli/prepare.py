@@ -10,32 +10,42 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.finding import CatalogOption, load_catalog
+from tacit.doors.cli.finding import CatalogOption, find_catalog
 from tacit.doors.cli.output import console, print_json
 
 if TYPE_CHECKING:
     from tacit.query.prepare import Prepared, TableReport
     from tacit.query.prepare.workshop import Progress
 
+Reason = Annotated[
+    str, typer.Option("--reason", help="Why the same people get a second budget, where another ledger covers them; it is recorded.")
+]
+NO_LEDGER = "There is no ledger yet, so nothing can be asked. Run `tacit ledger begin` once."
 FOR_THE_CURATOR = "These counts are exact and of private data: they are for the curator alone."
 REASONS = {"value": "value out of the declared", "no unit": "no unit", "limit": "beyond max_rows or a repeated key"}
 
 
 def prepare(
     catalog: CatalogOption = None,
+    new_ledger: Annotated[
+        bool, typer.Option("--new-ledger", help="Begin the ledger of this data set too; needed once, before the first question.")
+    ] = False,
+    reason: Reason = "",
     memory: Annotated[str, typer.Option(help="Memory to use; what needs more is put on disk, beside the store.")] = "60%",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Copy the declared columns into the store: clean, on their grids, with units and ranks. Budgets stay as they are."""
-    from tacit.query.prepare import prepare as prepared_from
+    from tacit.session import open as open_data
 
-    declared = load_catalog(catalog)
-    with _bar() as told:
-        prepared = prepared_from(declared, told, memory=memory)
+    with _bar() as told, open_data(find_catalog(catalog)) as data:
+        prepared = data.prepare(told, new_ledger=new_ledger, reason=reason, memory=memory)
+        has_ledger = data.has_ledger
     if as_json:
         print_json(_as_json(prepared))
     else:
         _print(prepared)
+        if not has_ledger:
+            console().print(NO_LEDGER, highlight=False)
 
 
 @contextmanager
@@ -74,6 +84,8 @@ def _print(prepared: Prepared) -> None:
         grid.add_row(escape(table.name), kind, f"{table.read:,}", f"{table.kept:,}", escape("\n".join(_findings(table))))
     screen.print(grid)
     screen.print(FOR_THE_CURATOR, style="yellow", highlight=False)
+    for note in prepared.notes:
+        screen.print(f"[yellow]note[/yellow]: {escape(note)}", highlight=False)
     screen.print(f"The store has the version {prepared.version}.", highlight=False)
 
 
