@@ -6,20 +6,19 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tacit
-from tacit.accounting.chain import Chain
 from tacit.accounting.entries import state_text
-from tacit.accounting.heads import check_head, remembered_heads
 from tacit.accounting.ledger import Ledger, open_ledger
+from tacit.accounting.policy import policy_of
+from tacit.errors import StoreUnusable, UnitsChanged
 from tacit.privacy.catalog import Catalog
 from tacit.privacy.catalog_file import read_catalog
-from tacit.query.store import store_info
-from tacit.release.record import recorded
 
 KEPT = Path(__file__).parents[1] / "kept"
 SETS = sorted(str(found.parent.relative_to(KEPT)) for found in KEPT.glob("*/*/expected.json"))
@@ -40,22 +39,22 @@ def expected(folder: Path) -> dict[str, Any]:
 
 def opened(folder: Path) -> tuple[Catalog, Ledger]:
     catalog = read_catalog(folder / "tacit.toml")
-    return catalog, open_ledger(catalog.ledger_address({}), catalog, identity="f" * 32)
+    return catalog, open_ledger(catalog.ledger_address({}), policy_of(catalog))
 
 
-def as_expected(known: dict[str, Any], chain: Chain, ledger: Ledger) -> bool:
+def as_expected(known: dict[str, Any], ledger: Ledger) -> bool:
     """Whether a ledger is whole and says what the version that wrote it read from it."""
     analysts = {name: json.loads(state_text(ledger.spent(name))) for name in known["spent_by_analyst"]}
-    entries = list(ledger.entries())
+    chain, entries = ledger.verify(), list(ledger.entries())[: known["entries"]]
     prices = [
         {"epsilon": None if price.epsilon is None else str(price.epsilon), "rho": str(price.rho), "delta": str(price.delta)}
         for price in (entry.price for entry in entries)
     ]
     found = {
         "ledger": ledger.identity,
-        "entries": chain.entries,
-        "head": chain.head.hash,
-        "neighbours": chain.head.neighbours.change,
+        "entries": len(entries),
+        "head": entries[-1].hash,
+        "neighbours": entries[-1].price.neighbours.change,
         "spent": json.loads(state_text(ledger.spent())),
         "spent_by_analyst": analysts,
         "kinds": [entry.kind for entry in entries],
@@ -70,34 +69,46 @@ def test_data_sets_are_kept() -> None:
 
 def test_a_kept_ledger_is_whole_and_its_sums_are_the_same(kept: Path) -> None:
     _, ledger = opened(kept)
-    assert as_expected(expected(kept), ledger.verify(), ledger)
+    assert as_expected(expected(kept), ledger)
+    assert [entry.kind for entry in ledger.entries(first=expected(kept)["entries"])] == ["format"]
+    again = opened(kept)[1]
+    assert again.verify().entries == expected(kept)["entries"] + 1, "converted once"
 
 
-def test_the_answers_that_it_stored_are_still_told(kept: Path) -> None:
-    _, ledger = opened(kept)
-    known = expected(kept)
-    told = [ledger.recall(answer["key"]) for answer in known["answers"]]
-    assert None not in told
-    assert told[0] == known["first_answer"]
-    assert recorded(known["first_answer"]).receipt.entry == known["answers"][0]["entry"]
+def test_a_program_of_the_old_format_finds_no_ledger_to_spend_from(kept: Path) -> None:
+    """It looks for its own row, and would begin a new ledger over entry 0, which is taken."""
+    opened(kept)
+    with closing(sqlite3.connect(kept / ".tacit" / "ledger.sqlite")) as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        assert "tacit_ledger" not in tables
+        with pytest.raises(sqlite3.IntegrityError):
+            connection.execute("INSERT INTO tacit_entries (number, hash, text) VALUES (0, '', '')")
 
 
-def test_the_kept_store_names_the_ledger_and_its_last_entry(kept: Path) -> None:
-    catalog, ledger = opened(kept)
-    info, known = store_info(catalog.store_file), expected(kept)
-    assert info is not None
-    assert info.version == known["data_version"]
-    check_head(catalog.store_file.parent, ledger, info.ledger)
-    assert remembered_heads(catalog.store_file.parent)[0].hash == known["head"]
+def test_an_old_store_is_refused_with_its_remedy(kept: Path) -> None:
+    with pytest.raises(StoreUnusable, match="tacit prepare"):
+        tacit.open(kept / "tacit.toml").session("ana").sql("SELECT COUNT(*) FROM people", epsilon=0.1)
 
 
-def test_a_kept_ledger_goes_on(kept: Path) -> None:
-    """One more question is paid for after the kept entries, and the chain goes on over both."""
+def test_a_kept_ledger_goes_on_for_the_units_that_its_store_declared(kept: Path) -> None:
+    """The store of the entries is there, and the catalog is that store's: preparing says whose the entries are."""
     known = expected(kept)
     with tacit.open(kept / "tacit.toml") as data:
+        data.prepare()
         data.session("ana").sql("SELECT COUNT(*) FROM people WHERE age > 30", epsilon=0.1)
-        chain = data.ledger.verify()
-    assert (chain.problems, chain.entries) == ((), known["entries"] + 1)
+        chain, kinds = data.ledger.verify(), [entry.kind for entry in data.ledger.entries(first=known["entries"])]
+    assert (chain.problems, kinds) == ((), ["format", "units", "spend", "answer"])
+
+
+def test_without_its_store_nobody_knows_the_units_until_the_data_owner_says(kept: Path) -> None:
+    shutil.rmtree(kept / ".tacit" / "store")
+    with tacit.open(kept / "tacit.toml") as data:
+        data.prepare()
+        with pytest.raises(UnitsChanged, match="older entries are not known"):
+            data.session("ana").sql("SELECT COUNT(*) FROM people WHERE age > 30", epsilon=0.1)
+        data.accept_units(1, "people were units from the beginning")
+        data.session("ana").sql("SELECT COUNT(*) FROM people WHERE age > 30", epsilon=0.1)
+        assert data.ledger.verify().whole
 
 
 def change(statement: str) -> Callable[[Path], None]:
@@ -118,7 +129,7 @@ def change(statement: str) -> Callable[[Path], None]:
     ],
     ids=["a price", "an entry", "the sums"],
 )
-def test_a_kept_ledger_that_was_changed_is_seen(kept: Path, plant: Callable[[Path], None]) -> None:
+def test_a_kept_ledger_that_was_changed_is_not_converted(kept: Path, plant: Callable[[Path], None]) -> None:
     plant(kept)
-    _, ledger = opened(kept)
-    assert not as_expected(expected(kept), ledger.verify(), ledger)
+    with pytest.raises(StoreUnusable, match="the ledger is not whole"):
+        opened(kept)
