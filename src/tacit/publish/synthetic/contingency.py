@@ -109,7 +109,7 @@ def synthesize_contingency(
     return _released(chosen, urn, sold.value, receipt.repeated() if sold.repeated else receipt, relation)
 
 
-KEPT = Form[Codes](lambda counts: json.dumps(counts.tolist()), lambda text: np.array(json.loads(text), dtype=np.int64))
+KEPT: Form[Codes] = Form(lambda counts: json.dumps(counts.tolist()), lambda text: np.array(json.loads(text), dtype=np.int64))
 
 
 def urn_for(chosen: Chosen, epsilon: Number, rows: int) -> DirichletResampling:

@@ -171,7 +171,7 @@ def _synthesized(designer: Designer, session: Session, asked: Asked, told: Told 
     key, what = _fingerprint(designs, asked, data.version), f"synthetic rows of {chosen.table.name}"
     events = tuple(design.event for design in designs)
     sale = Sale(events, session.analyst, what, data.version, key, (chosen.table.name,))
-    kept = Form[Measured](lambda measured: _record(measured, designs), lambda text: _recorded(text, designs))
+    kept: Form[Measured] = Form(lambda measured: _record(measured, designs), lambda text: _recorded(text, designs))
     sold = once(data.till, sale, lambda granted: measure(designs[granted.offer], data.engine, told), kept)
     design = designs[sold.offer]
     receipt = Receipt(design.epsilon, design.delta, sold.left.epsilon, sold.left.delta, sold.entry, data.version)
