@@ -111,7 +111,7 @@ def test_the_same_question_has_the_same_answer_at_no_charge(data):
     first = ana.sql(COUNT, epsilon=1)
     again = ana.sql("select  WARD, count(*) as n from VISITS group by 1", epsilon="1.0")
     assert again.rows() == first.rows()
-    assert (again.receipt.epsilon, again.receipt.left_epsilon) == (0, first.receipt.left_epsilon)
+    assert (again.receipt.again, again.receipt.left_epsilon) == (True, first.receipt.left_epsilon)
     assert "asked before: nothing was spent" in str(again)
     other_names = bob.sql("SELECT ward AS place, COUNT(*) FROM visits GROUP BY ward", epsilon=1)
     assert [column.name for column in other_names.columns] == ["place", "count"]

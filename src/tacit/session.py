@@ -92,8 +92,8 @@ class Session:
 
     def _receipt(self, quote: Quote, sold: Sold[Answer]) -> Receipt:
         """What the answer cost whoever asked now, and what is left for them."""
-        receipt = Receipt(quote.epsilon, quote.delta, sold.left.epsilon, sold.left.delta, sold.entry, self.data.version)
-        return receipt.repeated() if sold.repeated else receipt
+        left, version = sold.left, self.data.version
+        return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, sold.entry, version, sold.repeated)
 
     def _left(self) -> str:
         left = self.data.ledger.left(self.analyst)

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
@@ -39,7 +39,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What an answer cost, and where that is recorded."""
+    """What an answer cost when it was released, and where that is recorded; `again` says that nothing was spent this time."""
 
     epsilon: Fraction
     delta: Fraction
@@ -48,10 +48,6 @@ class Receipt:
     entry: int | None = None
     data_version: str | None = None
     again: bool = False
-
-    def repeated(self) -> Receipt:
-        """The receipt of somebody who had asked for the same before: nothing was spent."""
-        return replace(self, epsilon=Fraction(0), delta=Fraction(0), again=True)
 
 
 @dataclass(frozen=True, slots=True)

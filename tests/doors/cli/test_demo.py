@@ -112,7 +112,7 @@ def test_what_is_kept_is_a_data_set_with_its_ledger(kept):
     folder, told = kept
     data = open_data(folder / "tacit.toml")
     assert data.ledger.verify().whole
-    assert data.ledger.head.number == 4 + 150
+    assert data.ledger.head.number == 2 * (4 + 150), "each with its answer"
     question = told["questions"][0]
     again = data.session("ana").sql(question["sql"], **question["asked"])
     assert again.to_dict() == question["answer"]

@@ -17,6 +17,7 @@ import pytest
 from tacit.accounting.caps import at_least
 from tacit.accounting.events import Resampling
 from tacit.accounting.ledger import open_ledger
+from tacit.accounting.policy import Policy
 from tacit.errors import (
     Broken,
     BudgetExceeded,
@@ -29,7 +30,6 @@ from tacit.errors import (
     UnknownName,
     WrongType,
 )
-from tacit.privacy.catalog import Catalog
 from tacit.privacy.loss import Approximate
 from tacit.privacy.rounding import log_up
 from tacit.publish.synthetic import outputs, publishing, report
@@ -39,7 +39,7 @@ from tacit.publish.synthetic.outputs import check_output, receipt_beside
 from tacit.publish.synthetic.publishing import publish_map, synthesize_map
 from tacit.publish.synthetic.report import report_page, utility_of, write_report
 from tacit.publish.synthetic.sources import DeclaredFlows, FlowsFile, require_undeclared, undeclared
-from tacit.publish.synthetic.spending import NO_CAP, for_person, ledger_beside
+from tacit.publish.synthetic.spending import HOMES, NO_CAP, for_person, ledger_beside
 from tacit.publish.synthetic.states import State, made_state
 from tacit.query.prepare import prepare
 from tacit.session import DataSet
@@ -57,7 +57,7 @@ def source(tmp_path: Path) -> FlowsFile:
 
 
 def beside(out: Path) -> Any:
-    return open_ledger(f"sqlite:///{ledger_beside(out)}", Catalog(NO_CAP, {}, change="change-one"), identity="x")
+    return open_ledger(f"sqlite:///{ledger_beside(out)}", Policy(NO_CAP, neighbours=ONE_JOB, units=HOMES))
 
 
 # --- from a file -------------------------------------------------------------------------------------------------------------
@@ -104,9 +104,9 @@ class Watched:
         self.asked.append("totals")
         return self.inner.totals(*known)
 
-    def pay(self, *known: Any) -> Any:
-        self.asked.append("pay")
-        return self.inner.pay(*known)
+    def sell(self, *known: Any) -> Any:
+        self.asked.append("sell")
+        return self.inner.sell(*known)
 
     def homes(self, *known: Any) -> Any:
         self.asked.append("homes")
@@ -114,7 +114,7 @@ class Watched:
 
 
 def check_order(asked: list[str]) -> None:
-    if asked.index("pay") > asked.index("homes"):
+    if asked.index("sell") > asked.index("homes"):
         raise Broken("spend first", "a home was read before the price was recorded")
 
 
@@ -123,7 +123,7 @@ def test_the_price_is_recorded_before_a_home_is_read(source):
     publish_map(watched, STATE.blocks, LEVELS, TERMS, source.out)
     check_order(watched.asked)
     with pytest.raises(Broken):
-        check_order(["totals", "homes", "pay"])
+        check_order(["totals", "homes", "sell"])
 
 
 def test_what_is_stopped_or_fails_stays_spent(source, monkeypatch):
@@ -400,7 +400,7 @@ def test_a_refusal_names_a_ratio_that_fits_with_its_price(keep, policy, tmp_path
 def test_where_no_ratio_fits_the_budget_is_to_be_raised(tmp_path):
     data = declared(tmp_path / "set")
     spent = Resampling(data.ledger.left("curator").epsilon, Fraction(0), data.catalog.neighbours)
-    data.spend(spent, "curator", "all of it")
+    data.ledger.spend(spent, "curator", "all of it", data.version)
     with pytest.raises(BudgetExceeded) as refused:
         publish_map(flows_of(data), STATE.blocks, LEVELS, TERMS, tmp_path / "made.csv")
     assert refused.value.remedy == "let the curator raise that budget in tacit.toml"

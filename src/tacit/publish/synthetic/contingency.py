@@ -105,8 +105,9 @@ def synthesize_contingency(
     key = _fingerprint(chosen, urn, data.version)
     sale = Sale((event,), data.session(analyst).analyst, what, data.version, key, (chosen.table.name,))
     sold = once(data.till, sale, lambda _: urn.release(counted(chosen.table, chosen.axes, data.engine)), KEPT)
-    receipt = Receipt(event.epsilon, Fraction(0), sold.left.epsilon, sold.left.delta, sold.entry, data.version)
-    return _released(chosen, urn, sold.value, receipt.repeated() if sold.repeated else receipt, relation)
+    left, paid = sold.left, (event.epsilon, Fraction(0))
+    receipt = Receipt(*paid, left.epsilon, left.delta, sold.entry, data.version, sold.repeated)
+    return _released(chosen, urn, sold.value, receipt, relation)
 
 
 KEPT: Form[Codes] = Form(lambda counts: json.dumps(counts.tolist()), lambda text: np.array(json.loads(text), dtype=np.int64))

@@ -173,9 +173,9 @@ def _synthesized(designer: Designer, session: Session, asked: Asked, told: Told 
     sale = Sale(events, session.analyst, what, data.version, key, (chosen.table.name,))
     kept: Form[Measured] = Form(lambda measured: _record(measured, designs), lambda text: _recorded(text, designs))
     sold = once(data.till, sale, lambda granted: measure(designs[granted.offer], data.engine, told), kept)
-    design = designs[sold.offer]
-    receipt = Receipt(design.epsilon, design.delta, sold.left.epsilon, sold.left.delta, sold.entry, data.version)
-    return _drawn(chosen, sold.value, receipt.repeated() if sold.repeated else receipt, asked.rows, told)
+    design, left = designs[sold.offer], sold.left
+    receipt = Receipt(design.epsilon, design.delta, left.epsilon, left.delta, sold.entry, data.version, sold.repeated)
+    return _drawn(chosen, sold.value, receipt, asked.rows, told)
 
 
 def _drawn(chosen: Chosen, measured: Measured, receipt: Receipt, rows: int | None, told: Told | None) -> SyntheticTable:
