@@ -11,7 +11,16 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.doors.cli import app
-from tacit.errors import BudgetExceeded, InvalidInput, NoBudget, Refused, StoppedAfterSpending, StoreUnusable, TimedOut
+from tacit.errors import (
+    BudgetExceeded,
+    CatalogUnusable,
+    InvalidInput,
+    NoBudget,
+    Refused,
+    StoppedAfterSpending,
+    StoreUnusable,
+    TimedOut,
+)
 from tacit.query.engines import DuckDBEngine, Limits
 from tacit.query.prepare import prepare
 from tacit.release import noisy
@@ -165,6 +174,13 @@ def test_a_lowered_budget_binds_sessions_that_are_open(data, folder):
     (folder / "tacit.toml").write_text(CATALOG.replace("epsilon = 10", "epsilon = 1"))
     with pytest.raises(BudgetExceeded, match="data set"):
         ana.sql(COUNT, epsilon="0.5")
+
+
+def test_a_catalog_that_is_gone_stops_sessions_that_are_open(data, folder):
+    ana = data.session("ana")
+    (folder / "tacit.toml").unlink()
+    with pytest.raises(CatalogUnusable, match="there is no"):
+        ana.sql(COUNT, epsilon=1)
 
 
 def test_the_same_question_at_once_is_paid_once(folder):

@@ -53,6 +53,7 @@ class Session:
 
     def answer(self, select: Select, asked: Request, text: str) -> Answer:
         """Answer one question within `asked`; the cost is recorded, with the question's text, before any data is read."""
+        self.data.refresh()
         question = rewrite(select, self.data.catalog, self.data.public)
         quotes = price(question, asked, self.data.catalog.change)
         events = tuple(quote.event for quote in quotes)
@@ -273,7 +274,7 @@ class DataSet:
     @property
     def ledger(self) -> Ledger:
         """The ledger, under the budget and the caps that the catalog declares now: a lowered one binds sessions that are open."""
-        self._refresh()
+        self.refresh()
         found = self._opened.under(policy_of(self.catalog)) if self._opened else self._open_ledger()
         self._opened = found
         return found
@@ -294,8 +295,8 @@ class DataSet:
     def _ledger_address(self) -> str:
         return self.catalog.ledger_address(os.environ)
 
-    def _refresh(self) -> None:
-        """Read the catalog again where its file has changed since it was read; what may be asked must have stayed as it was."""
+    def refresh(self) -> None:
+        """Read the catalog again where its file has changed since it was read; what was prepared must have stayed as it was."""
         if self.catalog.path is None or self._read_at is None or (now := _stamp(self.catalog.path)) == self._read_at:
             return
         found = read_catalog(self.catalog.path)
@@ -304,16 +305,19 @@ class DataSet:
         self.catalog, self._read_at = found, now
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
-    known = path.stat()
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """What changes when a file is written anew; None where there is none."""
+    try:
+        known = path.stat()
+    except OSError:
+        return None
     return known.st_mtime_ns, known.st_size, known.st_ino
 
 
 def open(path: str | Path = "tacit.toml") -> DataSet:  # noqa: A001  # read as tacit.open
     """The data set that a catalog declares."""
-    place = Path(path)
-    read_at = _stamp(place) if place.exists() else None
-    return DataSet(read_catalog(place), read_at)
+    read_at = _stamp(Path(path))
+    return DataSet(read_catalog(Path(path)), read_at)
 
 
 def _asked(select: Select, budget: Mapping[str, Any]) -> Request:

@@ -133,3 +133,20 @@ def test_a_kept_ledger_that_was_changed_is_not_converted(kept: Path, plant: Call
     plant(kept)
     with pytest.raises(StoreUnusable, match="the ledger is not whole"):
         opened(kept)
+
+
+def test_a_kept_ledger_in_postgresql_is_converted_as_well(kept: Path, postgres_url: str) -> None:
+    """The same rows in the tables of the old format, as the old version made them there."""
+    import psycopg
+    from ledgers import fresh_database
+
+    url = fresh_database(postgres_url)
+    with closing(sqlite3.connect(kept / ".tacit" / "ledger.sqlite")) as old, psycopg.connect(url) as new:
+        for table in ("tacit_ledger", "tacit_spent", "tacit_entries", "tacit_answers"):
+            (made,) = old.execute("SELECT sql FROM sqlite_master WHERE name = ?", [table]).fetchone()
+            new.execute(made)
+            for row in old.execute(f"SELECT * FROM {table}"):
+                new.execute(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(row))})", row)
+    ledger = open_ledger(url, policy_of(read_catalog(kept / "tacit.toml")))
+    assert as_expected(expected(kept), ledger)
+    assert open_ledger(url, ledger.policy).verify().entries == expected(kept)["entries"] + 1
