@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.answerers import Bits
+from tacit.evidence.attacks.changed_unit import changed_unit
 from tacit.evidence.attacks.figures import Axes, bars, lucky_share, told
 from tacit.evidence.attacks.isolation import averaging, differencing, predicted_share, tracker
 from tacit.evidence.attacks.linear_programming import least_absolute
@@ -31,7 +32,7 @@ from tacit.privacy.catalog import Catalog
 from tacit.privacy.rounding import Number, exact
 
 Progress = Callable[[Iterable[Any], int, str], Iterable[Any]]
-FINDINGS = 10
+FINDINGS = 11
 FEWEST = 24  # people: all their bits are found by luck once in ten million
 PLENTY = 10**6  # an epsilon under which noise vanishes: the truth, for the judge
 TARGETS, GROUPS, REPEATS = 32, 8, 16
@@ -214,4 +215,10 @@ def _verbatim(battle: Battle) -> Iterator[Finding]:
     yield Finding("asking again", "different answers to one question", float(different), 1.0, 1.0)
 
 
-ATTACKS = (_counts_over_subsets, _differencing, _tracker, _averaging, _verbatim)
+def _changed_unit(battle: Battle) -> Iterator[Finding]:
+    """Another unit declared over what was spent: nothing more may be admitted until it is restated, and here nothing after that."""
+    found = changed_unit(battle.catalog, battle.target.table.lower(), battle.epsilon)
+    yield Finding("changed unit", "share of the budget admitted for another unit", found.before + found.after, 0.0, 0.0)
+
+
+ATTACKS = (_counts_over_subsets, _differencing, _tracker, _averaging, _verbatim, _changed_unit)
