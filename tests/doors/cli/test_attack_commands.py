@@ -85,6 +85,26 @@ def test_tracing_has_a_line_for_each_noise():
     assert rates[2] < 0.1
 
 
+def test_what_was_given_is_what_is_printed():
+    tall = run(app, ["attack", "auxiliary", "--n", "200", "--of", "height"]).output
+    assert "known to be 2 above the average" in tall
+    assert "10" not in tall.split("known to be")[1].split("is guessed")[0]
+    assert told("auxiliary", "--n", "200", "--less", "-25")["known"] == "25 above the average"
+
+
+def test_a_prior_that_is_wrong_about_everybody():
+    found = told("posterior", "--about", "everybody", "--n", "15")
+    assert found["before"] == 0.99 > 0.01 > found["after_out"] >= found["after_in"]
+    assert found["recovered"] == 1
+    assert "three arms" in run(app, ["attack", "posterior", "--about", "everybody"]).output
+
+
+def test_the_worst_answers_show_wrong_rows_and_none_beyond_four():
+    found = told("exponential", "--answers", "worst", "--n", "12", "--alpha", "1")
+    assert found["by_rows_wrong"] == [1, 0, 4, 0, 1]
+    assert len(found["wrong"]) == found["farthest"] == found["bound"] == 4
+
+
 def test_one_person_against_a_session():
     found = told("differencing", "--n", "40", "--targets", "3", "--against", "session")
     assert (found["questions"], found["refused"]) == (12, 0)
@@ -107,6 +127,8 @@ def test_beliefs_of_each_mechanism(mechanism):
         (["exponential", "--n", "40", "--alpha", "10"], "candidates"),
         (["differencing", "--n", "10"], "at least 40"),
         (["posterior", "--prior", "1.5"], "below 1"),
+        (["posterior", "--about", "everybody", "--n", "100"], "at most 60"),
+        (["posterior", "--about", "everybody", "--mechanism", "gaussian"], "--mechanism"),
         (["definitions", "--chart", "picture.bmp"], ".svg"),
     ],
 )
