@@ -16,11 +16,12 @@ from tacit.publish.synthetic import maps
 from tacit.publish.synthetic.curators import curators_page, curators_place, write_for_curator
 from tacit.publish.synthetic.geography import Zones
 from tacit.publish.synthetic.publishing import Release
-from tacit.publish.synthetic.utility import FEW_JOBS, Cells, Utility, compared, measured, suppression_loss
+from tacit.publish.synthetic.utility import FEW_JOBS, Cells, Group, Utility, compared, measured, suppression_loss
 
 SHOWN = 3  # destinations that are drawn: the largest, the one in the middle, and a small one
 MOST_CIRCLES = 4000  # of one map: a page with more is slow, and nobody can see them
 FEWEST = (2, 3, 5, 10)
+GROUPED = ("group", "share, real", "share, synthetic", "median error of the average", "the same with its sign")
 Rows = Sequence[Sequence[str]]
 
 
@@ -51,7 +52,10 @@ def report_page(release: Release) -> str:
         _table(("", "value"), _figures(release, found)),
         f"<figure>{maps.svg(maps.average_commutes(found))}</figure>",
         "<h2>Short and long commutes, dense and sparse origins</h2>",
-        _table(("group", "share, real", "share, synthetic", "median error of the average"), _groups(found)),
+        _table(GROUPED, _groups(found.groups)),
+        "<h2>Short and long commutes to dense and sparse destinations</h2>",
+        "<p>A destination is dense if it has more jobs than the median one. Above zero, the synthetic average is too long.</p>",
+        _table(GROUPED, _groups(found.crossed)),
         "<h2>By distance</h2>",
         _table(("band", "share, real", "share, synthetic", "part of the total variation"), _bands(found)),
         f"<figure>{maps.svg(maps.bands(found))}</figure>",
@@ -92,8 +96,11 @@ def _figures(release: Release, found: Utility) -> Rows:
     )
 
 
-def _groups(found: Utility) -> Rows:
-    return [(each.name, _share(each.truth), _share(each.synthetic), _share(each.error)) for each in found.groups]
+def _groups(groups: Sequence[Group]) -> Rows:
+    return [
+        (each.name, _share(each.truth), _share(each.synthetic), _share(each.error), _share(each.signed, sign="+"))
+        for each in groups
+    ]
 
 
 def _bands(found: Utility) -> Rows:
@@ -129,8 +136,8 @@ def _pictures(release: Release) -> list[str]:
     return ["<h2>Maps</h2>", *(f"<figure>{maps.svg(drawing)}</figure>" for drawing in drawings)]
 
 
-def _share(share: float) -> str:
-    return "none" if np.isnan(share) else f"{share:.2%}"
+def _share(share: float, sign: str = "") -> str:
+    return "none" if np.isnan(share) else f"{share:{sign}.2%}"
 
 
 def _table(header: Sequence[str], rows: Rows) -> str:
