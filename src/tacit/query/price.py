@@ -124,7 +124,7 @@ class Quote:
     @property
     def cells(self) -> int | None:
         """How many groups the answer has; None where that is private."""
-        return None if self.keys else prod(size(key) for key in self.question.group.keys)
+        return None if self.keys else _cells(self.question)
 
 
 def price(question: Question, asked: Request, change: Change = "add-remove") -> tuple[Quote, ...]:
@@ -171,7 +171,7 @@ def _with_gaussian(question: Question, asked: Request, touched: Reach, factor: i
     delta = asked.delta / (2 if private(question) else 1)
     rho = calibrate_rho(factor * share * len(parts), delta) / (factor**2 * len(parts))
     sums = [
-        Sum(place, moment, Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question), True, UNIT))
+        Sum(place, moment, Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question, touched), True, UNIT))
         for place, moment in parts
     ]
     return _quote(question, asked, touched, sums, share, factor)
@@ -190,12 +190,17 @@ def _shares(question: Question) -> int:
     return max(1, len(_charged(question)) + len(_quantiles(question)) + private(question))
 
 
-def _dimension(question: Question) -> int:
-    return 1 if private(question) else prod(size(key) for key in question.group.keys)
+def _dimension(question: Question, touched: Reach) -> int:
+    """How many numbers the noise is made for: the public groups; of private keys those that one unit can touch (gaussian.md)."""
+    return touched.groups if private(question) else _cells(question)
+
+
+def _cells(question: Question) -> int:
+    return prod(size(key) for key in question.group.keys)
 
 
 def _laplace(moment: Moment, touched: Reach, question: Question, epsilon: Fraction) -> Laplace:
-    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question), True, UNIT)
+    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question, touched), True, UNIT)
 
 
 def _quote(question: Question, asked: Request, touched: Reach, sums: Sequence[Sum], share: Fraction, factor: int) -> Quote:
@@ -311,7 +316,7 @@ def _missed(question: Question, asked: Request, call: Call) -> Fraction:
     if asked.simultaneous and private(question):
         raise NotAllowed("with private keys error bars hold one by one", remedy="leave out simultaneous")
     outs = [output.value for output in question.outputs if call in _calls(output.value, question)]
-    return min((missed_by(out, question, asked, _dimension(question)) for out in outs), default=1 - asked.confidence)
+    return min((missed_by(out, question, asked, _cells(question)) for out in outs), default=1 - asked.confidence)
 
 
 def _width(quote: Quote) -> float:
