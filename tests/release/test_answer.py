@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,8 @@ def test_flat_columns_are_of_one_type_and_none_hides_another() -> None:
         "last_high",
     ]
     assert flat["code"] == ["1", "2", "other", None]
-    assert flat["n"] == [10.0, -3.0, 2.0**70, 0.0]
+    assert flat["n"] == [10, -3, 2**70, 0]
+    assert {type(number) for number in flat["n"]} == {Decimal}
     assert flat["n_low"] == [1.25, None, 3.0, -0.5]
     assert flat["n_low_"][0] == 5
 
@@ -75,7 +77,7 @@ def test_csv_is_read_back(tmp_path: Path) -> None:
     assert (tmp_path / "answer.csv").read_text() == text
     header, *rows = csv.reader(io.StringIO(text))
     assert header == list(ANSWER.flat())
-    assert rows[1][:3] == ["2", "2020-02-01", "-3.0"]
+    assert rows[1][:3] == ["2", "2020-02-01", "-3"]
     assert rows[3][0] == ""
 
 
@@ -87,6 +89,7 @@ def test_json_is_what_the_design_says() -> None:
     assert known["rows"][1]["n_low"] == {"value": None, "low": None, "high": None}
     assert known["rows"][3]["n_low"] == {"value": -0.5, "low": None, "high": None}
     assert known["rows"][0]["last"] == {"value": "2020-01-05", "low": "2020-01-01", "high": "2020-01-31"}
+    assert known["rows"][2]["n"] == {"value": str(2**70), "low": str(2**70 - 5), "high": str(2**70 + 5), "half_width": 5}
     assert (known["price"], known["left"]) == ({"epsilon": "0.5", "delta": "0.000001"}, {"epsilon": "19/3", "delta": "0"})
     assert (known["entry"], known["data_version"], known["confidence"]) == (12, "ab" * 16, 0.95)
 

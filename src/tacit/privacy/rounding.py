@@ -77,6 +77,17 @@ def decimal_text(number: Fraction) -> str:
     return str(number)
 
 
+def decimal_near(number: Fraction, direction: str) -> Decimal:
+    """The rational as a decimal: exact where 60 digits more than its numerator has are enough, else rounded in the `direction`.
+
+    >>> decimal_near(Fraction(2**60 + 1, 100), ROUND_FLOOR), decimal_near(Fraction(-1, 3), ROUND_CEILING) > Fraction(-1, 3)
+    (Decimal('11529215046068469.77'), True)
+    """
+    digits = len(str(abs(number.numerator))) + DIGITS
+    context = Context(prec=digits, rounding=direction, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    return context.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
 def exp_up(x: Fraction, digits: int = DIGITS) -> Fraction:
     """A rational at or above e^x; more `digits` bring it closer."""
     return _outward(Decimal.exp, x, ROUND_CEILING, digits)

@@ -27,7 +27,7 @@ from tacit.privacy.neighbours import Change, Neighbours
 from tacit.privacy.rounding import Number, exact, exp_up
 from tacit.query.aggregates import moments_of
 from tacit.query.passes.keys import private, size
-from tacit.query.plan import Arithmetic, Call, DateType, Moment, NumberType, Out, Question, Result, Rounded
+from tacit.query.plan import Arithmetic, Call, Moment, NumberType, Out, Question, Result, Rounded
 from tacit.query.stability import Reach, l1_sensitivity, l2_sensitivity, reach, scanned
 
 UNIT = Neighbours("add-remove", "unit")
@@ -325,8 +325,3 @@ def _width(quote: Quote) -> float:
     return sum(
         float(part.mechanism.interval(1 - miss).above) / max(1, l1_sensitivity(part.moment, quote.reach)) for part in quote.sums
     )
-
-
-def is_date(call: Call) -> bool:
-    """Whether an aggregate's value is a date."""
-    return call.over is not None and isinstance(call.over.type, DateType)

@@ -83,8 +83,7 @@ class Asked:
     def kind(self, out: Out) -> str:
         """What a result is: a number, a date, a text or a truth; "value" where a key has several of them."""
         if isinstance(out, Result):
-            over = self.calls[out.index].over
-            return "date" if over is not None and isinstance(over.type, DateType) else "number"
+            return "date" if self.calls[out.index].is_date else "number"
         return _kind(self.keys[out.index].term.type) if isinstance(out, KeyValue) else "number"
 
     def decimals(self, expression: Apply) -> int:

@@ -18,8 +18,12 @@ from tacit.release.noisy import Noisy, half_width
 
 def band_of(out: Out, quote: Quote, noisy: Noisy) -> Band:
     """An output of the question for every group; all of its released parts miss together with at most 1 - confidence."""
-    missed = missed_by(out, quote.question, quote.request, max(1, len(noisy.groups)))
-    return _band(out, quote, noisy, missed)
+    return _band(out, quote, noisy, missed_in(out, quote, noisy))
+
+
+def missed_in(out: Out, quote: Quote, noisy: Noisy) -> Fraction:
+    """The chance with which each released number of an output may miss."""
+    return missed_by(out, quote.question, quote.request, max(1, len(noisy.groups)))
 
 
 def _band(out: Out, quote: Quote, noisy: Noisy, missed: Fraction) -> Band:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from tacit.release.answer import Answer, Column, Receipt
+
+DECIMAL = "decimal"
 
 
 def record(answer: Answer) -> str:
@@ -23,12 +27,20 @@ def record(answer: Answer) -> str:
         "simultaneous": answer.simultaneous,
         "notes": answer.notes,
     }
-    return json.dumps(kept, ensure_ascii=False, allow_nan=False)
+    return json.dumps(kept, ensure_ascii=False, allow_nan=False, default=_decimal)
+
+
+def _decimal(number: Decimal) -> dict[str, str]:
+    return {DECIMAL: str(number)}
+
+
+def _read(known: dict[str, Any]) -> Any:
+    return Decimal(known[DECIMAL]) if set(known) == {DECIMAL} else known
 
 
 def recorded(text: str) -> Answer:
     """The answer that `record` wrote."""
-    kept = json.loads(text)
+    kept = json.loads(text, object_hook=_read)
     columns = [
         Column(name, kind, tuple(values), *(None if end is None else tuple(end) for end in ends))
         for name, kind, values, *ends in kept["columns"]
