@@ -53,13 +53,14 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The released table."""
+    """The released table; `limits` are the public facts that shaped its numbers beside the noise."""
 
     columns: tuple[Column, ...]
     confidence: Fraction
     receipt: Receipt
     simultaneous: bool = False
     notes: tuple[str, ...] = field(default=())
+    limits: tuple[str, ...] = field(default=())
 
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
@@ -95,7 +96,7 @@ class Answer:
             else {"epsilon": decimal_text(receipt.left_epsilon), "delta": decimal_text(receipt.left_delta or Fraction(0))},
             "entry": receipt.entry,
             "data_version": receipt.data_version,
-            "notes": list(self.notes),
+            "notes": [*self.limits, *self.notes],
         }
 
     def to_json(self) -> str:
@@ -158,7 +159,7 @@ class Answer:
         lines = [
             "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [header, *body]
         ]
-        return "\n".join([*lines, "", self.footer()])
+        return "\n".join([*lines, "", *self.below()])
 
     def footer(self) -> str:
         """The price and the meaning of the error bars, in one line."""
@@ -168,6 +169,10 @@ class Answer:
         )
         left = "" if self.receipt.left_epsilon is None else f"; left epsilon {at_most(self.receipt.left_epsilon)}"
         return f"± at {float(self.confidence):.4g} confidence, {together}; {spent}{left}"
+
+    def below(self) -> list[str]:
+        """The lines under the table: the price, and which public limits shaped the numbers."""
+        return [self.footer(), *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 
     def __rich__(self) -> Any:
         from rich.console import Group
@@ -179,7 +184,7 @@ class Answer:
             table.add_column(Text(column.name), justify="left" if column.is_key else "right")
         for at in range(len(self)):
             table.add_row(*(Text(shown(column, at)) for column in self.columns))
-        return Group(table, Text(self.footer(), style="dim"))
+        return Group(table, *(Text(line, style="dim") for line in self.below()))
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -189,7 +194,7 @@ class Answer:
             "<tr>" + "".join(f"<td>{escape(shown(column, at))}</td>" for column in self.columns) + "</tr>"
             for at in range(len(self))
         )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(self.footer())}</p>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(' · '.join(self.below()))}</p>"
 
 
 def shown(column: Column, at: int) -> str:

@@ -26,6 +26,7 @@ def record(answer: Answer) -> str:
         "place": [receipt.entry, receipt.data_version],
         "simultaneous": answer.simultaneous,
         "notes": answer.notes,
+        "limits": answer.limits,
     }
     return json.dumps(kept, ensure_ascii=False, allow_nan=False, default=_decimal)
 
@@ -47,7 +48,8 @@ def recorded(text: str) -> Answer:
     ]
     epsilon, delta, *left = (None if amount is None else Fraction(amount) for amount in kept["amounts"])
     receipt = Receipt(epsilon or Fraction(0), delta or Fraction(0), left[0], left[1], *kept["place"])
-    return Answer(tuple(columns), Fraction(kept["confidence"]), receipt, kept["simultaneous"], tuple(kept["notes"]))
+    notes, limits = tuple(kept["notes"]), tuple(kept.get("limits", ()))  # answers of older versions have no limits
+    return Answer(tuple(columns), Fraction(kept["confidence"]), receipt, kept["simultaneous"], notes, limits)
 
 
 def renamed(known: Answer, names: Sequence[str]) -> Answer:

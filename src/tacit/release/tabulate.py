@@ -12,6 +12,7 @@ from tacit.query.band import Floats
 from tacit.query.passes.keys import key_value
 from tacit.query.plan import KeyValue, Out, Output, Result, Test
 from tacit.query.price import Quote
+from tacit.query.shaping import shaping
 from tacit.release.answer import Answer, Column, Receipt
 from tacit.release.intervals import band_of, missed_in
 from tacit.release.large_numbers import large_numbers
@@ -24,7 +25,7 @@ def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = 
     """The answer to a question: outputs, then HAVING, ORDER BY and LIMIT, all on released values."""
     kept = _kept(quote, noisy)
     columns = tuple(_column(output, quote, noisy, kept) for output in quote.question.outputs)
-    return Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, tuple(notes))
+    return Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, tuple(notes), shaping(quote))
 
 
 def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> Column:
