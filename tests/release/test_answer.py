@@ -142,6 +142,20 @@ def test_the_table_says_what_it_cost_and_what_its_bars_mean() -> None:
     assert str(EMPTY).splitlines()[-1] == "± at 0.3333 confidence, each; spent epsilon 1"
 
 
+@pytest.mark.parametrize(("rows", "shown_rows", "said"), [(40, 40, False), (41, 40, True), (500_006, 40, True)])
+def test_people_see_forty_rows_and_the_number_of_all(rows: int, shown_rows: int, said: bool) -> None:
+    long = Answer((Column("n", "key", tuple(range(rows))),), Fraction(1, 2), Receipt(Fraction(1), Fraction(0)))
+    lines = str(long).splitlines()
+    assert lines[1 : 1 + shown_rows] == [str(at) for at in range(shown_rows)]
+    assert len(lines) == 1 + shown_rows + 2 + said
+    assert (f"40 of {rows:,} rows are shown; CSV, JSON and Parquet have all" in lines) == said
+    assert long._repr_html_().count("<tr>") == 1 + shown_rows
+    console = Console(file=io.StringIO(), width=200)
+    console.print(long)
+    assert console.file.getvalue().count("│") == 2 * shown_rows  # type: ignore[attr-defined]
+    assert len(long.to_csv().splitlines()) == rows + 1
+
+
 HOSTILE = ["[bold]x[/bold]", "[/]", "a\nb", "\x1b[2Jgone", "<b>&amp;</b>", "\u202egnp", "tab\there", "\r\n", "[red", "🙂é"]
 
 

@@ -10,13 +10,13 @@ it has over all groups together: row by row, one unit moves the groups' losses b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 
 from tacit.accounting import calibrate
 from tacit.accounting.events import Batch, Event
-from tacit.errors import ErrorNotPublic, InvalidBudget, NoBudget, NotAllowed
+from tacit.errors import ErrorNotPublic, InvalidBudget, InvalidInput, NoBudget, NotAllowed, TooManyGroups
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
@@ -32,6 +32,7 @@ from tacit.query.stability import Reach, l1_sensitivity, l2_sensitivity, reach, 
 
 UNIT = Neighbours("add-remove", "unit")
 LEAST_MISS = Fraction(1, 10**200)
+MANY_GROUPS = 10_000  # more are answered where the question says how many, or has a LIMIT
 LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute, and means nothing
 FINEST_GRID = 2**40  # points from which on a quantile is released by smooth sensitivity
 Additive = Laplace | Gaussian
@@ -47,6 +48,7 @@ class Request:
     error: Fraction | None = None
     confidence: Fraction = Fraction(95, 100)
     simultaneous: bool = False
+    groups: int | None = field(default=None, repr=False, compare=False)  # of no weight for what is asked
 
 
 def request(
@@ -55,8 +57,9 @@ def request(
     error: Number | None = None,
     confidence: Number = Fraction(95, 100),
     simultaneous: bool = False,
+    groups: int | None = None,
 ) -> Request:
-    """A request from plain numbers; a budget or an error, not both."""
+    """A request from plain numbers; a budget or an error, not both. More than 10,000 groups are answered where `groups` says so."""
     if (epsilon is None) == (error is None):
         raise NoBudget("a question needs a budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
     sure = exact(confidence, "confidence", InvalidBudget)
@@ -68,7 +71,14 @@ def request(
         None if error is None else _usual(positive_budget(error, "error"), "error"),
         sure,
         simultaneous,
+        None if groups is None else _whole(groups),
     )
+
+
+def _whole(groups: int) -> int:
+    if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
+        raise InvalidInput(f"groups must be a whole number of at least 1, not {str(groups)[:40]}; give for example groups=100000")
+    return groups
 
 
 def _usual(number: Fraction, name: str) -> Fraction:
@@ -129,6 +139,7 @@ class Quote:
 
 def price(question: Question, asked: Request, change: Change = "add-remove") -> tuple[Quote, ...]:
     """The quotes for a question, the one with the smallest error first; a ledger may admit a later one and not the first."""
+    _check_groups(question, asked)
     factor = 2 if change == "change-one" else 1  # every event is priced for add/remove, and counts twice where one unit changes
     touched = reach(question)
     if asked.error is not None:
@@ -139,6 +150,18 @@ def price(question: Question, asked: Request, change: Change = "add-remove") -> 
     if asked.delta and _charged(question):
         quotes.append(_with_gaussian(question, asked, touched, factor))
     return tuple(sorted(quotes, key=_width))
+
+
+def _check_groups(question: Question, asked: Request) -> None:
+    """Refuses an answer of more groups than anybody reads, unless it is meant: a stray GROUP BY cost has 500,000."""
+    if private(question) or question.limit is not None:
+        return
+    cells = _cells(question)
+    if cells > max(MANY_GROUPS, asked.groups or 0):
+        raise TooManyGroups(
+            f"the answer would have {cells:,} groups, empty ones included: more than {MANY_GROUPS:,} must be asked for",
+            remedy=f"group by coarser expressions, add a LIMIT, or give groups={cells}",
+        )
 
 
 # --- by budget ---------------------------------------------------------------------------------------------------------------

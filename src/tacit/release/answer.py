@@ -21,6 +21,7 @@ from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
 
 Numeric = int | float | Decimal
+MOST_SHOWN = 40  # rows that are printed for people
 MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves as text
 
 
@@ -154,7 +155,7 @@ class Answer:
 
     def __str__(self) -> str:
         header = [_visible(column.name) for column in self.columns]
-        body = [[shown(column, at) for column in self.columns] for at in range(len(self))]
+        body = [[shown(column, at) for column in self.columns] for at in self._shown]
         widths = [max(len(str(row[at])) for row in [header, *body]) for at in range(len(header))]
         lines = [
             "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [header, *body]
@@ -171,8 +172,14 @@ class Answer:
         return f"± at {float(self.confidence):.4g} confidence, {together}; {spent}{left}"
 
     def below(self) -> list[str]:
-        """The lines under the table: the price, and which public limits shaped the numbers."""
-        return [self.footer(), *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
+        """The lines under the table: how many rows there are, the price, and which public limits shaped the numbers."""
+        more = [f"{MOST_SHOWN} of {len(self):,} rows are shown; CSV, JSON and Parquet have all"] if len(self) > MOST_SHOWN else []
+        return [*more, self.footer(), *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
+
+    @property
+    def _shown(self) -> range:
+        """The rows that people are shown."""
+        return range(min(len(self), MOST_SHOWN))
 
     def __rich__(self) -> Any:
         from rich.console import Group
@@ -182,7 +189,7 @@ class Answer:
         table = Table(header_style="bold")
         for column in self.columns:
             table.add_column(Text(column.name), justify="left" if column.is_key else "right")
-        for at in range(len(self)):
+        for at in self._shown:
             table.add_row(*(Text(shown(column, at)) for column in self.columns))
         return Group(table, *(Text(line, style="dim") for line in self.below()))
 
@@ -191,8 +198,7 @@ class Answer:
 
         head = "".join(f"<th>{escape(column.name)}</th>" for column in self.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(shown(column, at))}</td>" for column in self.columns) + "</tr>"
-            for at in range(len(self))
+            "<tr>" + "".join(f"<td>{escape(shown(column, at))}</td>" for column in self.columns) + "</tr>" for at in self._shown
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(' · '.join(self.below()))}</p>"
 
