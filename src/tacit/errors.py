@@ -23,6 +23,7 @@
         ├── NoBounds                       a column without the bounds or values that the question needs
         ├── TooWide                        an expression that leaves the integers held exactly
         ├── TooManyGroups                  more groups than an answer may have
+        ├── NeverTrue                      a condition that no row can meet, by the catalog alone
         ├── NoBudget                       no budget, or one that does not fit the question
         ├── ErrorNotPublic                 an error was asked for that depends on private data
         ├── BudgetExceeded                 the ledger's filter does not admit the spend
@@ -196,6 +197,12 @@ class TooManyGroups(Refused):
     """More groups than an answer may have."""
 
     code = "too_many_groups"
+
+
+class NeverTrue(Refused):
+    """A condition that no row can meet, whatever the data holds: the catalog alone decides it."""
+
+    code = "never_true"
 
 
 class NoBudget(Refused):

@@ -23,6 +23,7 @@ from tacit.privacy.catalog import Budget, Catalog, analyst_name, fingerprint
 from tacit.privacy.catalog_file import read_catalog
 from tacit.query.canonical import canonical_plan, canonical_text
 from tacit.query.passes import rewrite
+from tacit.query.passes.keys import MOST_CELLS
 from tacit.query.price import Quote, Request, price, request
 from tacit.query.sql import parse
 from tacit.query.stability import scanned
@@ -79,7 +80,7 @@ class Session:
         select = parse(question) if isinstance(question, str) else question
         given = {name: value for name, value in budget.items() if value is not None}
         default = {} if select.options or {"epsilon", "error"} & set(given) else {"epsilon": 1}
-        asked = _asked(select, {**default, **given})
+        asked = _asked(select, {"groups": MOST_CELLS, **default, **given})  # what costs nothing is told of any number of groups
         quote = price(rewrite(select, self.data.catalog, self.data.public), asked, self.data.catalog.change)[0]
         return explained(quote, self._left())
 

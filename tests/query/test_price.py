@@ -13,7 +13,7 @@ from questions import clinic_questions, clinic_units
 from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 
 from tacit.accounting.composition import cost, restated
-from tacit.errors import ErrorNotPublic, InvalidBudget, InvalidInput, NoBudget, Refused
+from tacit.errors import ErrorNotPublic, InvalidBudget, InvalidInput, NoBudget, Refused, TooManyGroups
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
@@ -235,12 +235,34 @@ def test_the_largest_and_least_budgets_end_in_an_answer_or_a_word(place: World, 
     except (Refused, InvalidInput):
         return
     released = answer(quote, noised(quote, place.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta))
-    assert len(str(released).splitlines()) == 4
+    assert len(str(released).splitlines()) == 5
+
+
+MANY = "SELECT EXTRACT(DOY FROM day), WIDTH_BUCKET(cost, 0, 50, 200), COUNT(*) FROM visits GROUP BY 1, 2"
+
+
+def test_an_answer_of_more_groups_than_anybody_reads_must_be_asked_for(place: World) -> None:
+    cells = 94 * 203
+    with pytest.raises(TooManyGroups, match=f"would have {cells:,} groups, .* must be asked for; .* or give groups={cells}"):
+        price(place.plan(MANY), request(epsilon=1))
+    with pytest.raises(TooManyGroups):
+        price(place.plan(MANY), request(epsilon=1, groups=cells - 1))
+    with pytest.raises(TooManyGroups):
+        price(place.plan(MANY), request(error=100))
+    assert price(place.plan(MANY), request(epsilon=1, groups=cells))
+    assert price(place.plan(f"{MANY} ORDER BY 3 DESC LIMIT 5"), request(epsilon=1))
+    assert price(place.plan("SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis"), request(epsilon=1, delta=1e-6))
+
+
+def test_how_many_groups_are_meant_does_not_make_it_another_question(place: World) -> None:
+    one, other = (request(epsilon=1, groups=groups) for groups in (None, 10**6))
+    assert (one, repr(one)) == (other, repr(other))
+    for bad in (0, -1, True, "x", 1.5):
+        with pytest.raises(InvalidInput, match="groups must be a whole number"):
+            request(epsilon=1, groups=bad)  # type: ignore[arg-type]
 
 
 def test_quantiles_are_drawn_one_by_one_so_they_have_fewer_groups(place: World) -> None:
-    from tacit.errors import TooManyGroups
-
     many = "EXTRACT(DOY FROM day), age, WIDTH_BUCKET(cost, 0, 50, 200)"
     assert place.plan(f"SELECT COUNT(*) FROM visits GROUP BY {many}")
     with pytest.raises(TooManyGroups, match="at most 50000"):

@@ -25,6 +25,7 @@ from tacit.mechanisms.noise import discrete
 from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
 from tacit.mechanisms.noise.grid import add_units, read_units
 from tacit.mechanisms.opening import opened
+from tacit.mechanisms.shown_counts import ends_of_shown
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.privacy.loss import Loss, positive_budget, probability
@@ -116,9 +117,18 @@ class KeyThreshold:
     def interval(self, confidence: Number) -> Interval:
         """How far a noisy count is from the number of units, for a group chosen without looking at what was shown.
 
-        Of the groups that are shown, those near the threshold are there because their noise was high.
+        Of the groups that are shown, those near the threshold are there because their noise was high: `ends` is for them.
         """
         return within(Fraction(calibrate.discrete_laplace_error(self.scale, calibrate.miss(confidence))))
+
+    def ends(self, counts: Any, confidence: Number) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Between which numbers the units of shown groups lie, each with at least `confidence` given that its group is shown.
+
+        >>> keys = KeyThreshold(epsilon=1, delta=1e-6, max_groups=8)
+        >>> [end.tolist() for end in keys.ends([125, 400], 0.95)]
+        [[1, 376], [138, 424]]
+        """
+        return ends_of_shown(counts, self.threshold, self.scale, calibrate.miss(confidence))
 
     def law(self, groups: Any, missing: Number = MISSING) -> Law:
         """The probability of each list of keys and counts, but for counts so high that they weigh at most `missing` per group."""

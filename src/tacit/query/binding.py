@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from unicodedata import normalize
 
-from tacit.errors import NotAllowed, Refused
+from tacit.errors import NeverTrue, NotAllowed, Refused
 from tacit.query import terms
 from tacit.query.comparing import compared, constant_term, like
 from tacit.query.extent import Extent
@@ -45,7 +45,7 @@ class Binder:
             found = self._term(expression)
             self.extent.check(found.node)
         except Refused as refusal:
-            raise _placed(refusal, expression.at) from None
+            raise placed(refusal, expression.at) from None
         return found
 
     def condition(self, expression: Expression) -> Condition:
@@ -54,7 +54,7 @@ class Binder:
             found = self._condition(expression)
             self.extent.check(found)
         except Refused as refusal:
-            raise _placed(refusal, expression.at) from None
+            raise placed(refusal, expression.at) from None
         return found
 
     def _term(self, expression: Expression) -> Term:
@@ -112,7 +112,7 @@ class Binder:
         values = [self.term(option) for option in options]
         if not all(isinstance(value.node, Literal) for value in values):
             raise NotAllowed("IN is answered with a list of constants", remedy="write the values out")
-        return _any_of([compared("=", term, value) for value in values])
+        return _any_of(_declared(term, values))
 
     def _is_null(self, expression: Expression) -> Condition:
         if isinstance(expression, Name):
@@ -123,6 +123,19 @@ class Binder:
         return IsNull(term.node) if term.nullable else Truth(False)
 
 
+def _declared(term: Term, values: Sequence[Term]) -> list[Condition]:
+    """The equalities with these constants, without those that no row meets; refused where that is all of them."""
+    found, never = [], None
+    for value in values:
+        try:
+            found.append(compared("=", term, value))
+        except NeverTrue as refusal:
+            never = never or refusal
+    if never is not None and not found:
+        raise never
+    return found
+
+
 def _any_of(parts: Sequence[Condition]) -> Condition:
     """Any of these equalities: one list where all compare the same number with a constant, so that plans stay short."""
     numbers = [part for part in parts if isinstance(part, Compare) and isinstance(part.right, Literal)]
@@ -131,7 +144,8 @@ def _any_of(parts: Sequence[Condition]) -> Condition:
     return Among(numbers[0].left, tuple(part.right.value for part in numbers))  # type: ignore[union-attr, misc]  # no NULL among them
 
 
-def _placed(refusal: Refused, at: At) -> Refused:
+def placed(refusal: Refused, at: At) -> Refused:
+    """The refusal with its place in the question, if it has none."""
     return refusal if refusal.at or at is None else type(refusal)(refusal.message, remedy=refusal.remedy, at=at)
 
 

@@ -186,7 +186,7 @@ def _expected(output: Output, quote: Quote) -> Expected:
         call = quote.question.calls[output.value.index]
         moments = moments_of(call, quote.question.calls)
         parts = [part for part in quote.sums if part.moment in moments]
-        if len(moments) == 1 and parts:
+        if len(moments) == 1 and parts and not (quote.keys and quote.request.simultaneous):  # else how many are shown decides
             missed = missed_by(output.value, quote.question, quote.request, quote.cells or 1)
             width = parts[0].mechanism.interval(1 - missed).above * float(_unit(moments[0], quote.question))
             return Expected(output.name, f"± {width:.6g} at {float(quote.request.confidence):.4g} confidence")

@@ -338,6 +338,11 @@ class Call:
     over: Term | None = None
     share: Fraction | None = None
 
+    @property
+    def is_date(self) -> bool:
+        """Whether the value is a date: a quantile of dates is; how many dates there are is a number."""
+        return self.name == "quantile" and self.over is not None and isinstance(self.over.type, DateType)
+
 
 @dataclass(frozen=True, slots=True)
 class KeyValue:

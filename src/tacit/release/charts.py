@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +47,13 @@ def _rows(answer: Answer, number: Column, keys: list[Column], along: bool) -> li
         first, *others = [key.values[at] for key in keys] or [""]
         low, high = (ends[at] if ends else None for ends in (number.low, number.high))
         if not along or first is not None:
-            labels = {"first": first if along else _label(first), "others": " · ".join(map(_label, others))}
-            rows.append({**labels, "value": number.values[at], "low": low, "high": high})
+            labels = {"first": _drawn(first) if along else _label(first), "others": " · ".join(map(_label, others))}
+            rows.append({**labels, "value": _drawn(number.values[at]), "low": _drawn(low), "high": _drawn(high)})
     return rows
+
+
+def _drawn(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def _label(value: Any) -> str:

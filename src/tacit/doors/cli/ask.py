@@ -34,6 +34,9 @@ def sql(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    groups: Annotated[
+        int | None, typer.Option("--groups", min=1, help="Largest number of groups to answer; required above 10,000.")
+    ] = None,
     chart: Annotated[Path | None, typer.Option("--chart", help="Draw the answer into a .svg, .png or .html file.")] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_json: AsJson = False,
@@ -45,7 +48,7 @@ def sql(
         check_format(chart)
     session = opened(catalog, analyst)
     with session.data:
-        answer = session.sql(question, **_budget(epsilon, delta, error, confidence, simultaneous))
+        answer = session.sql(question, **_budget(epsilon, delta, error, confidence, simultaneous), groups=groups)
     _print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart)

@@ -70,13 +70,15 @@ def _names(text: str) -> list[str]:
 
 
 def _bounds(text: str) -> tuple[float | None, float | None]:
+    from tacit.privacy.rounding import exact
+
     if not text:
         return None, None
     low, comma, high = text.partition(",")
     try:
         if not comma:
             raise ValueError
-        return (float(low) if low.strip() else None), (float(high) if high.strip() else None)
+        return (float(exact(low.strip())) if low.strip() else None), (float(exact(high.strip())) if high.strip() else None)
     except ValueError:
         raise InvalidInput(f"bounds are written LOW,HIGH, for example 0,100 or 0, and not {text[:40]!r}") from None
 

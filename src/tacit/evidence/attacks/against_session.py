@@ -159,10 +159,10 @@ def _verbatim(battle: Battle) -> Iterator[Part]:
     yield Never("asking again", "different answers to one question", float(different), 1.0)
 
 
-def _changed_unit(battle: Battle) -> Iterator[Finding]:
+def _changed_unit(battle: Battle) -> Iterator[Part]:
     """Another unit declared over what was spent: nothing more may be admitted until it is restated, and here nothing after that."""
     found = changed_unit(battle.catalog, battle.target.table.lower(), battle.epsilon)
-    yield Finding("changed unit", "share of the budget admitted for another unit", found.before + found.after, 0.0, 0.0)
+    yield Never("changed unit", "share of the budget admitted for another unit", found.before + found.after, 0.0)
 
 
 ATTACKS = (_counts_over_subsets, _differencing, _tracker, _averaging, _verbatim, _changed_unit)

@@ -24,17 +24,22 @@ FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet takes fo
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What an interval says: how sure, by which bound, for all numbers together or for each, and of whom."""
+    """What an interval says: how sure, by which bound, for all numbers together or for each, and of whom.
+
+    `rounding` is the part of the half-width that rounding the answers to the public grid may have cost.
+    """
 
     confidence: Fraction
     bound: str
     simultaneous: bool = False
     sampled: bool = False
+    rounding: Fraction = Fraction(0)
 
     def __str__(self) -> str:
         together = "all together" if self.simultaneous else "each"
         whom = "of the population sampled" if self.sampled else "of those who answered"
-        return f"{as_text(100 * self.confidence)} % {together}, {self.bound}, {whom}"
+        rounding = f", with ± {as_text(self.rounding)} for rounding" if self.rounding else ""
+        return f"{as_text(100 * self.confidence)} % {together}, {self.bound}, {whom}{rounding}"
 
 
 class Rows(ABC):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import chain, count
 
-from tacit.errors import NotAllowed, UnknownName, WrongType
+from tacit.errors import NeverTrue, NotAllowed, UnknownName, WrongType
 from tacit.privacy.catalog import Catalog, Column, Table
 from tacit.query import terms
 from tacit.query.binding import Binder
@@ -27,10 +28,12 @@ from tacit.query.plan import (
     Term,
     TextColumn,
     TextIs,
+    Truth,
     Where,
 )
+from tacit.query.possible import can_be
 from tacit.query.results import Asked, is_column
-from tacit.query.scope import PublicFacts, Scope, Source, column_term
+from tacit.query.scope import PublicFacts, Scope, Source, column_term, declared_range
 from tacit.query.surface import Apply, Constant, Expression, From, Item, Joined, Name, Select, Star
 
 WORDS = {
@@ -50,7 +53,7 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
     for joined in select.joins:
         scope, relation = _join(scope, relation, joined, catalog, public)
     binder = Binder(scope)
-    where = binder.condition(select.where) if select.where is not None else None
+    where = _possible(select.where, binder) if select.where is not None else None
     asked = Asked(catalog, binder, _keys(select, binder))
     outputs = _outputs(select.items, asked)
     having = asked.test(select.having) if select.having is not None else None
@@ -59,6 +62,44 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
         raise NotAllowed("the question asks for no aggregate", remedy="add one, for example COUNT(*)")
     child = Where(relation, where) if where is not None else relation
     return Question(Group(child, asked.keys, ()), tuple(asked.calls), outputs, having, order, select.limit, select.offset)
+
+
+def _possible(written: Expression, binder: Binder) -> Condition:
+    """The condition of WHERE; refused where the catalog alone decides that no row can meet it, at the part that says so."""
+    for part in _joined_by_and(written):
+        found = binder.condition(part)
+        if not can_be(found):
+            raise _never(part, found, binder.scope)
+    whole = binder.condition(written)
+    if not can_be(whole):
+        remedy = "check the borders of each"
+        raise NeverTrue("the conditions exclude each other: no row can meet all of them", remedy=remedy, at=written.at)
+    return whole
+
+
+def _joined_by_and(written: Expression) -> Iterator[Expression]:
+    if isinstance(written, Apply) and written.function == "and":
+        for part in written.arguments:
+            yield from _joined_by_and(part)
+    else:
+        yield written
+
+
+def _never(written: Expression, found: Condition, scope: Scope) -> NeverTrue:
+    if found == Truth(None):
+        return NeverTrue("a comparison with NULL is never true", remedy="use IS NULL or IS NOT NULL", at=written.at)
+    columns = dict.fromkeys(scope.find(name)[1] for name in _names(written))
+    declared = ", ".join(f"{column.name} is {words}" for column in columns if (words := declared_range(column)))
+    what = "the condition is never true" + (f": {declared}" if declared else "")
+    return NeverTrue(what, remedy="compare with a value that can occur", at=written.at)
+
+
+def _names(written: Expression) -> Iterator[Name]:
+    if isinstance(written, Name):
+        yield written
+    elif isinstance(written, Apply):
+        for part in written.arguments:
+            yield from _names(part)
 
 
 def _table(written: From, catalog: Catalog) -> Table:
