@@ -18,7 +18,7 @@ NAMES = [
     "reconstruction by least squares", "reconstruction by linear programming", "tracing", "floating point", "timing",
     "one question more", "differencing", "tracker", "averaging", "asking again", "changed unit",
 ]  # fmt: skip
-CERTAIN = {"floating point", "one question more", "asking again"}  # luck has no part in them
+CERTAIN = {"floating point", "one question more", "asking again", "changed unit"}  # luck has no part in them
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_few_people_do_not_tell_and_every_attack_is_named_with_its_figure(data, 
     assert [finding.attack for finding in report.findings] == NAMES
     assert report.holds, report.summary()
     assert {one.attack: one.verdict for one in report.findings} == {name: FAILED if name in CERTAIN else TOO_FEW for name in NAMES}
-    assert "No attack succeeded, but 7 of 10 had too few people or members to tell." in report.summary()
+    assert f"No attack succeeded, but 7 of {len(NAMES)} had too few people or members to tell." in report.summary()
     told = report.to_dict()
     assert told["for"].startswith("the curator only")
     assert all({"attack", "recovered", "limit", "failed", "verdict"} <= set(row) for row in told["attacks"])
@@ -53,7 +53,7 @@ def test_few_people_do_not_tell_and_every_attack_is_named_with_its_figure(data, 
 
 @pytest.mark.slow
 def test_every_attack_fails_on_enough_people():
-    """Each of ten limits is passed by luck with a chance of 1e-6."""
+    """Each limit is passed by luck with a chance of 1e-6."""
     with people_data(fair_bits(64, 1), epsilon=1) as data:
         report = attack_session(data.catalog, PEOPLE, epsilon=1, seeds=2)
     assert [one.verdict for one in report.findings] == [FAILED] * len(NAMES), report.summary()
