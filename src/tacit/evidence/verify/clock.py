@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -17,44 +18,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.errors import InvalidInput
 from tacit.evidence.verify.epsilon import EpsilonBound, epsilon_of_draws
 from tacit.evidence.verify.score import Draws, label_of, read
 
 WARM_UP = 50
+WINDOW = 64  # turns whose median is the pace of the machine just then
 BINS = 32  # of the times, when an event is looked for
-FEW = 600  # releases that have one output: from here on a tenth is beyond six standard deviations of `unevenness`
+FEW = 600  # times of one output: from here on a tenth is beyond six standard deviations of `unevenness`
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Outputs of one sampler, and the nanoseconds that each of them took."""
+    """Outputs of one sampler, and the time of each of them: of the processor, over the median of the turns around it."""
 
     outputs: list[Any]
-    nanoseconds: NDArray[np.int64]
+    times: NDArray[np.float64]
 
 
 def timed(releases: Sequence[Callable[[], Any]], count: int) -> tuple[Timed, ...]:
     """`count` calls of each of the `releases`, in one random order, with the collection of garbage put off."""
     turns = np.repeat(np.arange(len(releases)), count)
     np.random.default_rng().shuffle(turns)  # the order of a measurement; nothing is released with it
-    outputs: list[list[Any]] = [[] for _ in releases]
-    spent: list[list[int]] = [[] for _ in releases]
     for release in releases:
         for _ in range(WARM_UP):
             release()
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    outputs, spent = [], []
+    with _without_collection():
         for turn in turns.tolist():
             release = releases[turn]
-            start = time.perf_counter_ns()
+            start = time.thread_time_ns()
             output = release()
-            spent[turn].append(time.perf_counter_ns() - start)
-            outputs[turn].append(output)
-    finally:
-        if collecting:
-            gc.enable()
-    return tuple(Timed([label_of(each) for each in out], np.array(took)) for out, took in zip(outputs, spent, strict=True))
+            spent.append(time.thread_time_ns() - start)
+            outputs.append(output)
+    times = np.array(spent) / _pace(np.array(spent, dtype=np.float64))
+    labels = [label_of(output) for output in outputs]
+    places = [np.flatnonzero(turns == turn) for turn in range(len(releases))]
+    return tuple(Timed([labels[place] for place in mine], times[mine]) for mine in places)
 
 
 def epsilon_with_clock(one: Timed, other: Timed, confidence: float = 0.999) -> EpsilonBound:
@@ -68,7 +68,7 @@ def epsilon_with_clock(one: Timed, other: Timed, confidence: float = 0.999) -> E
     (True, 0.0)
     """
     quarter = min(len(one.outputs), len(other.outputs)) // 4
-    seen = np.concatenate([side.nanoseconds[:quarter] for side in (one, other)])
+    seen = np.concatenate([side.times[:quarter] for side in (one, other)])
     edges = np.unique(np.quantile(seen, np.linspace(0, 1, BINS + 1)[1:-1]))
     return epsilon_of_draws(_binned(one, edges), _binned(other, edges), confidence)
 
@@ -89,13 +89,15 @@ def unevenness(*samples: Timed) -> float:
     (0.5, 0.0)
     """
     cells = {
-        (place, output): sample.nanoseconds[[index for index, each in enumerate(sample.outputs) if each == output]]
+        (place, output): sample.times[[index for index, each in enumerate(sample.outputs) if each == output]]
         for place, sample in enumerate(samples)
         for output in set(sample.outputs)
     }
     large = {cell: times for cell, times in cells.items() if len(times) >= FEW}
     near = [(a, b) for a, b in combinations(large, 2) if (a[0] == b[0]) != (a[1] == b[1])]
-    return max((abs(_earlier(large[a], large[b]) - 0.5) for a, b in near), default=0.0)
+    if not near:
+        raise InvalidInput(f"no two outputs have {FEW} times to compare; raise count")
+    return max(abs(_earlier(large[a], large[b]) - 0.5) for a, b in near)
 
 
 def _earlier(one: ArrayLike, other: ArrayLike) -> float:
@@ -105,6 +107,24 @@ def _earlier(one: ArrayLike, other: ArrayLike) -> float:
     return float(after.mean() / (2 * len(ordered)))
 
 
+def _pace(spent: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The median of the turns around each one, whichever sampler had them: what the machine is slower by for a while."""
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(spent, (WINDOW // 2, WINDOW - WINDOW // 2 - 1), "reflect"), WINDOW)
+    pace: NDArray[np.float64] = np.median(windows, axis=1)
+    return pace
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
 def _binned(sample: Timed, edges: NDArray[np.float64]) -> Draws:
-    bins = np.searchsorted(edges, sample.nanoseconds, "right").tolist()
+    bins = np.searchsorted(edges, sample.times, "right").tolist()
     return Draws(list(zip(sample.outputs, bins, strict=True)), None)
