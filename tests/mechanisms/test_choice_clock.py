@@ -19,8 +19,10 @@ from tacit.mechanisms.farthest import Farthest
 from tacit.mechanisms.noise import envelope
 from tacit.mechanisms.noise.choice import choose
 from tacit.mechanisms.noise.envelope import Envelope
+from tacit.mechanisms.noisy_max import NoisyMax
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.selection import KeyThreshold
 
 LIMIT, CONFIDENCE = 0.1, 1 - 1e-7
 EPSILON = Fraction(1, 2)
@@ -48,6 +50,8 @@ CHOICES = {
     "a long share": (Quantile(LONG, 0, 1, 1, EPSILON).release_units, rows(), rows(0)),
     "a minimum": (Quantile(0, 0, 1, 1, EPSILON).release_units, rows(1), rows(0, 1)),
     "three draws": (enclosed, rows(0, 1, 1), rows(0, 0, 1, 1)),
+    "a hidden key": (KeyThreshold(EPSILON, 1e-4, max_groups=1).release, {"a": 1, "b": 1}, {"a": 1, "b": 1, "c": 1}),
+    "the noisy maximum": (NoisyMax(1, EPSILON, step=1).release, flat(10, 10), flat(10, 11)),
     "the farthest": (Farthest(((2, 1), (1, 6)), 1, EPSILON).release, ((8, 0), (5, 3)), ((9, 0), (5, 4))),
 }
 
