@@ -178,11 +178,12 @@ def test_the_release_follows_the_law():
 
 
 def test_noise_of_the_right_scale_is_drawn_for_present_groups_alone(monkeypatch):
+    """And for two of nobody, which even out the time of few groups."""
     asked = []
     monkeypatch.setattr(selection.discrete, "draw_laplace", lambda scale, size: asked.append((scale, size)) or np.zeros(size, int))
     KeyThreshold("1/2", 1e-6, 3).release({"a": 4, "b": 0, "c": 1})
     KeyThreshold("1/2", 1e-6, 3, neighbours=CHANGE_ONE).release({"a": 4})
-    assert asked == [(6, 2), (12, 1)]
+    assert asked == [(6, 2 + 2), (12, 1 + 2)]
 
 
 def test_the_interval_of_a_count():
