@@ -42,6 +42,7 @@ epsilon = 3
 [tables.patients]
 source = "patients.csv"
 unit = "row"
+rows_at_most = 10000
 [tables.patients.columns]
 id = { key = true }
 sex = { values = ["F", "M"] }
@@ -51,6 +52,7 @@ source = "visits.csv"
 unit = { column = "person", references = "patients.id" }
 max_rows = 3
 max_rows_per_group = 2
+rows_at_most = 10000
 no_unit = "drop"
 [tables.visits.columns]
 ward = { values = ["a", "b", "c"] }

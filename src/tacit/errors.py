@@ -20,6 +20,7 @@
         ├── NoBounds                       a column without the bounds or values that the question needs
         ├── TooWide                        an expression that leaves the integers held exactly
         ├── TooManyGroups                  more groups than an answer may have
+        ├── TooMuchWork                    a question whose worst case, over all data, is more work than is done
         ├── NoBudget                       no budget, or one that does not fit the question
         ├── ErrorNotPublic                 an error was asked for that depends on private data
         ├── BudgetExceeded                 the ledger's filter does not admit the spend
@@ -174,6 +175,12 @@ class TooManyGroups(Refused):
     """More groups than an answer may have."""
 
     code = "too_many_groups"
+
+
+class TooMuchWork(Refused):
+    """A question whose worst case is more work than is done: over all data that the catalog allows, not over the data there is."""
+
+    code = "too_much_work"
 
 
 class NoBudget(Refused):

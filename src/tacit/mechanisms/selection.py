@@ -99,16 +99,20 @@ class KeyThreshold:
         kept = self.release_with(keys, counts, ())
         return tuple(zip(kept.keys, kept.counts, strict=True))
 
-    def release_with(self, keys: Any, counts: Any, others: Sequence[Any]) -> Kept:
+    def release_with(self, keys: Any, counts: Any, others: Sequence[Any], most: int | None = None) -> Kept:
         """The keys shown, and what `others` (columns in the order of `keys`) have for them, sealed: an array, or one by one.
 
-        Everything but keys and counts stays sealed; to release it costs a mechanism of its own.
+        Everything but keys and counts stays sealed; to release it costs a mechanism of its own. Of more than `most` keys, those
+        with the largest noisy counts are shown.
         """
         known, units = _read(opened(keys), opened(counts))
         present = np.flatnonzero(units > 0)
         noisy = np.asarray(add_units(units[present], discrete.draw_laplace(self.scale, present.size)))
         shown = np.flatnonzero(noisy >= self.threshold)
         found = sorted(zip(present[shown].tolist(), noisy[shown].tolist(), strict=True), key=lambda pair: order(known[pair[0]]))
+        if most is not None and len(found) > most:
+            largest = sorted(found, key=lambda pair: pair[1], reverse=True)[:most]  # of equal ones, the first keys
+            found = sorted(largest, key=lambda pair: order(known[pair[0]]))
         places = [place for place, _ in found]
         columns = tuple(_selected(opened(column), places) for column in others)
         return Kept(tuple(_canonical(known[place]) for place in places), tuple(count for _, count in found), columns)

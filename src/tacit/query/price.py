@@ -29,6 +29,7 @@ from tacit.query.aggregates import moments_of
 from tacit.query.passes.keys import private, size
 from tacit.query.plan import Arithmetic, Call, DateType, Moment, NumberType, Out, Question, Result, Rounded
 from tacit.query.stability import Reach, l1_sensitivity, l2_sensitivity, reach, scanned
+from tacit.query.work import afford
 
 UNIT = Neighbours("add-remove", "unit")
 LEAST_MISS = Fraction(1, 10**200)
@@ -128,9 +129,13 @@ class Quote:
 
 
 def price(question: Question, asked: Request, change: Change = "add-remove") -> tuple[Quote, ...]:
-    """The quotes for a question, the one with the smallest error first; a ledger may admit a later one and not the first."""
+    """The quotes for a question, the one with the smallest error first; a ledger may admit a later one and not the first.
+
+    Refused where the worst case of answering is too much work (work.md).
+    """
     factor = 2 if change == "change-one" else 1  # every event is priced for add/remove, and counts twice where one unit changes
     touched = reach(question)
+    afford(question)
     if asked.error is not None:
         return (_for_error(question, asked, touched, factor),)
     if asked.epsilon is None:

@@ -14,7 +14,7 @@ from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.interval import Interval
 from tacit.privacy.sealed import Sealed
 from tacit.query.exact import Exact
-from tacit.query.passes.keys import domain
+from tacit.query.passes.keys import domain, shown_at_most
 from tacit.query.plan import Call
 from tacit.query.price import Quote, Rank, Sum
 
@@ -55,7 +55,8 @@ def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
     assert exact.keys is not None  # noqa: S101
     units = next(place for place, moment in enumerate(quote.question.group.moments) if moment.kind == "units")
     others = [*(part.place for part in quote.sums), *(rank.place for rank in quote.ranks)]
-    shown = quote.keys.release_with(exact.keys, exact.moments[units], tuple(exact.moments[place] for place in others))
+    most, columns = shown_at_most(quote.question), tuple(exact.moments[place] for place in others)
+    shown = quote.keys.release_with(exact.keys, exact.moments[units], columns, most)
     kept = dict(zip(others, shown.others, strict=True))
     sums = {}
     for part in quote.sums:

@@ -1,7 +1,7 @@
 """What becomes of every raw value: per kind of column, SQL that cannot fail and that looks at one row alone.
 
-Each row gets a *fate* in each column (clean, missing, unreadable, below, above, unknown, too long) and a code; the catalog says what each
-fate means: a code, NULL, or that the row is dropped. Since no value depends on another row, neighbouring databases stay
+Each row gets a *fate* in each column (clean, missing, unreadable, below, above, unknown, too long) and a code; the catalog says
+what each fate means: a code, NULL, or that the row is dropped. Since no value depends on another row, neighbouring databases stay
 neighbours (store.md).
 """
 
