@@ -128,6 +128,11 @@ class Asked:
             )
         if isinstance(term.node, Literal):
             raise NotAllowed(f"{function.upper()} of a constant tells nothing", remedy="use COUNT(*)", at=expression.at)
+        if term.node.low == term.node.high and (function != "sum" or term.node.low == 0):
+            where = "is 0 wherever it is not NULL" if function == "sum" else "has one value wherever it is not NULL"
+            raise NotAllowed(
+                f"{function.upper()} tells nothing of an expression that {where}", remedy="COUNT the expression", at=expression.at
+            )
         if function == "quantile" or function in QUANTILES:
             return Call("quantile", term, self.share(expression))
         if isinstance(term.type, DateType | BooleanType):
