@@ -18,11 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tacit
-from tacit import session as road
 from tacit.errors import TacitError
 from tacit.privacy.sealed import Sealed
 from tacit.query.prepare import prepare
 from tacit.release import noisy as last_step
+from tacit.release import running
 
 sys.path.append(str(Path(__file__).parent / "query"))
 from questions import AGGREGATES, FILTERS, clinic_questions
@@ -130,7 +130,7 @@ def replayed(two: tuple[Any, Any], analyst: str, text: str, budget: dict[str, An
         patch.setattr(last_step, "_observers", [lambda quote, exact, noisy: released.append(noisy)])
         first = said(full, analyst, text, budget)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(road, "noised", lambda quote, exact: released.pop())
+        patch.setattr(running, "noised", lambda quote, exact: released.pop())
         second = said(empty, analyst, text, budget)
     assert not released
     return first, second
@@ -170,14 +170,14 @@ def test_a_session_replayed_on_the_empty_table_is_the_same(two: tuple[Any, Any],
 
 def test_a_refusal_that_looks_at_the_data_is_caught(two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: a question whose answer would be empty is refused."""
-    honest = road.noised
+    honest = running.noised
 
     def looking(quote: Any, exact: Any) -> Any:
         if not any(int(sum(moment.unseal())) for moment in exact.moments if isinstance(moment, Sealed)):
             raise tacit.errors.NotAllowed("there is nobody in this group")
         return honest(quote, exact)
 
-    monkeypatch.setattr(road, "noised", looking)
+    monkeypatch.setattr(running, "noised", looking)
     text = "SELECT COUNT(*) FROM visits WHERE age > 3 AND ward = 'b'"
     full, empty = (said(data, "ana", text, {"epsilon": 1}) for data in two)
     assert full[0] != empty[0]

@@ -25,8 +25,8 @@ from tacit.query.sql import parse
 from tacit.query.store import StoreInfo, store_info
 from tacit.query.surface import Select
 from tacit.release.answer import Answer, Receipt
-from tacit.release.noisy import noised
 from tacit.release.record import record, recorded, renamed
+from tacit.release.running import InProcess, OwnProcess, Runner
 from tacit.release.tabulate import answer
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tacit.query.explain import Explanation
     from tacit.query.frame import Frame
 
+OWN_PROCESS = True
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 
 
@@ -45,6 +46,7 @@ class Session:
 
     def answer(self, select: Select, asked: Request, text: str) -> Answer:
         """Answer one question within `asked`; the cost is recorded, with the question's text, before any data is read."""
+        self.data.runner.start()
         question = rewrite(select, self.data.catalog, self.data.public)
         quotes = price(question, asked, self.data.catalog.change)
         known = _fingerprint(quotes[0], self.data.version)
@@ -53,9 +55,7 @@ class Session:
         quote = next((quote for quote in quotes if self.data.ledger.admits(quote.event, self.analyst)), quotes[0])
         entry = self.data.spend(quote.event, self.analyst, text)
         try:
-            released = answer(
-                quote, noised(quote, self.data.engine.run(quote.question.group)), self._receipt(quote, entry), [BIASES]
-            )
+            released = answer(quote, self.data.runner.noisy(quote), self._receipt(quote, entry), [BIASES])
         except KeyboardInterrupt:
             raise StoppedAfterSpending(f"stopped; entry {entry} of the ledger stays spent") from None
         self.data.ledger.remember(known, entry, record(released))
@@ -105,10 +105,13 @@ class Account:
 
 
 class DataSet:
-    """A catalog with its prepared data and its ledger; each is opened when it is first needed."""
+    """A catalog with its prepared data and its ledger; each is opened when it is first needed.
 
-    def __init__(self, catalog: Catalog) -> None:
-        self.catalog = catalog
+    Questions run in a process of their own, which is ended when their time is up; or in this one, where it is said.
+    """
+
+    def __init__(self, catalog: Catalog, own_process: bool | None = None) -> None:
+        self.catalog, self.own_process = catalog, OWN_PROCESS if own_process is None else own_process
 
     def session(self, analyst: str | None = None) -> Session:
         """The questions of one analyst: the named one, or the only one declared, or "curator" where none is."""
@@ -120,7 +123,7 @@ class DataSet:
 
     def spend(self, event: Event, analyst: str, question: str) -> int:
         """The number of the durable entry; only after it is written may the engine run."""
-        self.engine.open()
+        self.runner.open()
         check_head(self._folder, self.ledger, self.store.ledger)
         entry = self.ledger.spend(event, analyst, question, self.version)
         remember_head(self._folder, entry.head)
@@ -128,6 +131,8 @@ class DataSet:
 
     def close(self) -> None:
         """Lets go of the prepared data, if it was opened."""
+        if "runner" in self.__dict__:
+            self.runner.close()
         if "engine" in self.__dict__:
             self.engine.close()
 
@@ -180,6 +185,13 @@ class DataSet:
         return DuckDBEngine(self.catalog.store_file, version=self.version)
 
     @cached_property
+    def runner(self) -> Runner:
+        """Where questions run; the one place that decides it."""
+        if self.own_process:
+            return OwnProcess(self.catalog.store_file, version=self.version)
+        return InProcess(self.engine)
+
+    @cached_property
     def public(self) -> StoredFacts:
         from tacit.query.engines import StoredFacts
 
@@ -190,9 +202,9 @@ class DataSet:
         return open_ledger(self.catalog.ledger_address(os.environ), self.catalog, identity=bits.random_bytes(16).hex())
 
 
-def open(path: str | Path = "tacit.toml") -> DataSet:  # noqa: A001  # read as tacit.open
-    """The data set that a catalog declares."""
-    return DataSet(read_catalog(Path(path)))
+def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> DataSet:  # noqa: A001  # read as tacit.open
+    """The data set that a catalog declares; with `own_process=False` questions run in this process, where nothing can end them."""
+    return DataSet(read_catalog(Path(path)), own_process)
 
 
 def _asked(select: Select, budget: Mapping[str, Any]) -> Request:

@@ -60,17 +60,18 @@ def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
     kept = dict(zip(others, shown.others, strict=True))
     sums = {}
     for part in quote.sums:
-        sized = replace(part, mechanism=_of_size(part.mechanism, len(shown.keys)))
-        sums[part.place] = (sized, _floats(sized.mechanism.release_units(kept[part.place])) if shown.keys else np.zeros(0))
+        fitted = sized(part, len(shown.keys))
+        sums[part.place] = (fitted, _floats(fitted.mechanism.release_units(kept[part.place])) if shown.keys else np.zeros(0))
     ranks = {part.call: _quantiles(part, kept[part.place]) for part in quote.ranks}
     groups = tuple(key if isinstance(key, tuple) else (key,) for key in shown.keys)
     return Noisy(groups, sums, ranks, np.asarray(shown.counts, dtype=np.float64))
 
 
-def _of_size(mechanism: Any, dimension: int) -> Any:
+def sized(part: Sum, groups: int) -> Sum:
     """The same noise on another number of groups: the sensitivity counts what a unit touches, not how many groups there are."""
-    return type(mechanism)(
-        mechanism.sensitivity, *_budget(mechanism), mechanism.step, max(1, dimension), True, mechanism.neighbours
+    noise: Any = part.mechanism
+    return replace(
+        part, mechanism=type(noise)(noise.sensitivity, *_budget(noise), noise.step, max(1, groups), True, noise.neighbours)
     )
 
 

@@ -59,7 +59,7 @@ def people_data(bits: ArrayLike, epsilon: Number) -> Iterator[DataSet]:
         try:
             yield data
         finally:
-            data.engine.close()
+            data.close()
 
 
 @contextmanager
@@ -84,4 +84,4 @@ def copied_data(catalog: Catalog, epsilon: Number) -> Iterator[DataSet]:
         try:
             yield data
         finally:
-            data.engine.close()
+            data.close()
