@@ -388,6 +388,9 @@ class Wards:
     def fan_out(self, table, column):
         return 1
 
+    def size(self, table):
+        return 4
+
 
 def hospital():
     block = next(block for block in pages.blocks(text("docs/guides/catalog.md")) if block.title == "tacit.toml")

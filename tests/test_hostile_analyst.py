@@ -32,6 +32,7 @@ delta = 1e-4
 source = "visits.csv"
 unit = {{ column = "person" }}
 max_rows = 3
+rows_at_most = 1000
 
 [tables.visits.columns]
 person = {{ key = true }}

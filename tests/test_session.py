@@ -18,10 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tacit
-from tacit import session as road
 from tacit.errors import TacitError
 from tacit.privacy.sealed import Sealed
 from tacit.release import noisy as last_step
+from tacit.release import running
 
 sys.path.append(str(Path(__file__).parent / "query"))
 from questions import AGGREGATES, FILTERS, clinic_questions
@@ -41,6 +41,7 @@ epsilon = 3
 [tables.patients]
 source = "patients.csv"
 unit = "row"
+rows_at_most = 10000
 [tables.patients.columns]
 id = { key = true }
 sex = { values = ["F", "M"] }
@@ -50,6 +51,7 @@ source = "visits.csv"
 unit = { column = "person", references = "patients.id" }
 max_rows = 3
 max_rows_per_group = 2
+rows_at_most = 10000
 no_unit = "drop"
 [tables.visits.columns]
 ward = { values = ["a", "b", "c"] }
@@ -127,7 +129,7 @@ def replayed(two: tuple[Any, Any], analyst: str, text: str, budget: dict[str, An
         patch.setattr(last_step, "_observers", [lambda quote, exact, noisy: released.append(noisy)])
         first = said(full, analyst, text, budget)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(road, "noised", lambda quote, exact: released.pop())
+        patch.setattr(running, "noised", lambda quote, exact: released.pop())
         second = said(empty, analyst, text, budget)
     assert not released
     return first, second
@@ -167,14 +169,14 @@ def test_a_session_replayed_on_the_empty_table_is_the_same(two: tuple[Any, Any],
 
 def test_a_refusal_that_looks_at_the_data_is_caught(two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: a question whose answer would be empty is refused."""
-    honest = road.noised
+    honest = running.noised
 
     def looking(quote: Any, exact: Any) -> Any:
         if not any(int(sum(moment.unseal())) for moment in exact.moments if isinstance(moment, Sealed)):
             raise tacit.errors.NotAllowed("there is nobody in this group")
         return honest(quote, exact)
 
-    monkeypatch.setattr(road, "noised", looking)
+    monkeypatch.setattr(running, "noised", looking)
     text = "SELECT COUNT(*) FROM visits WHERE age > 3 AND ward = 'b'"
     full, empty = (said(data, "ana", text, {"epsilon": 1}) for data in two)
     assert full[0] != empty[0]

@@ -24,6 +24,7 @@
         ├── TooWide                        an expression that leaves the integers held exactly
         ├── TooManyGroups                  more groups than an answer may have
         ├── NeverTrue                      a condition that no row can meet, by the catalog alone
+        ├── TooMuchWork                    a question whose worst case, over all data, is more work than is done
         ├── NoBudget                       no budget, or one that does not fit the question
         ├── ErrorNotPublic                 an error was asked for that depends on private data
         ├── BudgetExceeded                 the ledger's filter does not admit the spend
@@ -203,6 +204,12 @@ class NeverTrue(Refused):
     """A condition that no row can meet, whatever the data holds: the catalog alone decides it."""
 
     code = "never_true"
+
+
+class TooMuchWork(Refused):
+    """A question whose worst case is more work than is done: over all data that the catalog allows, not over the data there is."""
+
+    code = "too_much_work"
 
 
 class NoBudget(Refused):

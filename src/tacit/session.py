@@ -30,9 +30,9 @@ from tacit.query.stability import scanned
 from tacit.query.store import StoreInfo, store_info
 from tacit.query.surface import Select
 from tacit.release.answer import Answer, Receipt
-from tacit.release.noisy import noised
 from tacit.release.once import Form, Sold, Till, once
 from tacit.release.record import record, recorded, renamed
+from tacit.release.running import InProcess, OwnProcess, Runner
 from tacit.release.tabulate import answer
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from tacit.query.prepare import Prepared
     from tacit.query.prepare.workshop import Progress
 
+OWN_PROCESS = True
+Stamp = tuple[int, int, int]
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 KEPT = Form(record, recorded)
 
@@ -55,18 +57,18 @@ class Session:
     def answer(self, select: Select, asked: Request, text: str) -> Answer:
         """Answer one question within `asked`; the cost is recorded, with the question's text, before any data is read."""
         self.data.refresh()
+        self.data.runner.start()
         question = rewrite(select, self.data.catalog, self.data.public)
         quotes = price(question, asked, self.data.catalog.change)
         events = tuple(quote.event for quote in quotes)
         sale = Sale(events, self.analyst, text, self.data.version, _key(quotes[0], self.data.version), (scanned(question).name,))
-        sold = once(self.data.till, sale, lambda granted: self._released(quotes[granted.offer]), KEPT)
+        till = replace(self.data.till, ready=self.data.runner.open)
+        sold = once(till, sale, lambda granted: self._released(quotes[granted.offer]), KEPT)
         names = [output.name for output in question.outputs]
         return renamed(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold)), names)
 
     def _released(self, quote: Quote) -> Answer:
-        return answer(
-            quote, noised(quote, self.data.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta), [BIASES]
-        )
+        return answer(quote, self.data.runner.noisy(quote), Receipt(quote.epsilon, quote.delta), [BIASES])
 
     def sql(self, question: str, **budget: Any) -> Answer:
         """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts."""
@@ -113,10 +115,13 @@ class Account:
 
 
 class DataSet:
-    """A catalog with its prepared data and its ledger; each is opened when it is first needed."""
+    """A catalog with its prepared data and its ledger; each is opened when it is first needed.
 
-    def __init__(self, catalog: Catalog, read_at: tuple[int, int, int] | None = None) -> None:
-        self.catalog = catalog
+    Questions run in a process of their own, which is ended when their time is up; or in this one, where it is said.
+    """
+
+    def __init__(self, catalog: Catalog, own_process: bool | None = None, read_at: Stamp | None = None) -> None:
+        self.catalog, self.own_process = catalog, OWN_PROCESS if own_process is None else own_process
         self._read_at = read_at
         self._opened: Ledger | None = None
 
@@ -131,9 +136,11 @@ class DataSet:
 
     def close(self) -> None:
         """Lets go of the prepared data, if it was opened; what is asked next opens it as it is then."""
+        if "runner" in self.__dict__:
+            self.runner.close()
         if "engine" in self.__dict__:
             self.engine.close()
-        for known in ("engine", "store", "public"):
+        for known in ("runner", "engine", "store", "public"):
             self.__dict__.pop(known, None)
 
     def __enter__(self) -> DataSet:
@@ -262,6 +269,13 @@ class DataSet:
         return DuckDBEngine(self.catalog.store_file, version=self.version)
 
     @cached_property
+    def runner(self) -> Runner:
+        """Where questions run; the one place that decides it."""
+        if self.own_process:
+            return OwnProcess(self.catalog.store_file, version=self.version)
+        return InProcess(self.engine)
+
+    @cached_property
     def public(self) -> StoredFacts:
         from tacit.query.engines import StoredFacts
 
@@ -269,7 +283,7 @@ class DataSet:
 
     @property
     def till(self) -> Till:
-        """Where everything that is released from this data set is paid for."""
+        """Where everything that is released from this data set is paid for; the data is opened before it is paid for."""
         return Till(self.ledger, self._folder, self.store.ledger, self.engine.open)
 
     @property
@@ -306,7 +320,7 @@ class DataSet:
         self.catalog, self._read_at = found, now
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
+def _stamp(path: Path) -> Stamp | None:
     """What changes when a file is written anew; None where there is none."""
     try:
         known = path.stat()
@@ -315,10 +329,10 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     return known.st_mtime_ns, known.st_size, known.st_ino
 
 
-def open(path: str | Path = "tacit.toml") -> DataSet:  # noqa: A001  # read as tacit.open
-    """The data set that a catalog declares."""
+def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> DataSet:  # noqa: A001  # read as tacit.open
+    """The data set that a catalog declares; with `own_process=False` questions run in this process, where nothing can end them."""
     read_at = _stamp(Path(path))
-    return DataSet(read_catalog(Path(path)), read_at)
+    return DataSet(read_catalog(Path(path)), own_process, read_at)
 
 
 def _asked(select: Select, budget: Mapping[str, Any]) -> Request:

@@ -156,6 +156,16 @@ def test_keys_have_one_spelling():
 
 
 @pytest.mark.usefixtures("no_noise")
+def test_of_many_keys_those_with_the_largest_noisy_counts_are_shown():
+    keys, counts = ["d", "a", "c", "b", "e"], [500, 300, 400, 300, 300]
+    mechanism = KeyThreshold(1, 1e-6, 1)
+    found = [mechanism.release_with(keys, counts, (np.arange(5),), most) for most in (None, 5, 3, 1)]
+    assert [kept.keys for kept in found] == [("a", "b", "c", "d", "e"), ("a", "b", "c", "d", "e"), ("a", "c", "d"), ("d",)]
+    assert found[2].counts == (300, 400, 500)
+    assert found[2].others[0].unseal().tolist() == [1, 2, 0]
+
+
+@pytest.mark.usefixtures("no_noise")
 def test_what_else_is_known_stays_sealed():
     keys, counts = Sealed((("b",), ("x",), ("a",))), Sealed(np.array([30, 2, 20]))
     sums, lists = Sealed(np.array([7, 8, 9])), Sealed([("list of b",), ("list of x",), ("list of a",)])

@@ -99,6 +99,15 @@ class TestTheExample:
         assert visits.columns["cost"].points == 500_001
         assert visits.columns["day"].points == 1827
 
+    def test_sizes(self):
+        """What is not declared is assumed: 100 million rows, 1,000 rows of a unit after joins, texts of 256 bytes."""
+        visits = self.catalog.tables["visits"]
+        assert (visits.most_rows, visits.most_joined_rows, visits.columns["ward"].longest) == (10**8, 1000, 256)
+        more = EXAMPLE.replace("max_rows = 8 ", "max_rows = 8\nrows_at_most = 500\nmax_joined_rows = 8\n#")
+        declared = parse_catalog(more.replace('"private" }', '"private", longest = 64 }')).tables["visits"]
+        assert (declared.most_rows, declared.most_joined_rows, declared.columns["ward"].longest) == (500, 8, 64)
+        assert parse_catalog(EXAMPLE.replace("max_rows = 8 ", "max_rows = 5000 ")).tables["visits"].most_joined_rows == 5000
+
     def test_wards_and_the_rest(self):
         wards = self.catalog.tables["wards"]
         assert (wards.public, wards.unit, wards.source.kind, wards.columns) == (True, None, "csv", {})
@@ -138,6 +147,16 @@ BROKEN = {
     ("max_rows = 8 ", "max_rows = 0"): (21, "tables.visits.max_rows is 0, which must be at least 1"),
     ("max_rows = 8 ", "max_rows = 7"): (22, "tables.visits.max_rows_per_group is 8, above max_rows; write at most 7"),
     ("max_rows = 8 ", "max_rows = 8.5"): (21, "tables.visits.max_rows is 8.5, not a whole number"),
+    ("max_rows = 8 ", "max_rows = 8\nmax_joined_rows = 7\n#"): (22, "tables.visits.max_joined_rows is 7, below max_rows; write at"),
+    ("max_rows = 8 ", "max_rows = 8\nrows_at_most = 0\n#"): (22, "tables.visits.rows_at_most is 0, which must be at least 1"),
+    ("max_rows = 8 ", f"max_rows = 8\nrows_at_most = {2**33 + 1}\n#"): (22, "tables.visits.rows_at_most is 8589934593, which must"),
+    ("public = true", "public = true\nrows_at_most = 5"): (34, "tables.wards.rows_at_most means nothing for a public table"),
+    ("[0, 110]", "[0, 110], longest = 5"): (15, 'tables.patients.columns.age.longest means nothing here; declare keys = "private"'),
+    ('"private" }', '"private", longest = 65537 }'): (28, "tables.visits.columns.ward.longest is 65537, which must be at most"),
+    ('"private" }', '"private", longest = 3, nulls = "néé" }'): (
+        28,
+        'tables.visits.columns.ward.nulls is "néé", which has more than',
+    ),
     ('no_unit = "drop"', 'no_unit = "keep"'): (23, 'tables.visits.no_unit is "keep", not "drop" or "own"'),
     ("min_people = 0", "min_people = -1"): (24, "tables.visits.min_people is -1, which must be at least 0"),
     ('"patients.id"', '"patients.key"'): (
@@ -445,6 +464,9 @@ class TestFingerprint:
             ("[budget] ", 'neighbours = "change-one"\n[budget]'),
             ("max_rows_per_group = 8", "max_rows_per_group = 4"),
             ("min_people = 0", "min_people = 5"),
+            ("min_people = 0", "min_people = 0\nmax_joined_rows = 9"),
+            ("min_people = 0", "min_people = 0\nrows_at_most = 100000000"),
+            ('keys = "private"', 'keys = "private", longest = 256'),
             ("# every row is one person", ""),
             ("[0, 5000]", "[0, 5000.0]"),
             ("[0, 110]", "[0, 110], bins = 11"),
@@ -471,6 +493,8 @@ class TestFingerprint:
             ('nulls = "drop"', "nulls = 0"),
             ('no_unit = "drop"', 'no_unit = "own"'),
             ("max_rows = 8", "max_rows = 9"),
+            ("max_rows = 8", "rows_at_most = 1000\nmax_rows = 8"),
+            ('keys = "private"', 'keys = "private", longest = 64'),
             (', references = "patients.id"', ""),
             ('ward = { keys = "private" }', ""),
             ("public = true", 'unit = "row"'),
@@ -532,6 +556,8 @@ TABLES = st.fixed_dictionaries(
         "public": st.booleans(),
         "max_rows": st.integers(-1, 4),
         "max_rows_per_group": st.integers(1, 4),
+        "rows_at_most": st.integers(0, 4),
+        "max_joined_rows": st.integers(0, 4),
         "no_unit": st.sampled_from(["drop", "own"]),
         "columns": st.dictionaries(st.sampled_from(["id", "x", "X", "tacit_rank"]), COLUMNS, max_size=3),
     },
@@ -625,7 +651,7 @@ def test_what_is_accepted_obeys_the_rules(document):
         return
     for table in result.tables.values():
         assert table.public or table.unit is not None or table.max_rows == 1
-        assert 1 <= table.rows_per_group <= table.max_rows
+        assert 1 <= table.rows_per_group <= table.max_rows <= table.most_joined_rows
         for one in table.columns.values():
             assert one.name == one.name.lower()
             assert len({canonical(value) for value in one.domain}) == len(one.domain)

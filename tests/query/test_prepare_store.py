@@ -200,6 +200,29 @@ def test_an_interruption_leaves_the_old_store(word, tmp_path):
     assert sorted(path.name for path in (prepared.kept / "store").iterdir()) == ["prepare.lock", "store.duckdb"]
 
 
+def test_a_table_larger_than_declared_leaves_the_old_store(tmp_path):
+    """Stored rows count, after max_rows: of ten rows of one person five are stored."""
+    prepared = people(tmp_path, rows_at_most=3)
+    prepare(prepared)
+    before, inode = stored(prepared, "people"), prepared.store_file.stat().st_ino
+    more = people(tmp_path, [(1, 5), (1, 6), (2, 7), (2, 8)], rows_at_most=3)
+    with pytest.raises(StoreUnusable) as caught:
+        prepare(more)
+    assert str(caught.value) == (
+        "people has more rows than 3, which is declared as rows_at_most; the old store stays; "
+        "raise rows_at_most in [tables.people], or lower max_rows"
+    )
+    assert (stored(prepared, "people"), prepared.store_file.stat().st_ino) == (before, inode)
+    prepare(people(tmp_path, [(1, place % 10) for place in range(10)], rows_at_most=5))
+    assert len(stored(prepared, "people")) == 5
+
+
+def test_a_table_without_a_declared_size_has_one_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.privacy.catalog.ASSUMED_ROWS", 2)
+    with pytest.raises(StoreUnusable, match="more rows than 2, which is assumed where rows_at_most is missing"):
+        prepare(people(tmp_path))
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path

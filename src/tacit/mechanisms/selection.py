@@ -101,10 +101,11 @@ class KeyThreshold:
         kept = self.release_with(keys, counts, ())
         return tuple(zip(kept.keys, kept.counts, strict=True))
 
-    def release_with(self, keys: Any, counts: Any, others: Sequence[Any]) -> Kept:
+    def release_with(self, keys: Any, counts: Any, others: Sequence[Any], most: int | None = None) -> Kept:
         """The keys shown, and what `others` (columns in the order of `keys`) have for them, sealed: an array, or one by one.
 
-        Everything but keys and counts stays sealed; to release it costs a mechanism of its own.
+        Everything but keys and counts stays sealed; to release it costs a mechanism of its own. Of more than `most` keys, those
+        with the largest noisy counts are shown.
         """
         known, units = _read(opened(keys), opened(counts))
         # two groups of nobody, which leave again: NumPy takes another time for no group and for one than for two and more
@@ -113,6 +114,9 @@ class KeyThreshold:
         noisy = np.asarray(add_units(np.concatenate([[0, 0], units[present]]), noise))[2:]
         shown = np.flatnonzero(noisy >= self.threshold)
         found = sorted(zip(present[shown].tolist(), noisy[shown].tolist(), strict=True), key=lambda pair: order(known[pair[0]]))
+        if most is not None and len(found) > most:
+            largest = sorted(found, key=lambda pair: pair[1], reverse=True)[:most]  # of equal ones, the first keys
+            found = sorted(largest, key=lambda pair: order(known[pair[0]]))
         places = [place for place, _ in found]
         columns = tuple(_selected(opened(column), places) for column in others)
         return Kept(tuple(_canonical(known[place]) for place in places), tuple(count for _, count in found), columns)

@@ -26,6 +26,9 @@ EPOCH = date(1970, 1, 1)
 BLANKS = " \t\n\r\v\f"  # what is trimmed from texts: a list, since engines and languages differ on what a blank is
 QUESTIONS_AT_MOST = 100_000  # paid questions of a data set: side channels are paid for per question, not per epsilon
 LARGEST = 2**53  # every prepared number is an offset below this, so that it is exact in a double too
+ASSUMED_ROWS = 10**8  # of a private table without rows_at_most
+JOINED_ROWS = 1000  # of one unit after joins, where max_joined_rows is not declared
+LONGEST_TEXT = 256  # bytes of a private text, where longest is not declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,8 @@ class Column:
     presence    declared without bounds or values: only NULL or not can be asked
 
     `bins` are the values at which the bins of a number or a date begin, the lower bound first, where bins are declared: the
-    cells of marginals for synthetic rows. Questions and the prepared store know nothing of them.
+    cells of marginals for synthetic rows. Questions and the prepared store know nothing of them. `longest` is the most bytes of a
+    private text; preparation treats a longer one as missing.
     """
 
     name: str
@@ -88,6 +92,7 @@ class Column:
     nulls: Literal["keep", "drop"] | Fraction | Value = "keep"
     line: int | None = None
     bins: tuple[Fraction, ...] = ()
+    longest: int = LONGEST_TEXT
 
     @property
     def nullable(self) -> bool:
@@ -124,7 +129,10 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One declared table; `unit` is None where every row is one person, and for public tables."""
+    """One declared table; `unit` is None where every row is one person, and for public tables.
+
+    `rows_at_most` and `max_joined_rows` are public limits, from which the worst work of a question follows (query/work.md).
+    """
 
     name: str
     source: Source
@@ -136,6 +144,18 @@ class Table:
     no_unit: Literal["drop", "own"] = "drop"
     min_people: int = 0
     line: int | None = None
+    rows_at_most: int | None = None
+    max_joined_rows: int | None = None
+
+    @property
+    def most_rows(self) -> int:
+        """The most rows that the store may hold of a private table: as declared, else assumed."""
+        return ASSUMED_ROWS if self.rows_at_most is None else self.rows_at_most
+
+    @property
+    def most_joined_rows(self) -> int:
+        """The most rows that one unit may have after joins, never below `max_rows`."""
+        return max(self.max_rows, JOINED_ROWS if self.max_joined_rows is None else self.max_joined_rows)
 
     @property
     def key(self) -> str | None:
@@ -206,7 +226,7 @@ def fingerprint(catalog: Catalog) -> str:
     """A hash of what preparation depends on: the declared tables, columns and units, and nothing that is in the data.
 
     A store that was prepared under another fingerprint is stale. Budgets, analysts and the relation may change without it;
-    so may max_rows_per_group and min_people, which questions alone read.
+    so may max_rows_per_group, max_joined_rows and min_people, which questions alone read.
     """
     declared = {name: _prepared_from(table) for name, table in sorted(catalog.tables.items())}
     return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
@@ -219,6 +239,7 @@ def _prepared_from(table: Table) -> dict[str, object]:
         "public": table.public,
         "unit": None if unit is None else [unit.column, unit.references],
         "max_rows": table.max_rows,
+        "rows_at_most": None if table.public else table.most_rows,
         "no_unit": table.no_unit,
         "columns": {name: _meaning(column) for name, column in table.columns.items()},
     }
@@ -227,7 +248,8 @@ def _prepared_from(table: Table) -> dict[str, object]:
 def _meaning(column: Column) -> list[object]:
     """Everything declared about a column but its line; a text 1, a number 1 and a truth differ."""
     values = [[type(value).__name__, str(value)] for value in (*column.values, column.nulls)]
-    return [column.kind, [str(bound) for bound in column.bounds or ()], str(column.step), column.outside, column.unknown, values]
+    bounds, longest = [str(bound) for bound in column.bounds or ()], column.longest if column.kind == "text" else None
+    return [column.kind, bounds, str(column.step), column.outside, column.unknown, values, longest]
 
 
 def expanded(text: str, environment: Mapping[str, str]) -> str:

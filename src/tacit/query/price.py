@@ -29,6 +29,7 @@ from tacit.query.aggregates import moments_of
 from tacit.query.passes.keys import private, size
 from tacit.query.plan import Arithmetic, Call, Moment, NumberType, Out, Question, Result, Rounded
 from tacit.query.stability import Reach, l1_sensitivity, l2_sensitivity, reach, scanned
+from tacit.query.work import afford
 
 UNIT = Neighbours("add-remove", "unit")
 LEAST_MISS = Fraction(1, 10**200)
@@ -37,6 +38,7 @@ LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute, and means n
 FINEST_GRID = 2**40  # points from which on a quantile is released by smooth sensitivity
 Additive = Laplace | Gaussian
 LEAST = Fraction(1, 10**30)
+LEAST_EPSILON = Fraction(1, 10**4)  # of a question: what a question tells by the way is told once per question, not per epsilon
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def request(
     if not 0 < sure <= 1 - LEAST_MISS:
         raise InvalidBudget(f"confidence must be above 0 and below 1, not {str(confidence)[:40]}; give for example confidence=0.95")
     return Request(
-        None if epsilon is None else _usual(positive_budget(epsilon), "epsilon"),
+        None if epsilon is None else _enough(_usual(positive_budget(epsilon), "epsilon")),
         probability(delta),
         None if error is None else _usual(positive_budget(error, "error"), "error"),
         sure,
@@ -86,6 +88,12 @@ def _usual(number: Fraction, name: str) -> Fraction:
     if not LEAST <= number <= 1 / LEAST:
         raise InvalidBudget(f"{name} must lie between 1e-30 and 1e30; give for example {name}=0.5")
     return number
+
+
+def _enough(epsilon: Fraction) -> Fraction:
+    if epsilon < LEAST_EPSILON:
+        raise InvalidBudget("epsilon of a question must be at least 0.0001; give for example epsilon=0.1")
+    return epsilon
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +146,16 @@ class Quote:
 
 
 def price(question: Question, asked: Request, change: Change = "add-remove") -> tuple[Quote, ...]:
-    """The quotes for a question, the one with the smallest error first; a ledger may admit a later one and not the first."""
+    """The quotes for a question, the one with the smallest error first; a ledger may admit a later one and not the first.
+
+    Refused where the worst case of answering is too much work (work.md).
+    """
     _check_groups(question, asked)
     factor = 2 if change == "change-one" else 1  # every event is priced for add/remove, and counts twice where one unit changes
     touched = reach(question)
+    afford(question)
+    if not private(question) and not any(_moves(moment, touched) for moment in question.group.moments):
+        raise NotAllowed("the answer is the same whatever the rows hold, so there is nothing to pay for", remedy="use COUNT(*)")
     if asked.error is not None:
         return (_for_error(question, asked, touched, factor),)
     if asked.epsilon is None:
@@ -162,6 +176,11 @@ def _check_groups(question: Question, asked: Request) -> None:
             f"the answer would have {cells:,} groups, empty ones included: more than {MANY_GROUPS:,} must be asked for",
             remedy=f"group by coarser expressions, add a LIMIT, or give groups={cells}",
         )
+
+
+def _moves(moment: Moment, touched: Reach) -> bool:
+    """Whether one unit can change a moment, so that its release has a price."""
+    return moment.kind == "list" or l1_sensitivity(moment, touched) > 0
 
 
 # --- by budget ---------------------------------------------------------------------------------------------------------------
@@ -285,6 +304,9 @@ def _for_error(question: Question, asked: Request, touched: Reach, factor: int) 
     spare = [moment for _, moment in _additive(question) if moment not in needed]
     if spare or not needed:
         raise ErrorNotPublic("HAVING and ORDER BY ask for a number of which no error is wanted", remedy="add it to SELECT")
+    least = LEAST_EPSILON / (factor * len(needed))
+    if factor * sum(needed.values()) < LEAST_EPSILON:  # then it costs the least, and the error is smaller than was asked for
+        needed = {moment: max(share, calibrate.short_up(least, 6)) for moment, share in needed.items()}
     sums = [Sum(place, moment, _laplace(moment, touched, question, needed[moment])) for place, moment in _additive(question)]
     epsilon = factor * sum(needed.values(), start=Fraction(0))
     return Quote(question, asked, touched, tuple(sums), (), None, epsilon, Fraction(0))

@@ -34,6 +34,9 @@ class PublicFacts(Protocol):
     def fan_out(self, table: str, column: str) -> int:
         """The most rows of a public table that share one value of a column."""
 
+    def size(self, table: str) -> int:
+        """How many rows a public table has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:

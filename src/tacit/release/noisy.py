@@ -15,7 +15,7 @@ from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.interval import Interval
 from tacit.privacy.sealed import Sealed
 from tacit.query.exact import Exact
-from tacit.query.passes.keys import domain
+from tacit.query.passes.keys import domain, shown_at_most
 from tacit.query.plan import Call
 from tacit.query.price import Quote, Rank, Sum
 
@@ -60,7 +60,8 @@ def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
     assert exact.keys is not None  # noqa: S101
     units = next(place for place, moment in enumerate(quote.question.group.moments) if moment.kind == "units")
     others = [*(part.place for part in quote.sums), *(rank.place for rank in quote.ranks)]
-    shown = quote.keys.release_with(exact.keys, exact.moments[units], tuple(exact.moments[place] for place in others))
+    most, columns = shown_at_most(quote.question), tuple(exact.moments[place] for place in others)
+    shown = quote.keys.release_with(exact.keys, exact.moments[units], columns, most)
     kept = dict(zip(others, shown.others, strict=True))
     sums = {part.place: (part, _flat(part.mechanism.release_each(kept[part.place]))) for part in quote.sums}
     ranks = {part.call: _quantiles(part, kept[part.place]) for part in quote.ranks}

@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.privacy.catalog import day_of
 from tacit.query.band import Floats
-from tacit.query.passes.keys import key_value
+from tacit.query.passes.keys import key_value, shown_at_most
 from tacit.query.plan import KeyValue, Out, Output, Result, Test
 from tacit.query.price import Quote
 from tacit.query.shaping import shaping
@@ -25,7 +25,10 @@ def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = 
     """The answer to a question: outputs, then HAVING, ORDER BY and LIMIT, all on released values."""
     kept = _kept(quote, noisy)
     columns = tuple(_column(output, quote, noisy, kept) for output in quote.question.outputs)
-    return Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, tuple(notes), shaping(quote))
+    most = shown_at_most(quote.question)
+    largest = [f"only the {most:,} groups with the largest noisy numbers of people are shown"]
+    cut = largest if quote.keys and len(noisy.groups) == most else []
+    return Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, (*notes, *cut), shaping(quote))
 
 
 def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> Column:

@@ -29,6 +29,7 @@ from tacit.doors.cli.synthesize import COMMANDS as SYNTHESES
 from tacit.doors.cli.synthesize import synthesize
 from tacit.doors.cli.verify import verify
 from tacit.errors import Broken, CatalogUnusable, InvalidInput, Refused, StoppedAfterSpending, StoreUnusable, TacitError
+from tacit.release.processes import start_ahead
 
 EXIT_CODES: tuple[tuple[type[TacitError], int], ...] = (
     (Broken, 1),
@@ -103,6 +104,8 @@ def tacit(
 
 def main() -> None:
     """The entry point of the command `tacit`."""
+    if sys.argv[1:2] == ["sql"]:
+        start_ahead()  # the process that will answer loads while this one reads the question
     if sys.argv[1:2] in (["sql"], ["explain"], ["budget"], ["history"]):
         gc.disable()  # such a process ends after one answer; looking for garbage takes a quarter of a second of its start
     app(prog_name="tacit")

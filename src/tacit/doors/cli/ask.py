@@ -80,7 +80,8 @@ def explain(
     budget = _budget(epsilon, delta, error, confidence, simultaneous)
     priced = {"epsilon", "error"} & set(budget)
     session = opened(catalog, analyst)
-    explanation = session.explain(question, **budget)
+    with session.data:
+        explanation = session.explain(question, **budget)
     if as_json:
         print_json(explanation.to_dict())
         return

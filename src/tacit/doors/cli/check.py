@@ -85,7 +85,7 @@ def _rows(table: dict[str, Any]) -> str:
     most = table["max_rows"]
     limit = "" if table["unit"] == "row" else f", at most {most:,} row{'s' if most > 1 else ''} of each"
     whose = "each row is one unit" if table["unit"] == "row" else f"the unit is {table['unit']}"
-    return f"from {table['source']}: {whose}{limit}"
+    return f"from {table['source']}: {whose}{limit}, at most {table['rows_at_most']:,} rows"
 
 
 def _print_columns(table: dict[str, Any]) -> None:

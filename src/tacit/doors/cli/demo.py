@@ -113,7 +113,7 @@ def _parts(here: Path) -> Iterator[Part]:
         yield Budgets(data.accounts())
         yield _attacked(data.session("mallory"), plain)
     yield Fingerprint(floating_point(DRAWS))
-    data.engine.close()
+    data.close()
 
 
 def _questions(ana: Session, plain: Plain, chart: Path) -> Iterator[Part]:

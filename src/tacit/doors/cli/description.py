@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInput
-from tacit.privacy.catalog import Analyst, Budget, Catalog, Column, Kind, Table, day_of, fingerprint
+from tacit.privacy.catalog import ASSUMED_ROWS, Analyst, Budget, Catalog, Column, Kind, Table, day_of, fingerprint
 from tacit.privacy.catalog_file.reading import folded
 from tacit.privacy.catalog_file.shape import nearest
 from tacit.privacy.catalog_file.text import key_text, value_text
@@ -36,7 +36,7 @@ def described(catalog: Catalog) -> dict[str, Any]:
         "promise": f"{catalog.neighbours}, with all its rows in all private tables",
         "analysts": {name: _analyst(analyst) for name, analyst in catalog.analysts.items()},
         "tables": [_table(table) for table in catalog.tables.values()],
-        "notes": [*_about_analysts(catalog), *_about_sources(catalog)],
+        "notes": [*_about_analysts(catalog), *_about_sizes(catalog), *_about_sources(catalog)],
         "store": _store(catalog),
         "ledger": _ledger(catalog),
     }
@@ -56,6 +56,7 @@ def _table(table: Table) -> dict[str, Any]:
     source, limits = table.source, {}
     if not table.public:
         limits = {"max_rows": table.max_rows, "max_rows_per_group": table.rows_per_group, "min_people": table.min_people}
+        limits |= {"rows_at_most": table.most_rows, "max_joined_rows": table.most_joined_rows}
     return {
         "name": table.name,
         "source": source.declared if source.table is None else f"{source.table} in {_hidden(source.declared)}",
@@ -88,7 +89,7 @@ def _declared(column: Column) -> str:
     if column.kind == "category":
         return value_text(column.domain)
     if column.bounds is None or column.step is None:
-        return "private values" if column.kind == "text" else ""
+        return f"private values of at most {column.longest} bytes" if column.kind == "text" else ""
     ends = (day_of(int(end)).isoformat() if column.kind == "date" else decimal_text(end) for end in column.bounds)
     step = "" if column.step == Fraction(1) else f" by {decimal_text(column.step)}"
     return " to ".join(ends) + step + (f", {len(column.bins)} bins" if column.bins else "")
@@ -106,6 +107,15 @@ def _about_analysts(catalog: Catalog) -> Iterator[str]:
     urls = [catalog.ledger_url or "", *(table.source.declared for table in catalog.tables.values())]
     if any(PASSWORD.search(url) for url in urls):
         yield "a password stands in the catalog; write $NAME in its place, and set the variable NAME in the environment"
+
+
+def _about_sizes(catalog: Catalog) -> Iterator[str]:
+    unknown = [key_text([table.name]) for table in catalog.tables.values() if not table.public and table.rows_at_most is None]
+    if unknown:
+        yield (
+            f"without rows_at_most, {ASSUMED_ROWS:,} rows are assumed of {', '.join(unknown)}, so large questions are refused; "
+            "declare it from public knowledge, for example rows_at_most = 1000000"
+        )
 
 
 def _about_sources(catalog: Catalog) -> Iterator[str]:

@@ -51,6 +51,7 @@ delta = 0
 [tables.patients]
 source = "patients.parquet"
 unit = "row"                 # every row is one person
+rows_at_most = {2 * PATIENTS}        # a public fact: what a question can take at most follows from it
 
 [tables.patients.columns]
 id        = {{ key = true }}
@@ -64,6 +65,7 @@ weight    = {{ type = "number" }}                        # no bounds yet
 source = "visits.parquet"
 unit = {{ column = "patient_id", references = "patients.id" }}
 max_rows = {MOST_VISITS}                # most visits of one patient that any answer uses
+rows_at_most = {2 * PATIENTS * MOST_VISITS}
 
 [tables.visits.columns]
 ward = {{ values = {list(WARDS)}, unknown = "drop" }}

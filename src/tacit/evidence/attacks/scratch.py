@@ -60,7 +60,7 @@ def people_data(bits: ArrayLike, epsilon: Number) -> Iterator[DataSet]:
         try:
             yield data
         finally:
-            data.engine.close()
+            data.close()
 
 
 @contextmanager
@@ -85,4 +85,4 @@ def copied_data(catalog: Catalog, epsilon: Number) -> Iterator[DataSet]:
         try:
             yield data
         finally:
-            data.engine.close()
+            data.close()

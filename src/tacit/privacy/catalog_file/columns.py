@@ -26,11 +26,11 @@ APPLIES: Mapping[Kind, frozenset[str]] = {
     "number": frozenset({"type", "bounds", "step", "outside", "nulls", "bins"}),
     "date": frozenset({"type", "bounds", "outside", "nulls", "bins"}),
     "category": frozenset({"type", "values", "unknown", "nulls"}),
-    "text": frozenset({"type", "keys", "nulls"}),
+    "text": frozenset({"type", "keys", "nulls", "longest"}),
     "key": frozenset({"key"}),
     "presence": frozenset({"type", "nulls"}),
 }
-NEEDS = {"unknown": "values", "outside": "bounds", "step": "bounds", "bins": "bounds"}
+NEEDS = {"unknown": "values", "outside": "bounds", "step": "bounds", "bins": "bounds", "longest": 'keys = "private"'}
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 LARGEST_INTEGER = 2**63 - 1
 MOST_DIGITS = 18  # on each side of the point: what fits is exact in 128-bit integers, on every engine
@@ -55,6 +55,8 @@ def read_column(name: str, declared: Declared, line: int | None = None) -> Colum
         column = replace(column, bins=_bins(column, given["bins"])) if "bins" in given else column
     if kind == "category":
         column = replace(column, values=_values(given))
+    if kind == "text":
+        column = replace(column, longest=given.get("longest", column.longest))
     if column.unknown == "other":
         _check_other(column.values)
     nulls = given.get("nulls", {"drop": "drop", "other": "other"}.get(column.unknown, "keep"))  # NULL is an unknown value too
@@ -166,12 +168,18 @@ def _nulls(column: Column, declared: Any) -> Fraction | Value:
     if column.kind == "date":
         return _on_grid(column, _day("nulls", declared), declared)
     if column.kind == "text" and isinstance(declared, str):
-        return canonical(declared)
+        return _short_enough(column, str(canonical(declared)))
     for value in column.domain:
         if type(value) is type(declared) and value == canonical(declared):
             return value
     wanted = ", or one of the values" if column.kind == "category" else ", or a number" if column.kind == "number" else ""
     raise Wrong("nulls", f"is {value_text(declared)}, which the column cannot have", f'write "keep", "drop"{wanted}')
+
+
+def _short_enough(column: Column, text: str) -> str:
+    if len(text.encode()) > column.longest:
+        raise Wrong("nulls", f"is {value_text(text)}, which has more than {column.longest} bytes", "shorten it, or raise longest")
+    return text
 
 
 def _on_grid(column: Column, value: Fraction, declared: object) -> Fraction:

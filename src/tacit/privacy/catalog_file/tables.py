@@ -18,7 +18,7 @@ from tacit.privacy.catalog_file.units import Claim, owners
 Declared = Mapping[str, Any]
 Columns = dict[str, Column | Broken]
 
-OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "no_unit", "min_people")
+OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "rows_at_most", "max_joined_rows", "no_unit", "min_people")
 OF_ROWS = ("max_rows", "max_rows_per_group")
 SAY_WHOSE = 'say whose a row is: unit = "row", or unit = { column = "..." } with max_rows = 8; or public = true'
 
@@ -134,6 +134,9 @@ def _check_owned(body: Declared) -> None:
     most, in_one_group = body["max_rows"], body.get("max_rows_per_group", 1)
     if BROKEN not in (most, in_one_group) and in_one_group > most:
         raise Wrong("max_rows_per_group", f"is {in_one_group}, above max_rows", f"write at most {value_text(most)}")
+    joined = body.get("max_joined_rows", most)
+    if BROKEN not in (most, joined) and joined < most:
+        raise Wrong("max_joined_rows", f"is {joined}, below max_rows", f"write at least {value_text(most)}")
 
 
 def _refuse(body: Declared, keys: tuple[str, ...] | list[str], what: str, remedy: str) -> None:

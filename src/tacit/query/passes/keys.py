@@ -14,6 +14,7 @@ from tacit.query.plan import BooleanType, CategoryType, DateType, Key, NumberTyp
 MOST_CELLS = 10**7
 DISTINCT = 2**52  # up to so many steps from zero, no two multiples of a step have the same nearest double
 MOST_QUANTILES = 10**5  # each is drawn by itself, in about a millisecond
+MOST_SHOWN, MOST_SHOWN_QUANTILES = 10**5, 10**4  # of private keys
 
 
 def keys(question: Question) -> Question:
@@ -33,6 +34,12 @@ def keys(question: Question) -> Question:
 def private(question: Question) -> bool:
     """Whether a group's very existence is private, so that it is shown through a threshold only."""
     return any(isinstance(key.term.node, TextColumn) for key in question.group.keys)
+
+
+def shown_at_most(question: Question) -> int:
+    """How many groups of private keys an answer has at most: those with the largest noisy numbers of units."""
+    quantiles = sum(call.name == "quantile" for call in question.calls)
+    return max(1, MOST_SHOWN_QUANTILES // quantiles) if quantiles else MOST_SHOWN
 
 
 def domain(key: Key) -> tuple[int | None, ...]:

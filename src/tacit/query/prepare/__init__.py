@@ -14,6 +14,7 @@ import duckdb
 
 from tacit.errors import CatalogUnusable, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
+from tacit.privacy.catalog_file.text import key_text
 from tacit.query.prepare.ownership import carried, key_name, own_key, owned, staged_name
 from tacit.query.prepare.packing import packing
 from tacit.query.prepare.public_columns import found_column
@@ -130,6 +131,7 @@ def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> dict[str
         first = units if own_key(table) else 0
         workshop.step(f"writing {table.name}", _stored_table(catalog, table, key_type, first))
         reports[table.name] = report = _report(workshop, catalog, table, key_type)
+        _check_size(table, report.kept)
         units += report.unnamed if own_key(table) and _keeps_unnamed(table) else 0
     return reports
 
@@ -181,6 +183,16 @@ def _report(workshop: Workshop, catalog: Catalog, table: Table, key_type: str) -
     without_unit = 0 if _keeps_unnamed(table) else unnamed
     dropped = {"value": found.dropped, "no unit": without_unit, "limit": found.read - found.dropped - without_unit - stored}
     return TableReport(table.name, False, found.read, stored, dropped, found.columns, unnamed=unnamed)
+
+
+def _check_size(table: Table, stored: int) -> None:
+    """The worst work of questions rests on the declared size, so a larger table is not put in the place of the old store."""
+    if stored > table.most_rows:
+        said = "is assumed where rows_at_most is missing" if table.rows_at_most is None else "is declared as rows_at_most"
+        raise StoreUnusable(
+            f"{table.name} has more rows than {table.most_rows:,}, which {said}; the old store stays",
+            remedy=f"raise rows_at_most in [{key_text(('tables', table.name))}], or lower max_rows",
+        )
 
 
 def _prepare_public(workshop: Workshop, catalog: Catalog, table: Table) -> tuple[dict[str, Column], TableReport]:

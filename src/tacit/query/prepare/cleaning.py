@@ -1,7 +1,7 @@
 """What becomes of every raw value: per kind of column, SQL that cannot fail and that looks at one row alone.
 
-Each row gets a *fate* in each column (clean, missing, unreadable, below, above, unknown) and a code; the catalog says what each
-fate means: a code, NULL, or that the row is dropped. Since no value depends on another row, neighbouring databases stay
+Each row gets a *fate* in each column (clean, missing, unreadable, below, above, unknown, too long) and a code; the catalog says
+what each fate means: a code, NULL, or that the row is dropped. Since no value depends on another row, neighbouring databases stay
 neighbours (store.md).
 """
 
@@ -17,6 +17,7 @@ from tacit.query.prepare.grids import (
     ABOVE,
     BELOW,
     CLEAN,
+    LONG,
     MISSING,
     UNKNOWN,
     UNREADABLE,
@@ -31,7 +32,7 @@ from tacit.query.prepare.reading import Nature, Raw, filled, named
 from tacit.query.prepare.workshop import Workshop
 from tacit.query.quoting import name, text
 
-FATES = ("clean", "missing", "unreadable", "below", "above", "unknown")
+FATES = ("clean", "missing", "unreadable", "below", "above", "unknown", "too long")
 DROP = -1
 OUTSIDE = {"clamp": None, "drop": (DROP, DROP), "null": (None, None)}
 
@@ -55,7 +56,7 @@ def cleaning(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
         return NUMBERS[raw.nature](column, raw)
     if column.kind == "date":
         return _date(column, raw)
-    return _text(raw) if column.kind == "text" else _category(column, raw, workshop)
+    return _text(column, raw) if column.kind == "text" else _category(column, raw, workshop)
 
 
 def meanings(column: Column) -> Mapping[int, Meaning]:
@@ -64,7 +65,7 @@ def meanings(column: Column) -> Mapping[int, Meaning]:
     missing: Meaning = None if column.nulls == "keep" else DROP if column.nulls == "drop" else _code_of(column, column.nulls)
     below, above = OUTSIDE[column.outside] or (0, top)
     unknown = {"other": top, "drop": DROP, "null": None}[column.unknown]
-    return {MISSING: missing, UNREADABLE: missing, BELOW: below, ABOVE: above, UNKNOWN: unknown}
+    return {MISSING: missing, UNREADABLE: missing, BELOW: below, ABOVE: above, UNKNOWN: unknown, LONG: missing}
 
 
 def prepared_value(column: Column, fate: str, code: str) -> str:
@@ -82,7 +83,7 @@ def dropping(column: Column) -> tuple[int, ...]:
 
 def possible(column: Column) -> tuple[int, ...]:
     """The fates but clean that a value of the column can have."""
-    return {"category": (MISSING, UNKNOWN), "text": (MISSING,), "presence": (MISSING,)}.get(
+    return {"category": (MISSING, UNKNOWN), "text": (MISSING, LONG), "presence": (MISSING,)}.get(
         column.kind, (MISSING, UNREADABLE, BELOW, ABOVE)
     )
 
@@ -113,9 +114,11 @@ def _date(column: Column, raw: Raw) -> Cleaning:
     return Cleaning(({t: filled(raw)}, {x: f"TRY_CAST({t} AS DATE)"}), unreadable, code)
 
 
-def _text(raw: Raw) -> Cleaning:
+def _text(column: Column, raw: Raw) -> Cleaning:
+    """A text of more than `longest` bytes is not cut, which would count it under a text that nobody wrote: it is missing."""
     t = raw.part("t")
-    return Cleaning(({t: filled(raw)},), f"CASE WHEN {t} IS NULL THEN {MISSING} ELSE {CLEAN} END", t)
+    fate = f"CASE WHEN {t} IS NULL THEN {MISSING} WHEN strlen({t}) > {column.longest} THEN {LONG} ELSE {CLEAN} END"
+    return Cleaning(({t: filled(raw)},), fate, t)
 
 
 def _presence(raw: Raw) -> Cleaning:

@@ -17,7 +17,7 @@ from tacit.privacy.catalog import Column
 from tacit.query.prepare.reading import Raw, filled
 from tacit.query.quoting import text
 
-CLEAN, MISSING, UNREADABLE, BELOW, ABOVE, UNKNOWN = range(6)
+CLEAN, MISSING, UNREADABLE, BELOW, ABOVE, UNKNOWN, LONG = range(7)
 MOST_DIGITS = 38
 SMALL, LARGE = 2**62, 2**125  # what BIGINT and HUGEINT hold with room for one sum
 ENDS = {"BIGINT": (-(2**63), 2**63 - 1), "HUGEINT": (-(2**127), 2**127 - 1)}
