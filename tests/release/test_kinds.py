@@ -54,7 +54,7 @@ def expected(aggregate: str, column: Column) -> str | None:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("kinds")
-    people = table("people", folder / "people.csv", *COLUMNS, unit=Owner("person"), max_rows=2)
+    people = table("people", folder / "people.csv", *COLUMNS, unit=Owner("person"), max_rows=2, rows_at_most=1000)
     row: dict[str, Any] = {column.name: 1 for column in COLUMNS if column.kind not in ("key", "text")}
     with world_in_memory(catalog(folder, people), {"people": ranked([[{**row, "note": "a"}]] * 50)}) as made:
         yield made

@@ -290,7 +290,7 @@ def scales_that_run(place: World, quote: Quote, monkeypatch: pytest.MonkeyPatch,
     return seen
 
 
-def first_keys(self: KeyThreshold, keys: Any, counts: Any, others: Any, shown: int) -> Kept:
+def first_keys(self: KeyThreshold, keys: Any, counts: Any, others: Any, most: int | None, shown: int) -> Kept:
     """As `release_with`, with so many keys."""
     columns = tuple(Sealed(np.resize(column.unseal(), shown)) for column in others)
     return Kept(tuple((f"key {at}",) for at in range(shown)), (50,) * shown, columns)

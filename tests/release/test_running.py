@@ -306,5 +306,5 @@ def test_what_is_wrong_with_a_store_is_said_before_anything_is_paid(tmp_path: Pa
 def test_answers_are_numbers_of_the_question(place: World, own: OwnProcess) -> None:
     own.open()
     noisy = own.noisy(quoted(place, "SELECT COUNT(*) FROM visits"))
-    assert noisy.sums[0][1].dtype == np.float64
-    assert noisy.sums[0][1].tolist() == [81.0]
+    assert noisy.sums[0][1].dtype == np.int64
+    assert noisy.sums[0][1].tolist() == [81]

@@ -103,13 +103,12 @@ def test_python_m_tacit_is_the_command_and_loads_nothing_heavy():
 
 def test_a_question_is_answered_by_another_process_which_alone_loads_the_engine(tmp_path):
     """What loads in two processes at once loads in half the time; and what is loaded there cannot be reached from here."""
-    from tacit.privacy.catalog_file import read_catalog
-    from tacit.query.prepare import prepare
+    import tacit
 
     catalog = '[budget]\nepsilon = 1\n[tables.people]\nsource = "people.csv"\nunit = "row"\ncolumns.age = { bounds = [0, 110] }\n'
     (tmp_path / "tacit.toml").write_text(catalog)
     (tmp_path / "people.csv").write_text("age\n" + "40\n" * 100)
-    prepare(read_catalog(tmp_path / "tacit.toml"))
+    tacit.open(tmp_path / "tacit.toml").prepare(new_ledger=True)
     loud = "import sys; sys.argv = ['tacit', 'sql', 'SELECT COUNT(*) FROM people', '--epsilon', '1', '--json']\n"
     loud += "from tacit.doors.cli import main\ntry: main()\nexcept SystemExit as ended: print(ended.code)\n"
     loud += "print(sorted({'ibis', 'pandas', 'pyarrow', 'scipy.stats', 'dp_accounting'} & set(sys.modules)))"
