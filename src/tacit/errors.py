@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tacit.untrusted import for_terminal, lines_for_terminal, without_passwords
+from tacit.untrusted import for_terminal, without_passwords
 
 
 class TacitError(Exception):
@@ -44,7 +44,7 @@ class TacitError(Exception):
     """
 
     def __init__(self, *parts: object) -> None:
-        super().__init__(*(lines_for_terminal(without_passwords(each)) if isinstance(each, str) else each for each in parts))
+        super().__init__(*(_one_line(each) if isinstance(each, str) else each for each in parts))
 
 
 class InvalidInput(TacitError, ValueError):
@@ -108,7 +108,7 @@ class CatalogUnusable(TacitError):
 
     def __init__(self, message: str, problems: tuple[Problem, ...] = ()) -> None:
         self.message = _one_line(message)
-        super().__init__("\n".join([self.message, *(f"  {problem}" for problem in problems)]))
+        Exception.__init__(self, "\n".join([self.message, *(f"  {problem}" for problem in problems)]))  # a line for each
         self.problems = problems
 
 

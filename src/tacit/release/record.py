@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tacit.release.answer import Answer, Column, Receipt
+from tacit.untrusted import for_json
 
 
 def record(answer: Answer) -> str:
@@ -23,7 +24,7 @@ def record(answer: Answer) -> str:
         "simultaneous": answer.simultaneous,
         "notes": answer.notes,
     }
-    return json.dumps(kept, ensure_ascii=False, allow_nan=False)
+    return for_json(kept)
 
 
 def recorded(text: str) -> Answer:

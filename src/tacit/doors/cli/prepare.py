@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.doors.cli.finding import CatalogOption, load_catalog
-from tacit.doors.cli.output import console, print_json
+from tacit.doors.cli.output import bar, console, print_json
 
 if TYPE_CHECKING:
     from tacit.query.prepare import Prepared, TableReport
-    from tacit.query.prepare.workshop import Progress
 
 FOR_THE_CURATOR = "These counts are exact and of private data: they are for the curator alone."
 REASONS = {"value": "value out of the declared", "no unit": "no unit", "limit": "beyond max_rows or a repeated key"}
@@ -30,26 +26,12 @@ def prepare(
     from tacit.query.prepare import prepare as prepared_from
 
     declared = load_catalog(catalog)
-    with _bar() as told:
+    with bar("preparing") as told:
         prepared = prepared_from(declared, told, memory=memory)
     if as_json:
         print_json(_as_json(prepared))
     else:
         _print(prepared)
-
-
-@contextmanager
-def _bar() -> Iterator[Progress | None]:
-    """A bar on standard error, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bars
-
-    with Bars(console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("preparing", total=1.0)
-        yield lambda words, fraction: bars.update(task, description=words, completed=fraction)
 
 
 def _as_json(prepared: Prepared) -> dict[str, Any]:
@@ -61,7 +43,6 @@ def _as_json(prepared: Prepared) -> dict[str, Any]:
 
 
 def _print(prepared: Prepared) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     screen = console()
@@ -71,10 +52,10 @@ def _print(prepared: Prepared) -> None:
     grid.add_column("what was found")
     for table in prepared.tables:
         kind = "public" if table.public else "private"
-        grid.add_row(escape(table.name), kind, f"{table.read:,}", f"{table.kept:,}", escape("\n".join(_findings(table))))
+        grid.add_row(table.name, kind, f"{table.read:,}", f"{table.kept:,}", "\n".join(_findings(table)))
     screen.print(grid)
-    screen.print(FOR_THE_CURATOR, style="yellow", highlight=False)
-    screen.print(f"The store has the version {prepared.version}.", highlight=False)
+    screen.print(FOR_THE_CURATOR, style="yellow")
+    screen.print(f"The store has the version {prepared.version}.")
 
 
 def _findings(table: TableReport) -> list[str]:

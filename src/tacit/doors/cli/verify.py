@@ -71,8 +71,9 @@ def _as_json(rows: list[Row]) -> dict[str, object]:
 
 
 def _print_table(rows: list[Row], false_alarm: float) -> None:
-    from rich.markup import escape
     from rich.table import Table
+
+    from tacit.doors.cli.screen import styled
 
     table = Table("mechanism", "claimed", box=None, header_style="bold")
     table.add_column("measured, at least", justify="right")
@@ -80,13 +81,12 @@ def _print_table(rows: list[Row], false_alarm: float) -> None:
     table.add_column("verdict")
     for row in rows:
         samples = f"{row.samples:,}" if row.samples else "exact"
-        verdict = f"[red]broken: {', '.join(row.laws)}[/red]" if row.broken else "[green]within[/green]"
+        verdict = styled((f"broken: {', '.join(row.laws)}", "red") if row.broken else ("within", "green"))
         table.add_row(row.name, row.claimed, row.measured, samples, verdict)
     screen = console()
     screen.print(table)
-    screen.print(
-        f"[dim]What is drawn accuses a sound mechanism with probability {false_alarm:g} a check; to pass is no proof.[/dim]"
-    )
+    luck = f"What is drawn accuses a sound mechanism with probability {false_alarm:g} a check; to pass is no proof."
+    screen.print(luck, style="dim")
     for row in rows:
         for breach in row.broken:
-            screen.print(f"[red]broken[/red] {escape(str(breach))}", highlight=False)
+            screen.print(styled(("broken", "red"), f" {breach}"))
