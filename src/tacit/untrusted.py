@@ -5,7 +5,7 @@ sequences of a terminal, marks that turn the direction of a line, a million lett
 
     visible        what all formats for people share: no control, no mark of direction, nothing without width, no heap of accents
     for_terminal   one line of text for people, cut where it is long         lines_for_terminal   the same with its line breaks
-    for_html       the inside of an element or of a quoted attribute         lines_for_html       the same with its line breaks
+    for_html       the inside of an element or of a quoted attribute         prose_for_html       the same for sentences
     for_json       any value as JSON, exactly; nothing that a terminal obeys stands in it unescaped
     for_script     the same inside of <script>
     for_chart      the specification of a chart, as vl-convert and a page may have it
@@ -23,7 +23,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 from unicodedata import category, east_asian_width
@@ -42,7 +42,7 @@ JOINED = re.compile("[\u0600-\u0dff\u1000-\u109f\u1780-\u18af\u2190-\u2bff\ufb50
 
 
 def visible(text: str) -> str:
-    r"""The text on one line, with an escape in the place of every character that is not seen where it stands.
+    r"""The text on one line, with an escape in the place of every character that is not seen where it stands; blanks may stand.
 
     >>> print(visible("a\x1b[31mb\u202ec\n"), visible("naïve 東京 ❤️"))
     a\x1b[31mb\u202ec\n naïve 東京 ❤️
@@ -57,7 +57,7 @@ def _signs(text: str) -> Iterable[str]:
             marks += 1
             seen = marks <= MOST_MARKS and not VARIANTS.match(sign)
         else:
-            marks, seen = 0, sign.isprintable() or (sign in JOINERS and _joins(text, at))
+            marks, seen = 0, sign.isprintable() or category(sign) == "Zs" or (sign in JOINERS and _joins(text, at))
         yield sign if seen and sign not in BLANK else ascii(sign)[1:-1]
 
 
@@ -108,9 +108,16 @@ def for_html(text: str, longest: int | None = None) -> str:
     return escape(for_terminal(text, longest), quote=True)
 
 
-def lines_for_html(text: str) -> str:
-    """The same for a text of several lines."""
-    return escape(lines_for_terminal(text), quote=True)
+def prose_for_html(text: str) -> str:
+    r"""The same for sentences in any language, which keep their line breaks and the marks that their writing needs.
+
+    >>> prose_for_html("one\n\u200f<two>\u202e")
+    'one\n\u200f&lt;two&gt;\\u202e'
+    """
+    return escape(NOT_PROSE.sub(lambda found: ascii(found[0])[1:-1], text), quote=True)
+
+
+NOT_PROSE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufff9-\ufffb\ufffe\uffff]")
 
 
 def for_json(value: object, indent: int | None = None, plain: bool = False) -> str:
@@ -226,7 +233,7 @@ def from_csv(cell: str) -> str:
     return ESCAPED.sub("", cell)
 
 
-def csv_text(columns: Mapping[str, Sequence[Any]]) -> str:
+def csv_text(columns: Mapping[str, Iterable[Any]]) -> str:
     r"""A table as CSV, each row on a line of its own whatever its cells hold.
 
     >>> csv_text({"key": ["=a", "b,\n"], "n": [-1, None]})
@@ -239,7 +246,7 @@ def csv_text(columns: Mapping[str, Sequence[Any]]) -> str:
     return text.getvalue()
 
 
-def _cells(values: Sequence[Any]) -> Iterable[Any]:
+def _cells(values: Iterable[Any]) -> Iterable[Any]:
     """The cells of a column; a text that stands there a million times is looked at once."""
     known: dict[Any, Any] = {}
     for value in values:

@@ -104,9 +104,9 @@ def adopt(
 ) -> None:
     """For the curator: take the ledger at hand as this data set's own, after a move or a restore. The act is recorded in it."""
     from tacit.session import open as open_data
-    from tacit.untrusted import without_passwords
+    from tacit.untrusted import for_terminal, without_passwords
 
-    entry = open_data(find_catalog(catalog)).adopt(without_passwords(reason))
+    entry = open_data(find_catalog(catalog)).adopt(for_terminal(without_passwords(reason)))
     if as_json:
         print_json({"entry": entry})
     elif entry is None:

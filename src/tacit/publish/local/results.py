@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +15,9 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import as_text
 from tacit.publish.local.consistent import narrowed, onto_simplex
+from tacit.untrusted import LONGEST_CELL, csv_text, distinct, for_chart, for_terminal, width
 
 Floats = NDArray[np.float64]
-FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet takes for the beginning of one, or passes over
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,25 +138,28 @@ def rows_of(columns: Sequence[str], names: Sequence[str], *numbers: NDArray[Any]
 
 def written(columns: Sequence[str], rows: Sequence[dict[str, Any]], path: str | Path | None) -> str:
     """Rows as CSV text, saved where a path is given; no text in them is a formula to a spreadsheet."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _plain(value) for name, value in row.items()} for row in rows)
+    text = csv_text({name: [row.get(name, "") for row in rows] for name in columns})
     if path is not None:
-        Path(path).write_text(text.getvalue(), encoding="utf-8")
-    return text.getvalue()
-
-
-def _plain(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
+        Path(path).write_text(text, encoding="utf-8")
+    return text
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of text, the first to the left and the others to the right."""
-    widths = [max(len(cell) for cell in column) for column in zip(heads, *rows, strict=True)]
-    lines = [[cells[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True))]
-             for cells in (heads, *rows)]  # fmt: skip
+    """Columns of text, the first to the left and the others to the right; a name has no line of its own, and no great length."""
+    shown = [[for_terminal(cell, LONGEST_CELL) for cell in row] for row in (heads, *rows)]
+    widths = [max(map(width, column)) for column in zip(*shown, strict=True)]
+    blanks = [[" " * (most - width(cell)) for cell, most in zip(row, widths, strict=True)] for row in shown]
+    lines = [
+        [first + blank, *(more + cell for cell, more in zip(cells, before, strict=True))]
+        for (first, *cells), (blank, *before) in zip(shown, blanks, strict=True)
+    ]
     return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def _told_apart(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """The rows with labels of which no two are the same, since what has one label is drawn as one."""
+    labels = distinct({at: for_chart(for_terminal(str(row[name]), LONGEST_CELL)) for at, row in enumerate(rows)})
+    return [{**row, name: labels[at]} for at, row in enumerate(rows)]
 
 
 def interval_chart(rows: list[dict[str, Any]], name: str, value: str, title: str, path: str | Path | None) -> Any:
@@ -167,6 +168,7 @@ def interval_chart(rows: list[dict[str, Any]], name: str, value: str, title: str
 
     from tacit.mechanisms.picture import COLOURS, save
 
+    rows, title = for_chart(_told_apart(rows, name)), for_chart(title)
     order = [row[name] for row in rows]
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y(f"{name}:N", title=None, sort=order, axis=alt.Axis(labelLimit=320))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from itertools import combinations, islice
 from math import comb, prod
 from pathlib import Path
@@ -15,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from tacit.mechanisms.picture import svg
 from tacit.privacy.catalog import Catalog
 from tacit.publish.synthetic.axes import Axis, Chosen, Codes
 from tacit.publish.synthetic.curators import curators_page, write_for_curator
 from tacit.publish.synthetic.tables import SyntheticTable
 from tacit.query.store import open_store
+from tacit.untrusted import distinct, for_chart, for_html
 
 MOST_MARGINALS = 500  # of three columns; where there are more, every so-manieth is taken
 WAYS = (1, 2, 3)
@@ -125,7 +126,7 @@ def write_report(found: Workload, made: SyntheticTable, place: Path) -> Path:
 def _summary(found: Workload, made: SyntheticTable) -> str:
     rows = "".join(
         f"<tr><td>{ways}</td><td>{len(found.of(ways))}</td><td>{found.mean(ways):.4f}</td>"
-        f"<td>{found.worst(ways).variation:.4f}</td><td>{escape(', '.join(found.worst(ways).columns))}</td></tr>"
+        f"<td>{found.worst(ways).variation:.4f}</td><td>{for_html(', '.join(found.worst(ways).columns))}</td></tr>"
         for ways in WAYS
         if found.of(ways)
     )
@@ -135,15 +136,14 @@ def _summary(found: Workload, made: SyntheticTable) -> str:
         "An error is the total variation of a marginal, from 0 (the same) to 1 (nothing in common), between the real rows "
         "that answers use and the synthetic ones, in the declared cells."
     )
-    return f"<p>{escape(str(made))}.</p><p>{meaning}</p><table>{head}{rows}</table>{skipped}"
+    return f"<p>{for_html(str(made))}.</p><p>{meaning}</p><table>{head}{rows}</table>{skipped}"
 
 
 def _charts(found: Workload, made: SyntheticTable) -> str:
     import altair as alt
-    import vl_convert
 
     charts = [_errors_chart(alt, found), _pairs_chart(alt, found), *_columns_charts(alt, found, made)]
-    return "\n".join(f"<figure>{vl_convert.vegalite_to_svg(chart.to_json())}</figure>" for chart in charts)
+    return "\n".join(f"<figure>{svg(chart)}</figure>" for chart in charts)
 
 
 def _errors_chart(alt: Any, found: Workload) -> Any:
@@ -198,4 +198,5 @@ def _columns_charts(alt: Any, found: Workload, made: SyntheticTable) -> Iterator
 def _bar_labels(labels: Sequence[str]) -> list[str]:
     """The cells that have a bar of their own; the rest of a long axis shares the last one, so that no row is left out."""
     others = len(labels) - MANY_BARS
-    return [*labels[:MANY_BARS], f"{others} others"] if others > 0 else list(labels)
+    shown = [*labels[:MANY_BARS], f"{others} others"] if others > 0 else labels
+    return list(distinct(dict(enumerate(for_chart(shown)))).values())
