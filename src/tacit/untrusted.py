@@ -8,7 +8,7 @@ sequences of a terminal, marks that turn the direction of a line, a million lett
     for_html       the inside of an element or of a quoted attribute         prose_for_html       the same for sentences
     for_json       any value as JSON, exactly; nothing that a terminal obeys stands in it unescaped
     for_script     the same inside of <script>
-    for_chart      the specification of a chart, as vl-convert and a page may have it
+    for_chart      the specification of a chart, as vl-convert and a page may have it      for_title      a title in one
     for_csv        a cell that no spreadsheet takes for a formula            csv_text             a whole table of them
     without_password, without_passwords    a URL, and a text with URLs in it, without the passwords
 
@@ -23,7 +23,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import Any
 from unicodedata import category, east_asian_width
@@ -167,17 +167,33 @@ def for_chart(specification: Any) -> Any:
     and then their marks stand on each other; `distinct` sees to that for those who draw.
 
     >>> for_chart({"title": "a\x00b", "data": {"values": [{"n": 1.5}]}})
-    {'title': 'a\\x00b', 'data': {'values': [{'n': 1.5}]}}
+    {'title': 'a＼x00b', 'data': {'values': [{'n': 1.5}]}}
     >>> for_chart(["<5 years", "</script>"])
     ['<5 years', '＜/script>']
     """
-    if isinstance(specification, str):
-        return TAG.sub("\uff1c", for_terminal(specification, LONGEST_LABEL))
-    if isinstance(specification, Mapping):
-        return {for_chart(str(name)): for_chart(each) for name, each in specification.items()}
-    if isinstance(specification, list | tuple):
-        return [for_chart(each) for each in specification]
-    return _finite(specification)
+    return _in_chart(specification, lambda text: TAG.sub("\uff1c", for_terminal(text, LONGEST_LABEL)))
+
+
+def for_title(title: Any) -> Any:
+    r"""The same for the title of a chart or of one of its axes, in which no backslash may stand.
+
+    Vega-Lite makes an expression of the titles, to describe each mark to those who do not see it, and escapes quotes but no
+    backslashes there: with one before a quote a title would end its text, and go on as an expression.
+
+    >>> print(for_title('a\\" + b'))
+    a＼" + b
+    """
+    return _in_chart(for_chart(title), lambda text: text.replace("\\", "\uff3c"))
+
+
+def _in_chart(part: Any, shown: Callable[[str], str]) -> Any:
+    if isinstance(part, str):
+        return shown(part)
+    if isinstance(part, Mapping):
+        return {shown(str(name)): for_title(each) if name == "title" else _in_chart(each, shown) for name, each in part.items()}
+    if isinstance(part, list | tuple):
+        return [_in_chart(each, shown) for each in part]
+    return _finite(part)
 
 
 def distinct(labels: Mapping[Any, str]) -> dict[Any, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.picture import save
-from tacit.untrusted import distinct, for_chart, for_terminal
+from tacit.untrusted import distinct, for_chart, for_terminal, for_title
 
 if TYPE_CHECKING:
     from tacit.release.answer import Answer, Column
@@ -65,7 +65,7 @@ def _label(value: Any) -> str:
 
 
 def _name(*columns: Column) -> str:
-    return str(for_chart(", ".join(for_terminal(column.name, LONGEST_NAME) for column in columns)))
+    return str(for_title(", ".join(for_terminal(column.name, LONGEST_NAME) for column in columns)))
 
 
 def _title(alt: Any, answer: Answer, number: Column, missing: int) -> Any:

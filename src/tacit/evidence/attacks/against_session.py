@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.answerers import Bits
 from tacit.evidence.attacks.figures import Axes, bars, lucky_share, told
+from tacit.evidence.attacks.hostile_key import broken_out, hostile_names, released_keys
 from tacit.evidence.attacks.isolation import averaging, differencing, predicted_share, tracker
 from tacit.evidence.attacks.linear_programming import least_absolute
 from tacit.evidence.attacks.questioner import Questioner, Target, known_people
@@ -31,7 +32,7 @@ from tacit.privacy.catalog import Catalog
 from tacit.privacy.rounding import Number, exact
 
 Progress = Callable[[Iterable[Any], int, str], Iterable[Any]]
-FINDINGS = 10
+FINDINGS = 11
 FEWEST = 24  # people: all their bits are found by luck once in ten million
 PLENTY = 10**6  # an epsilon under which noise vanishes: the truth, for the judge
 TARGETS, GROUPS, REPEATS = 32, 8, 16
@@ -214,4 +215,12 @@ def _verbatim(battle: Battle) -> Iterator[Finding]:
     yield Finding("asking again", "different answers to one question", float(different), 1.0, 1.0)
 
 
-ATTACKS = (_counts_over_subsets, _differencing, _tracker, _averaging, _verbatim)
+def _hostile_key(battle: Battle) -> Iterator[Finding]:
+    """Values and names that try to be more than texts: keys of made-up people, and names in questions about these people."""
+    with copied_data(battle.catalog, battle.epsilon) as data:
+        named = list(hostile_names(data.session(), battle.target.table, battle.epsilon))
+    escaped = broken_out([released_keys(battle.epsilon), *named])
+    yield Finding("hostile key", "formats that a value got out of", float(len(escaped)), 0.0, 0.0)
+
+
+ATTACKS = (_counts_over_subsets, _differencing, _tracker, _averaging, _verbatim, _hostile_key)

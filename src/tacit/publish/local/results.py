@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import as_text
 from tacit.publish.local.consistent import narrowed, onto_simplex
-from tacit.untrusted import LONGEST_CELL, csv_text, distinct, for_chart, for_terminal, width
+from tacit.untrusted import LONGEST_CELL, csv_text, distinct, for_chart, for_terminal, for_title, width
 
 Floats = NDArray[np.float64]
 
@@ -168,7 +168,7 @@ def interval_chart(rows: list[dict[str, Any]], name: str, value: str, title: str
 
     from tacit.mechanisms.picture import COLOURS, save
 
-    rows, title = for_chart(_told_apart(rows, name)), for_chart(title)
+    rows, title = for_chart(_told_apart(rows, name)), for_title(title)
     order = [row[name] for row in rows]
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y(f"{name}:N", title=None, sort=order, axis=alt.Axis(labelLimit=320))

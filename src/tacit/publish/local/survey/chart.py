@@ -16,7 +16,7 @@ from tacit.publish.local.results import Terms
 from tacit.publish.local.survey.declaration import Number, Question, Survey
 from tacit.publish.local.survey.results import Compared, Estimate, Result
 from tacit.publish.local.survey.texts import filled
-from tacit.untrusted import for_chart
+from tacit.untrusted import for_chart, for_title
 
 Texts = Mapping[str, str]
 
@@ -51,7 +51,7 @@ def chart(found: Sequence[Result], differences: Sequence[Compared], survey: Surv
     if not panels:
         raise InvalidInput("there are no reports to draw; collect some first")
     whole = alt.vconcat(*(_drawn(each) for each in panels), spacing=28).resolve_scale(x="independent")
-    title = alt.TitleParams(for_chart(survey.title), subtitle=for_chart(texts["marks"]), anchor="start", fontSize=16, offset=14)
+    title = alt.TitleParams(for_title(survey.title), subtitle=for_chart(texts["marks"]), anchor="start", fontSize=16, offset=14)
     number = {"decimal": texts["decimal"], "thousands": texts["thousands"], "grouping": [3], "currency": ["", ""], "percent": " %"}
     whole = whole.properties(title=title).configure(locale={"number": number})
     return save(whole.configure_view(stroke=None), path)
@@ -136,12 +136,12 @@ def _drawn(panel: Panel) -> Any:
     )
     axis = alt.Axis(format=panel.format, tickCount=6, gridOpacity=0.4)
     lines = base.mark_rule(strokeWidth=3, color=COLOURS[1]).encode(
-        x=alt.X("low:Q", title=for_chart(panel.axis), scale=scale, axis=axis), x2="high:Q"
+        x=alt.X("low:Q", title=for_title(panel.axis), scale=scale, axis=axis), x2="high:Q"
     )
     dots = base.mark_circle(size=70, color=COLOURS[2], opacity=1).encode(x=alt.X("value:Q", scale=scale))
     layers = [lines, dots]
     if panel.domain[0] < 0 < panel.domain[1]:
         nothing = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=COLOURS[5], strokeDash=[4, 3])
         layers.insert(0, nothing.encode(x=alt.X("zero:Q", scale=scale)))
-    title = alt.TitleParams(for_chart(panel.title), anchor="start", frame="group", subtitle=for_chart(panel.said))
+    title = alt.TitleParams(for_title(panel.title), anchor="start", frame="group", subtitle=for_chart(panel.said))
     return alt.layer(*layers).properties(title=title, width=460, height=max(40, 24 * len(panel.rows)))
