@@ -98,7 +98,7 @@ class Problem:
 
     def __str__(self) -> str:
         place = "" if self.line is None else f"line {self.line}: "
-        return for_terminal(f"{place}{self.key} {self.what}" + (f"; {self.remedy}" if self.remedy else ""))
+        return _one_line(f"{place}{self.key} {self.what}" + (f"; {self.remedy}" if self.remedy else ""))
 
 
 class CatalogUnusable(TacitError):

@@ -31,6 +31,7 @@ from unicodedata import category, east_asian_width
 LONGEST_CELL = 100  # characters of a value in a table
 TAG = re.compile("<(?=[a-zA-Z/!?])")
 LONGEST_LABEL = 300  # of any text in a chart: measuring a long one takes its square in time
+NOTE = 30  # the note on what was cut is not longer: a text that was cut once is not cut again
 MOST_MARKS = 4  # accents on one letter; writing systems need three, and a heap of them covers the lines above
 BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159")  # letters and marks that nobody sees
 VARIANTS = re.compile("[\u180b-\u180f\ufe00-\ufe0d\U000e0100-\U000e01ef]")  # of a letter; that of an emoji may stand
@@ -67,17 +68,18 @@ def _joins(text: str, at: int) -> bool:
 
 
 def for_terminal(text: str, longest: int | None = None) -> str:
-    r"""One line of visible text, cut after `longest` characters with a word on how many there are.
+    r"""One line of visible text; of one that is much longer than `longest`, so many characters, and how many there are.
 
     >>> for_terminal("x" * 1000, longest=10)
     'xxxxxxxxxx… (1,000 characters)'
     """
     if longest is None:
         return visible(text)
-    shown = visible(text[:longest])
-    if len(text) > longest:
-        return f"{shown[:longest]}… ({len(text):,} characters)"
-    return shown if len(shown) <= longest else f"{shown[:longest]}…"
+    whole = len(text) <= longest + NOTE
+    shown = visible(text if whole else text[:longest])
+    if whole and len(shown) <= longest + NOTE:
+        return shown
+    return f"{shown[:longest]}…" + ("" if whole else f" ({len(text):,} characters)")
 
 
 def lines_for_terminal(text: str) -> str:
@@ -163,15 +165,15 @@ def for_chart(specification: Any) -> Any:
     r"""The specification of a chart, with each text in it visible and of bounded length, and each number finite or null.
 
     XML has no place for control characters: vl-convert ends the process where it meets one. What could begin an element of HTML
-    begins with a wide sign instead, since notebooks put a specification into a page as it is. Two texts may so become the same,
+    begins with another sign instead, since notebooks put a specification into a page as it is. Two texts may so become the same,
     and then their marks stand on each other; `distinct` sees to that for those who draw.
 
     >>> for_chart({"title": "a\x00b", "data": {"values": [{"n": 1.5}]}})
-    {'title': 'a＼x00b', 'data': {'values': [{'n': 1.5}]}}
+    {'title': 'a∖x00b', 'data': {'values': [{'n': 1.5}]}}
     >>> for_chart(["<5 years", "</script>"])
-    ['<5 years', '＜/script>']
+    ['<5 years', '‹/script>']
     """
-    return _in_chart(specification, lambda text: TAG.sub("\uff1c", for_terminal(text, LONGEST_LABEL)))
+    return _in_chart(specification, lambda text: TAG.sub("\u2039", for_terminal(text, LONGEST_LABEL)))
 
 
 def for_title(title: Any) -> Any:
@@ -181,9 +183,9 @@ def for_title(title: Any) -> Any:
     backslashes there: with one before a quote a title would end its text, and go on as an expression.
 
     >>> print(for_title('a\\" + b'))
-    a＼" + b
+    a∖" + b
     """
-    return _in_chart(for_chart(title), lambda text: text.replace("\\", "\uff3c"))
+    return _in_chart(for_chart(title), lambda text: text.replace("\\", "\u2216"))
 
 
 def _in_chart(part: Any, shown: Callable[[str], str]) -> Any:
@@ -202,13 +204,14 @@ def distinct(labels: Mapping[Any, str]) -> dict[Any, str]:
     >>> distinct({"\x1b": "\\x1b", "\\x1b": "\\x1b", "b": "b"})
     {'\x1b': '\\x1b', '\\x1b': '\\x1b (2)', 'b': 'b'}
     """
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     found = {}
     for value, label in labels.items():
-        copy, other = 1, label
+        other = label
         while other in taken:
-            copy, other = copy + 1, f"{label} ({copy + 1})"
-        taken.add(other)
+            taken[label] += 1
+            other = f"{label} ({taken[label]})"
+        taken[other] = 1
         found[value] = other
     return found
 
