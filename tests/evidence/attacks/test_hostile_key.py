@@ -15,6 +15,7 @@ from tacit.evidence.attacks import hostile_key
 from tacit.evidence.attacks.hostile_key import (
     FORMATS,
     HOSTILE,
+    INJECTED,
     NAMES,
     answer_with,
     broken_formats,
@@ -25,8 +26,6 @@ from tacit.evidence.attacks.hostile_key import (
     released_keys,
 )
 from tacit.release.answer import Answer
-
-INJECTED = """a\\" + datum['value'] + '"""
 
 
 def as_it_is(text, *_, **__):

@@ -49,13 +49,14 @@ HOSTILE = (
     "\ufffe\uffff",
     "x" * 5000,
 )
+INJECTED = """a\\" + datum['value'] + '"""  # in a title: it ends its text, and goes on as an expression
 PEOPLE_OF_A_KEY = 100
 DELTA = "1e-6"  # below it a key of so many people is left out less than once in 10^30
 NAMES = (  # of control characters, SQL takes these few
     "</script><script>window.pwned=1</script>\"'><img src=x onerror=window.pwned=1>",
     "<!--<svg onload=window.pwned=1>]]>&lt;b&gt;&#0;[bold]x[/x]:bomb:",
     "=1+1;=2\r\n\x9b31m\u202e\u200b\ufeff\u2028\ufffe",
-    "a.b[0]\\'\"] ${n} x\\\" + datum['n'] + '",
+    "a.b[0]\\'\"] ${n} " + INJECTED,
     "e" + "\u0301" * 50 + "x" * 1000,
 )
 KEYED = """\

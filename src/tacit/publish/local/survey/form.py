@@ -14,7 +14,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from string import Template
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from tacit.privacy.rounding import as_text, exp_down, exp_up
 from tacit.publish.local.survey.declaration import Choice, Number, Question, SetOf, Survey, YesNo
@@ -69,8 +69,11 @@ def policy(style: str, script: str, send_to: str) -> str:
 
     >>> policy("", "", "https://a.example/in?x=1").split("; ")[3]
     'connect-src https://a.example/in'
+    >>> policy("", "", "https://a.example/in;script-src *").split("; ")[3]
+    'connect-src https://a.example/in%3Bscript-src%20%2A'
     """
     scheme, host, path, _, _ = urlsplit(send_to)
+    host, path = quote(host, safe=":[]"), quote(path, safe="/%:@!$&()+=~")  # a semicolon would begin another rule
     return "; ".join(
         [
             "default-src 'none'",
