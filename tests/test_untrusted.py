@@ -278,6 +278,13 @@ def test_csv_is_a_table_of_texts(cells):
     check_csv(csv_text({cells[0]: ["a"]}), [[for_csv(cells[0])], ["a"]])
 
 
+def test_a_cell_that_no_reader_would_take_is_cut():
+    rows = list(csv.reader(io.StringIO(csv_text({"key": ["x" * 10**6, "=" * 40_000], "n": [1, 2]})), strict=True))
+    assert [len(row) for row in rows] == [2, 2, 2]
+    assert rows[1][0].endswith("… (1,000,000 characters)")
+    assert max(len(cell) for row in rows for cell in row) < 32_767
+
+
 def test_numbers_stay_numbers():
     for cell in ("-1", "+2", "-1.5e-3", "5%", "-", "+", "", "1", "-.5"):
         assert for_csv(cell) == cell

@@ -29,6 +29,7 @@ from typing import Any
 from unicodedata import category, east_asian_width
 
 LONGEST_CELL = 100  # characters of a value in a table
+LONGEST_IN_CSV = 32_000  # a spreadsheet's cell has 32,767 at most, and many readers of CSV give up soon after
 TAG = re.compile("<(?=[a-zA-Z/!?])")
 LONGEST_LABEL = 300  # of any text in a chart: measuring a long one takes its square in time
 NOTE = 30  # the note on what was cut is not longer: a text that was cut once is not cut again
@@ -141,7 +142,8 @@ NOT_ASCII = re.compile("[^\n\x20-\x7e]")  # the line break is one between values
 
 
 def _in_json(found: re.Match[str]) -> str:
-    return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
+    seen = found[0].isprintable() and found[0] not in BLANK and not VARIANTS.match(found[0])
+    return found[0] if seen else json.dumps(found[0])[1:-1]
 
 
 def _finite(value: object) -> object:
@@ -227,14 +229,15 @@ HARMLESS = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)?(?:[eE][-+]?\d+)?%?")  # a 
 def for_csv(value: Any) -> Any:
     """A cell: a text that a spreadsheet would take for a formula gets an apostrophe before it, and no control stays in any text.
 
-    Numbers, and texts that are numbers, stay as they are; `from_csv` takes the apostrophe off again.
+    Numbers, and texts that are numbers, stay as they are; `from_csv` takes the apostrophe off again. A text that is longer than
+    any cell of a spreadsheet is cut.
 
     >>> for_csv("=1+1"), for_csv("-2.5"), for_csv(-2.5), for_csv("rock'n'roll")
     ("'=1+1", '-2.5', -2.5, "rock'n'roll")
     """
     if not isinstance(value, str):
         return value
-    shown = visible(value)
+    shown = for_terminal(value, LONGEST_IN_CSV)
     return shown if HARMLESS.fullmatch(shown) else FORMULA.sub(_quoted, shown)
 
 
@@ -244,7 +247,7 @@ def _quoted(found: re.Match[str]) -> str:
 
 
 def from_csv(cell: str) -> str:
-    """The text that `for_csv` wrote, where it held nothing that is not seen.
+    """The text that `for_csv` wrote, where it held nothing that is not seen and was not cut.
 
     >>> from_csv("'=1+1"), from_csv("''=1"), from_csv("'tis")
     ('=1+1', "'=1", "'tis")

@@ -126,11 +126,14 @@ def small(monkeypatch):
 
 @pytest.mark.usefixtures("small")
 def test_a_session_holds_on_the_hospital():
-    """Each of ten limits is passed by luck with a chance of 1e-6."""
+    """Each of the limits is passed by luck with a chance of 1e-6."""
     result = run(app, ["attack", "session"])
     assert result.exit_code == 0, result.output
     assert "For the curator only; not for publication" in result.output
-    assert all(name in result.output for name in ("least squares", "tracing", "differencing", "averaging", "tracker", "timing"))
+    assert all(
+        name in result.output
+        for name in ("least squares", "tracing", "differencing", "averaging", "tracker", "timing", "hostile key")
+    )
     assert "Every attack failed" in result.output
 
 
