@@ -33,6 +33,7 @@ from tacit.untrusted import (
     for_terminal,
     for_title,
     from_csv,
+    in_columns,
     lines_for_terminal,
     prose_for_html,
     visible,
@@ -92,6 +93,14 @@ def test_a_long_text_is_cut_and_says_so():
         shown = for_terminal(text, LONGEST_CELL)
         assert len(shown) <= LONGEST_CELL + NOTE
         assert for_terminal(shown, LONGEST_CELL) == shown
+
+
+@given(texts, st.integers(2, 12))
+def test_a_text_in_columns_fits_and_stays_visible(text, most):
+    shown = in_columns(visible(text), most)
+    assert width(shown) <= most
+    check_visible(shown)
+    assert shown == visible(text) or shown.endswith("…")
 
 
 def test_width_is_that_of_a_terminal():

@@ -25,12 +25,17 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
+from itertools import accumulate
 from typing import Any
 from unicodedata import category, east_asian_width
 
 LONGEST_CELL = 100  # characters of a value in a table
 LONGEST_IN_CSV = 32_000  # a spreadsheet's cell has 32,767 at most, and many readers of CSV give up soon after
 TAG = re.compile("<(?=[a-zA-Z/!?])")
+INHERITED = frozenset(  # the names that every object of JavaScript has
+    ("__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__", "constructor", "hasOwnProperty",
+     "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf")
+)  # fmt: skip
 LONGEST_LABEL = 300  # of any text in a chart: measuring a long one takes its square in time
 NOTE = 30  # the note on what was cut is not longer: a text that was cut once is not cut again
 MOST_MARKS = 4  # accents on one letter; writing systems need three, and a heap of them covers the lines above
@@ -96,7 +101,19 @@ def width(text: str) -> int:
     """
     if text.isascii():
         return len(text)
-    return sum(2 if east_asian_width(sign) in "WF" else category(sign) not in ("Mn", "Me") for sign in text)
+    return sum(2 if east_asian_width(sign) in "WF" else category(sign) not in ("Mn", "Me", "Cf") for sign in text)
+
+
+def in_columns(text: str, most: int) -> str:
+    """A visible text in at most so many columns, with an ellipsis where it is cut.
+
+    >>> in_columns("northern", 6), in_columns("東京都庁", 6), in_columns("south", 6)
+    ('north…', '東京…', 'south')
+    """
+    if width(text) <= most:
+        return text
+    ends = accumulate(map(width, text))
+    return text[: sum(end < most for end in ends)].rstrip(JOINERS) + "…"
 
 
 # --- for pages and charts ----------------------------------------------------------------------------------------------------
@@ -167,15 +184,21 @@ def for_chart(specification: Any) -> Any:
     r"""The specification of a chart, with each text in it visible and of bounded length, and each number finite or null.
 
     XML has no place for control characters: vl-convert ends the process where it meets one. What could begin an element of HTML
-    begins with another sign instead, since notebooks put a specification into a page as it is. Two texts may so become the same,
-    and then their marks stand on each other; `distinct` sees to that for those who draw.
+    begins with another sign instead, since notebooks put a specification into a page as it is. Vega keeps groups by their names in
+    objects that have some names already: a key `constructor` would leave the whole chart empty, and so has a blank after it.
+    Two texts may become the same, and then their marks stand on each other; `distinct` sees to that for those who draw.
 
     >>> for_chart({"title": "a\x00b", "data": {"values": [{"n": 1.5}]}})
     {'title': 'a∖x00b', 'data': {'values': [{'n': 1.5}]}}
     >>> for_chart(["<5 years", "</script>"])
     ['<5 years', '‹/script>']
     """
-    return _in_chart(specification, lambda text: TAG.sub("\u2039", for_terminal(text, LONGEST_LABEL)))
+    return _in_chart(specification, _label)
+
+
+def _label(text: str) -> str:
+    shown = TAG.sub("\u2039", for_terminal(text, LONGEST_LABEL))
+    return f"{shown} " if shown in INHERITED else shown
 
 
 def for_title(title: Any) -> Any:

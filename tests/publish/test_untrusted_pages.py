@@ -126,7 +126,7 @@ def test_a_chart_of_estimates_tells_apart_what_looks_the_same():
 def synthetic(name: Name) -> SyntheticTable:
     columns = [Column(name(at), "category", values=tuple(name(10 + value) for value in range(15)), nulls="drop") for at in (0, 4)]
     numbers = Column(name(1), "number", (Fraction(-5), Fraction(5)), Fraction(1), nulls="drop", outside="clamp")
-    table = Table(name(15), Source("csv", "x.csv"), {column.name: column for column in (*columns, numbers)})
+    table = Table(name(len(HOSTILE) - 1), Source("csv", "x.csv"), {column.name: column for column in (*columns, numbers)})
     axes = tuple(map(Axis.of, (*columns, numbers)))
     (design,) = independent_designs(table, axes, request(epsilon=1), "add-remove")
     measured = Measured(design, tuple(np.ones(axis.size, dtype=np.int64) for axis in axes), {})

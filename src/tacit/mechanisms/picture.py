@@ -77,14 +77,26 @@ def svg(chart: Any) -> str:
     """The chart as a picture to stand in a file or in a page, with nothing to load."""
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(for_chart(chart.to_dict()), vl_version=_version()))
+    return str(vl_convert.vegalite_to_svg(_specification(chart), vl_version=_version()))
 
 
 def png(chart: Any) -> bytes:
     """The chart as a picture of dots, twice as many as the chart is wide."""
     import vl_convert
 
-    return bytes(vl_convert.vegalite_to_png(for_chart(chart.to_dict()), vl_version=_version(), scale=2, ppi=72))
+    return bytes(vl_convert.vegalite_to_png(_specification(chart), vl_version=_version(), scale=2, ppi=72))
+
+
+def _specification(chart: Any) -> dict[str, Any]:
+    """What is drawn: each text of it harmless, and none cut by Vega.
+
+    Vega cuts long labels between the two halves of a letter beyond the first 65,536, such as an emoji, and vl-convert then fails.
+    """
+    specification: dict[str, Any] = for_chart(chart.to_dict())
+    config = specification.setdefault("config", {})
+    for part in ("axis", "legend", "header"):
+        config[part] = {**config.get(part, {}), "labelLimit": 0, "titleLimit": 0}
+    return specification
 
 
 PAGE = """<!doctype html>
@@ -115,7 +127,7 @@ vegaEmbed("#chart", specification, {mode: "vega-lite", ast: true, actions});
 
 def page(chart: Any) -> str:
     """The chart as a page of HTML that is complete in itself: no request leaves it, and its policy forbids any other script."""
-    specification, library = for_chart(chart.to_dict()), _library()
+    specification, library = _specification(chart), _library()
     return PAGE.format(
         policy=for_html(policy(library, DRAWING)),
         title=for_html(_title(specification)),

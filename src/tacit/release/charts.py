@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.picture import save
-from tacit.untrusted import distinct, for_chart, for_terminal, for_title
+from tacit.untrusted import distinct, for_chart, for_title, in_columns
 
 if TYPE_CHECKING:
     from tacit.release.answer import Answer, Column
 
 MOST_BARS = 60
-LONGEST_KEY, LONGEST_NAME = 60, 100  # characters of a label and of a title, which is not cut by the picture's border
+WIDEST_KEY, WIDEST_NAME = 32, 60  # columns of a label and of a title: the picture grows with them
 BLUE, DARK = "#4c78a8", "#222"
 
 
@@ -61,11 +61,11 @@ def _labels(groups: Iterable[tuple[Any, ...]]) -> dict[Any, str]:
 
 
 def _label(value: Any) -> str:
-    return "NULL" if value is None else str(for_chart(for_terminal(str(value), LONGEST_KEY)))
+    return "NULL" if value is None else in_columns(for_chart(str(value)), WIDEST_KEY)
 
 
 def _name(*columns: Column) -> str:
-    return str(for_title(", ".join(for_terminal(column.name, LONGEST_NAME) for column in columns)))
+    return in_columns(for_title(", ".join(column.name for column in columns)), WIDEST_NAME)
 
 
 def _title(alt: Any, answer: Answer, number: Column, missing: int) -> Any:

@@ -114,6 +114,18 @@ def test_a_refusal_that_is_not_escaped_is_found(monkeypatch):
     assert broken_out([Refused("no column\nspent: nothing")]) == {"refusal"}
 
 
+def test_a_letter_of_two_halves_is_never_cut_in_two():
+    """Vega cuts labels between them; of that vl-convert makes no picture, and somebody's emoji would cost the chart."""
+    keys = ["a" * at + "\U0001f3e5" * 20 for at in range(4)]
+    assert broken_formats(answer_with(keys, ("\U0001f3e5" * 90, "n" + "\U0001f3e5" * 90))) == []
+
+
+def test_a_key_that_objects_have_already_leaves_the_chart_as_it_is(monkeypatch):
+    assert "chart in SVG" not in broken_formats(answer_with(["constructor", "b"]))
+    monkeypatch.setattr("tacit.untrusted.INHERITED", frozenset())
+    assert "chart in SVG" in broken_formats(answer_with(["constructor", "b"]))
+
+
 def test_names_that_vega_reads_as_paths_are_drawn():
     """Fields of a chart have names of tacit's own, so that a.b is no path, and a[0] no place in a list."""
     for name in ("a.b", "a[0]", "a\\.b", "datum['a']", "value", "first", "others", "__proto__", "title"):

@@ -47,6 +47,8 @@ HOSTILE = (
     "a.b[0]\\'\"]",
     "datum['n']\u2028{{n}}${n}",
     "\ufffe\uffff",
+    "constructor",
+    "__proto__",
     "x" * 5000,
 )
 INJECTED = """a\\" + datum['value'] + '"""  # in a title: it ends its text, and goes on as an expression
@@ -58,6 +60,7 @@ NAMES = (  # of control characters, SQL takes these few
     "=1+1;=2\r\n\x9b31m\u202e\u200b\ufeff\u2028\ufffe",
     "a.b[0]\\'\"] ${n} " + INJECTED,
     "e" + "\u0301" * 50 + "x" * 1000,
+    "toString",
 )
 KEYED = """\
 [budget]

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import as_text
 from tacit.publish.local.consistent import narrowed, onto_simplex
-from tacit.untrusted import LONGEST_CELL, csv_text, distinct, for_chart, for_terminal, for_title, width
+from tacit.untrusted import LONGEST_CELL, csv_text, distinct, for_chart, for_terminal, for_title, in_columns, width
 
 Floats = NDArray[np.float64]
+WIDEST_LABEL = 58  # columns of a category's name in a chart
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +157,10 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("  ".join(line).rstrip() for line in lines)
 
 
-def _told_apart(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+def told_apart(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     """The rows with labels of which no two are the same, since what has one label is drawn as one."""
-    labels = distinct({at: for_chart(for_terminal(str(row[name]), LONGEST_CELL)) for at, row in enumerate(rows)})
-    return [{**row, name: labels[at]} for at, row in enumerate(rows)]
+    labels = distinct({at: in_columns(for_chart(str(row[name])), WIDEST_LABEL) for at, row in enumerate(rows)})
+    return list(for_chart([{**row, name: labels[at]} for at, row in enumerate(rows)]))
 
 
 def interval_chart(rows: list[dict[str, Any]], name: str, value: str, title: str, path: str | Path | None) -> Any:
@@ -168,11 +169,9 @@ def interval_chart(rows: list[dict[str, Any]], name: str, value: str, title: str
 
     from tacit.mechanisms.picture import COLOURS, save
 
-    rows, title = for_chart(_told_apart(rows, name)), for_title(title)
+    rows, title = told_apart(rows, name), for_title(title)
     order = [row[name] for row in rows]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
-        y=alt.Y(f"{name}:N", title=None, sort=order, axis=alt.Axis(labelLimit=320))
-    )
+    base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y(f"{name}:N", title=None, sort=order, axis=alt.Axis(labelLimit=0)))
     across: dict[str, Any] = {"title": value, "axis": alt.Axis(tickCount=6, gridOpacity=0.4)}
     lines = base.mark_rule(strokeWidth=2, color=COLOURS[1]).encode(x=alt.X("low:Q", **across), x2="high:Q")
     dots = base.mark_circle(size=60, color=COLOURS[1], opacity=1).encode(x=f"{value}:Q")

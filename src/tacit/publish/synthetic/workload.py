@@ -5,7 +5,7 @@ Everything here is computed from the real rows, and so is as private as they are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, islice
 from math import comb, prod
@@ -20,11 +20,12 @@ from tacit.publish.synthetic.axes import Axis, Chosen, Codes
 from tacit.publish.synthetic.curators import curators_page, write_for_curator
 from tacit.publish.synthetic.tables import SyntheticTable
 from tacit.query.store import open_store
-from tacit.untrusted import distinct, for_chart, for_html
+from tacit.untrusted import distinct, for_chart, for_html, in_columns
 
 MOST_MARGINALS = 500  # of three columns; where there are more, every so-manieth is taken
 WAYS = (1, 2, 3)
 MANY_BARS = 30
+WIDEST_LABEL = 32  # columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +158,14 @@ def _errors_chart(alt: Any, found: Workload) -> Any:
 
 
 def _pairs_chart(alt: Any, found: Workload) -> Any:
+    names = dict.fromkeys(name for error in found.errors for name in error.columns)
+    shown = dict(zip(names, _told_apart(names), strict=True))
     cells = [
-        {"one": a, "other": b, "error": error.variation} for error in found.of(2) for a, b in (error.columns, error.columns[::-1])
+        {"one": shown[a], "other": shown[b], "error": error.variation}
+        for error in found.of(2)
+        for a, b in (error.columns, error.columns[::-1])
     ]
-    order = [error.columns[0] for error in found.of(1)]
+    order = [shown[error.columns[0]] for error in found.of(1)]
     return (
         alt.Chart(alt.Data(values=cells), title="Pairs of columns")
         .mark_rect()
@@ -199,4 +204,8 @@ def _bar_labels(labels: Sequence[str]) -> list[str]:
     """The cells that have a bar of their own; the rest of a long axis shares the last one, so that no row is left out."""
     others = len(labels) - MANY_BARS
     shown = [*labels[:MANY_BARS], f"{others} others"] if others > 0 else labels
-    return list(distinct(dict(enumerate(for_chart(shown)))).values())
+    return _told_apart(shown)
+
+
+def _told_apart(labels: Iterable[str]) -> list[str]:
+    return list(distinct({at: in_columns(for_chart(label), WIDEST_LABEL) for at, label in enumerate(labels)}).values())
