@@ -31,16 +31,26 @@
         ├── TooManyFailures                questions did not finish too often; the data owner must look into it
         └── TimedOut                       the engine did not finish in time; the spend stays
 
-A message quotes parameters and declared facts, never a private value: a message that depends on the data is a release.
+A message quotes parameters and declared facts, never a private value: a message that depends on the data is a release. What it
+quotes may hold anything, and is shown on terminals and in logs: no control character stands in a message, and no password.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tacit.untrusted import for_terminal, without_passwords
+
 
 class TacitError(Exception):
-    """The root: `except TacitError` catches all that tacit raises on purpose."""
+    r"""The root: `except TacitError` catches all that tacit raises on purpose.
+
+    >>> print(TacitError("there is no table \x1b[2J in postgresql://ana:secret@db/x"))
+    there is no table \x1b[2J in postgresql://...@db/x
+    """
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__(*(_one_line(each) if isinstance(each, str) else each for each in parts))
 
 
 class InvalidInput(TacitError, ValueError):
@@ -75,6 +85,10 @@ class Broken(TacitError):
         self.law = law
 
 
+def _one_line(text: str) -> str:
+    return for_terminal(without_passwords(text))
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong in a catalog: at which key, on which line where that is known, and what to do about it.
@@ -90,7 +104,7 @@ class Problem:
 
     def __str__(self) -> str:
         place = "" if self.line is None else f"line {self.line}: "
-        return f"{place}{self.key} {self.what}" + (f"; {self.remedy}" if self.remedy else "")
+        return _one_line(f"{place}{self.key} {self.what}" + (f"; {self.remedy}" if self.remedy else ""))
 
 
 class CatalogUnusable(TacitError):
@@ -99,8 +113,8 @@ class CatalogUnusable(TacitError):
     code = "catalog"
 
     def __init__(self, message: str, problems: tuple[Problem, ...] = ()) -> None:
-        super().__init__("\n".join([message, *(f"  {problem}" for problem in problems)]))
-        self.message = message
+        self.message = _one_line(message)
+        Exception.__init__(self, "\n".join([self.message, *(f"  {problem}" for problem in problems)]))  # a line for each
         self.problems = problems
 
 
@@ -116,8 +130,8 @@ class StoreUnusable(TacitError):
     code = "store"
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
-        self.message, self.remedy = message, remedy
-        super().__init__(f"{message}; {remedy}" if remedy else message)
+        self.message, self.remedy = _one_line(message), _one_line(remedy)
+        super().__init__(f"{self.message}; {self.remedy}" if remedy else self.message)
 
 
 class NoLedger(StoreUnusable):
@@ -153,9 +167,9 @@ class Refused(TacitError):
     code = "refused"
 
     def __init__(self, message: str, *, remedy: str = "", at: tuple[int, int] | None = None) -> None:
-        self.message, self.remedy, self.at = message, remedy, at
+        self.message, self.remedy, self.at = _one_line(message), _one_line(remedy), at
         where = f"line {at[0]}, column {at[1]}: " if at else ""
-        super().__init__(f"{where}{message}" + (f"; {remedy}" if remedy else ""))
+        super().__init__(f"{where}{self.message}" + (f"; {self.remedy}" if remedy else ""))
 
 
 class NotUnderstood(Refused):

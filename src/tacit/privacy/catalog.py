@@ -19,6 +19,7 @@ from unicodedata import normalize
 
 from tacit.errors import CatalogUnusable
 from tacit.privacy.neighbours import Change, Neighbours
+from tacit.untrusted import without_password
 
 Kind = Literal["number", "category", "date", "text", "key", "presence"]
 Value = str | int | bool
@@ -60,6 +61,10 @@ class Source:
     location: str
     table: str | None = None
     declared: str = ""
+
+    def __repr__(self) -> str:
+        location, declared = (without_password(each) for each in (self.location, self.declared))
+        return f"Source(kind={self.kind!r}, location={location!r}, table={self.table!r}, declared={declared!r})"
 
     def url(self, environment: Mapping[str, str]) -> str:
         """The URL to connect to, with `$NAME` replaced from the environment: a password need not stand in the catalog."""
@@ -176,7 +181,7 @@ class Catalog:
     analysts: Mapping[str, Analyst] = field(default_factory=dict)
     change: Change = "add-remove"
     path: Path | None = None
-    ledger_url: str | None = None
+    ledger_url: str | None = field(default=None, repr=False)  # it may hold a password
     store_path: str | None = None
     questions_at_most: int = QUESTIONS_AT_MOST
     data_set: str | None = None

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -19,6 +16,7 @@ from tacit.accounting.caps import at_most
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
+from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
 
 AGAIN = "asked before: nothing was spent"
 Numeric = int | float | Decimal
@@ -103,7 +101,8 @@ class Answer:
         }
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+        """Every value exactly; JSON and Parquet alone hold a key as the data has it."""
+        return for_json(self.to_dict())
 
     def flat(self) -> dict[str, list[Any]]:
         """Plain columns of one type each: every number with its ends beside it, as NAME_low and NAME_high."""
@@ -133,14 +132,11 @@ class Answer:
         return pl.DataFrame(self.flat(), strict=False)
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """The flat table as CSV text, written to `path` where one is given."""
-        table, text = self.flat(), io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(table)
-        writer.writerows(zip(*table.values(), strict=True))
+        """The flat table as CSV text, written to `path` where one is given; no cell of it is a formula to a spreadsheet."""
+        text = csv_text(self.flat())
         if path is not None:
-            Path(path).write_text(text.getvalue(), encoding="utf-8")
-        return text.getvalue()
+            Path(path).write_text(text, encoding="utf-8")
+        return text
 
     def to_parquet(self, path: str | Path) -> None:
         import pyarrow.parquet as pq
@@ -156,13 +152,11 @@ class Answer:
     # --- for people ---
 
     def __str__(self) -> str:
-        header = [_visible(column.name) for column in self.columns]
-        body = [[shown(column, at) for column in self.columns] for at in self._shown]
-        widths = [max(len(str(row[at])) for row in [header, *body]) for at in range(len(header))]
-        lines = [
-            "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [header, *body]
-        ]
-        return "\n".join([*lines, "", *self.below()])
+        table = [[heading(column) for column in self.columns]]
+        table += [[shown(column, at) for column in self.columns] for at in self._shown]
+        widths = [max(map(width, cells)) for cells in zip(*table, strict=True)]
+        lines = ["  ".join(cell + " " * (most - width(cell)) for cell, most in zip(row, widths, strict=True)) for row in table]
+        return "\n".join([*(line.rstrip() for line in lines), "", *self.below()])
 
     def footer(self) -> str:
         """The price and the meaning of the error bars, in one line."""
@@ -191,26 +185,29 @@ class Answer:
 
         table = Table(header_style="bold")
         for column in self.columns:
-            table.add_column(Text(column.name), justify="left" if column.is_key else "right")
+            table.add_column(Text(heading(column)), justify="left" if column.is_key else "right")
         for at in self._shown:
             table.add_row(*(Text(shown(column, at)) for column in self.columns))
         return Group(table, *(Text(line, style="dim") for line in self.below()))
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        head = "".join(f"<th>{escape(column.name)}</th>" for column in self.columns)
+        head = "".join(f"<th>{for_html(heading(column))}</th>" for column in self.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(shown(column, at))}</td>" for column in self.columns) + "</tr>" for at in self._shown
+            "<tr>" + "".join(f"<td>{for_html(shown(column, at))}</td>" for column in self.columns) + "</tr>" for at in self._shown
         )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(' · '.join(self.below()))}</p>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{for_html(' · '.join(self.below()))}</p>"
+
+
+def heading(column: Column) -> str:
+    """The name of a column as people read it."""
+    return for_terminal(column.name, LONGEST_CELL)
 
 
 def shown(column: Column, at: int) -> str:
     """A cell as people read it: a number with its error bar, rounded to what the bar allows."""
     value = column.values[at]
     if column.is_key or value is None or column.low is None or column.high is None:
-        return "NULL" if value is None else _visible(str(value))
+        return "NULL" if value is None else for_terminal(str(value), LONGEST_CELL)
     low, high = column.low[at], column.high[at]
     if low is None or high is None:
         return f"{value:,.6g} (error unbounded)" if isinstance(value, int | float | Decimal) else str(value)
@@ -247,11 +244,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return f"{value:f}"
     return str(value) if isinstance(value, int) and abs(value) > DOUBLE_LIMIT else value
-
-
-def _visible(text: str) -> str:
-    """A text on one line, whatever characters it has: a key of private data must not steer a terminal."""
-    return text if text.isprintable() else "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 def _decimals(width: float) -> int:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.release.answer import Answer, Column, Receipt
+from tacit.untrusted import for_json
 
 DECIMAL = "decimal"
 
@@ -28,11 +29,16 @@ def record(answer: Answer) -> str:
         "notes": answer.notes,
         "limits": answer.limits,
     }
-    return json.dumps(kept, ensure_ascii=False, allow_nan=False, default=_decimal)
+    return for_json(_written(kept))
 
 
-def _decimal(number: Decimal) -> dict[str, str]:
-    return {DECIMAL: str(number)}
+def _written(value: Any) -> Any:
+    """Plain values, with decimals as objects of their own."""
+    if isinstance(value, Decimal):
+        return {DECIMAL: str(value)}
+    if isinstance(value, dict):
+        return {name: _written(inner) for name, inner in value.items()}
+    return [_written(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _read(known: dict[str, Any]) -> Any:

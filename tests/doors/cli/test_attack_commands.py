@@ -148,13 +148,14 @@ def small(monkeypatch):
 
 @pytest.mark.usefixtures("small")
 def test_a_session_holds_on_the_hospital():
-    """Each of ten limits is passed by luck with a chance of 1e-6. On 26 people, most of them do not tell."""
+    """Each limit is passed by luck with a chance of 1e-6. On 26 people, most of them do not tell."""
     result = run(app, ["attack", "session", "--seeds", "1"])
     assert result.exit_code == 0, result.output
     assert "For the curator only; not for publication" in result.output
-    assert all(name in result.output for name in ("least squares", "tracing", "differencing", "averaging", "tracker", "timing"))
+    names = ("least squares", "tracing", "differencing", "averaging", "tracker", "timing", "changed unit", "hostile key")
+    assert all(name in result.output for name in names)
     assert "too few to tell" in result.output
-    assert "No attack succeeded, but 7 of 10 had too few" in " ".join(result.output.split())
+    assert "No attack succeeded, but 7 of 12 had too few" in " ".join(result.output.split())
 
 
 @pytest.mark.usefixtures("small")

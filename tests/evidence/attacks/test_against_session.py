@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks import against_session
-from tacit.evidence.attacks.against_session import attack_session
+from tacit.evidence.attacks import against_session, hostile_key
+from tacit.evidence.attacks.against_session import Battle, attack_session
 from tacit.evidence.attacks.answerers import fair_bits
 from tacit.evidence.attacks.questioner import PEOPLE
 from tacit.evidence.attacks.scratch import people_data
@@ -16,9 +16,9 @@ from tacit.mechanisms.noise import discrete
 
 NAMES = [
     "reconstruction by least squares", "reconstruction by linear programming", "tracing", "floating point", "timing",
-    "one question more", "differencing", "tracker", "averaging", "asking again", "changed unit",
+    "one question more", "differencing", "tracker", "averaging", "asking again", "changed unit", "hostile key",
 ]  # fmt: skip
-CERTAIN = {"floating point", "one question more", "asking again", "changed unit"}  # luck has no part in them
+CERTAIN = {"floating point", "one question more", "asking again", "changed unit", "hostile key"}  # luck has no part in them
 
 
 @pytest.fixture
@@ -85,8 +85,17 @@ def test_without_noise_the_attacks_succeed(monkeypatch):
         report = attack_session(data.catalog, PEOPLE, epsilon=1, seeds=1)
     succeeded = {finding.attack for finding in report.findings if finding.verdict == "succeeded"}
     assert not report.holds
-    assert set(NAMES) - {"floating point", "timing", "one question more", "asking again", "changed unit"} <= succeeded
+    assert set(NAMES) - {"floating point", "timing", *CERTAIN} <= succeeded
     assert "SUCCEEDED" in report.summary()
+
+
+def test_a_key_that_is_not_escaped_succeeds(data, monkeypatch):
+    """The planted bug: CSV as it is."""
+    monkeypatch.setattr(hostile_key, "FORMATS", {"CSV": hostile_key.FORMATS["CSV"]})
+    battle = Battle(data.catalog, PEOPLE, fair_bits(26, 1), 1, 0)
+    assert [finding.failed for finding in against_session._hostile_key(battle)] == [True]
+    monkeypatch.setattr("tacit.untrusted.for_csv", lambda value: value)
+    assert [finding.failed for finding in against_session._hostile_key(battle)] == [False]
 
 
 def test_too_few_people_prove_nothing():

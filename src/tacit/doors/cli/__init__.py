@@ -20,7 +20,7 @@ from tacit.doors.cli.check import check
 from tacit.doors.cli.demo import demo
 from tacit.doors.cli.init import init
 from tacit.doors.cli.options import Command, Group, in_options, options_of
-from tacit.doors.cli.output import error_report
+from tacit.doors.cli.output import error_report, let_all_letters_pass, print_error, say
 from tacit.doors.cli.prepare import prepare
 from tacit.doors.cli.schema import schema
 from tacit.doors.cli.survey import COMMANDS as SURVEYS
@@ -56,7 +56,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
         except (TacitError, OSError) as caught:
             error = caught if isinstance(caught, TacitError) else _of_the_system(caught)
             named = partial(in_options, options=options_of(command))
-            print(error_report(error, as_json=options.get("as_json", False), named=named), file=sys.stderr)
+            print_error(error_report(error, as_json=options.get("as_json", False), named=named))
             raise typer.Exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind))) from None
 
     return run
@@ -91,7 +91,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        print(f"tacit {version('tacit')}")
+        say(f"tacit {version('tacit')}")
         raise typer.Exit
 
 
@@ -108,4 +108,5 @@ def main() -> None:
         start_ahead()  # the process that will answer loads while this one reads the question
     if sys.argv[1:2] in (["sql"], ["explain"], ["budget"], ["history"]):
         gc.disable()  # such a process ends after one answer; looking for garbage takes a quarter of a second of its start
+    let_all_letters_pass()
     app(prog_name="tacit")

@@ -36,7 +36,7 @@ def budget(analyst: AnalystOption = None, as_json: AsJson = False, catalog: Cata
         cells = (account.cap.epsilon, account.cap.delta), (account.left.epsilon, account.left.delta)
         table.add_row(account.name, *map(as_text, cells[0]), spent, as_text(account.spent.rho), *map(at_most, cells[1]))
     console().print(table)
-    console().print("left: what one further question may cost; the rules are in the ledger's filter", style="dim", highlight=False)
+    console().print("left: what one further question may cost; the rules are in the ledger's filter", style="dim")
 
 
 def _account(account: Account) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def history(
             table.add_row(*_entry(entry))
         console().print(table)
         verdict = f"the chain of {report.entries} entries is whole" if report.whole else f"the chain is broken: {report.problem}"
-        console().print(verdict, style=None if report.whole else "red", highlight=False)
+        console().print(verdict, style=None if report.whole else "red")
     if not report.whole:
         raise typer.Exit(1)
 
@@ -169,11 +169,12 @@ def adopt(
 ) -> None:
     """Accept the ledger that was found as this data set's own, after a move or a restore. The act is recorded in it."""
     from tacit.session import open as open_data
+    from tacit.untrusted import for_terminal, without_passwords
 
-    entry = open_data(find_catalog(catalog)).adopt(reason)
+    entry = open_data(find_catalog(catalog)).adopt(for_terminal(without_passwords(reason)))
     if as_json:
         print_json({"entry": entry})
     elif entry is None:
-        console().print("nothing to adopt: this is the ledger that the store knows", highlight=False)
+        console().print("nothing to adopt: this is the ledger that the store knows")
     else:
-        console().print(f"adopted; recorded as entry {entry}", highlight=False)
+        console().print(f"adopted; recorded as entry {entry}")

@@ -71,15 +71,17 @@ def _attacked(given: Path | None) -> Iterator[Catalog]:
 def _print(found: SessionReport) -> None:
     from rich.table import Table
 
+    from tacit.doors.cli.screen import styled
+
     table = Table("attack", "what was measured", box=None, header_style="bold")
     for heading in ("figure", "limit of luck", "expected"):
         table.add_column(heading, justify="right")
     table.add_column("verdict")
     for one in found.findings:
         expected = "" if one.predicted is None else f"{one.predicted:.3g}"
-        verdict = f"[{VERDICT_COLOURS[one.verdict]}]{one.verdict}[/]"
+        verdict = styled((one.verdict, VERDICT_COLOURS[one.verdict]))
         table.add_row(one.attack, one.measure, f"{one.figure:.3g}", f"{one.limit:.3g}", expected, verdict)
     screen = console()
-    screen.print("[bold]For the curator only; not for publication.[/bold] The figures compare with the truth.", highlight=False)
+    screen.print(styled(("For the curator only; not for publication.", "bold"), " The figures compare with the truth."))
     screen.print(table)
-    screen.print(f"{found.setting} {found.verdict}", highlight=False)
+    screen.print(f"{found.setting} {found.verdict}")

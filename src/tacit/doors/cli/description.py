@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +13,7 @@ from tacit.privacy.catalog_file.reading import folded
 from tacit.privacy.catalog_file.shape import nearest
 from tacit.privacy.catalog_file.text import key_text, value_text
 from tacit.privacy.rounding import decimal_text
+from tacit.untrusted import without_password
 
 MAY_ASK: Mapping[Kind, str] = {
     "number": "every aggregate; filters; groups",
@@ -23,7 +23,6 @@ MAY_ASK: Mapping[Kind, str] = {
     "key": "COUNT(DISTINCT); joins",
     "presence": "COUNT, IS NULL; bounds or values would allow more",
 }
-PASSWORD = re.compile(r"://[^/@:]*:(?!\$)[^/@]+@")
 
 
 def described(catalog: Catalog) -> dict[str, Any]:
@@ -53,13 +52,13 @@ def _analyst(analyst: Analyst) -> dict[str, str]:
 
 
 def _table(table: Table) -> dict[str, Any]:
-    source, limits = table.source, {}
+    source, limits = without_password(table.source.declared), {}
     if not table.public:
         limits = {"max_rows": table.max_rows, "max_rows_per_group": table.rows_per_group, "min_people": table.min_people}
         limits |= {"rows_at_most": table.most_rows, "max_joined_rows": table.most_joined_rows}
     return {
         "name": table.name,
-        "source": source.declared if source.table is None else f"{source.table} in {_hidden(source.declared)}",
+        "source": source if table.source.table is None else f"{table.source.table} in {source}",
         "public": table.public,
         "unit": None if table.public else _unit(table),
         **limits,
@@ -95,17 +94,12 @@ def _declared(column: Column) -> str:
     return " to ".join(ends) + step + (f", {len(column.bins)} bins" if column.bins else "")
 
 
-def _hidden(url: str) -> str:
-    """A URL without what may be a password in it."""
-    return PASSWORD.sub("://...@", url)
-
-
 def _about_analysts(catalog: Catalog) -> Iterator[str]:
     for analyst in catalog.analysts.values():
         if analyst.budget and analyst.budget.epsilon > catalog.budget.epsilon:
             yield f"analyst {analyst.name} has a larger epsilon than the data set, whose own stands first"
     urls = [catalog.ledger_url or "", *(table.source.declared for table in catalog.tables.values())]
-    if any(PASSWORD.search(url) for url in urls):
+    if any(without_password(url) != url for url in urls):
         yield "a password stands in the catalog; write $NAME in its place, and set the variable NAME in the environment"
 
 
@@ -133,7 +127,7 @@ def _about_sources(catalog: Catalog) -> Iterator[str]:
             continue
         wanted = [*table.columns, *([table.unit.column] if table.unit else [])]
         for name in dict.fromkeys(name for name in wanted if name not in there):
-            yield f"{key_text([name])} is not a column of {table.source.declared}; {nearest(name, there)}"
+            yield f"{key_text([name])} is not a column of {without_password(table.source.declared)}; {nearest(name, there)}"
 
 
 def _store(catalog: Catalog) -> dict[str, Any]:

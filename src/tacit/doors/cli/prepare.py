@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.doors.cli.finding import CatalogOption, find_catalog
-from tacit.doors.cli.output import console, print_json
+from tacit.doors.cli.output import bar, console, print_json
 
 if TYPE_CHECKING:
     from tacit.query.prepare import Prepared, TableReport
-    from tacit.query.prepare.workshop import Progress
 
 Reason = Annotated[
     str, typer.Option("--reason", help="Why the same people get a second budget, where another ledger covers them; it is recorded.")
@@ -37,7 +33,7 @@ def prepare(
     """Copy the declared columns into the store: clean, on their grids, with units and ranks. Budgets stay as they are."""
     from tacit.session import open as open_data
 
-    with _bar() as told, open_data(find_catalog(catalog)) as data:
+    with bar("preparing") as told, open_data(find_catalog(catalog)) as data:
         prepared = data.prepare(told, new_ledger=new_ledger, reason=reason, memory=memory)
         has_ledger = data.has_ledger
     if as_json:
@@ -46,20 +42,6 @@ def prepare(
         _print(prepared)
         if not has_ledger:
             console().print(NO_LEDGER, highlight=False)
-
-
-@contextmanager
-def _bar() -> Iterator[Progress | None]:
-    """A bar on standard error, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bars
-
-    with Bars(console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("preparing", total=1.0)
-        yield lambda words, fraction: bars.update(task, description=words, completed=fraction)
 
 
 def _as_json(prepared: Prepared) -> dict[str, Any]:
@@ -71,8 +53,9 @@ def _as_json(prepared: Prepared) -> dict[str, Any]:
 
 
 def _print(prepared: Prepared) -> None:
-    from rich.markup import escape
     from rich.table import Table
+
+    from tacit.doors.cli.screen import styled
 
     screen = console()
     grid = Table("table", "", box=None, header_style="bold", padding=(0, 2))
@@ -81,12 +64,12 @@ def _print(prepared: Prepared) -> None:
     grid.add_column("what was found")
     for table in prepared.tables:
         kind = "public" if table.public else "private"
-        grid.add_row(escape(table.name), kind, f"{table.read:,}", f"{table.kept:,}", escape("\n".join(_findings(table))))
+        grid.add_row(table.name, kind, f"{table.read:,}", f"{table.kept:,}", "\n".join(_findings(table)))
     screen.print(grid)
-    screen.print(FOR_THE_CURATOR, style="yellow", highlight=False)
+    screen.print(FOR_THE_CURATOR, style="yellow")
     for note in prepared.notes:
-        screen.print(f"[yellow]note[/yellow]: {escape(note)}", highlight=False)
-    screen.print(f"The store has the version {prepared.version}.", highlight=False)
+        screen.print(styled(("note", "yellow"), f": {note}"))
+    screen.print(f"The store has the version {prepared.version}.")
 
 
 def _findings(table: TableReport) -> list[str]:

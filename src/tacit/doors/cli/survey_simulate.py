@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.output import console, keep_what_is_read, print_json, progress
+from tacit.doors.cli.output import console, keep_what_is_read, print_json, progress, say
 from tacit.doors.cli.survey_ends import end_of, show_end
 from tacit.errors import InvalidInput
 
@@ -57,7 +57,7 @@ def simulate(
     if not csv and (column or bounds):
         raise InvalidInput("--column and --bounds are of a file; name it with --csv, or give --truth alone")
     if csv and not as_json:
-        print(FOR_THE_CURATOR)  # before the file is read: what is wrong with it is told of the column, too
+        say(FOR_THE_CURATOR)  # before the file is read: what is wrong with it is told of the column, too
     people = _from_column(csv, column, bounds) if csv else _invented(truth, n)
     _check_flip(people, p, epsilon)
     if (end := end_of(p)) is not None:
@@ -275,10 +275,10 @@ def _show(people: People, randomizer: Randomizer, found: Found, several: Simulat
 
     flip = f", each answer flipped with probability {as_text(randomizer.flip)}" if hasattr(randomizer, "flip") else ""
     who = "1 person" if people.count == 1 else f"{people.count:,} people"
-    print(f"{people.said}, {who}{flip}: epsilon {as_text(randomizer.epsilon)}")
+    say(f"{people.said}, {who}{flip}: epsilon {as_text(randomizer.epsilon)}")
     names = [f"{name or '(empty)'}: " for name in people.names] if len(people.names) > 2 else [""]
     for name, truth, estimate in zip(names, found.truth, found.estimate, strict=True):
-        print(f"{name}estimate {_four_decimals(estimate)}, the truth is {truth:.4g}")
+        say(f"{name}estimate {_four_decimals(estimate)}, the truth is {truth:.4g}")
     table = Table("half-width", f"at {100 * confidence:g} %", "", box=None, header_style="bold")
     for bound, half in found.half_widths.items():
         table.add_row(bound, _four_decimals(half), NOTES.get(bound, ""))

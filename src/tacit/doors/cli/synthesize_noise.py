@@ -91,13 +91,10 @@ def _show(facts: PublicFacts, delta: str, rows: tuple[NoiseRow, ...]) -> None:
         f"Fake workers per block: {facts.workers:,} workers, {facts.draws:,} synthetic, {facts.blocks:,} blocks, delta {delta}"
     )
     screen.print(table)
+    screen.print(f"{RELATION} A person with j jobs is protected at ratio^j (epsilon times j; delta grows with it).", style="dim")
     screen.print(
-        f"[dim]{RELATION} A person with j jobs is protected at ratio^j (epsilon times j; delta grows with it).[/dim]",
-        highlight=False,
-    )
-    screen.print(
-        "[dim]Printed rounded up. A total is the noise of a block times the number of blocks. The noise of other blocks is "
+        "Printed rounded up. A total is the noise of a block times the number of blocks. The noise of other blocks is "
         "counted on in the urn in the last noise column only, "
-        "and there only of blocks that are kept for certain.[/dim]",
-        highlight=False,
+        "and there only of blocks that are kept for certain.",
+        style="dim",
     )

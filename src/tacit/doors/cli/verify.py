@@ -83,8 +83,9 @@ def _as_json(rows: list[Row]) -> dict[str, object]:
 
 
 def _print_table(rows: list[Row], false_alarm: float) -> None:
-    from rich.markup import escape
     from rich.table import Table
+
+    from tacit.doors.cli.screen import styled
 
     table = Table("mechanism", "claimed", box=None, header_style="bold")
     table.add_column("at least", justify="right")
@@ -93,23 +94,25 @@ def _print_table(rows: list[Row], false_alarm: float) -> None:
     table.add_column("verdict")
     for row in rows:
         samples = f"{row.samples:,}" if row.samples else "exact"
-        verdict = f"[red]broken: {', '.join(row.laws)}[/red]" if row.broken else "[green]within[/green]"
-        share = f"[yellow]{row.share:.2f}[/yellow]" if row.unreached else f"{row.share:.2f}"
+        verdict = styled((f"broken: {', '.join(row.laws)}", "red") if row.broken else ("within", "green"))
+        share = styled((f"{row.share:.2f}", "yellow" if row.unreached else ""))
         table.add_row(row.name, row.claimed, row.measured, share, samples, verdict)
     screen = console()
     screen.print(table)
     screen.print(
-        "[dim]share: the part of the claim that the neighbours tried here reach; of an interval, the part of the misses that it "
-        f"allows.\nSampled checks accuse a sound mechanism with probability {false_alarm:g} each; to pass is not a proof.[/dim]"
+        "share: the part of the claim that the neighbours tried here reach; of an interval, the part of the misses that it "
+        f"allows.\nSampled checks accuse a sound mechanism with probability {false_alarm:g} each; to pass is not a proof.",
+        style="dim",
     )
     _print_unreached(screen, rows)
     for row in rows:
         for breach in row.broken:
-            screen.print(f"[red]broken[/red] {escape(str(breach))}", highlight=False)
+            screen.print(styled(("broken", "red"), f" {breach}"))
 
 
 def _print_unreached(screen: Console, rows: list[Row]) -> None:
     """Why some rows reach a small share of their claim."""
+    from tacit.doors.cli.screen import styled
     from tacit.evidence.verify.case import ENOUGH
 
     by_reason: dict[str, list[str]] = {}
@@ -119,4 +122,4 @@ def _print_unreached(screen: Console, rows: list[Row]) -> None:
     if by_reason:
         screen.print(f"\nRows that reach less than {ENOUGH:g} of their claim, and why:")
     for reason, names in by_reason.items():
-        screen.print(f"  {'; '.join(names)}: [dim]{reason}[/dim]", highlight=False)
+        screen.print(styled(f"  {'; '.join(names)}: ", (reason, "dim")))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.answerers import Bits
 from tacit.evidence.attacks.changed_unit import changed_unit
+from tacit.evidence.attacks.hostile_key import broken_out, hostile_names, released_keys
 from tacit.evidence.attacks.isolation import averaging, differencing, predicted_share, tracker
 from tacit.evidence.attacks.linear_programming import least_absolute
 from tacit.evidence.attacks.questioner import Questioner, Target, known_people
@@ -30,7 +31,7 @@ from tacit.privacy.catalog import Catalog
 from tacit.privacy.rounding import Number, exact
 
 Progress = Callable[[Iterable[Any], int, str], Iterable[Any]]
-FINDINGS = 11
+FINDINGS = 12
 FEWEST = 24  # people that an attack needs at all
 ENOUGH_PEOPLE, ENOUGH_MEMBERS = 64, 8  # below, luck reaches so far that a failed attack says nothing
 PLENTY = 10**6  # an epsilon under which noise vanishes: the truth, for the judge
@@ -165,4 +166,12 @@ def _changed_unit(battle: Battle) -> Iterator[Part]:
     yield Never("changed unit", "share of the budget admitted for another unit", found.before + found.after, 0.0)
 
 
-ATTACKS = (_counts_over_subsets, _differencing, _tracker, _averaging, _verbatim, _changed_unit)
+def _hostile_key(battle: Battle) -> Iterator[Part]:
+    """Values and names that try to be more than texts: keys of made-up people, and names in questions about these people."""
+    with copied_data(battle.catalog, battle.epsilon) as data:
+        named = list(hostile_names(data.session(), battle.target.table, battle.epsilon))
+    escaped = broken_out([released_keys(battle.epsilon), *named])
+    yield Never("hostile key", "formats that a value got out of", float(len(escaped)), 0.0)
+
+
+ATTACKS = (_counts_over_subsets, _differencing, _tracker, _averaging, _verbatim, _changed_unit, _hostile_key)
