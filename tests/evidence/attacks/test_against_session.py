@@ -93,9 +93,9 @@ def test_a_key_that_is_not_escaped_succeeds(data, monkeypatch):
     """The planted bug: CSV as it is."""
     monkeypatch.setattr(hostile_key, "FORMATS", {"CSV": hostile_key.FORMATS["CSV"]})
     battle = Battle(data.catalog, PEOPLE, fair_bits(26, 1), 1, 0)
-    assert [finding.failed for finding in against_session._hostile_key(battle)] == [True]
+    assert [part.figure for part in against_session._hostile_key(battle)] == [0]
     monkeypatch.setattr("tacit.untrusted.for_csv", lambda value: value)
-    assert [finding.failed for finding in against_session._hostile_key(battle)] == [False]
+    assert [part.figure for part in against_session._hostile_key(battle)] == [1]
 
 
 def test_too_few_people_prove_nothing():

@@ -112,7 +112,7 @@ def begin(
         print_json({"ledger": begun.identity, "data_set": begun.belongs["data_set"]})
     else:
         name = begun.belongs["data_set"]
-        console().print(f"ledger {begun.identity[:8]} of the data set '{name}' begun", highlight=False, markup=False)
+        console().print(f"ledger {begun.identity[:8]} of the data set '{name}' begun")
 
 
 def units(
@@ -138,13 +138,11 @@ def units(
     if as_json:
         print_json({"entry": entry, "data_set": _account(account)})
         return
-    console().print(f"recorded as entry {entry}; everything before it counts for the units that are declared now", highlight=False)
+    console().print(f"recorded as entry {entry}; everything before it counts for the units that are declared now")
     spent = "by rho alone" if account.spent.epsilon is None else f"epsilon {at_least(account.spent.epsilon)}"
-    console().print(
-        f"spent so far: {spent}, rho {at_least(account.spent.rho)}, delta {at_least(account.spent.delta)}", highlight=False
-    )
+    console().print(f"spent so far: {spent}, rho {at_least(account.spent.rho)}, delta {at_least(account.spent.delta)}")
     if not account.left.epsilon:
-        console().print("that is at or above the budget: nothing more is admitted", style="red", highlight=False)
+        console().print("that is at or above the budget: nothing more is admitted", style="red")
 
 
 def resume(
@@ -159,7 +157,7 @@ def resume(
     if as_json:
         print_json({"entry": entry})
     else:
-        console().print(f"questions go on; recorded as entry {entry}", highlight=False)
+        console().print(f"questions go on; recorded as entry {entry}")
 
 
 def adopt(

@@ -41,7 +41,7 @@ def prepare(
     else:
         _print(prepared)
         if not has_ledger:
-            console().print(NO_LEDGER, highlight=False)
+            console().print(NO_LEDGER)
 
 
 def _as_json(prepared: Prepared) -> dict[str, Any]:
