@@ -120,8 +120,9 @@ class Blocks:
         starts[1], lengths[1] = lengths[0], lengths[1] - lengths[0]
         lengths[-1] = min(int(lengths[-2]), 1)
         lengths[-2] -= lengths[-1]
-        below += padding * (starts > 0)
-        through += padding + padding * (starts == points - 1)
+        if padding:  # which is public
+            below += padding * (starts > 0)
+            through += padding + padding * (starts == points - 1)
         return cls(starts, lengths, below, through)
 
     def costs(self, rank: Fraction | Rank) -> MixedCosts:
@@ -130,9 +131,11 @@ class Blocks:
         A block above the rank k + r, 0 <= r < 1, has a whole number and 1 - r; one below it, a whole number and r.
         """
         whole, part = divmod(rank.numerator, rank.denominator)
-        wholes = np.maximum(np.maximum(self.below - (whole + 1), whole - self.through), 0)
-        kinds = (self.below > whole).astype(np.int8)
-        kinds += 2 * (self.through <= whole).astype(np.int8)
+        wholes = np.maximum(self.below - (whole + 1), whole - self.through)
+        np.maximum(wholes, 0, out=wholes)
+        kinds = (self.through <= whole).view(np.int8)
+        kinds *= 2
+        kinds += self.below > whole
         return MixedCosts(wholes, kinds, (0, rank.denominator - part, part), rank.denominator)
 
     def draw(self, rank: Fraction | Rank, factor: Fraction) -> int:

@@ -139,6 +139,15 @@ def test_the_end_of_a_large_range_is_reached():
     assert max(uniform_integers(2**80, size=64)) >= 2**79
 
 
+@pytest.mark.parametrize("below", [1, 3, 2**40 - 1, 2**61])
+def test_a_public_limit_sets_the_work(monkeypatch, below):
+    """Whatever `below` is, as many bytes are asked for, and one is folded in integers of one length."""
+    asked = []
+    monkeypatch.setattr(bits, "random_bytes", lambda size: asked.append(size) or b"\x80" + bytes(size - 2) + b"\x01")
+    assert uniform_integer(below, most=2**62) == below // 2
+    assert asked == [16]  # 63 bits of the limit, and 64 to spare
+
+
 @pytest.mark.parametrize("below", [0, -3])
 def test_nothing_to_choose_from(below):
     with pytest.raises(InvalidInput, match="at least one value"):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import Broken, InvalidInput
 from tacit.mechanisms.noise import bits
-from tacit.mechanisms.noise.costs import FAR, ZERO, Costs, Doubles
+from tacit.mechanisms.noise.costs import FAR, TOGETHER, ZERO, Costs, Doubles, slices
 from tacit.privacy.rounding import DIGITS, exp_down, exp_up
 
 WORD = 64
@@ -29,7 +29,6 @@ SLACK = 1 + 2.0**-38  # how far above the true weight doubles are pushed: see "T
 DOUBT = 36  # the last 2^-36 of an envelope, and two units, are where the true weight may end
 GROUP = 1024  # weights are summed in int64 by groups: 1024 * 2^52.6 is below 2^63
 
-TOGETHER = 1 << 14  # candidates at a time: what is in hand stays in the processor's cache
 PER_BINARY_DIGIT = 1 / log(2)
 LOG_2 = 0xB17217F7D1 * 2.0**-40, 0xCF79ABC9E3B39 * 2.0**-92  # ln 2 in two parts; a multiple of the first is exact up to 2^13
 SQUARINGS = 4
@@ -52,13 +51,13 @@ class Envelope:
         """The envelope of the weights; some candidate of positive length has exponent 0."""
         if lengths.shape != (costs.size,) or factor < 0:
             raise InvalidInput("a choice needs a length and a cost per candidate, and a factor of at least 0")
-        floats, powers = _scaled(lengths, costs, factor)
-        shift = TOP - int(powers.max())
         rows = -(-lengths.size // GROUP)
-        weights = np.zeros((rows, -(-lengths.size // rows)), dtype=np.int64)
-        flat = weights.reshape(-1)
-        for part in _slices(lengths.size):
-            np.add(_whole(floats[part], powers[part] + shift), lengths[part] > 0, out=flat[part])
+        floats = np.zeros((rows, -(-lengths.size // rows)))
+        powers = _scaled(lengths, costs, factor, floats.reshape(-1))
+        shift, weights = TOP - int(powers.max()), floats.view(np.int64)  # in place: the time of memory counts where it is large
+        for part in slices(lengths.size):
+            wholes = _whole(floats.reshape(-1)[part], powers[part] + shift)
+            np.add(wholes, lengths[part] > 0, out=weights.reshape(-1)[part])
         return cls(lengths, costs, factor, weights, shift, list(accumulate(weights.sum(axis=1).tolist())))
 
     @property
@@ -137,28 +136,26 @@ def is_below(drawn: int, scaled: Fraction, exponent: Fraction) -> bool:
         drawn, known, digits = drawn << WORD | int(bits.random_words(1)[0]), known + WORD, 2 * digits
 
 
-def _scaled(lengths: NDArray[Any], costs: Costs, factor: Fraction) -> tuple[Doubles, Doubles]:
-    """(d, p) with d * 2^p the weight of each candidate, and d below 1.42."""
-    floats, powers = np.empty((2, lengths.size))
-    for part in _slices(lengths.size):
-        negative_exponentials(costs.exponents(factor, part), floats[part], powers[part])
+def _scaled(lengths: NDArray[Any], costs: Costs, factor: Fraction, floats: Doubles) -> NDArray[np.int16]:
+    """Powers p, after d is written into `floats`: d * 2^p is the weight of each candidate, and d is below 1.42."""
+    powers, halvings = np.empty(lengths.size, dtype=np.int16), np.empty(min(lengths.size, TOGETHER))
+    for part in slices(lengths.size):
+        halved = halvings[: part.stop - part.start]
+        negative_exponentials(costs.exponents(factor, part), floats[part], halved)
         mantissas, doublings = np.frexp(lengths[part].astype(np.float64))
         floats[part] *= mantissas
-        np.subtract(doublings, powers[part], out=powers[part])
-    return floats, powers
+        np.subtract(doublings, halved, out=powers[part], casting="unsafe")
+    return powers
 
 
-def _whole(floats: Doubles, powers: Doubles) -> NDArray[np.int64]:
+def _whole(floats: Doubles, powers: NDArray[np.int16]) -> NDArray[np.int64]:
     """floats * 2^powers and the slack, rounded down; the power is written into the bits of a double."""
-    np.maximum(powers, BOTTOM, out=powers)
-    powers += 1023
-    scaled = floats * (powers.astype(np.int64) << 52).view(np.float64)
+    biased = np.maximum(powers, BOTTOM).astype(np.int64)
+    biased += 1023
+    biased <<= 52
+    scaled = floats * biased.view(np.float64)
     scaled *= SLACK
     return scaled.astype(np.int64)
-
-
-def _slices(size: int) -> Iterator[slice]:
-    return (slice(start, min(start + TOGETHER, size)) for start in range(0, size, TOGETHER))
 
 
 def _parts(exponent: Fraction) -> Iterator[Fraction]:
