@@ -70,6 +70,7 @@ def _attacked(given: Path | None) -> Iterator[Catalog]:
 
 def _print(found: SessionReport) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table("attack", "what was measured", box=None, header_style="bold")
     for heading in ("figure", "limit of luck", "expected"):
@@ -77,7 +78,7 @@ def _print(found: SessionReport) -> None:
     table.add_column("verdict")
     for one in found.findings:
         expected = "" if one.predicted is None else f"{one.predicted:.3g}"
-        verdict = f"[{VERDICT_COLOURS[one.verdict]}]{one.verdict}[/]"
+        verdict = Text(one.verdict, style=VERDICT_COLOURS[one.verdict])
         table.add_row(one.attack, one.measure, f"{one.figure:.3g}", f"{one.limit:.3g}", expected, verdict)
     screen = console()
     screen.print("[bold]For the curator only; not for publication.[/bold] The figures compare with the truth.", highlight=False)

@@ -85,6 +85,7 @@ def _as_json(rows: list[Row]) -> dict[str, object]:
 def _print_table(rows: list[Row], false_alarm: float) -> None:
     from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     table = Table("mechanism", "claimed", box=None, header_style="bold")
     table.add_column("at least", justify="right")
@@ -94,13 +95,14 @@ def _print_table(rows: list[Row], false_alarm: float) -> None:
     for row in rows:
         samples = f"{row.samples:,}" if row.samples else "exact"
         verdict = f"[red]broken: {', '.join(row.laws)}[/red]" if row.broken else "[green]within[/green]"
-        share = f"[yellow]{row.share:.2f}[/yellow]" if row.unreached else f"{row.share:.2f}"
+        share = Text(f"{row.share:.2f}", style="yellow" if row.unreached else "")
         table.add_row(row.name, row.claimed, row.measured, share, samples, verdict)
     screen = console()
     screen.print(table)
     screen.print(
-        "[dim]share: the part of the claim that the neighbours tried here reach; of an interval, the part of the misses that it "
-        f"allows.\nSampled checks accuse a sound mechanism with probability {false_alarm:g} each; to pass is not a proof.[/dim]"
+        "share: the part of the claim that the neighbours tried here reach; of an interval, the part of the misses that it "
+        f"allows.\nSampled checks accuse a sound mechanism with probability {false_alarm:g} each; to pass is not a proof.",
+        style="dim",
     )
     _print_unreached(screen, rows)
     for row in rows:
@@ -110,6 +112,8 @@ def _print_table(rows: list[Row], false_alarm: float) -> None:
 
 def _print_unreached(screen: Console, rows: list[Row]) -> None:
     """Why some rows reach a small share of their claim."""
+    from rich.text import Text
+
     from tacit.evidence.verify.case import ENOUGH
 
     by_reason: dict[str, list[str]] = {}
@@ -119,4 +123,4 @@ def _print_unreached(screen: Console, rows: list[Row]) -> None:
     if by_reason:
         screen.print(f"\nRows that reach less than {ENOUGH:g} of their claim, and why:")
     for reason, names in by_reason.items():
-        screen.print(f"  {'; '.join(names)}: [dim]{reason}[/dim]", highlight=False)
+        screen.print(Text.assemble(f"  {'; '.join(names)}: ", (reason, "dim")))
