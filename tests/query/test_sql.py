@@ -335,6 +335,7 @@ def test_so_is_one_inside_an_aggregate_or_on_a_key(place: World, text: str, mess
         "ward <> 'a' AND ward <> 'b'", "age > 500 OR age < 3", "CASE WHEN age > 500 THEN 1 ELSE 2 END = 2", "cost IS NULL",
         "diagnosis = 'flu' AND diagnosis = 'cold'", "NOT (cost > 10 AND cost < 5)", "cost > age", "age > 1 AND age < 3",
         "day = '2020-01-30'", "TRUE", "ward >= 'c'", "diagnosis LIKE 'q%'",
+        "TRUE GROUP BY ward HAVING ward IN ('a', 'zzz')", "TRUE GROUP BY ward HAVING ward > 'zzz' OR COUNT(*) > 1",
     ],
 )  # fmt: skip
 def test_what_some_row_can_meet_is_answered(place: World, condition: str) -> None:
