@@ -108,7 +108,7 @@ def _category_compared(symbol: str, term: Term, value: terms.Constant) -> Condit
 def undeclared(term: Term, value: terms.Constant) -> NeverTrue:
     """The refusal of a value that a category does not have, with the nearest that it has."""
     known = term.type.values if isinstance(term.type, CategoryType) else ()
-    return NeverTrue(f"no row has the value {_quoted(value)} there, by the catalog alone", remedy=_nearest(value, known))
+    return NeverTrue(f"no row has the value {_quoted(value)} here, by the catalog alone", remedy=_nearest(value, known))
 
 
 def those_that_can_be(makers: Sequence[Callable[[], Made]]) -> list[Made]:
