@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.errors import TacitError
+from tacit.mechanisms.gaussian import Gaussian
 from tacit.privacy.sealed import Sealed
 from tacit.release import noisy as last_step
 from tacit.release import running
@@ -165,6 +166,25 @@ def test_a_session_replayed_on_the_empty_table_is_the_same(two: tuple[Any, Any],
         assert first == second
 
     check()
+
+
+def test_the_ledger_records_the_noise_that_runs_under_private_keys(two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gaussian noise of an l2 sensitivity that is no whole number, over the keys that are shown: the entry states its event."""
+    full, _ = two
+    honest, seen = road.price, []
+    monkeypatch.setattr(last_step, "_observers", [lambda quote, exact, noisy: seen.append(noisy)])
+    monkeypatch.setattr(
+        road, "price", lambda *asked: [quote for quote in honest(*asked) if isinstance(quote.sums[0].mechanism, Gaussian)]
+    )
+    text = "SELECT diagnosis, COUNT(*), SUM(age), COUNT(cost) FROM visits GROUP BY diagnosis"
+    full.session("ana").sql(text, epsilon=1, delta=0.01)
+    *_, entry = full.ledger.entries()
+    ran = [part.mechanism for part, _ in seen[0].sums.values()]
+    assert entry.event.events[1:] == tuple(mechanism.event for mechanism in ran)
+    assert [float(event.sensitivity**2) for event in entry.event.events[1:]] == pytest.approx([5, 5 * 7**2, 5])  # 2^2 + 1 rows
+    explained = full.session("ana").explain(text, epsilon=1, delta=0.01)
+    widths = [mechanism.interval(0.95).above for mechanism in ran]
+    assert [expected.error for expected in explained.errors] == [f"± {width:.6g} at 0.95 confidence" for width in widths]
 
 
 def test_a_refusal_that_looks_at_the_data_is_caught(two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:

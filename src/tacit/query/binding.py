@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from unicodedata import normalize
 
-from tacit.errors import NeverTrue, NotAllowed, Refused
+from tacit.errors import NotAllowed, Refused
 from tacit.query import terms
-from tacit.query.comparing import compared, constant_term, like
+from tacit.query.comparing import compared, constant_term, like, those_that_can_be
 from tacit.query.extent import Extent
 from tacit.query.functions import FUNCTIONS
 from tacit.query.plan import (
@@ -112,7 +113,7 @@ class Binder:
         values = [self.term(option) for option in options]
         if not all(isinstance(value.node, Literal) for value in values):
             raise NotAllowed("IN is answered with a list of constants", remedy="write the values out")
-        return _any_of(_declared(term, values))
+        return _any_of(those_that_can_be([partial(compared, "=", term, value) for value in values]))
 
     def _is_null(self, expression: Expression) -> Condition:
         if isinstance(expression, Name):
@@ -121,19 +122,6 @@ class Binder:
                 return IsNull(Column(index, column.name.lower(), 0, 0, True))
         term = self.term(expression)
         return IsNull(term.node) if term.nullable else Truth(False)
-
-
-def _declared(term: Term, values: Sequence[Term]) -> list[Condition]:
-    """The equalities with these constants, without those that no row meets; refused where that is all of them."""
-    found, never = [], None
-    for value in values:
-        try:
-            found.append(compared("=", term, value))
-        except NeverTrue as refusal:
-            never = never or refusal
-    if never is not None and not found:
-        raise never
-    return found
 
 
 def _any_of(parts: Sequence[Condition]) -> Condition:

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from datetime import date
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 from unicodedata import normalize
 
 from tacit.errors import NeverTrue, NotAllowed, WrongType
@@ -57,6 +57,7 @@ _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "<>": operator.ne,
 }  # fmt: skip
 _POSITIVE = {"<>": "="}
+Made = TypeVar("Made")
 MOST_TOLD, LONGEST_TOLD = 20, 60  # values that a message lists, and characters of one
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
@@ -107,7 +108,20 @@ def _category_compared(symbol: str, term: Term, value: terms.Constant) -> Condit
 def undeclared(term: Term, value: terms.Constant) -> NeverTrue:
     """The refusal of a value that a category does not have, with the nearest that it has."""
     known = term.type.values if isinstance(term.type, CategoryType) else ()
-    return NeverTrue(f"no row has the value {_quoted(value)} there, by the catalog alone", remedy=_nearest(value, known))
+    return NeverTrue(f"no row has the value {_quoted(value)} here, by the catalog alone", remedy=_nearest(value, known))
+
+
+def those_that_can_be(makers: Sequence[Callable[[], Made]]) -> list[Made]:
+    """What is made of a list of values, without those that nothing has; refused where that is all of them."""
+    found, never = [], None
+    for make in makers:
+        try:
+            found.append(make())
+        except NeverTrue as refusal:
+            never = never or refusal
+    if never is not None and not found:
+        raise never
+    return found
 
 
 def _nearest(value: terms.Constant, known: Sequence[terms.Constant]) -> str:

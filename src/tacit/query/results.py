@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
+from functools import partial
 
 from tacit.errors import NeverTrue, NotAllowed, WrongType
 from tacit.privacy.catalog import Catalog, Value
 from tacit.query import plan, terms
 from tacit.query.binding import AGGREGATES, Binder, placed
-from tacit.query.comparing import as_number, undeclared
+from tacit.query.comparing import as_number, those_that_can_be, undeclared
 from tacit.query.plan import (
     Arithmetic,
     BooleanType,
@@ -201,7 +202,8 @@ class Asked:
                 return Test("and", tuple(map(self.test, ends)))
             if expression.function == "in":
                 value, *options = expression.arguments
-                return Test("or", tuple(self.test(Apply("=", (value, option), expression.at)) for option in options))
+                equal = [partial(self.test, Apply("=", (value, option), expression.at)) for option in options]
+                return Test("or", tuple(those_that_can_be(equal)))
         raise NotAllowed(
             "HAVING compares aggregates and keys with constants", remedy="for example HAVING COUNT(*) > 100", at=expression.at
         )
