@@ -53,7 +53,7 @@ class Session:
         if earlier := self.data.ledger.recall(known):
             return renamed(recorded(earlier), [output.name for output in question.outputs])
         quote = next((quote for quote in quotes if self.data.ledger.admits(quote.event, self.analyst)), quotes[0])
-        entry = self.data.spend(quote.event, self.analyst, text)
+        entry = self.data.spend(quote.event, self.analyst, text, self.data.runner)
         try:
             released = answer(quote, self.data.runner.noisy(quote), self._receipt(quote, entry), [BIASES])
         except KeyboardInterrupt:
@@ -121,9 +121,9 @@ class DataSet:
             raise InvalidInput(f"name the analyst who asks; declared are: {', '.join(declared)}")
         return Session(self, name)
 
-    def spend(self, event: Event, analyst: str, question: str) -> int:
-        """The number of the durable entry; only after it is written may the engine run."""
-        self.runner.open()
+    def spend(self, event: Event, analyst: str, question: str, runner: Runner | None = None) -> int:
+        """The number of the durable entry; only after it is written may the engine run, here or where questions run."""
+        (runner or self.engine).open()
         check_head(self._folder, self.ledger, self.store.ledger)
         entry = self.ledger.spend(event, analyst, question, self.version)
         remember_head(self._folder, entry.head)

@@ -29,6 +29,7 @@ from tacit.publish.synthetic.axes import Chosen, Codes, chosen_columns
 from tacit.publish.synthetic.marginals import counted
 from tacit.publish.synthetic.rows import read_rows, shuffled
 from tacit.publish.synthetic.tables import paid, save_rows, values_of
+from tacit.query.work import afford_counts
 from tacit.release.answer import Receipt
 from tacit.session import DataSet
 
@@ -99,6 +100,7 @@ def synthesize_contingency(
     if number is None:
         raise InvalidInput("resampling needs a number of rows, which is public; give for example rows=1000")
     urn, relation = urn_for(chosen, epsilon, number), data.catalog.neighbours
+    afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], len(chosen.axes))
     event, asks = _event(urn, chosen, relation), data.session(analyst).analyst
     known = _fingerprint(chosen, urn, data.version)
     if earlier := data.ledger.recall(known):
