@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tacit
+from tacit import session as road
 from tacit.errors import TacitError
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.privacy.sealed import Sealed

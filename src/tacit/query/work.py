@@ -7,13 +7,15 @@ whether a question is refused for its work says nothing of the data, and no data
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from math import prod
 
 from tacit.errors import TooMuchWork
+from tacit.privacy.catalog import Table
 from tacit.query.passes.keys import private, shown_at_most, size
-from tacit.query.plan import Arithmetic, Bound, Group, Join, Moment, Question, Relation, Rounded, Test, Where
+from tacit.query.plan import Arithmetic, Bound, Group, Join, Moment, Question, Relation, Rounded, Row, Test, Where
 from tacit.query.stability import scanned
 from tacit.query.steps import Expressions
 
@@ -59,7 +61,18 @@ class Flow:
 
 def afford(question: Question) -> None:
     """Refuses a question whose worst work is above the limits; before it is paid for."""
-    work, table = worst(question), scanned(question)
+    _refuse_above_limits(worst(question), scanned(question))
+
+
+def afford_counts(table: Table, keys: Sequence[Row], together: int) -> None:
+    """Refuses counts of a table's rows by some of these keys, at most `together` of them at once, of up to 100,000 groups."""
+    expressions = Expressions((table,), frozenset())
+    dearest = sorted(map(expressions.steps, keys), reverse=True)[:together]
+    each = expressions.read + sum(2 + steps for steps in dearest) + INTO_GROUP[-1][1] + PART
+    _refuse_above_limits(Work(2 * table.most_rows, table.most_rows * each), table)
+
+
+def _refuse_above_limits(work: Work, table: Table) -> None:
     over = _over(work)
     if over:
         declared = "declared as rows_at_most" if table.rows_at_most else "assumed, since rows_at_most is not declared"
