@@ -91,17 +91,21 @@ def _granted(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Grant
 
 
 def _recalled(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:
-    """The kept answer, as the chain has it; to somebody who has not asked for it yet it costs what it would cost anew."""
+    """The kept answer, as the chain has it; to somebody who has not asked for it yet it costs what it would cost anew.
+
+    What was released is what counts, whichever offer would be the first now: so the entry holds its event, too.
+    """
     paid, text = kept_answer(page, kept)
     analyst = caps.analyst(sale.analyst)
     offer = next((place for place, event in enumerate(sale.offers) if event == paid.event), 0)
+    released = sale.offers[offer] if paid.event is None else paid.event
     if (entry := page.asked(sale.key, analyst.name)) is not None:
         return Recalled(text, offer, entry, own=True)
-    found = caps.first(sale.offers, sums_of(page.books, analyst.name), analyst, shared=False)
+    found = caps.first((released,), sums_of(page.books, analyst.name), analyst, shared=False)
     asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
-    sums = {"price": found.price, "analyst_spent": found.sums.own, "analyst_cap": analyst.budget, "about": kept.entry}
+    sums = {"price": found.price, "analyst_spent": found.sums.own, "analyst_cap": analyst.budget}
     changed = {analyst.name: replace(page.books.accounts.get(analyst.name, NEW_ACCOUNT), spent=found.sums.own)}
-    charged = following(page.books, caps.policy.budget, "recall", changed, **asked, **sums)
+    charged = following(page.books, caps.policy.budget, "recall", changed, **asked, **sums, about=kept.entry, event=released)
     page.append(charged, changed)
     page.note_asker(sale.key, analyst.name, charged.number)
     return Recalled(text, offer, charged.number, own=False)

@@ -1,0 +1,84 @@
+"""What a hostile review of the ledger found, one test for each: every one of them failed before its fix."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from tacit.accounting.events import Event, ExponentialChoice, GaussianNoise
+from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
+from tacit.accounting.policy import UNIT, Policy
+from tacit.accounting.selling import Granted, Recalled, Sale
+from tacit.accounting.units import Units
+from tacit.errors import BudgetExceeded
+from tacit.privacy.catalog import Analyst, Budget
+
+ROWS = Units((("visits", '["row",null]'),), public=("wards",))
+PEOPLE = Units((("visits", '["pid",null,"drop"]'),), public=("wards",))
+ANALYSTS = {name: Analyst(name) for name in ("ana", "ben")}
+POLICY = Policy(Budget(Fraction(8), Fraction(1, 10**6)), ANALYSTS, units=ROWS)
+IDENTITY = "ab" * 16
+
+
+def pure(epsilon: object) -> Event:
+    return ExponentialChoice(Fraction(str(epsilon)), UNIT)
+
+
+def sale(analyst: str, key: str = "key", *offers: Event) -> Sale:
+    return Sale(offers or (pure("1/2"),), analyst, "q", "v", key, ("visits",))
+
+
+def answered(ledger: Ledger, wanted: Sale) -> Granted:
+    granted = ledger.reserve(wanted)
+    assert isinstance(granted, Granted)
+    ledger.answered(granted, f"the answer to {wanted.key}")
+    return granted
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.sqlite"
+
+
+@pytest.fixture
+def ledger(file: Path) -> Ledger:
+    return begin_ledger(str(file), POLICY, IDENTITY)
+
+
+def change(file: Path, statement: str) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        assert connection.execute(statement).rowcount >= 1
+
+
+# --- an answer that is recalled by somebody else ---------------------------------------------------------------------------------
+
+
+def test_a_recalled_gaussian_can_be_restated_for_other_units(file: Path, ledger: Ledger) -> None:
+    """Without its event an entry with a delta and no epsilon has no price for other units: one recall closed the way for ever."""
+    noise = GaussianNoise(Fraction(1), Fraction(50), Fraction(1, 10**12), UNIT)
+    answered(ledger, sale("ana", "key", noise))
+    assert isinstance(ledger.reserve(sale("ben", "key", noise)), Recalled)
+    people = open_ledger(str(file), replace(POLICY, units=PEOPLE))
+    people.accept_units(3, "curator", "at most three visits")
+    assert people.spent("ben") == people.spent("ana")
+    assert people.spent("ben").rho == 9 * Fraction(1, 5000)
+    assert people.verify().whole
+
+
+def test_a_recall_is_charged_for_what_was_released(file: Path) -> None:
+    """The answer is that of the second offer; the first one, which nobody ran, is neither charged nor what a cap looks at."""
+    capped = {**ANALYSTS, "ana": Analyst("ana", epsilon_per_query=Fraction(2)), "cyd": Analyst("cyd", Budget(Fraction(1, 2)))}
+    ledger = begin_ledger(str(file), replace(POLICY, analysts=capped), IDENTITY)
+    assert answered(ledger, sale("ana", "key", pure(3), pure(1))).offer == 1
+    found = ledger.reserve(sale("ben", "key", pure(3), pure(1)))
+    assert isinstance(found, Recalled)
+    assert (found.offer, ledger.spent("ben").epsilon) == (1, 1)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(sale("cyd", "key", pure("1/4"), pure(1)))
+    assert ledger.verify().whole
