@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+import tacit
 from tacit.accounting.events import Event, ExponentialChoice, GaussianNoise
 from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.policy import UNIT, Policy
 from tacit.accounting.selling import Granted, Recalled, Sale
 from tacit.accounting.units import Units
-from tacit.errors import BudgetExceeded
+from tacit.errors import BudgetExceeded, StoreUnusable
 from tacit.privacy.catalog import Analyst, Budget
 
 ROWS = Units((("visits", '["row",null]'),), public=("wards",))
@@ -82,3 +83,47 @@ def test_a_recall_is_charged_for_what_was_released(file: Path) -> None:
     with pytest.raises(BudgetExceeded):
         ledger.reserve(sale("cyd", "key", pure("1/4"), pure(1)))
     assert ledger.verify().whole
+
+
+# --- one ledger for the same people ----------------------------------------------------------------------------------------------
+
+CATALOG = """
+[budget]
+epsilon = 8
+
+[tables.visits]
+source = "visits.csv"
+{unit}
+
+[tables.visits.columns]
+cost = {{ bounds = [0, 100] }}
+"""
+ROW, PERSON = 'unit = "row"', 'unit = { column = "pid" }\nmax_rows = 10'
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+
+
+def declared(folder: Path, unit: str = ROW, more: str = "") -> Path:
+    (folder / "tacit.toml").write_text(CATALOG.format(unit=unit) + more)
+    return folder / "tacit.toml"
+
+
+@pytest.fixture
+def hospital(tmp_path: Path) -> Path:
+    folder = tmp_path / "hospital"
+    folder.mkdir()
+    (folder / "visits.csv").write_text("\n".join(["pid,cost", *(f"{row % 40},{row % 100}" for row in range(400)), ""]))
+    tacit.open(declared(folder)).prepare(new_ledger=True)
+    return folder
+
+
+def test_the_copy_of_a_folder_is_asked_nothing_while_its_original_is_there(hospital: Path, tmp_path: Path) -> None:
+    """A copy needs no preparing, so nobody looked: 1 + 7 was spent here and 1 + 7 there, over the same people."""
+    tacit.open(hospital / "tacit.toml").session().sql(COUNT, epsilon=1)
+    copy = tmp_path / "copy"
+    shutil.copytree(hospital, copy)
+    for question in (COUNT, f"{COUNT} WHERE cost > 1"):
+        with pytest.raises(StoreUnusable, match="these sources are already behind the ledger of 'hospital'"):
+            tacit.open(copy / "tacit.toml").session().sql(question, epsilon=1)
+    assert tacit.open(hospital / "tacit.toml").session().sql(f"{COUNT} WHERE cost > 1", epsilon=1).receipt.entry == 3
+    shutil.rmtree(hospital)
+    assert tacit.open(copy / "tacit.toml").session().sql(f"{COUNT} WHERE cost > 2", epsilon=1).receipt.epsilon == 1, "it was moved"
