@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 import tacit
+from tacit.accounting.entries import accounts_digest, entry_from
 from tacit.accounting.events import Event, ExponentialChoice, GaussianNoise
+from tacit.accounting.filter import NOTHING_SPENT
+from tacit.accounting.heads import check_head, remember_head
 from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.policy import UNIT, Policy
 from tacit.accounting.selling import Granted, Recalled, Sale
@@ -127,3 +130,22 @@ def test_the_copy_of_a_folder_is_asked_nothing_while_its_original_is_there(hospi
     assert tacit.open(hospital / "tacit.toml").session().sql(f"{COUNT} WHERE cost > 1", epsilon=1).receipt.entry == 3
     shutil.rmtree(hospital)
     assert tacit.open(copy / "tacit.toml").session().sql(f"{COUNT} WHERE cost > 2", epsilon=1).receipt.epsilon == 1, "it was moved"
+
+
+# --- sums and kept answers that were changed -------------------------------------------------------------------------------------
+
+
+def test_an_entry_forged_after_the_remembered_head_gives_no_budget(file: Path, ledger: Ledger, tmp_path: Path) -> None:
+    """The head that is remembered is the spend's; the answer's entry after it is the one whose sums are believed."""
+    granted = answered(ledger, sale("ana", "key", pure(8)))
+    remember_head(tmp_path / "store", granted.entry.head)
+    check_head(tmp_path / "store", ledger)
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        number, text = connection.execute("SELECT number, text FROM tacit_entries ORDER BY number DESC LIMIT 1").fetchone()
+        forged = replace(entry_from(text), spent=NOTHING_SPENT, accounts=accounts_digest({}), questions=0)
+        connection.execute("UPDATE tacit_entries SET text = ?, hash = ? WHERE number = ?", [forged.text, forged.hash, number])
+        connection.execute("UPDATE tacit_books SET hash = ?", [forged.hash])
+        connection.execute("DELETE FROM tacit_accounts")
+    assert ledger.admits(pure(8), "ana"), "the ledger alone believes it"
+    with pytest.raises(StoreUnusable, match="counts less than was spent"):
+        check_head(tmp_path / "store", ledger)
