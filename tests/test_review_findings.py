@@ -149,3 +149,37 @@ def test_an_entry_forged_after_the_remembered_head_gives_no_budget(file: Path, l
     assert ledger.admits(pure(8), "ana"), "the ledger alone believes it"
     with pytest.raises(StoreUnusable, match="counts less than was spent"):
         check_head(tmp_path / "store", ledger)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO tacit_askers VALUES ('key', 'ben', 1)",
+        "INSERT INTO tacit_askers VALUES ('key', 'ben', 2)",
+        "INSERT INTO tacit_askers VALUES ('key', 'ben', 3)",
+    ],
+)
+def test_nobody_has_an_answer_for_nothing_without_an_entry_that_says_so(file: Path, ledger: Ledger, statement: str) -> None:
+    """Who has paid was believed as it stood in a table beside the chain, and `verify` did not look."""
+    answered(ledger, sale("ana"))
+    answered(ledger, sale("ben", "another"))
+    change(file, statement)
+    with pytest.raises(StoreUnusable, match="who has paid"):
+        ledger.reserve(sale("ben"))
+    assert "ben has not paid" in str(ledger.verify().problems)
+
+
+def test_a_forgotten_payer_and_an_exchanged_entry_are_seen(file: Path, ledger: Ledger) -> None:
+    answered(ledger, sale("ana"))
+    answered(ledger, sale("ben", "another"))
+    change(file, "DELETE FROM tacit_askers WHERE analyst = 'ben'")
+    assert ledger.verify().problems == ("that ben has paid by entry 3 is missing",)
+    change(file, "UPDATE tacit_kept SET entry = 3 WHERE answer = 2")
+    assert ledger.verify().problem == "the answer kept for entry 3 was changed"
+
+
+def test_a_reservation_of_a_clock_that_was_wrong_blocks_nobody(file: Path, ledger: Ledger) -> None:
+    """A process that was killed, and a clock that went back: the question was refused until the old time came again."""
+    ledger.reserve(sale("ana"))
+    change(file, "UPDATE tacit_kept SET until = until + 86400")
+    assert isinstance(ledger.reserve(sale("ana"), patience=0), Granted)

@@ -25,7 +25,7 @@ from tacit.privacy.catalog import analyst_name
 from tacit.privacy.neighbours import Neighbours
 
 if TYPE_CHECKING:
-    from tacit.accounting.books import Kept, Line, Marks
+    from tacit.accounting.books import Asker, Kept, Line, Marks
 
 FREE = ("begin", "answer", "failure", "units", "resume", "format")  # kinds of entries that add nothing to any sum
 
@@ -80,7 +80,8 @@ class Reader:
         self.units = ""
         self.paid: list[Paid] = []
         self.keys: dict[int, str] = {}
-        self.answers: dict[int, tuple[str, str]] = {}
+        self.answers: dict[int, tuple[str, str, int | None]] = {}
+        self.askers: dict[tuple[str, str], int] = {}
 
     def read(self, line: Line) -> list[str]:
         """The problems of the next line; its own words are believed from here on, so that one change is one problem."""
@@ -182,7 +183,9 @@ class Reader:
         if entry.kind == "spend":
             self.keys[entry.number] = entry.key
         if entry.kind == "answer":
-            self.answers[entry.number] = (entry.key, entry.answer)
+            self.answers[entry.number] = (entry.key, entry.answer, entry.about)
+        if entry.kind in ("spend", "recall") and entry.key:
+            self.askers[entry.key, entry.analyst] = entry.number
 
     def _turn(self, entry: Entry) -> None:
         """From here on every earlier price counts more steps."""
@@ -219,8 +222,8 @@ def read_chain(lines: Iterable[Line]) -> tuple[Reader, list[str]]:
     return reader, problems
 
 
-def checked(lines: Iterable[Line], marks: Marks, answers: Iterable[Kept]) -> Chain:
-    """The chain up to the last entry that the ledger named before the lines were read, and all kept answers."""
+def checked(lines: Iterable[Line], marks: Marks, answers: Iterable[Kept], askers: Iterable[Asker]) -> Chain:
+    """The chain up to the last entry that the ledger named before the lines were read, all kept answers, and who paid for them."""
     reader, problems = read_chain(lines)
     if reader.number != marks.number:
         problems.append(f"entries {reader.number + 1} to {marks.number} are missing at the end")
@@ -229,7 +232,7 @@ def checked(lines: Iterable[Line], marks: Marks, answers: Iterable[Kept]) -> Cha
     names = reader.accounts.keys() | marks.accounts.keys()
     wrong = sorted(name for name in names if reader.accounts.get(name) != marks.accounts.get(name))
     problems += [f"the account of {name} is not that of the entries" for name in wrong]
-    return Chain(reader.number + 1, (*problems, *_wrong_answers(reader, answers)))
+    return Chain(reader.number + 1, (*problems, *_wrong_answers(reader, answers), *_wrong_askers(reader, askers)))
 
 
 def _wrong_answers(reader: Reader, answers: Iterable[Kept]) -> Iterator[str]:
@@ -238,9 +241,20 @@ def _wrong_answers(reader: Reader, answers: Iterable[Kept]) -> Iterator[str]:
     for kept in answers:
         if kept.answer is not None and kept.answer > reader.number:
             continue  # it came after the head that is being checked
-        key, digest = reader.answers.get(kept.answer or 0, ("", ""))
-        if kept.key != key or kept.text is None or hash_of(kept.text) != digest:
+        digest = None if kept.text is None else hash_of(kept.text)
+        if reader.answers.get(kept.answer or 0) != (kept.key, digest, kept.entry):
             yield f"the answer kept for entry {kept.entry} was changed"
         missing.discard(kept.answer or 0)
     for number in sorted(missing):
         yield f"the answer of entry {number} is missing"
+
+
+def _wrong_askers(reader: Reader, askers: Iterable[Asker]) -> Iterator[str]:
+    """Everybody who may have an answer for nothing has paid for it, and nobody who paid is forgotten."""
+    missing = dict(reader.askers)
+    for one in askers:
+        paid = missing.pop((one.key, one.analyst), None)
+        if one.entry <= reader.number and one.entry != paid:
+            yield f"{one.analyst} has not paid by entry {one.entry} for what is kept"
+    for (_, analyst), number in sorted(missing.items(), key=lambda item: item[1]):
+        yield f"that {analyst} has paid by entry {number} is missing"

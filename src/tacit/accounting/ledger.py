@@ -33,7 +33,7 @@ from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable
 from tacit.privacy.catalog import analyst_name
 
 if TYPE_CHECKING:
-    from tacit.accounting.books import Books, Kept, Line
+    from tacit.accounting.books import Asker, Books, Kept, Line
     from tacit.accounting.pages import Page
     from tacit.accounting.store import Store
 
@@ -193,7 +193,8 @@ class Ledger:
     def verify(self) -> Chain:
         """Everything computed again from the texts of the entries; what was cut off at the end is found with heads.py only."""
         marks = self._store.marks()
-        return checked(takewhile(lambda line: line.number <= marks.number, self._lines(0)), marks, self._answers())
+        lines = takewhile(lambda line: line.number <= marks.number, self._lines(0))
+        return checked(lines, marks, self._answers(), self._askers())
 
     # --- inside --------------------------------------------------------------------------------------------------------------
 
@@ -223,6 +224,12 @@ class Ledger:
         while page := self._store.answers(after, PAGE):
             yield from page
             after = page[-1].key
+
+    def _askers(self) -> Iterator[Asker]:
+        after = ("", "")
+        while page := self._store.askers(after, PAGE):
+            yield from page
+            after = (page[-1].key, page[-1].analyst)
 
 
 def _first_entry(identity: str, policy: Policy, reason: str) -> Entry:
