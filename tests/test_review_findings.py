@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -12,7 +13,10 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.accounting.entries import accounts_digest, entry_from
+from tacit.accounting.books import Line
+from tacit.accounting.chain import read_chain
+from tacit.accounting.entries import accounts_digest, entry_from, hash_of
+from tacit.accounting.event_text import canonical_json
 from tacit.accounting.events import Event, ExponentialChoice, GaussianNoise
 from tacit.accounting.filter import NOTHING_SPENT
 from tacit.accounting.heads import check_head, remember_head
@@ -183,3 +187,37 @@ def test_a_reservation_of_a_clock_that_was_wrong_blocks_nobody(file: Path, ledge
     ledger.reserve(sale("ana"))
     change(file, "UPDATE tacit_kept SET until = until + 86400")
     assert isinstance(ledger.reserve(sale("ana"), patience=0), Granted)
+
+
+def rewritten(ledger: Ledger, number: int, **forged: object) -> list[str]:
+    """What reading shows after an entry was changed and everything after it was written anew, with all hashes."""
+    lines, before = list[Line](), "0" * 64
+    for entry in ledger.entries():
+        text = canonical_json({**json.loads(entry.text), **(forged if entry.number == number else {}), "previous": before})
+        before = hash_of(text)
+        lines.append(Line(entry.number, before, text))
+    return read_chain(lines)[1]
+
+
+@pytest.mark.parametrize(
+    ("number", "forged"),
+    [
+        (3, {"split": "0"}),
+        (2, {"kind": "format", "units": "00"}),
+        (2, {"kind": "begin"}),
+        (2, {"kind": "gift"}),
+        (4, {"questions": 0}),
+        (4, {"failures": 7}),
+        (3, {"key": "another"}),
+        (3, {"about": 2}),
+    ],
+)
+def test_a_forger_who_writes_all_hashes_anew_is_found(file: Path, ledger: Ledger, number: int, forged: dict[str, object]) -> None:
+    """Each of these was whole to `verify`: another split of delta, units without a price for them, counts set to nothing."""
+    answered(ledger, sale("ana"))
+    ledger.reserve(sale("ben"))
+    people = open_ledger(str(file), replace(POLICY, units=PEOPLE))
+    people.accept_units(2, "curator", "two rows")
+    assert [entry.kind for entry in people.entries()] == ["begin", "spend", "answer", "recall", "units"]
+    assert rewritten(people, 0) == []
+    assert rewritten(people, number, **forged)

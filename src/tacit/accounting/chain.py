@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.accounting.caps import filter_for
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tacit.accounting.books import Asker, Kept, Line, Marks
 
 FREE = ("begin", "answer", "failure", "units", "resume", "format")  # kinds of entries that add nothing to any sum
+KINDS = (*FREE, "spend", "recall", "adopt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Reader:
         self.spent, self.accounts = NOTHING_SPENT, dict[str, Account]()
         self.questions = self.failures = 0
         self.relation: Neighbours | None = None
+        self.split: Fraction | None = None
         self.units = ""
         self.paid: list[Paid] = []
         self.keys: dict[int, str] = {}
@@ -105,6 +108,10 @@ class Reader:
             yield "what comes before it was changed"
         if entry.format < self.format:
             yield "it is of an older format than the entries before it"
+        if entry.kind not in KINDS or (entry.kind == "begin") != (number == 0) or (entry.kind == "format" and self.format > 1):
+            yield "an entry of its kind does not belong here"
+        if self.split not in (None, entry.split):
+            yield "it splits delta in another way than the entries before it"
         if entry.kind == "units":
             yield from self._wrong_units(entry)
             return
@@ -134,7 +141,7 @@ class Reader:
             yield "the accounts after it are wrong"
         if entry.units != self.units and entry.kind not in ("begin", "format"):
             yield "it counts for other units than the entries before it"
-        if entry.kind in ("answer", "failure") and self.keys.get(entry.about or 0) != entry.key:
+        if entry.kind in ("answer", "failure", "recall") and self.keys.get(entry.about or 0) != entry.key:
             yield "it is about another entry than it says"
 
     def _wrong_units(self, entry: Entry) -> Iterator[str]:
@@ -142,6 +149,8 @@ class Reader:
         accounts = {name: replace(account, spent=sums.analysts.get(name, NOTHING_SPENT)) for name, account in self.accounts.items()}
         if sums.spent != entry.spent or entry.accounts != accounts_digest(accounts):
             yield "the restated sums after it are wrong"
+        if entry.price != nothing(entry.price.neighbours) or (entry.questions, entry.failures) != (self.questions, self.failures):
+            yield "it changes more than the units"
 
     def restated(self, steps: int, relation: Neighbours, under: Entry) -> Sums:
         """The sums of everything that was ever paid, if one unit of today touches `steps` of those until now."""
@@ -176,7 +185,7 @@ class Reader:
             self.accounts = self.accounts_after(entry)
         self.spent, self.ledger, self.relation = entry.spent, entry.ledger, entry.price.neighbours
         self.questions = entry.questions if entry.format > 1 else self.questions + (entry.kind == "spend")
-        self.failures, self.units, self.format = entry.failures, entry.units, entry.format
+        self.failures, self.units, self.format, self.split = entry.failures, entry.units, entry.format, entry.split
         if entry.kind in ("spend", "recall", "adopt"):
             known = "" if entry.analyst_spent is None else analyst_name(entry.analyst)
             self.paid.append(Paid(known, entry.event, entry.price, shared=entry.kind != "recall"))

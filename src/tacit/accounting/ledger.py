@@ -90,7 +90,7 @@ class Ledger:
         """
         end = time.monotonic() + patience
         while True:
-            found = self._write(lambda page: selling.decided(page, sale, self.caps))
+            found = self._write(lambda page: selling.decided(page, sale, replace(self.caps, split=page.books.last.split)))
             if found is not None:
                 return found
             if time.monotonic() >= end:
