@@ -15,16 +15,16 @@ import pytest
 import tacit
 from tacit.accounting.books import Line
 from tacit.accounting.chain import read_chain
-from tacit.accounting.entries import accounts_digest, entry_from, hash_of
+from tacit.accounting.entries import Head, accounts_digest, entry_from, hash_of
 from tacit.accounting.event_text import canonical_json
 from tacit.accounting.events import Event, ExponentialChoice, GaussianNoise
-from tacit.accounting.filter import NOTHING_SPENT
-from tacit.accounting.heads import check_head, remember_head
+from tacit.accounting.filter import NOTHING_SPENT, State
+from tacit.accounting.heads import adopt, check_head, remember_head
 from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.policy import UNIT, Policy
 from tacit.accounting.selling import Granted, Recalled, Sale
 from tacit.accounting.units import Units
-from tacit.errors import BudgetExceeded, StoreUnusable
+from tacit.errors import BudgetExceeded, StoreUnusable, UnitsChanged
 from tacit.privacy.catalog import Analyst, Budget
 
 ROWS = Units((("visits", '["row",null]'),), public=("wards",))
@@ -221,3 +221,17 @@ def test_a_forger_who_writes_all_hashes_anew_is_found(file: Path, ledger: Ledger
     assert [entry.kind for entry in people.entries()] == ["begin", "spend", "answer", "recall", "units"]
     assert rewritten(people, 0) == []
     assert rewritten(people, number, **forged)
+
+
+# --- a ledger in the place of another one ----------------------------------------------------------------------------------------
+
+
+def test_what_a_lost_ledger_of_format_1_spent_counts_for_no_units_until_the_data_owner_says(file: Path, tmp_path: Path) -> None:
+    """Its head holds no units: epsilon 7 for a row was carried over as 7 for a person with ten of them."""
+    remember_head(tmp_path / "store", Head("cd" * 16, 3, "0" * 64, UNIT, State(Fraction(7), Fraction(49, 2))))
+    people = begin_ledger(str(file), replace(POLICY, units=PEOPLE), IDENTITY)
+    adopt(tmp_path / "store", people, "curator", "it was lost")
+    with pytest.raises(UnitsChanged, match="are not known"):
+        people.reserve(sale("ana"))
+    assert people.accept_units(10, "curator", "rows, of which a person has ten").spent.epsilon == 70
+    assert people.verify().whole

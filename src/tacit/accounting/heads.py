@@ -96,7 +96,9 @@ def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
         if known and _holds(ledger, known[0]):
             return None
         place = f"{known[0]}, {known[0].hash}" if known else "nothing that is known"
-        entry = ledger.adopt(_carried(ledger, known), by, f"{reason} (in the place of {place})")
+        carried = _carried(ledger, known)
+        units_known = not known or bool(known[0].units) or carried == nothing(carried.neighbours)
+        entry = ledger.adopt(carried, by, f"{reason} (in the place of {place})", units_known)
         replace_file(folder / FILE, heads_text([entry.head]))
         return entry
 

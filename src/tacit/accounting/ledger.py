@@ -29,6 +29,7 @@ from tacit.accounting.events import Event
 from tacit.accounting.filter import NOTHING_SPENT, Left, State
 from tacit.accounting.policy import Policy
 from tacit.accounting.selling import LEASE, Granted, Recalled, Sale
+from tacit.accounting.units import UNKNOWN
 from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable
 from tacit.privacy.catalog import analyst_name
 
@@ -120,12 +121,16 @@ class Ledger:
 
     # --- the data owner's acts -----------------------------------------------------------------------------------------------
 
-    def adopt(self, carried: Cost, by: str, why: str) -> Entry:
-        """The entry by which this ledger takes the place of another one, and counts what that one had spent; see heads.py."""
+    def adopt(self, carried: Cost, by: str, why: str, units_known: bool = True) -> Entry:
+        """The entry by which this ledger takes the place of another one, and counts what that one had spent; see heads.py.
+
+        Where nobody knows which units that counted for, nothing more is admitted until the data owner says.
+        """
 
         def work(page: Page) -> Entry:
             spent = self.caps.whole.filter.after(page.books.last.spent, carried)
-            said = {"analyst": by, "question": why, "price": carried, "spent": spent}
+            units = page.books.last.units if units_known else UNKNOWN
+            said = {"analyst": by, "question": why, "price": carried, "spent": spent, "units": units}
             return page.append(following(page.books, self.policy.budget, "adopt", {}, **said))
 
         return self._write(work)
