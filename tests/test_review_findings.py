@@ -23,9 +23,14 @@ from tacit.accounting.heads import adopt, check_head, remember_head
 from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.policy import UNIT, Policy
 from tacit.accounting.selling import Granted, Recalled, Sale
+from tacit.accounting.store import Store
 from tacit.accounting.units import Units
-from tacit.errors import BudgetExceeded, StoreUnusable, UnitsChanged
+from tacit.errors import BudgetExceeded, InvalidInput, InvalidValue, StoreUnusable, TooManyFailures, UnitsChanged
 from tacit.privacy.catalog import Analyst, Budget
+from tacit.privacy.loss import Pure
+from tacit.publish.synthetic.commuters import ONE_JOB
+from tacit.publish.synthetic.spending import ledger_beside, sold_beside
+from tacit.release.once import Form, Till, once
 
 ROWS = Units((("visits", '["row",null]'),), public=("wards",))
 PEOPLE = Units((("visits", '["pid",null,"drop"]'),), public=("wards",))
@@ -90,6 +95,51 @@ def test_a_recall_is_charged_for_what_was_released(file: Path) -> None:
     with pytest.raises(BudgetExceeded):
         ledger.reserve(sale("cyd", "key", pure("1/4"), pure(1)))
     assert ledger.verify().whole
+
+
+def test_what_the_askers_own_caps_refuse_is_refused_stored_or_not(file: Path) -> None:
+    """Failures counted for new questions alone, and a question that is being answered was waited for before any cap was asked."""
+    capped = {**ANALYSTS, "cyd": Analyst("cyd", Budget(Fraction(1, 4)))}
+    ledger = begin_ledger(str(file), replace(POLICY, analysts=capped), IDENTITY)
+    granted = ledger.reserve(sale("ana"))
+    assert isinstance(granted, Granted)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(sale("cyd"), patience=0)
+    with pytest.raises(StoreUnusable, match="is being answered"):
+        ledger.reserve(sale("ana"), patience=0)
+    ledger.answered(granted, "it")
+    for number in range(3):
+        failing = ledger.reserve(sale("ben", f"failing {number}"))
+        assert isinstance(failing, Granted)
+        ledger.failed(failing, "timed out")
+    for key in ("key", "new"):
+        with pytest.raises(TooManyFailures):
+            ledger.reserve(sale("ben", key))
+
+
+def test_an_analyst_has_a_name(ledger: Ledger) -> None:
+    """What nobody had spent was not restated, and the chain after a change of units was broken for ever."""
+    for name in ("", " \t"):
+        with pytest.raises(InvalidInput, match="must not be empty"):
+            ledger.under(replace(POLICY, analysts={})).reserve(sale(name))
+
+
+def test_a_failure_over_values_is_counted(ledger: Ledger) -> None:
+    """Only errors of the catalog, the store and the disk are public; one that a mechanism raises over values is not."""
+
+    def run(_: Granted) -> str:
+        raise InvalidValue("a utility is missing")
+
+    with pytest.raises(InvalidValue):
+        once(Till(ledger), sale("ana"), run, Form(str, str))
+    assert [entry.kind for entry in ledger.entries()][-1] == "failure"
+
+
+def test_a_ledger_beside_an_output_whose_maker_was_killed_is_begun(tmp_path: Path) -> None:
+    """The file was there without a ledger in it, and every later release was refused."""
+    out = tmp_path / "map.csv"
+    Store(str(ledger_beside(out)), create=True)
+    assert sold_beside(out, Pure(1, ONE_JOB), "a map", lambda paid: paid.entry) == 1
 
 
 # --- one ledger for the same people ----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tacit.accounting.admission import Admission, Sums
 from tacit.accounting.books import Books, Kept, following
-from tacit.accounting.caps import require_to_go_on
+from tacit.accounting.caps import require_few_failures, require_to_go_on
 from tacit.accounting.entries import NEW_ACCOUNT, Entry, entry_from, hash_of
 from tacit.accounting.events import Event
 from tacit.accounting.unit_rules import require_units
@@ -66,6 +66,8 @@ def decided(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled | Non
     if kept is not None and kept.answer is not None:
         return _recalled(page, sale, caps, kept)
     if kept is not None and 0 < kept.until - time.time() <= LEASE:  # a later end is that of a clock that was wrong
+        if page.asked(sale.key, analyst.name) is None:  # what the asker's own caps refuse is refused at once, as if nobody asked
+            caps.first(sale.offers, sums_of(page.books, analyst.name), analyst, shared=False)
         return None
     return _granted(page, sale, caps, analyst)
 
@@ -103,10 +105,12 @@ def _recalled(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:
     if (entry := page.asked(sale.key, analyst.name)) is not None:
         require_paid(page, kept, entry, analyst.name)
         return Recalled(text, offer, entry, own=True)
+    account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
+    require_few_failures(page.books.last, account)
     found = caps.first((released,), sums_of(page.books, analyst.name), analyst, shared=False)
     asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
     sums = {"price": found.price, "analyst_spent": found.sums.own, "analyst_cap": analyst.budget}
-    changed = {analyst.name: replace(page.books.accounts.get(analyst.name, NEW_ACCOUNT), spent=found.sums.own)}
+    changed = {analyst.name: replace(account, spent=found.sums.own)}
     charged = following(page.books, caps.policy.budget, "recall", changed, **asked, **sums, about=kept.entry, event=released)
     page.append(charged, changed)
     page.note_asker(sale.key, analyst.name, charged.number)
