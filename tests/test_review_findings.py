@@ -285,3 +285,18 @@ def test_what_a_lost_ledger_of_format_1_spent_counts_for_no_units_until_the_data
         people.reserve(sale("ana"))
     assert people.accept_units(10, "curator", "rows, of which a person has ten").spent.epsilon == 70
     assert people.verify().whole
+
+
+def test_a_table_that_was_prepared_as_public_stays_closed_though_nothing_was_asked(hospital: Path) -> None:
+    """Its values are public from then on, to `explain` and to everybody; the ledger noted it at the next spend alone."""
+    (hospital / "wards.csv").write_text("ward\nnorth\nsouth\n")
+    wards = '[tables.wards]\nsource = "wards.csv"\n{}\n[tables.wards.columns]\nward = {{ values = ["north", "south"] }}\n'
+    tacit.open(declared(hospital, more=wards.format("public = true"))).prepare()
+    data = tacit.open(declared(hospital, more=wards.format('unit = "row"')))
+    data.prepare()
+    assert data.ledger.changed_units() == ["wards was public, and is private now"]
+    data.accept_units(1, "wards are people")
+    with pytest.raises(UnitsChanged, match="exact values of it were told"):
+        data.session().sql("SELECT COUNT(*) FROM wards", epsilon=1)
+    assert data.session().sql(COUNT, epsilon=1).receipt.epsilon == 1
+    assert data.ledger.verify().whole

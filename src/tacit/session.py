@@ -176,6 +176,7 @@ class DataSet:
         self.close()
         ledger = self._begin(reason) if new_ledger else ledger
         if ledger is not None:
+            ledger.note_public()  # before anything is told of what is public from now on
             found.record(ledger.identity)
         return replace(prepared, notes=(found.word,) if found.word else ())
 

@@ -149,6 +149,10 @@ class Ledger:
         """The entry from which on prices count for the units of the policy, with all that was paid before restated."""
         return self._write(lambda page: unit_rules.accept_units(page, self.policy, steps, by, why))
 
+    def note_public(self) -> None:
+        """Remember which tables are declared public: what is told of them exactly can never be private again."""
+        self._write(lambda page: unit_rules.note_public(page, self.policy))
+
     # --- reading -------------------------------------------------------------------------------------------------------------
 
     @property
