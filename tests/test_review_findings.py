@@ -300,3 +300,20 @@ def test_a_table_that_was_prepared_as_public_stays_closed_though_nothing_was_ask
         data.session().sql("SELECT COUNT(*) FROM wards", epsilon=1)
     assert data.session().sql(COUNT, epsilon=1).receipt.epsilon == 1
     assert data.ledger.verify().whole
+
+
+@pytest.mark.parametrize("later", [0, 1, 5])
+def test_a_converted_ledger_knows_whose_it_is(tmp_path: Path, later: int) -> None:
+    """Its first entry is of format 1 and does not say; so any catalog that named its place could spend from it."""
+    kept, folder, other = Path(__file__).parent / "kept" / "format-1" / "people", tmp_path / "people", tmp_path / "other"
+    shutil.copytree(kept, folder)
+    (folder / "dot-tacit").rename(folder / ".tacit")
+    ledger = tacit.open(folder / "tacit.toml").ledger
+    for number in range(later):
+        ledger.resume("curator", f"{number}")
+    assert tacit.open(folder / "tacit.toml").ledger.belongs == {"data_set": "people", "catalog": "tacit.toml"}
+    other.mkdir()
+    place = f'\n[ledger]\nurl = "sqlite:///{folder}/.tacit/ledger.sqlite"\n'
+    (other / "tacit.toml").write_text((kept / "tacit.toml").read_text() + place)
+    with pytest.raises(StoreUnusable, match="belongs to the data set 'people'"):
+        _ = tacit.open(other / "tacit.toml").ledger

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
@@ -30,7 +30,7 @@ from tacit.accounting.filter import NOTHING_SPENT, Left, State
 from tacit.accounting.policy import Policy
 from tacit.accounting.selling import LEASE, Granted, Recalled, Sale
 from tacit.accounting.units import UNKNOWN
-from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable
+from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable, TacitError
 from tacit.privacy.catalog import analyst_name
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Ledger:
     def __init__(self, store: Store, policy: Policy) -> None:
         self._store, self.policy = store, policy
         first = _first(store.lines(-1, 1))
-        self.identity, self.belongs = first.ledger, first.details
+        self.identity, self.belongs = first.ledger, _named(store, first)
         self.caps = Admission(policy, first.split)
 
     def under(self, policy: Policy) -> Ledger:
@@ -255,3 +255,19 @@ def _first(lines: list[Line]) -> Entry:
     if not lines or lines[0].number != 0:
         raise StoreUnusable("the ledger has lost its first entry", remedy="put the ledger back from where it is kept safe")
     return entry_from(lines[0].text)
+
+
+def _named(store: Store, first: Entry) -> Mapping[str, str]:
+    """Whose the ledger is: its first entry says it, or the first one after those of format 1, which is found by halves.
+
+    A ledger with a damaged entry on the way does not say; it is still opened, so that `verify` can tell what is wrong.
+    """
+    low, high, entry = 0, store.marks().number if first.format == 1 else 0, first
+    try:
+        while low < high:
+            middle = (low + high + 1) // 2
+            tried = entry_from(store.lines(middle - 1, 1)[0].text)
+            low, high, entry = (middle, high, entry) if tried.format == 1 else (low, middle - 1, tried)
+    except (TacitError, ValueError, TypeError, LookupError, AttributeError):
+        return {}
+    return entry.details
