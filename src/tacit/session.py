@@ -184,6 +184,7 @@ class DataSet:
         self.close()
         ledger = self._begin(reason) if new_ledger else ledger
         if ledger is not None:
+            ledger.note_public()  # before anything is told of what is public from now on
             found.record(ledger.identity)
         return replace(prepared, notes=(found.word,) if found.word else ())
 
@@ -295,7 +296,9 @@ class DataSet:
         return found
 
     def _open_ledger(self) -> Ledger:
-        """The ledger that was begun; two catalogs share one only where they declare the same name of their data set."""
+        """The ledger that was begun, not a copy of its file; catalogs share one only where they declare one name of a data set."""
+        from tacit.query.registering import require_no_copy
+
         found, catalog = open_ledger(self._ledger_address, policy_of(self.catalog)), self.catalog
         name = found.belongs.get("data_set", catalog.name)
         at_home = catalog.ledger_url is None and catalog.data_set is None  # a folder may be renamed with what lies in it
@@ -304,6 +307,7 @@ class DataSet:
                 f"this ledger belongs to the data set '{name}', and this catalog is that of '{catalog.name}'",
                 remedy=f'to share one budget, declare [ledger] data_set = "{name}" in both; else declare another [ledger] url',
             )
+        require_no_copy(found.identity, self._ledger_address, os.environ)
         return found
 
     @property

@@ -36,8 +36,17 @@ def require_units(page: Page, policy: Policy, tables: tuple[str, ...]) -> None:
             f"{', '.join(closed)} was public before, and exact values of it were told: no budget covers them",
             remedy="declare it public again, or ask about other tables",
         )
+    note_public(page, policy)
+
+
+def note_public(page: Page, policy: Policy) -> None:
+    """Note tables that are newly declared public; the units of private ones stay what they are in the ledger."""
+    last = page.books.last
+    if last.units == UNKNOWN or last.price.neighbours != policy.neighbours:
+        return  # nothing is admitted before the data owner has spoken, and then these are noted
+    known = units_of(page)
     if not set(policy.units.public) <= set(known.public):
-        _turn(page, policy, known.accepting(policy.units), 1, "", BY_ITSELF)
+        _turn(page, policy, known.accepting(Units(public=policy.units.public)), 1, "", BY_ITSELF)
 
 
 def differences(page: Page, policy: Policy) -> list[str]:

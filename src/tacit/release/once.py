@@ -18,7 +18,7 @@ from tacit.accounting.filter import Left
 from tacit.accounting.heads import check_head, remember_head
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.selling import Granted, Recalled, Sale
-from tacit.errors import StoppedAfterSpending, TacitError, TimedOut
+from tacit.errors import CatalogUnusable, StoppedAfterSpending, StoreUnusable, TimedOut
 
 Value = TypeVar("Value")
 
@@ -100,7 +100,7 @@ def _paid_for(till: Till, granted: Granted, run: Callable[[Granted], Value]) -> 
     except TimedOut:
         till.ledger.failed(granted, "timed out")
         raise
-    except (TacitError, OSError):  # of the catalog, the store or the disk: not of a row
+    except (StoreUnusable, CatalogUnusable, OSError):  # of the catalog, the store or the disk: not of a row
         till.ledger.stopped(granted)
         raise
     except Exception:
