@@ -103,6 +103,7 @@ def _claim(body: Declared, columns: Columns, path: KeyPath, reading: Reading) ->
         column=folded(owned["column"]) if owned else None,
         references=folded(owned["references"]) if "references" in owned else None,
         public=body.get("public") is True,
+        own=body.get("no_unit") == "own",
         sound=sound and BROKEN not in columns.values(),
     )
 
