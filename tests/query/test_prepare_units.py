@@ -21,7 +21,7 @@ from tacit.query.prepare.ranking import Ranking
 
 # --- the model -------------------------------------------------------------------------------------------------------------------
 
-LENGTHS = pytest.mark.parametrize("examples", [10, pytest.param(200, marks=pytest.mark.slow)])
+LENGTHS = pytest.mark.parametrize("examples", [10, pytest.param(100, marks=pytest.mark.slow)])
 DENSE = raw(
     patients=[(unit, unit, unit) for unit in range(4)],
     visits=[(unit, unit, unit) for unit in range(4)]
@@ -114,7 +114,7 @@ def test_the_engine_keeps_neighbours_too(crowd, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @given(data=RAWS, crowd=st.sampled_from([0, ranking.CROWD]))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_the_engine_keeps_neighbours_of_many_worlds(data, crowd, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ranking, "CROWD", crowd)
