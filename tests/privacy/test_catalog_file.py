@@ -409,6 +409,45 @@ class TestUnits:
         with pytest.raises(CatalogUnusable, match="no_unit means nothing here"):
             self.tables(with_key.replace("key = true", ""))
 
+    VISITS = '[tables.visits]\nsource = "v.csv"\nunit = { column = "who" }\nmax_rows = 2\ncolumns.number = { key = true }'
+    LABS = '[tables.labs]\nsource = "l.csv"\nunit = { column = "visit", references = "visits.number" }\nmax_rows = 2'
+
+    def test_rows_are_no_units_of_their_own_where_units_are_looked_up(self):
+        with pytest.raises(CatalogUnusable) as caught:
+            self.tables(self.VISITS, self.LABS, 'no_unit = "own"')
+        (problem,) = caught.value.problems
+        assert (problem.key, problem.line) == ("tables.labs.no_unit", 11)
+        assert "looked up in visits" in problem.what
+        assert problem.remedy == 'write no_unit = "drop"'
+
+    def test_nor_through_a_column_that_is_the_owner_of_its_table(self):
+        notes = '[tables.notes]\nsource = "n.csv"\nunit = { column = "visit", references = "labs.visit" }\nmax_rows = 2'
+        with pytest.raises(CatalogUnusable, match=r"tables\.notes\.no_unit is .* looked up in visits"):
+            self.tables(self.VISITS, self.LABS, notes, 'no_unit = "own"')
+
+    def test_where_the_value_is_the_unit_they_may_be(self):
+        people = '[tables.people]\nsource = "p.csv"\nunit = "row"\ncolumns.id = { key = true }'
+        led = self.VISITS.replace('"who"', '"who", references = "people.id"') + '\nno_unit = "own"'
+        cards = (
+            '[tables.cards]\nsource = "c.csv"\nunit = { column = "w", references = "visits.who" }\nmax_rows = 2\nno_unit = "own"'
+        )
+        assert self.tables(people, led, cards).tables["cards"].no_unit == "own"
+
+    @pytest.mark.parametrize("unit", ['{ column = ["sender", "receiver"] }', '["sender", "receiver"]'])
+    def test_a_row_of_two_people_leads_to_both_through_another_table(self, unit):
+        with pytest.raises(CatalogUnusable) as caught:
+            self.tables(f'[tables.messages]\nsource = "m.csv"\nunit = {unit}\nmax_rows = 2')
+        (problem,) = caught.value.problems
+        assert problem.line == 4
+        assert '["sender", "receiver"]' in problem.what
+        assert "list them in another table, a row each, and refer to it" in problem.remedy
+        parties = (
+            '[tables.parties]\nsource = "p.csv"\nunit = { column = "person" }\nmax_rows = 9\ncolumns.message_id = { key = true }'
+        )
+        reference = '{ column = "id", references = "parties.message_id" }'
+        both = self.tables(parties, f'[tables.messages]\nsource = "m.csv"\nunit = {reference}\nmax_rows = 2')
+        assert both.tables["messages"].unit == Owner("id", ("parties", "message_id"))
+
 
 class TestPlaces:
     def test_sources(self):

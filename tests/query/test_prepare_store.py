@@ -17,7 +17,7 @@ from tacit.errors import InvalidInput, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Column, Owner, fingerprint
 from tacit.query.prepare import LedgerMark, prepare
-from tacit.query.store import column_from, column_json, open_store, store_info
+from tacit.query.store import FORMAT, column_from, column_json, open_store, store_info
 
 
 def people(folder, rows=((1, 5), (1, 6), (2, 7)), **declared):
@@ -112,7 +112,8 @@ def test_what_the_store_says_of_itself_is_public(tmp_path):
         said.append(details)
     assert said[0] == said[1]
     known = json.loads(said[0])
-    assert list(known) == ["catalog", "ledger", "head", "public"]
+    assert list(known) == ["format", "catalog", "ledger", "head", "public"]
+    assert known["format"] == FORMAT
     assert known["catalog"] == fingerprint(prepared)
     assert known["public"]["wards"]["beds"]["bounds"] == ["5", "9"]
 
@@ -140,6 +141,28 @@ def test_there_is_none_or_it_is_damaged(tmp_path):
         store_info(prepared.store_file)
     prepare(prepared)
     assert store_info(prepared.store_file) is not None
+
+
+def written_as(prepared, form):
+    """The store with another format, or with none, as the first format has it."""
+    with duckdb.connect(str(prepared.store_file)) as engine:
+        ((details,),) = engine.execute("SELECT details FROM tacit_store").fetchall()
+        known = {**json.loads(details), "format": form}
+        engine.execute("UPDATE tacit_store SET details = ?", [json.dumps({k: v for k, v in known.items() if v is not None})])
+
+
+@pytest.mark.parametrize(("form", "said"), [(None, 1), (FORMAT + 1, FORMAT + 1)])
+def test_a_store_of_another_format_is_prepared_anew(form, said, tmp_path):
+    """Its rows mean something else; but the ledger that it names stays named."""
+    prepared = people(tmp_path)
+    prepare(prepared, mark=LedgerMark("ledger-1", "head-7"))
+    written_as(prepared, form)
+    with pytest.raises(StoreUnusable, match=f"has format {said}, and this version of tacit reads format {FORMAT}") as caught:
+        store_info(prepared.store_file)
+    assert caught.value.remedy == "run: tacit prepare"
+    prepare(prepared)
+    info = store_info(prepared.store_file)
+    assert (info.ledger, info.head) == ("ledger-1", "head-7")
 
 
 COLUMNS = [

@@ -55,12 +55,14 @@ class Source:
     """Where a table's rows come from when it is prepared.
 
     `location` is a path, taken from the catalog's folder, or a PostgreSQL URL as declared: `url` puts in its variables.
+    `multiline` says of a CSV file whether fields in quotation marks may hold line ends; None where it is not declared.
     """
 
     kind: Literal["parquet", "csv", "duckdb", "postgres"]
     location: str
     table: str | None = None
     declared: str = ""
+    multiline: bool | None = None
 
     def __repr__(self) -> str:
         location, declared = (without_password(each) for each in (self.location, self.declared))
@@ -240,7 +242,7 @@ def fingerprint(catalog: Catalog) -> str:
 def _prepared_from(table: Table) -> dict[str, object]:
     source, unit = table.source, table.unit
     return {
-        "source": [source.kind, source.declared or source.location, source.table],
+        "source": [source.kind, source.declared or source.location, source.table, source.multiline],
         "public": table.public,
         "unit": None if unit is None else [unit.column, unit.references],
         "max_rows": table.max_rows,

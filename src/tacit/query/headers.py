@@ -118,7 +118,7 @@ def _cells(line: str) -> list[str]:
     """The names in a header; the delimiter is the one that gives most of them."""
     if line.count('"') % 2:
         raise _NoHeader("a quotation mark is left open")
-    rows = [next(csv.reader([line], delimiter=delimiter), []) for delimiter in DELIMITERS]
+    rows = [next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), []) for delimiter in DELIMITERS]
     cells = [cell.strip(BLANKS) for cell in max(rows, key=len)]
     if not any(cells):
         raise _NoHeader("it is empty")

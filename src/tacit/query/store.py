@@ -22,6 +22,7 @@ from tacit.privacy.catalog import Catalog, Column, fingerprint
 from tacit.query.quoting import text
 
 BEGINNING = "preparing-"
+FORMAT = 2  # 1 (where no format is written): a row of several owners belonged to the least of them
 
 PublicColumns = Mapping[str, Mapping[str, Column]]
 
@@ -48,15 +49,39 @@ def new_info(catalog: Catalog, ledger: str | None, head: str | None, public: Pub
 
 
 def store_info(file: Path) -> StoreInfo | None:
-    """What the store in a file says about itself; None where there is no store."""
+    """What the store in a file says about itself; None where there is no store. A store of another format is not used."""
     if not file.exists():
         return None
+    version, prepared_at, known = _written(file)
+    if (found := known.get("format", 1)) != FORMAT:
+        raise StoreUnusable(
+            f"the prepared store has format {found}, and this version of tacit reads format {FORMAT}", remedy="run: tacit prepare"
+        )
+    try:
+        public = {table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in known["public"].items()}
+        return StoreInfo(version, prepared_at, known["catalog"], known["ledger"], known["head"], public)
+    except (AttributeError, TypeError, KeyError, ValueError):
+        raise _unreadable() from None
+
+
+def ledger_mark(file: Path) -> tuple[str | None, str | None]:
+    """The ledger and its last entry that a store of any format names; none where there is no store."""
+    known = _written(file)[2] if file.exists() else {}
+    return known.get("ledger"), known.get("head")
+
+
+def _written(file: Path) -> tuple[str, str, dict[str, Any]]:
+    """The one row of `tacit_store`, with its details."""
     try:
         with open_store(file) as engine:
-            row = engine.execute("SELECT version, prepared_at, details FROM tacit_store").fetchone()
-        return _read(*row)  # type: ignore[misc]  # no row is a TypeError, and so a damaged store
-    except (duckdb.Error, TypeError, KeyError, ValueError):
-        raise StoreUnusable("the prepared store cannot be read", remedy="run `tacit prepare`") from None
+            version, prepared_at, details = engine.execute("SELECT version, prepared_at, details FROM tacit_store").fetchone() or ()
+        return version, prepared_at, dict(json.loads(details))
+    except (duckdb.Error, TypeError, ValueError):
+        raise _unreadable() from None
+
+
+def _unreadable() -> StoreUnusable:
+    return StoreUnusable("the prepared store cannot be read", remedy="run `tacit prepare`")
 
 
 def open_store(file: Path) -> duckdb.DuckDBPyConnection:
@@ -74,16 +99,11 @@ def open_store(file: Path) -> duckdb.DuckDBPyConnection:
 def write_info(engine: duckdb.DuckDBPyConnection, database: str, info: StoreInfo) -> None:
     """Put the one row of `tacit_store` into a database that is being written."""
     public = {table: {key: column_json(column) for key, column in columns.items()} for table, columns in info.public.items()}
-    details = {"catalog": info.fingerprint, "ledger": info.ledger, "head": info.head, "public": public}
+    known = {"catalog": info.fingerprint, "ledger": info.ledger, "head": info.head, "public": public}
+    details = {"format": FORMAT, **known}
     engine.execute(f"CREATE TABLE {database}.tacit_store (version VARCHAR, prepared_at VARCHAR, details VARCHAR)")
     row = [info.version, info.prepared_at, json.dumps(details, ensure_ascii=False)]
     engine.execute(f"INSERT INTO {database}.tacit_store VALUES (?, ?, ?)", row)
-
-
-def _read(version: str, prepared_at: str, details: str) -> StoreInfo:
-    known = json.loads(details)
-    public = {table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in known["public"].items()}
-    return StoreInfo(version, prepared_at, known["catalog"], known["ledger"], known["head"], public)
 
 
 def column_json(column: Column) -> dict[str, Any]:

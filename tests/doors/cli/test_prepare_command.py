@@ -73,6 +73,29 @@ def test_the_same_as_json(folder):
         assert engine.execute("SELECT version FROM tacit_store").fetchone() == (report["version"],)
 
 
+def test_rows_of_several_owners_are_told_to_the_curator(folder):
+    """A message belongs to each of its parties."""
+    (folder / "tacit.toml").write_text(
+        "budget.epsilon = 8\n"
+        '[tables.parties]\nsource = "parties.csv"\nunit = { column = "person" }\nmax_rows = 9\ncolumns.message = { key = true }\n'
+        '[tables.messages]\nsource = "messages.csv"\nunit = { column = "id", references = "parties.message" }\nmax_rows = 9\n'
+    )
+    (folder / "parties.csv").write_text("message,person\n1,a\n1,b\n2,a\n2,b\n2,c\n3,a\n")
+    (folder / "messages.csv").write_text("id\n1\n2\n3\n4\n")
+    words = " ".join(run().stdout.split())
+    assert "2 rows are shared by several units, at most 3 each: a row of m units is protected at m times epsilon" in words
+    assert "6 copies are stored, and COUNT(*) counts copies" in words
+    messages = json.loads(run("--json").stdout)["for_the_curator_alone"]["tables"][1]
+    assert {key: messages[key] for key in ("read", "kept", "copies", "shared", "most_owners")} == {
+        "read": 4,
+        "kept": 3,
+        "copies": 6,
+        "shared": 2,
+        "most_owners": 3,
+    }
+    assert messages["dropped"] == {"value": 0, "no unit": 1, "limit": 0}
+
+
 def test_what_is_unusable_ends_with_4(folder):
     (folder / "visits.csv").unlink()
     result = run("--json")

@@ -79,4 +79,16 @@ def _findings(table: TableReport) -> list[str]:
         column.name: ", ".join(f"{count:,} {fate}" for fate, count in column.fates.items() if count) for column in table.columns
     }
     left_out = [f"{column} is left out: {reason}" for column, reason in table.left_out.items()]
-    return [*dropped, *(f"{column}: {found}" for column, found in cleaned.items() if found), *left_out] or ["all clean"]
+    return [*dropped, *_sharing(table), *(f"{column}: {found}" for column, found in cleaned.items() if found), *left_out] or [
+        "all clean"
+    ]
+
+
+def _sharing(table: TableReport) -> list[str]:
+    """Rows of several owners: what stands in one is protected at so many times epsilon."""
+    if not table.shared:
+        return []
+    return [
+        f"{table.shared:,} rows are shared by several units, at most {table.most_owners:,} each: a row of m units is protected at "
+        f"m times epsilon; {table.copies:,} copies are stored, and COUNT(*) counts copies"
+    ]

@@ -20,6 +20,11 @@ Columns = dict[str, Column | Broken]
 
 OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "rows_at_most", "max_joined_rows", "no_unit", "min_people")
 OF_ROWS = ("max_rows", "max_rows_per_group")
+EXAMPLES = {
+    "csv": '{ csv = "visits.csv", multiline = true }',
+    "duckdb": '{ duckdb = "hospital.duckdb", table = "visits" }',
+    "postgres": '{ postgres = "postgresql://reader:$PASSWORD@db/hospital", table = "visits" }',
+}
 SAY_WHOSE = 'say whose a row is: unit = "row", or unit = { column = "..." } with max_rows = 8; or public = true'
 
 
@@ -51,18 +56,29 @@ def read_source(declared: Any, folder: Path | None) -> Source | Broken:
     """Where the rows come from; relative paths are taken from the folder of the catalog.
 
     >>> read_source("visits.csv.gz", Path("/data"))
-    Source(kind='csv', location='/data/visits.csv.gz', table=None, declared='visits.csv.gz')
+    Source(kind='csv', location='/data/visits.csv.gz', table=None, declared='visits.csv.gz', multiline=None)
     """
     if declared is BROKEN or (isinstance(declared, Mapping) and BROKEN in declared.values()):
         return BROKEN
     if isinstance(declared, str):
         return Source("parquet" if declared.lower().endswith(".parquet") else "csv", _path(declared, folder), None, declared)
-    if len(declared.keys() & {"duckdb", "postgres"}) != 1:
-        example = '{ duckdb = "hospital.duckdb", table = "visits" }'
-        raise Wrong("source", "names no database, or two", f"write for example source = {example}")
-    if "postgres" in declared:
-        return Source("postgres", declared["postgres"], declared["table"], declared["postgres"])
-    return Source("duckdb", _path(declared["duckdb"], folder), declared["table"], declared["duckdb"])
+    kinds = declared.keys() & {"csv", "duckdb", "postgres"}
+    if len(kinds) != 1:
+        raise Wrong("source", "names no file and no database, or two", f"write for example source = {EXAMPLES['duckdb']}")
+    return _source_in(declared, kinds.pop(), folder)
+
+
+def _source_in(declared: Declared, kind: Any, folder: Path | None) -> Source:
+    """A source that is declared by a table of keys."""
+    location = declared[kind]
+    if kind == "csv" and "table" in declared:
+        raise Wrong("source", "names a table, which a CSV file does not have", f"write for example source = {EXAMPLES['csv']}")
+    if kind != "csv" and "table" not in declared:
+        raise Wrong("source", "names a database without a table", f"write for example source = {EXAMPLES[kind]}")
+    if kind != "csv" and "multiline" in declared:
+        raise Wrong("source", "says multiline, which is for CSV files", "take it away")
+    path = location if kind == "postgres" else _path(location, folder)
+    return Source(kind, path, declared.get("table"), location, declared.get("multiline"))
 
 
 def _path(declared: str, folder: Path | None) -> str:
@@ -103,6 +119,7 @@ def _claim(body: Declared, columns: Columns, path: KeyPath, reading: Reading) ->
         column=folded(owned["column"]) if owned else None,
         references=folded(owned["references"]) if "references" in owned else None,
         public=body.get("public") is True,
+        own=body.get("no_unit") == "own",
         sound=sound and BROKEN not in columns.values(),
     )
 
