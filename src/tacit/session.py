@@ -27,7 +27,7 @@ from tacit.query.passes.keys import MOST_CELLS
 from tacit.query.price import Quote, Request, price, request
 from tacit.query.sql import parse
 from tacit.query.stability import scanned
-from tacit.query.store import StoreInfo, store_info
+from tacit.query.store import StoreInfo, prepared_for, store_info
 from tacit.query.surface import Select
 from tacit.release.answer import Answer, Receipt
 from tacit.release.once import Form, Sold, Till, once
@@ -241,8 +241,7 @@ class DataSet:
         if ledger is None or ledger.head.units:
             return
         with suppress(StoreUnusable):
-            old = store_info(self.catalog.store_file)
-            if old is not None and old.fingerprint == fingerprint(self.catalog) and ledger.versions() == {old.version}:
+            if ledger.versions() == {prepared_for(self.catalog.store_file, self.catalog)}:
                 ledger.accept_units(1, "curator", "the units that the store of these entries declared")
 
     @property

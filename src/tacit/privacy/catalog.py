@@ -239,6 +239,17 @@ def fingerprint(catalog: Catalog) -> str:
     return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
+def fingerprint_of_format_1(catalog: Catalog) -> str:
+    """What `fingerprint` was for stores of format 1, which knew less: by it an old store says which units it was prepared for."""
+    declared = {}
+    for name, table in sorted(catalog.tables.items()):
+        known = _prepared_from(table)
+        columns = {key: _meaning(column)[:-1] for key, column in table.columns.items()}
+        known |= {"source": [table.source.kind, table.source.declared or table.source.location, table.source.table]}
+        declared[name] = {key: value for key, value in known.items() if key != "rows_at_most"} | {"columns": columns}
+    return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
 def _prepared_from(table: Table) -> dict[str, object]:
     source, unit = table.source, table.unit
     return {

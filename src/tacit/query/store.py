@@ -18,7 +18,7 @@ import duckdb
 
 from tacit.errors import StoreUnusable
 from tacit.mechanisms.noise import bits
-from tacit.privacy.catalog import Catalog, Column, fingerprint
+from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_format_1
 from tacit.query.quoting import text
 
 BEGINNING = "preparing-"
@@ -68,6 +68,15 @@ def ledger_mark(file: Path) -> tuple[str | None, str | None]:
     """The ledger and its last entry that a store of any format names; none where there is no store."""
     known = _written(file)[2] if file.exists() else {}
     return known.get("ledger"), known.get("head")
+
+
+def prepared_for(file: Path, catalog: Catalog) -> str | None:
+    """The version of a store that was prepared for the tables and units of a catalog; None for another one, or none at all."""
+    if not file.exists():
+        return None
+    version, _, known = _written(file)
+    expected = fingerprint_of_format_1(catalog) if known.get("format", 1) == 1 else fingerprint(catalog)
+    return version if known.get("catalog") == expected else None
 
 
 def _written(file: Path) -> tuple[str, str, dict[str, Any]]:
