@@ -47,7 +47,8 @@ def test_every_mechanism_is_within_its_claim(case):
     """And reaches nearly all of it, or says why no neighbours do."""
     row = case.run(FEW)
     assert row.broken == ()
-    assert (row.share >= ENOUGH) == (not row.unreached), row
+    assert (row.share >= ENOUGH) == (not case.unreached), row
+    assert row.unreached == case.unreached
     assert row.share <= 1 + 1e-9
 
 

@@ -55,7 +55,8 @@ class Contracted:
         broken = tuple(Broken(law, f"{self.name}: {check.found}") for law, check in reversed(first.items()))
         claim = weakened(self.mechanism.loss, CONVERTED_AT) if report.samples else self.mechanism.loss
         share = report.measured / float(claimed(claim))
-        return Row(self.name, parameter(claim), f"{report.measured:.4f}", report.samples, broken, share, self.unreached)
+        why = self.unreached if share < ENOUGH else ""  # many draws may reach more than few
+        return Row(self.name, parameter(claim), f"{report.measured:.4f}", report.samples, broken, share, why)
 
 
 @dataclass(frozen=True, slots=True)
