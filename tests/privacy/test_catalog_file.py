@@ -134,8 +134,21 @@ BROKEN = {
     ("epsilon_per_query = 0.5", "epsilon_per_query = 0"): (7, "analysts.ana.epsilon_per_query is 0, which must be above 0"),
     ('source = "wards.csv"', ""): (31, "tables.wards.source is missing; a file by its name"),
     ('"wards.csv"', '"wards.xlsx"'): (32, 'tables.wards.source is "wards.xlsx", which does not fit; a file by its name'),
-    ('"wards.csv"', '{ duckdb = "x.duckdb" }'): (32, "tables.wards.source.table is missing"),
-    ('"wards.csv"', '{ table = "x" }'): (32, "tables.wards.source names no database, or two; write for example source = "),
+    ('"wards.csv"', '{ duckdb = "x.duckdb" }'): (
+        32,
+        "tables.wards.source names a database without a table; write for example source = ",
+    ),
+    ('"wards.csv"', '{ table = "x" }'): (
+        32,
+        "tables.wards.source names no file and no database, or two; write for example source = ",
+    ),
+    ('"wards.csv"', '{ csv = "w.csv", table = "x" }'): (32, "tables.wards.source names a table, which a CSV file does not have"),
+    ('"wards.csv"', '{ csv = "w.parquet" }'): (32, 'tables.wards.source.csv is "w.parquet", which does not fit; a CSV file'),
+    ('"wards.csv"', '{ duckdb = "w.duckdb", table = "x", multiline = true }'): (
+        32,
+        "tables.wards.source says multiline, which is for",
+    ),
+    ('"wards.csv"', '{ csv = "w.csv", multiline = "yes" }'): (32, 'tables.wards.source.multiline is "yes", not true or false'),
     ('"wards.csv"', '{ postgres = "mysql://x", table = "x" }'): (32, 'tables.wards.source.postgres is "mysql://x"'),
     ("public = true", "public = false"): (31, 'tables.wards.unit is missing; say whose a row is: unit = "row", or'),
     ("public = true", 'public = true\nunit = "row"'): (34, "tables.wards.unit means nothing for a public table; take it away"),
@@ -454,6 +467,8 @@ class TestPlaces:
         declared = {
             '"a/b.CSV.gz"': Source("csv", "/data/a/b.CSV.gz", None, "a/b.CSV.gz"),
             '"/x/*.parquet"': Source("parquet", "/x/*.parquet", None, "/x/*.parquet"),
+            '{ csv = "notes.csv" }': Source("csv", "/data/notes.csv", None, "notes.csv"),
+            '{ csv = "notes.csv", multiline = false }': Source("csv", "/data/notes.csv", None, "notes.csv", False),
             '{ duckdb = "h.duckdb", table = "main.v" }': Source("duckdb", "/data/h.duckdb", "main.v", "h.duckdb"),
             '{ postgres = "$URL", table = "public.v" }': Source("postgres", "$URL", "public.v", "$URL"),
         }
@@ -538,6 +553,8 @@ class TestFingerprint:
             ('ward = { keys = "private" }', ""),
             ("public = true", 'unit = "row"'),
             ('source = "wards.csv"', 'source = { duckdb = "w.duckdb", table = "wards" }'),
+            ('source = "wards.csv"', 'source = { csv = "wards.csv", multiline = true }'),
+            ('source = "wards.csv"', 'source = { csv = "wards.csv", multiline = false }'),
         ]
         found = {fingerprint(parse_catalog(EXAMPLE.replace(*edit, 1))) for edit in edits}
         assert len(found | {self.plain}) == len(edits) + 1
@@ -587,7 +604,11 @@ COLUMNS = st.fixed_dictionaries(
     },
 )
 TABLES = st.fixed_dictionaries(
-    {"source": st.sampled_from(["a.csv", {"duckdb": "x", "table": "t"}, {"table": "t"}, "?"])},
+    {
+        "source": st.sampled_from(
+            ["a.csv", {"duckdb": "x", "table": "t"}, {"table": "t"}, {"csv": "a.csv", "multiline": True}, {"csv": "a"}, "?"]
+        )
+    },
     optional={
         "unit": st.sampled_from(
             ["row", "?", {"column": "id"}, {"column": "id", "references": "t.id"}, {"column": "x", "references": "u"}]

@@ -124,6 +124,7 @@ def test_every_line_is_read_by_the_rule(workshop, small_blocks, examples):
     @settings(max_examples=examples)
     @example(b"a,b", [(b"1,\x01NULL\x02", b"\n"), (b"2,\xff", b"\n")], False, False, False)
     @example(b"a,b", [(b'1,"x', b"\n"), (b"2,y", b"\n")], False, False, False)
+    @example(b"a,b", [(b"\xef\xbb\xbf1,x", b"\n"), (b"\xef\xbb\xbf2,y", b"\n")], False, True, False)
     def inner(header, lines, one_end, with_mark, compressed):
         ends = [lines[0][1] if one_end else end for _, end in lines]
         data = (b"\xef\xbb\xbf" if with_mark else b"") + header + (ends[0] if ends else b"\n")

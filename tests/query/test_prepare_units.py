@@ -36,7 +36,7 @@ DENSE = raw(
 
 
 @LENGTHS
-def test_what_is_stored_of_whom_is_what_the_model_says(examples, tmp_path):
+def test_units_and_ranks_are_those_of_the_model(examples, tmp_path):
     """In any order of rows: so the order of rows, like the engine, has no say."""
 
     @given(data=RAWS, seed=st.integers(0, 100))

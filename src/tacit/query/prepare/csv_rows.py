@@ -187,6 +187,8 @@ class Sieve:
         """
         if not self._well_placed(block) or b"\0" in block or len(block) > LONGEST_ROW or not _is_utf8(block):
             return False
+        if block.startswith(BOM):  # which the parser would skip
+            return False
         marks = block.translate(None, self._other_bytes)  # delimiters, line ends and quotation marks
         bare = _outside(marks).replace(b'"', b"")
         across = _line_ends(bare) != _line_ends(marks)  # some are inside quotations
