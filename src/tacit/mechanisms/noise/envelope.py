@@ -1,7 +1,7 @@
 """Integer weights just above length * e^(-exponent), made by the same operations for every candidate, and the exact ones on demand.
 
 A candidate that is proposed in proportion to these weights is nearly always kept on the strength of the proposal alone; about once
-in 2^36 times (2^29 for a million candidates) the exact weight decides. So time says nothing of which one it was. Proofs in choice.md.
+in 2^36 times (2^29 for a million candidates) the exact weight decides. So time says nothing of which one it was. See choice.md.
 """
 
 from __future__ import annotations
