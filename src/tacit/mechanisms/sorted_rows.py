@@ -88,8 +88,7 @@ def sorted_rows(values: Any, lower: int, upper: int, counts: Any = None) -> Sort
     check_bounds(lower, upper)
     units = _whole_numbers(values, "values")
     if counts is None:
-        ordered = units if _is_sorted(units) else np.sort(units)
-        return SortedRows(_clamped(ordered, lower, upper), None, lower, upper)
+        return SortedRows(_clamped(np.sort(units), lower, upper), None, lower, upper)  # also what is sorted: the clock would tell
     return _counted(_clamped(units, lower, upper), _whole_numbers(counts, "counts"), lower, upper)
 
 
@@ -122,10 +121,6 @@ def _whole_numbers(values: Any, name: str) -> Integers:
     if array.ndim != 1 or array.dtype.kind not in "iu" or (array.dtype == np.uint64 and int(array.max()) >= LARGEST_RANGE):
         raise InvalidValue(f"{name} must be one flat array of whole numbers (units of the grid) that fit in 64 bits")
     return array.astype(np.int64, copy=False)
-
-
-def _is_sorted(values: Integers) -> bool:
-    return bool((values[1:] >= values[:-1]).all())
 
 
 def _clamped(values: Integers, lower: int, upper: int) -> Integers:

@@ -1,7 +1,7 @@
 """Integer weights just above length * e^(-exponent), made by the same operations for every candidate, and the exact ones on demand.
 
-A candidate that is proposed in proportion to these weights is nearly always kept on the strength of the proposal alone; once in
-2^35 times or less the exact weight is computed to decide. So time says nothing of which candidate it was. Proofs in choice.md.
+A candidate that is proposed in proportion to these weights is nearly always kept on the strength of the proposal alone; about once
+in 2^36 times (2^29 for a million candidates) the exact weight decides. So time says nothing of which one it was. See choice.md.
 """
 
 from __future__ import annotations
