@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.answerers import Bits
 from tacit.evidence.attacks.changed_unit import changed_unit
+from tacit.evidence.attacks.fates import joining_questions, pattern_questions, told_apart
 from tacit.evidence.attacks.hostile_key import broken_out, hostile_names, released_keys
 from tacit.evidence.attacks.isolation import averaging, differencing, predicted_share, tracker
 from tacit.evidence.attacks.linear_programming import least_absolute
@@ -29,9 +30,10 @@ from tacit.evidence.attacks.timing import spearman
 from tacit.evidence.attacks.tracing import QUANTILE
 from tacit.privacy.catalog import Catalog
 from tacit.privacy.rounding import Number, exact
+from tacit.session import DataSet
 
 Progress = Callable[[Iterable[Any], int, str], Iterable[Any]]
-FINDINGS = 12
+FINDINGS = 14  # at most: of a data set without public tables or without private text there are fewer
 FEWEST = 24  # people that an attack needs at all
 ENOUGH_PEOPLE, ENOUGH_MEMBERS = 64, 8  # below, luck reaches so far that a failed attack says nothing
 PLENTY = 10**6  # an epsilon under which noise vanishes: the truth, for the judge
@@ -174,4 +176,33 @@ def _hostile_key(battle: Battle) -> Iterator[Part]:
     yield Never("hostile key", "formats that a value got out of", float(len(escaped)), 0.0)
 
 
-ATTACKS = (_counts_over_subsets, _differencing, _tracker, _averaging, _verbatim, _changed_unit, _hostile_key)
+def _time_out(battle: Battle) -> Iterator[Part]:
+    """Twenty joins that multiply rows if one person has the secret: whether the question ends in time is then the secret."""
+    yield from _fates(battle, joining_questions, "time-out")
+
+
+def _long_cell(battle: Battle) -> Iterator[Part]:
+    """A pattern that takes long on one long text: whether the question ends in time says who has one."""
+    yield from _fates(battle, pattern_questions, "long cell")
+
+
+def _fates(battle: Battle, asking: Callable[[DataSet, Target], list[str]], attack: str) -> Iterator[Part]:
+    with copied_data(battle.catalog, battle.epsilon) as data:
+        questions = asking(data, battle.target)
+        if questions:
+            share = exact(battle.epsilon) / len(questions)
+            found = told_apart(data.session(), questions, share)
+            yield Never(attack, "people told apart by a question's fate", found, 0.0)
+
+
+ATTACKS = (
+    _counts_over_subsets,
+    _differencing,
+    _tracker,
+    _averaging,
+    _verbatim,
+    _time_out,
+    _long_cell,
+    _changed_unit,
+    _hostile_key,
+)
