@@ -37,7 +37,7 @@ def cut_only(text, longest=None):
 
 def test_hostile_keys_are_released_and_stay_in_their_cells():
     """Each has a hundred people: left out with a chance below 1e-30."""
-    answer = released_keys(1)
+    answer = released_keys()
     assert len(answer) == len(HOSTILE)
     assert HOSTILE[0] in answer["note"]
     assert broken_out([answer]) == set()

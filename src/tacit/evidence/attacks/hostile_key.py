@@ -87,7 +87,7 @@ def keyed_data(keys: Sequence[str], epsilon: Number) -> Iterator[DataSet]:
         yield data
 
 
-def released_keys(epsilon: Number, keys: Sequence[str] = HOSTILE) -> Answer:
+def released_keys(epsilon: Number = 1, keys: Sequence[str] = HOSTILE) -> Answer:
     """What a session releases of hostile keys; a text that the data cannot hold is changed when it is prepared."""
     with keyed_data(keys, epsilon) as data:
         return data.session().sql("SELECT note, COUNT(*) AS n FROM people GROUP BY note", epsilon=epsilon, delta=DELTA)
@@ -117,7 +117,7 @@ def broken_out(answers: Sequence[Answer | Refused]) -> set[str]:
 def broken_formats(answer: Answer) -> list[str]:
     """The formats whose outline is another one than that of the same answer with harmless keys and names."""
     plain = harmless(answer)
-    return [name for name, outline in FORMATS.items() if _tried(outline, answer) != _tried(outline, plain)]
+    return [name for name, outline in FORMATS.items() if _tried(outline, answer) != outline(plain)]
 
 
 def _tried(outline: Callable[[Answer], Any], answer: Answer) -> Any:
