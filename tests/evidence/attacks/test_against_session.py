@@ -26,6 +26,7 @@ def few(monkeypatch):
     monkeypatch.setattr(against_session, "TARGETS", 4)
     monkeypatch.setattr(against_session, "GROUPS", 2)
     monkeypatch.setattr(against_session, "REPEATS", 3)
+    monkeypatch.setattr(hostile_key, "FORMATS", {"CSV": hostile_key.FORMATS["CSV"]})
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,6 @@ from tacit.evidence.attacks.hostile_key import (
     INJECTED,
     NAMES,
     answer_with,
-    broken_formats,
     broken_out,
     harmless,
     hostile_names,
@@ -36,13 +35,9 @@ def cut_only(text, longest=None):
     return str(text)[:longest]
 
 
-def test_no_key_and_no_name_gets_out_of_any_format():
-    assert broken_formats(answer_with(list(HOSTILE), (HOSTILE[0], HOSTILE[4]))) == []
-
-
 def test_hostile_keys_are_released_and_stay_in_their_cells():
     """Each has a hundred people: left out with a chance below 1e-30."""
-    answer = released_keys(1)
+    answer = released_keys()
     assert len(answer) == len(HOSTILE)
     assert HOSTILE[0] in answer["note"]
     assert broken_out([answer]) == set()
@@ -94,6 +89,7 @@ print("drawn")
 """
 
 
+@pytest.mark.slow
 def test_a_control_that_xml_has_no_place_for_would_end_the_process():
     """What the escape keeps from happening, in a process of its own."""
     ended = subprocess.run([sys.executable, "-c", ABORTING], capture_output=True, text=True, check=False)
@@ -102,10 +98,10 @@ def test_a_control_that_xml_has_no_place_for_would_end_the_process():
 
 
 def test_a_title_that_goes_on_as_an_expression_is_found(monkeypatch):
-    assert "chart in SVG" not in broken_formats(answer_with(["a"], ("key", INJECTED)))
+    _same(FORMATS["chart in SVG"], answer_with(["a"], ("key", INJECTED)))
     monkeypatch.setattr("tacit.untrusted.for_title", as_it_is)
     monkeypatch.setattr("tacit.release.charts.for_title", as_it_is)
-    assert "chart in SVG" in broken_formats(answer_with(["a"], ("key", INJECTED)))
+    caught(_same, FORMATS["chart in SVG"], answer_with(["b"], ("key", INJECTED)))
 
 
 def test_a_refusal_that_is_not_escaped_is_found(monkeypatch):
@@ -117,13 +113,13 @@ def test_a_refusal_that_is_not_escaped_is_found(monkeypatch):
 def test_a_letter_of_two_halves_is_never_cut_in_two():
     """Vega cuts labels between them; of that vl-convert makes no picture, and somebody's emoji would cost the chart."""
     keys = ["a" * at + "\U0001f3e5" * 20 for at in range(4)]
-    assert broken_formats(answer_with(keys, ("\U0001f3e5" * 90, "n" + "\U0001f3e5" * 90))) == []
+    _same(FORMATS["chart in SVG"], answer_with(keys, ("\U0001f3e5" * 90, "n" + "\U0001f3e5" * 90)))
 
 
 def test_a_key_that_objects_have_already_leaves_the_chart_as_it_is(monkeypatch):
-    assert "chart in SVG" not in broken_formats(answer_with(["constructor", "b"]))
+    _same(FORMATS["chart in SVG"], answer_with(["constructor", "b"]))
     monkeypatch.setattr("tacit.untrusted.INHERITED", frozenset())
-    assert "chart in SVG" in broken_formats(answer_with(["constructor", "b"]))
+    caught(_same, FORMATS["chart in SVG"], answer_with(["constructor", "c"]))
 
 
 def test_names_that_vega_reads_as_paths_are_drawn():
@@ -133,4 +129,4 @@ def test_names_that_vega_reads_as_paths_are_drawn():
         fields = {part["field"] for layer in drawn["layer"] for part in layer["encoding"].values() if "field" in part}
         assert fields <= {"first", "others", "value", "low", "high"}
         assert [row["value"] for row in drawn["data"]["values"]] == [100, 101]
-    assert broken_formats(answer_with(["x", "y"], ("a[0]", "a.b"))) == []
+    _same(FORMATS["chart in SVG"], answer_with(["x", "y"], ("a[0]", "a.b")))

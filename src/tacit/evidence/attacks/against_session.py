@@ -172,7 +172,7 @@ def _hostile_key(battle: Battle) -> Iterator[Part]:
     """Values and names that try to be more than texts: keys of made-up people, and names in questions about these people."""
     with copied_data(battle.catalog, battle.epsilon) as data:
         named = list(hostile_names(data.session(), battle.target.table, battle.epsilon))
-    escaped = broken_out([released_keys(battle.epsilon), *named])
+    escaped = broken_out([released_keys(), *named])
     yield Never("hostile key", "formats that a value got out of", float(len(escaped)), 0.0)
 
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
@@ -54,12 +55,10 @@ HOSTILE = (
 INJECTED = """a\\" + datum['value'] + '"""  # in a title: it ends its text, and goes on as an expression
 PEOPLE_OF_A_KEY = 100
 DELTA = "1e-6"  # below it a key of so many people is left out less than once in 10^30
-NAMES = (  # of control characters, SQL takes these few
-    "</script><script>window.pwned=1</script>\"'><img src=x onerror=window.pwned=1>",
-    "<!--<svg onload=window.pwned=1>]]>&lt;b&gt;&#0;[bold]x[/x]:bomb:",
-    "=1+1;=2\r\n\x9b31m\u202e\u200b\ufeff\u2028\ufffe",
-    "a.b[0]\\'\"] ${n} " + INJECTED,
-    "e" + "\u0301" * 50 + "x" * 1000,
+NAMES = (  # of control characters, SQL takes these few; what is longer is cut
+    "</script><script>window.pwned=1</script>\"'><img onerror=a>",
+    "=1;=2\r\n\x9b\u202e\u200b\ufeff\u2028\ufffe[/x]:bomb:<!--",
+    f"a.b[0] ${{n}} {INJECTED}",
     "toString",
 )
 KEYED = """\
@@ -88,7 +87,7 @@ def keyed_data(keys: Sequence[str], epsilon: Number) -> Iterator[DataSet]:
         yield data
 
 
-def released_keys(epsilon: Number, keys: Sequence[str] = HOSTILE) -> Answer:
+def released_keys(epsilon: Number = 1, keys: Sequence[str] = HOSTILE) -> Answer:
     """What a session releases of hostile keys; a text that the data cannot hold is changed when it is prepared."""
     with keyed_data(keys, epsilon) as data:
         return data.session().sql("SELECT note, COUNT(*) AS n FROM people GROUP BY note", epsilon=epsilon, delta=DELTA)
@@ -118,7 +117,7 @@ def broken_out(answers: Sequence[Answer | Refused]) -> set[str]:
 def broken_formats(answer: Answer) -> list[str]:
     """The formats whose outline is another one than that of the same answer with harmless keys and names."""
     plain = harmless(answer)
-    return [name for name, outline in FORMATS.items() if _tried(outline, answer) != _tried(outline, plain)]
+    return [name for name, outline in FORMATS.items() if _tried(outline, answer) != outline(plain)]
 
 
 def _tried(outline: Callable[[Answer], Any], answer: Answer) -> Any:
@@ -178,7 +177,12 @@ def _in_json(answer: Answer) -> tuple[bool, bool]:
 
 def _drawn(outline: Callable[[Any], Any]) -> Callable[[Answer], Any]:
     """The outlines of the charts of all numbers of an answer."""
-    return lambda answer: [outline(answer.chart(column=column.name)) for column in answer.columns if not column.is_key]
+    return lambda answer: [outline(_chart(answer, column.name)) for column in answer.columns if not column.is_key]
+
+
+@lru_cache(maxsize=64)
+def _chart(answer: Answer, column: str) -> Any:
+    return answer.chart(column=column)
 
 
 def _in_svg(chart: Any) -> list[tuple[str, list[str]]]:
