@@ -155,7 +155,7 @@ def test_a_session_holds_on_the_hospital():
     names = ("least squares", "tracing", "differencing", "averaging", "tracker", "timing", "changed unit", "hostile key")
     assert all(name in result.output for name in names)
     assert "too few to tell" in result.output
-    assert "No attack succeeded, but 7 of 12 had too few" in " ".join(result.output.split())
+    assert "No attack succeeded, but 7 of 14 had too few" in " ".join(result.output.split())
 
 
 @pytest.mark.usefixtures("small")

@@ -69,6 +69,7 @@ delta = 1e-5
 [tables.people]
 source = "people.parquet"
 unit = "row"
+rows_at_most = 100000
 
 [tables.people.columns]
 note = {{ keys = "private" }}

@@ -30,6 +30,7 @@ delta = 0
 [tables.people]
 source = "people.csv"
 unit = "row"
+rows_at_most = 100000
 
 [tables.people.columns]
 person = {{ bounds = [1, {people}] }}
