@@ -186,6 +186,8 @@ class DataSet:
         if ledger is not None:
             ledger.note_public()  # before anything is told of what is public from now on
             found.record(ledger.identity)
+            if reason and not new_ledger:
+                ledger.note("curator", reason)
         return replace(prepared, notes=(found.word,) if found.word else ())
 
     def begin_ledger(self, reason: str = "") -> Ledger:
@@ -241,7 +243,7 @@ class DataSet:
         if ledger is None or ledger.head.units:
             return
         with suppress(StoreUnusable):
-            if ledger.versions() == {prepared_for(self.catalog.store_file, self.catalog)}:
+            if not ledger.adopted() and ledger.versions() == {prepared_for(self.catalog.store_file, self.catalog)}:
                 ledger.accept_units(1, "curator", "the units that the store of these entries declared")
 
     @property

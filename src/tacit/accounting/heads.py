@@ -98,9 +98,17 @@ def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
         place = f"{known[0]}, {known[0].hash}" if known else "nothing that is known"
         carried = _carried(ledger, known)
         units_known = not known or bool(known[0].units) or carried == nothing(carried.neighbours)
-        entry = ledger.adopt(carried, by, f"{reason} (in the place of {place})", units_known)
+        entry = ledger.adopt(carried, by, f"{reason} (in the place of {place})", units_known, _counted(ledger, known))
         replace_file(folder / FILE, heads_text([entry.head]))
         return entry
+
+
+def _counted(ledger: Ledger, known: tuple[Head, ...]) -> tuple[int, int]:
+    """The questions and failures that the lost ledger had counted since the latest remembered point that this one shares."""
+    shared = next((head for head in known if _holds(ledger, head)), None)
+    before = (0, 0) if shared is None else (shared.questions, shared.failures)
+    last = (known[0].questions, known[0].failures) if known else (0, 0)
+    return max(0, last[0] - before[0]), max(0, last[1] - before[1])
 
 
 def _holds(ledger: Ledger, head: Head) -> bool:

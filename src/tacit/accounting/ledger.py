@@ -121,19 +121,26 @@ class Ledger:
 
     # --- the data owner's acts -----------------------------------------------------------------------------------------------
 
-    def adopt(self, carried: Cost, by: str, why: str, units_known: bool = True) -> Entry:
+    def adopt(self, carried: Cost, by: str, why: str, units_known: bool = True, counts: tuple[int, int] = (0, 0)) -> Entry:
         """The entry by which this ledger takes the place of another one, and counts what that one had spent; see heads.py.
 
-        Where nobody knows which units that counted for, nothing more is admitted until the data owner says.
+        `counts` are the questions and failures that it had counted. Where nobody knows which units it counted for, nothing more
+        is admitted until the data owner says.
         """
 
         def work(page: Page) -> Entry:
             spent = self.caps.whole.filter.after(page.books.last.spent, carried)
             units = page.books.last.units if units_known else UNKNOWN
             said = {"analyst": by, "question": why, "price": carried, "spent": spent, "units": units}
+            said |= {"questions": page.books.last.questions + counts[0], "failures": page.books.last.failures + counts[1]}
             return page.append(following(page.books, self.policy.budget, "adopt", {}, **said))
 
         return self._write(work)
+
+    def note(self, by: str, why: str) -> Entry:
+        """An entry that says something and changes nothing."""
+        said = {"analyst": by, "question": why}
+        return self._write(lambda page: page.append(following(page.books, self.policy.budget, "note", {}, **said)))
 
     def resume(self, by: str, why: str) -> Entry:
         """The entry by which the data owner lets questions go on after failures, which are counted from zero again."""
@@ -190,6 +197,10 @@ class Ledger:
         wanted = None if analyst is None else analyst_name(analyst)
         chosen = found if wanted is None else (entry for entry in found if analyst_name(entry.analyst) == wanted)
         return chosen if last is None else iter(deque(chosen, maxlen=last))
+
+    def adopted(self) -> bool:
+        """Whether sums of another ledger were carried over into this one."""
+        return any(entry.kind == "adopt" for entry in self.entries())
 
     def versions(self) -> set[str]:
         """The versions of prepared data that were ever asked."""

@@ -78,6 +78,7 @@ def sums_of(books: Books, analyst: str) -> Sums:
 
 
 def _granted(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Granted:
+    _count_what_was_lost(page, sale.key, caps)
     account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
     require_to_go_on(page.books.last, account, caps.policy.questions_at_most)
     found = caps.first(sale.offers, sums_of(page.books, analyst.name), analyst)
@@ -91,6 +92,13 @@ def _granted(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Grant
         page.keep(Kept(sale.key, entry.number, time.time() + LEASE, None, None))
         page.note_asker(sale.key, analyst.name, entry.number)
     return Granted(entry, found.offer)
+
+
+def _count_what_was_lost(page: Page, key: str, caps: Admission) -> None:
+    """A question that was paid for and neither answered nor let go: its process died, which counts as a failure."""
+    kept = page.kept(key) if key else None
+    if kept is not None and kept.answer is None and kept.until and (line := page.line(kept.entry)):
+        failed(page, Granted(entry_from(line.text), 0), "its process ended", caps)
 
 
 def _recalled(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:

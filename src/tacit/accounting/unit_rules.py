@@ -75,6 +75,8 @@ def accept_units(page: Page, policy: Policy, steps: int, by: str, why: str) -> E
     Everything that was paid before is restated one by one. The sums after it may exceed the cap: then nothing more is admitted.
     """
     _require_steps(steps, page.books.last.price.neighbours, policy.neighbours)
+    if not differences(page, policy):
+        raise InvalidInput("the ledger already counts for the units that are declared; there is nothing to restate")
     return _turn(page, policy, units_of(page).accepting(policy.units), steps, by, why)
 
 

@@ -1,4 +1,4 @@
-"""What a hostile review of the ledger found, one test for each: every one of them failed before its fix."""
+"""Attacks on the ledger and on its surroundings, one test for each: ways to make budget, to ask for nothing, or to stop it."""
 
 from __future__ import annotations
 
@@ -317,3 +317,45 @@ def test_a_converted_ledger_knows_whose_it_is(tmp_path: Path, later: int) -> Non
     (other / "tacit.toml").write_text((kept / "tacit.toml").read_text() + place)
     with pytest.raises(StoreUnusable, match="belongs to the data set 'people'"):
         _ = tacit.open(other / "tacit.toml").ledger
+
+
+# --- counts, restating twice, and processes that die -----------------------------------------------------------------------------
+
+
+def test_adopting_carries_questions_and_failures_over(tmp_path: Path) -> None:
+    """Else a lost ledger would be a way around questions_at_most and the count of failures."""
+    folder, lost = tmp_path / "store", begin_ledger(str(tmp_path / "lost.sqlite"), POLICY, IDENTITY)
+    granted = lost.reserve(sale("ana", "one"))
+    assert isinstance(granted, Granted)
+    lost.failed(granted, "timed out")
+    lost.spend(pure("1/4"), "ana", "q", "v")
+    remember_head(folder, lost.head)
+    found = begin_ledger(str(tmp_path / "new.sqlite"), POLICY, "cd" * 16)
+    entry = adopt(folder, found, "curator", "the disk is gone")
+    assert entry is not None
+    assert (entry.questions, entry.failures, entry.spent) == (2, 1, lost.spent())
+    assert found.verify().whole
+
+
+def test_units_are_not_restated_twice(tmp_path: Path) -> None:
+    begin_ledger(str(tmp_path / "ledger.sqlite"), POLICY, IDENTITY).spend(pure("1/4"), "ana", "q", "v")
+    changed = open_ledger(str(tmp_path / "ledger.sqlite"), replace(POLICY, units=PEOPLE))
+    changed.accept_units(10, "curator", "ten rows")
+    with pytest.raises(InvalidInput, match="nothing to restate"):
+        changed.accept_units(10, "curator", "ten rows")
+    assert changed.spent().epsilon == Fraction(5, 2)
+
+
+def test_a_process_that_died_while_answering_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = begin_ledger(str(tmp_path / "ledger.sqlite"), POLICY, IDENTITY)
+    assert isinstance(ledger.reserve(sale("ana", "key")), Granted)
+    monkeypatch.setattr("tacit.accounting.selling.time.time", lambda: 4e9)
+    assert isinstance(ledger.reserve(sale("ben", "key")), Granted)
+    assert [entry.kind for entry in ledger.entries()] == ["begin", "spend", "failure", "spend"]
+    assert ledger.verify().whole
+
+
+def test_a_reason_is_recorded_where_the_ledger_was_there_before(tmp_path: Path) -> None:
+    ledger = begin_ledger(str(tmp_path / "ledger.sqlite"), POLICY, IDENTITY)
+    assert ledger.note("curator", "one more study").question == "one more study"
+    assert ledger.verify().whole
