@@ -49,6 +49,7 @@ delta = 1e-6
 source = "{source}"
 unit = {{ column = "user_id" }}
 max_rows = 10
+rows_at_most = 20000000
 
 [tables.visits.columns]
 user_id = {{ key = true }}

@@ -23,7 +23,7 @@ MOST_STEPS = 5 * 10**10  # of one core, each about a nanosecond, and on the safe
 MOST_BYTES = 8 * 10**9
 
 PROBE, BUILD, EMIT = 20, 100, 10  # a row that is looked up in a join, a row of its public table, a row that comes out
-INTO_GROUP = ((10**4, 15), (10**5, 60))  # a row that is added to its group, by how many groups there are at most
+INTO_GROUP = ((10**4, 20), (10**5, 60), (10**6, 400))  # a row that is added to its group, by how many groups there are at most
 INTO_MANY = 500  # and where there are more than a processor's cache holds
 PARTS = {"rows": 1, "units": 1, "sum": 3, "centred": 3, "squares": 9, "list": 1}  # sums that the engine makes of a moment
 PART, UNIT, UNIT_OF_MANY = 4, 200, 1000  # a row in one of them; a row whose unit is counted once in its group
@@ -68,7 +68,7 @@ def afford_counts(table: Table, keys: Sequence[Row], together: int) -> None:
     """Refuses counts of a table's rows by some of these keys, at most `together` of them at once, of up to 100,000 groups."""
     expressions = Expressions((table,), frozenset())
     dearest = sorted(map(expressions.steps, keys), reverse=True)[:together]
-    each = expressions.read + sum(2 + steps for steps in dearest) + INTO_GROUP[-1][1] + PART
+    each = expressions.read + sum(2 + steps for steps in dearest) + _into_group(10**5) + PART
     _refuse_above_limits(Work(2 * table.most_rows, table.most_rows * each), table)
 
 
