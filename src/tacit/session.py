@@ -33,6 +33,7 @@ from tacit.release.noisy import noised
 from tacit.release.once import Form, Sold, Till, once
 from tacit.release.record import record, recorded, renamed
 from tacit.release.tabulate import answer
+from tacit.release.unforeseen import one_exit
 
 if TYPE_CHECKING:
     from tacit.query.engines import DuckDBEngine, StoredFacts
@@ -51,6 +52,12 @@ class Session:
     def __init__(self, data: DataSet, analyst: str) -> None:
         self.data, self.analyst = data, analyst
 
+    @property
+    def kept(self) -> Path:
+        """Where the data owner's log of unforeseen failures lies."""
+        return self.data.catalog.kept
+
+    @one_exit
     def answer(self, select: Select, asked: Request, text: str) -> Answer:
         """Answer one question within `asked`; the cost is recorded, with the question's text, before any data is read."""
         self.data.refresh()
@@ -67,11 +74,13 @@ class Session:
             quote, noised(quote, self.data.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta), [BIASES]
         )
 
+    @one_exit
     def sql(self, question: str, **budget: Any) -> Answer:
         """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts."""
         select = parse(question)
         return self.answer(select, _asked(select, budget), question)
 
+    @one_exit
     def explain(self, question: str | Select, **budget: Any) -> Explanation:
         """What the answer would cost and how good it would be. Spends nothing and opens no data; prices epsilon 1 by default."""
         from tacit.query.explain import explained
@@ -269,7 +278,7 @@ class DataSet:
     @property
     def till(self) -> Till:
         """Where everything that is released from this data set is paid for."""
-        return Till(self.ledger, self._folder, self.store.ledger, self.engine.open)
+        return Till(self.ledger, self._folder, self.store.ledger, self.engine.open, self.catalog.kept)
 
     @property
     def ledger(self) -> Ledger:
