@@ -20,6 +20,7 @@ from tacit.errors import (
     StoppedAfterSpending,
     StoreUnusable,
     TimedOut,
+    Unforeseen,
 )
 from tacit.query.engines import DuckDBEngine, Limits
 from tacit.query.prepare import prepare
@@ -89,7 +90,7 @@ def test_the_entry_is_written_before_the_engine_runs(data, monkeypatch):
         raise RuntimeError("the engine fell over")
 
     monkeypatch.setattr(DuckDBEngine, "run", run)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(Unforeseen):
         data.session("ana").sql(COUNT, epsilon=1)
     assert seen == [1]
     assert entries(data) == 1, "what failed after the spend stays spent"

@@ -15,6 +15,7 @@
     │   ├── UnitsChanged                   the catalog declares other units than the ledger counts for
     │   └── RegisterUnavailable            the register of ledgers cannot be kept: no state folder, or one that is not writable
     ├── StoppedAfterSpending               the work was stopped by hand after its budget was spent
+    ├── Unforeseen                         whatever is not of this list: one constant text; the data owner's log has a line about it
     └── Refused                            a question that will not be answered; carries a code of a closed list
         ├── NotUnderstood                  the text is no SQL that is understood here
         ├── NotAllowed                     SQL that is not on the list of what may be asked
@@ -156,6 +157,21 @@ class StoppedAfterSpending(TacitError):
     """The work was stopped by hand after its budget was spent; the spend stays."""
 
     code = "stopped"
+
+
+class Unforeseen(TacitError):
+    """A failure that tacit did not foresee. Its words are always the same, so that they tell nothing of the data.
+
+    >>> print(Unforeseen())
+    tacit failed unexpectedly, and what was already spent stays spent; ask the data owner to look at unforeseen.log
+    """
+
+    code = "unforeseen"
+    message = "tacit failed unexpectedly, and what was already spent stays spent"
+    remedy = "ask the data owner to look at unforeseen.log"
+
+    def __init__(self, *_: object) -> None:
+        super().__init__(f"{self.message}; {self.remedy}")
 
 
 class Refused(TacitError):

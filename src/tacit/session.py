@@ -19,6 +19,7 @@ from tacit.accounting.policy import policy_of
 from tacit.accounting.selling import Sale
 from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
 from tacit.mechanisms.noise import bits
+from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import Budget, Catalog, analyst_name, fingerprint
 from tacit.privacy.catalog_file import read_catalog
 from tacit.query.canonical import canonical_plan, canonical_text
@@ -34,6 +35,7 @@ from tacit.release.once import Form, Sold, Till, once
 from tacit.release.record import record, recorded, renamed
 from tacit.release.running import InProcess, OwnProcess, Runner
 from tacit.release.tabulate import answer
+from tacit.release.unforeseen import one_exit
 
 if TYPE_CHECKING:
     from tacit.query.engines import DuckDBEngine, StoredFacts
@@ -46,6 +48,7 @@ OWN_PROCESS = True
 Stamp = tuple[int, int, int]
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 KEPT = Form(record, recorded)
+MOST_STEPS = 10**6  # old units that a new one touches: beyond it a restated price means nothing
 
 
 class Session:
@@ -54,6 +57,12 @@ class Session:
     def __init__(self, data: DataSet, analyst: str) -> None:
         self.data, self.analyst = data, analyst
 
+    @property
+    def kept(self) -> Path:
+        """Where the data owner's log of unforeseen failures lies."""
+        return self.data.catalog.kept
+
+    @one_exit
     def answer(self, select: Select, asked: Request, text: str) -> Answer:
         """Answer one question within `asked`; the cost is recorded, with the question's text, before any data is read."""
         self.data.refresh()
@@ -70,16 +79,18 @@ class Session:
     def _released(self, quote: Quote) -> Answer:
         return answer(quote, self.data.runner.noisy(quote), Receipt(quote.epsilon, quote.delta), [BIASES])
 
+    @one_exit
     def sql(self, question: str, **budget: Any) -> Answer:
         """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts."""
         select = parse(question)
         return self.answer(select, _asked(select, budget), question)
 
+    @one_exit
     def explain(self, question: str | Select, **budget: Any) -> Explanation:
         """What the answer would cost and how good it would be. Spends nothing and opens no data; prices epsilon 1 by default."""
         from tacit.query.explain import explained
 
-        select = parse(question) if isinstance(question, str) else question
+        select = question if isinstance(question, Select) else parse(question)
         given = {name: value for name, value in budget.items() if value is not None}
         default = {} if select.options or {"epsilon", "error"} & set(given) else {"epsilon": 1}
         asked = _asked(select, {"groups": MOST_CELLS, **default, **given})  # what costs nothing is told of any number of groups
@@ -128,7 +139,7 @@ class DataSet:
     def session(self, analyst: str | None = None) -> Session:
         """The questions of one analyst: the named one, or the only one declared, or "curator" where none is."""
         declared = sorted(self.catalog.analysts)
-        wanted = None if analyst is None else analyst_name(analyst)
+        wanted = None if analyst is None else analyst_name(text_of(analyst, "analyst"))
         name = wanted or (declared[0] if len(declared) == 1 else None) or (None if declared else "curator")
         if name is None or (declared and name not in declared):
             raise InvalidInput(f"name the analyst who asks; declared are: {', '.join(declared)}")
@@ -151,7 +162,7 @@ class DataSet:
 
     def accounts(self, analyst: str | None = None) -> list[Account]:
         """What was spent and what is left: of the data set, and of every analyst or of one."""
-        named = [analyst_name(analyst)] if analyst else sorted(self.catalog.analysts)
+        named = sorted(self.catalog.analysts) if analyst is None else [analyst_name(text_of(analyst, "analyst"))]
         whole = Account("data set", self.catalog.budget, self.ledger.spent(), self.ledger.left())
         own = [
             Account(
@@ -175,6 +186,7 @@ class DataSet:
         from tacit.query.registering import registration
 
         found = registration(self.catalog, os.environ)
+        reason, new_ledger = text_of(reason, "reason"), truth_of(new_ledger, "new_ledger")
         ledger = self._begun
         found.require_alone(None if ledger is None else ledger.identity, reason)
         if new_ledger and ledger is not None:
@@ -195,7 +207,7 @@ class DataSet:
         from tacit.query.registering import registration
 
         found = registration(self.catalog, os.environ)
-        found.require_alone(None, reason)
+        found.require_alone(None, text_of(reason, "reason"))
         begun = self._begin(reason)
         found.record(begun.identity)
         return begun
@@ -214,16 +226,17 @@ class DataSet:
 
     def adopt(self, reason: str) -> int | None:
         """Accept the ledger that was found as this data set's own; the number of the entry that records it."""
-        entry = adopt(self._folder, self.ledger, "curator", reason)
+        entry = adopt(self._folder, self.ledger, "curator", text_of(reason, "reason"))
         return None if entry is None else entry.number
 
     def accept_units(self, steps: int, reason: str) -> int:
         """Let the ledger count for the units that are declared now; the number of the entry that restates all before it."""
-        return self.ledger.accept_units(steps, "curator", reason).number
+        count = whole_of(steps, "steps", 1, MOST_STEPS)
+        return self.ledger.accept_units(count, "curator", text_of(reason, "reason")).number
 
     def resume(self, reason: str) -> int:
         """Let questions go on after failures; the number of the entry that records it."""
-        return self.ledger.resume("curator", reason).number
+        return self.ledger.resume("curator", text_of(reason, "reason")).number
 
     @property
     def has_ledger(self) -> bool:
@@ -286,7 +299,7 @@ class DataSet:
     @property
     def till(self) -> Till:
         """Where everything that is released from this data set is paid for; the data is opened before it is paid for."""
-        return Till(self.ledger, self._folder, self.store.ledger, self.engine.open)
+        return Till(self.ledger, self._folder, self.store.ledger, self.engine.open, self.catalog.kept)
 
     @property
     def ledger(self) -> Ledger:
@@ -329,19 +342,25 @@ def _stamp(path: Path) -> Stamp | None:
     """What changes when a file is written anew; None where there is none."""
     try:
         known = path.stat()
-    except OSError:
+    except (OSError, ValueError):  # a path with a NUL is a ValueError; reading it says so
         return None
     return known.st_mtime_ns, known.st_size, known.st_ino
 
 
 def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> DataSet:  # noqa: A001  # read as tacit.open
     """The data set that a catalog declares; with `own_process=False` questions run in this process, where nothing can end them."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise InvalidInput(f"a catalog is named by its path, not by {type(path).__name__}; give for example 'tacit.toml'")
     read_at = _stamp(Path(path))
     return DataSet(read_catalog(Path(path)), own_process, read_at)
 
 
 def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
     """The budget that was given, else the one written in the question; both is one too many."""
+    if unknown := sorted(set(budget) - set(Request.__dataclass_fields__)):
+        raise InvalidInput(
+            f"unknown argument {unknown[0]!r}; a budget is epsilon and delta, or error, with confidence and simultaneous"
+        )
     given = {name: value for name, value in budget.items() if value is not None and value is not False}
     if select.options and {"epsilon", "delta", "error"} & set(given):
         raise NoBudget("the budget is written in the question and given beside it", remedy="leave one of them out")

@@ -268,8 +268,8 @@ def test_a_program_that_holds_the_file_is_waited_for(file):
 
 
 def test_a_program_that_never_lets_go_is_named(file, monkeypatch):
-    monkeypatch.setattr(databases, "WAIT", 0.05)
-    monkeypatch.setattr(store_module, "PAUSES", ())
+    monkeypatch.setattr(durable, "WORD", 0.05)
+    monkeypatch.setattr(durable, "PATIENCE", 0.2)
     ledger = opened(str(file), policy(1), IDENTITY)
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
@@ -314,7 +314,7 @@ def test_an_address_that_does_not_work_is_told_without_its_password(tmp_path, mo
     assert "secret" not in str(told.value)
 
 
-def test_a_server_that_may_lose_commits_is_refused(postgres_url, monkeypatch):
+def test_a_server_that_may_lose_commits_is_told_not_to(postgres_url):
     import psycopg
 
     url = fresh_database(postgres_url)
@@ -326,9 +326,49 @@ def test_a_server_that_may_lose_commits_is_refused(postgres_url, monkeypatch):
                 assert own.scalar(sqlalchemy.text("SHOW synchronous_commit")) == "on"
         finally:
             connection.execute("ALTER ROLE tacit RESET synchronous_commit")
-    monkeypatch.setattr(databases, "DURABLE", "SELECT 'off'")
-    with pytest.raises(StoreUnusable, match="fsync off, so a spend could be lost"):
-        opened(url, policy(1), IDENTITY)
+
+
+def test_a_lock_in_postgresql_is_waited_for_with_a_word_and_then_no_longer(postgres_url, monkeypatch, capsys):
+    import psycopg
+
+    monkeypatch.setattr(durable, "WORD", 0.1)
+    monkeypatch.setattr(durable, "PATIENCE", 0.3)
+    address = fresh_database(postgres_url)
+    ledger = opened(address, policy(1), IDENTITY)
+    with psycopg.connect(address) as other:
+        other.execute("SELECT * FROM tacit_books FOR UPDATE")
+        with pytest.raises(StoreUnusable, match="another program holds the ledger; find the transaction that is open"):
+            spend(ledger, pure("1/4"))
+        assert capsys.readouterr().err == f"{durable.WAITING}\n"
+        assert ledger.spent().epsilon == 0, "reading needs no turn"
+    assert spend(ledger, pure("1/4")).number == 1
+
+
+@contextmanager
+def turned_off(server, setting):
+    """The server without one of its safeguards."""
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as owner:
+        for change, wanted in ((f"ALTER SYSTEM SET {setting} = off", "off"), (f"ALTER SYSTEM RESET {setting}", "on")):
+            owner.execute(change)
+            owner.execute("SELECT pg_reload_conf()")
+            while owner.execute(f"SHOW {setting}").fetchone() != (wanted,):
+                sleep(0.01)
+            if wanted == "off":
+                yield
+
+
+@pytest.mark.parametrize(("setting", "other"), [("fsync", "full_page_writes"), ("full_page_writes", "fsync")])
+def test_a_server_that_may_lose_a_spend_keeps_no_ledger(postgres_url, setting, other, monkeypatch):
+    address = fresh_database(postgres_url)
+    with turned_off(postgres_url, setting):
+        with pytest.raises(StoreUnusable, match=f"{setting} off, so a spend could be lost; set {setting} = on"):
+            opened(address, policy(1), IDENTITY)
+        with monkeypatch.context() as planted:
+            planted.setattr(databases, "DURABLE", (other,))
+            assert opened(address, policy(1), IDENTITY).head.number == 0, "who looks at the other setting alone sees nothing"
+    assert spend(opened(address, policy(1), IDENTITY), pure("1/4")).number == 1
 
 
 # --- on the disk -------------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from tacit.accounting.heads import remember_head
 from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.policy import Policy
 from tacit.accounting.selling import Granted, Sale
-from tacit.errors import BudgetExceeded, StoppedAfterSpending, StoreUnusable, TimedOut, TooManyFailures
+from tacit.errors import BudgetExceeded, StoppedAfterSpending, StoreUnusable, TimedOut, TooManyFailures, Unforeseen
 from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.neighbours import Neighbours
 from tacit.release.once import Form, Till, once
@@ -192,7 +192,7 @@ def test_an_engine_that_falls_over_is_counted_as_well(till: Till) -> None:
     def fall(granted: Granted) -> str:
         raise RuntimeError("a bug, or too little memory")
 
-    with pytest.raises(RuntimeError):
+    with pytest.raises(Unforeseen):
         once(till, sale(), fall, TEXT)
     assert kinds(till) == ["spend", "failure"]
 

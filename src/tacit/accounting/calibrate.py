@@ -19,7 +19,7 @@ from itertools import count
 from tacit.accounting.gaussian_sums import gaussian_delta_up, gaussian_tail_up, whole_units
 from tacit.errors import InvalidInput, InvalidSensitivity
 from tacit.privacy.loss import largest_concentrated_down, positive_budget, probability
-from tacit.privacy.rounding import Number, exact, exp_down, exp_up, log_up, sqrt_up
+from tacit.privacy.rounding import Number, brief, exact, exp_down, exp_up, log_up, sqrt_up
 
 SIGNIFICANT = 15  # digits kept of a root that has no closed form
 FAR = Fraction(10**4)  # e^-FAR stands for everything smaller
@@ -224,7 +224,7 @@ def _root(fails: Callable[[float], bool], good: float, bad: float) -> float:
 def _confidence(confidence: Number) -> Fraction:
     sure = exact(confidence, "confidence")
     if not 0 < sure < 1:
-        raise InvalidInput(f"confidence is a probability strictly between 0 and 1, not {confidence}; give for example 0.95")
+        raise InvalidInput(f"confidence is a probability strictly between 0 and 1, not {brief(confidence)}; give for example 0.95")
     return sure
 
 

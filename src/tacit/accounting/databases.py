@@ -19,13 +19,12 @@ from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, make_u
 from sqlalchemy.event import listen
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
+from tacit.accounting import durable
 from tacit.accounting.durable import GroupCommit, sync_folder, turn_of
 from tacit.errors import NoLedger, StoreUnusable
 
-WAIT = 60  # seconds that a statement waits for another program; tacit's own processes take turns, and wait for far less
 CREATION = 0x7AC17  # the number of the advisory lock under which PostgreSQL tables are made
-DURABLE = "SHOW fsync"
-SESSION = f"SET synchronous_commit = on; SET lock_timeout = '{WAIT}s'; SET idle_in_transaction_session_timeout = '{WAIT}s'"
+DURABLE = ("fsync", "full_page_writes")  # without the second a power failure can tear a page of the ledger
 
 BEGIN = "the data owner begins one, once: tacit ledger begin"
 
@@ -55,8 +54,8 @@ def connect(address: str, create: bool = False) -> Database:
     """The database at an address: sqlite:///FILE or postgresql://..., or the path of a SQLite file, which `create` makes."""
     try:
         url = make_url(address if "://" in address else f"sqlite:///{address}")
-    except ArgumentError:
-        raise StoreUnusable("the ledger's URL cannot be read", remedy="write sqlite:///FILE or postgresql://...") from None
+    except (ArgumentError, ValueError):  # a port that is not a number is a ValueError, which quotes it
+        raise _unreadable() from None
     kind = url.get_backend_name().replace("postgresql", "postgres")
     if kind == "sqlite":
         return _sqlite(url, create)
@@ -65,13 +64,17 @@ def connect(address: str, create: bool = False) -> Database:
     raise StoreUnusable(f"a ledger cannot be kept in {kind}", remedy="write sqlite:///FILE or postgresql://...")
 
 
+def _unreadable() -> StoreUnusable:
+    return StoreUnusable("the ledger's URL cannot be read", remedy="write sqlite:///FILE or postgresql://USER@HOST:PORT/DATABASE")
+
+
 def _sqlite(url: URL, create: bool) -> Database:
     if not url.database or url.database.startswith((":", "file:")):
         raise StoreUnusable("a ledger in memory would be lost with the process", remedy="write sqlite:///FILE")
     file = Path(url.database).absolute()
-    if not create and not file.exists():
-        raise NoLedger("this data set has no ledger", remedy=BEGIN)
     try:
+        if not create and not file.exists():
+            raise NoLedger("this data set has no ledger", remedy=BEGIN)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with turn_of(_beside(file, ".lock")):
             _create(file)
@@ -103,7 +106,7 @@ def _create(file: Path) -> None:
 def _opened(file: Path) -> sqlite3.Connection:
     """A connection with a write-ahead log, which `GroupCommit` brings to the disk after each commit; it makes no file."""
     connection = sqlite3.connect(
-        f"file:{quote(str(file))}?mode=rw", uri=True, timeout=WAIT, isolation_level=None, check_same_thread=False
+        f"file:{quote(str(file))}?mode=rw", uri=True, timeout=durable.WORD, isolation_level=None, check_same_thread=False
     )
     mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
@@ -139,20 +142,22 @@ def _postgres(url: URL) -> Database:
             url.set(drivername="postgresql+psycopg"),
             isolation_level="AUTOCOMMIT",
             hide_parameters=True,
-            connect_args={"connect_timeout": WAIT, "application_name": "tacit ledger"},
+            connect_args={"connect_timeout": round(durable.PATIENCE), "application_name": "tacit ledger"},
         )
     except (ImportError, NoSuchModuleError):
         raise StoreUnusable("a ledger in PostgreSQL needs a driver", remedy="run: pip install 'tacit[postgres]'") from None
-    listen(engine, "connect", lambda connection, _: connection.execute(SESSION))
+    except (ArgumentError, ValueError):
+        raise _unreadable() from None
+    listen(engine, "connect", lambda connection, _: connection.execute(_session()))
     with told(), engine.connect() as connection:
-        durable = connection.scalar(text(DURABLE)) == "on"
-    if not durable:
+        off = [setting for setting in DURABLE if connection.scalar(text(f"SHOW {setting}")) != "on"]
+    if off:
         engine.dispose()
-        raise StoreUnusable("this PostgreSQL runs with fsync off, so a spend could be lost", remedy="set fsync = on there")
+        raise StoreUnusable(f"this PostgreSQL runs with {off[0]} off, so a spend could be lost", remedy=f"set {off[0]} = on there")
     threads = Lock()  # so that the threads of this process use one connection for their turns and not one each
     return Database(
         engine,
-        lambda: threads,
+        lambda: _turn_of(threads),
         begin="BEGIN ISOLATION LEVEL READ COMMITTED",
         begin_reading="BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
         taken=lambda: 0,
@@ -160,6 +165,23 @@ def _postgres(url: URL) -> Database:
         lock="SELECT number FROM tacit_books FOR UPDATE",
         creation_lock=f"SELECT pg_advisory_xact_lock({CREATION})",
     )
+
+
+def _session() -> str:
+    """How long a statement waits for a lock before a word is said, and when a transaction of a stopped process is given up."""
+    word, patience = (round(1000 * seconds) for seconds in (durable.WORD, durable.PATIENCE))
+    limits = f"SET lock_timeout = {word}; SET idle_in_transaction_session_timeout = {patience}"
+    return f"SET synchronous_commit = on; {limits}"
+
+
+@contextmanager
+def _turn_of(threads: Lock) -> Iterator[None]:
+    if not threads.acquire(timeout=durable.PATIENCE):
+        raise durable.held("another thread of this process")
+    try:
+        yield
+    finally:
+        threads.release()
 
 
 # --- what an error means -----------------------------------------------------------------------------------------------------
@@ -180,7 +202,8 @@ REASONS = {
 }
 # A number that is taken already means that another writer was there first: never seen behind the locks, and harmless.
 TAKEN = ("SQLITE_CONSTRAINT_PRIMARYKEY", "23505")
-TRANSIENT = (*TAKEN, "SQLITE_BUSY", "40001", "40P01", "08", "57P01", "57P02", "57P03", "25P03")
+HELD = ("SQLITE_BUSY", "55P03")
+TRANSIENT = (*TAKEN, "40001", "40P01", "08", "57P01", "57P02", "57P03", "25P03")
 
 
 def code_of(error: SQLAlchemyError) -> str:
@@ -189,6 +212,11 @@ def code_of(error: SQLAlchemyError) -> str:
     found = getattr(original, "sqlite_errorname", None) or getattr(original, "sqlstate", None)
     lost = isinstance(error, DBAPIError) and (error.connection_invalidated or type(original).__module__.startswith("psycopg"))
     return str(found) if found else ("08" if lost else "")
+
+
+def is_held(error: SQLAlchemyError) -> bool:
+    """Whether another program has the lock that was waited for."""
+    return code_of(error).startswith(HELD)
 
 
 def transient(error: SQLAlchemyError) -> bool:

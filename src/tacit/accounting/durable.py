@@ -1,15 +1,25 @@
-"""Files that outlive a crash, turns that processes take at them, and one wait for the disk on behalf of many."""
+"""Files that outlive a crash, turns that processes take at them, and one wait for the disk on behalf of many.
+
+Nobody waits for ever: a process that was stopped in its turn keeps it. After WORD seconds a line on standard error says what is
+waited for, and after PATIENCE seconds whoever waits is refused.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
+
+from tacit.errors import StoreUnusable
 
 COUNT = 8  # bytes of a counter
+WORD, PATIENCE = 5.0, 30.0  # seconds; a turn takes a few thousandths
+WAITING = "tacit: waiting for another process that holds the ledger"
 
 
 @contextmanager
@@ -19,8 +29,52 @@ def turn_of(path: Path) -> Iterator[None]:
     The descriptor is opened anew each time: one that a fork copies would share its lock with the child.
     """
     with opened(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT) as descriptor:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            lock(descriptor, fcntl.LOCK_EX)
+        except TimeoutError:
+            raise held(path.name) from None
         yield
+
+
+def held(what: str) -> StoreUnusable:
+    """What is said to whoever has waited long enough."""
+    return StoreUnusable(
+        f"another process has held the ledger for more than {PATIENCE:.0f} seconds ({what})",
+        remedy="find the process of tacit that is stopped or stuck, and continue or end it",
+    )
+
+
+def lock(descriptor: int, kind: int) -> None:
+    """Take a lock, asleep until the kernel gives it; a TimeoutError after PATIENCE seconds.
+
+    The system call cannot be given up, so where it would wait another thread makes it. Its descriptor is a copy: a lock that
+    comes after all is let go with the copy when nobody wants it any more.
+    """
+    if _takes(descriptor, kind | fcntl.LOCK_NB):
+        return
+    own, taken, failed = os.dup(descriptor), Event(), list[OSError]()
+
+    def sleep() -> None:
+        try:
+            fcntl.flock(own, kind)
+        except OSError as error:
+            failed.append(error)
+        finally:
+            os.close(own)
+            taken.set()
+
+    Thread(target=sleep, name="tacit turn", daemon=True).start()
+    if not taken.wait(WORD):
+        say_waiting()
+        if not taken.wait(PATIENCE - WORD):
+            raise TimeoutError
+    if failed:
+        raise failed[0]
+
+
+def say_waiting() -> None:
+    """The word on standard error."""
+    print(WAITING, file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +101,10 @@ class GroupCommit:
         """Return when everything that was written before the number was taken is on the disk."""
         with opened(self.flushing, os.O_RDWR | os.O_CREAT) as queue, opened(self.counters, os.O_RDWR | os.O_CREAT) as counters:
             if not _takes(queue, fcntl.LOCK_EX | fcntl.LOCK_NB):
-                fcntl.flock(queue, fcntl.LOCK_SH)  # until whoever flushes is done; then all who waited go on at once
+                lock(queue, fcntl.LOCK_SH)  # until whoever flushes is done; then all who waited go on at once
                 if _is_done(counters, number):
                     return
-                fcntl.flock(queue, fcntl.LOCK_EX)
+                lock(queue, fcntl.LOCK_EX)
             if not _is_done(counters, number):
                 latest = _counter(counters, 0)
                 _flush(self.log)

@@ -16,12 +16,14 @@ from typing import TypeVar
 import sqlalchemy as sql
 from sqlalchemy.exc import SQLAlchemyError
 
+from tacit.accounting import durable
 from tacit.accounting.books import Asker, Kept, Line, Marks
-from tacit.accounting.databases import Database, confirmed, connect, roll_back, told, transient
+from tacit.accounting.databases import Database, confirmed, connect, is_held, roll_back, told, transient
 from tacit.accounting.entries import Entry
 from tacit.accounting.pages import ASKERS, BOOKS, KEPT, Page, create_tables, read_lines, read_marks
 
 PAUSES = (0.05, 0.2, 1.0)  # seconds before each further attempt at something that failed before COMMIT
+LOOK = 0.05  # seconds before another look at a lock that another program has
 COMMIT = "COMMIT"
 Result = TypeVar("Result")
 
@@ -123,12 +125,18 @@ class Store:
         return result
 
     def _again(self, work: Callable[[], Result]) -> Result:
+        """What `work` returns, tried again where an error may pass; a lock that another program has is waited for so long."""
+        end, pauses, said = time.monotonic() + durable.PATIENCE, iter(PAUSES), False
         with told():
-            for pause in PAUSES:
+            while True:
                 try:
                     return work()
                 except SQLAlchemyError as error:
-                    if not transient(error):
+                    waiting = is_held(error) and (not said or time.monotonic() < end)
+                    pause = LOOK if waiting else next(pauses, None) if transient(error) else None
+                    if pause is None:
                         raise
+                if waiting and not said:
+                    durable.say_waiting()
+                    said = True
                 time.sleep(pause)
-            return work()

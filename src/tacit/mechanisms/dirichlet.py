@@ -191,7 +191,10 @@ class ProbableDirichlet:
 
 
 def _dense(workers: Any, blocks: int) -> Counts:
-    real = np.asarray(opened(workers))
+    try:
+        real = np.asarray(opened(workers))
+    except ValueError:  # rows of different lengths
+        real = np.zeros(0)
     if real.shape != (blocks,) or real.dtype.kind not in "iu":
         raise InvalidValue(f"the workers are {blocks} whole numbers, one for each block")
     return real.astype(np.int64)

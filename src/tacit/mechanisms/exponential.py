@@ -183,6 +183,6 @@ def _exact_array(utilities: Any) -> NDArray[Any]:
 def _fractions(array: NDArray[Any]) -> NDArray[Any]:
     try:
         exactly = [Fraction(*map(int, number.as_integer_ratio())) for number in array.flat]
-    except (AttributeError, ValueError, OverflowError):
+    except (AttributeError, TypeError, ValueError, OverflowError):
         raise InvalidValue("a utility is missing, infinite or not a number; every candidate needs a finite one") from None
     return np.array([*exactly, None], dtype=object)[:-1].reshape(array.shape)

@@ -19,7 +19,7 @@ from tacit.mechanisms.sorted_rows import SortedRows
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Loss, positive_budget
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
-from tacit.privacy.rounding import Number, as_text, exact, float_up, log_up
+from tacit.privacy.rounding import Number, as_text, brief, exact, float_up, log_up
 
 FARTHEST_SHIFT = 2**60
 USUAL_MISS = Fraction(1, 20)
@@ -164,7 +164,9 @@ class Quantile:
 def _share(q: Number) -> Fraction:
     number = exact(q, "q")
     if not 0 <= number <= 1:
-        raise InvalidInput(f"q must be from 0 (the minimum) to 1 (the maximum), not {q}; give for example q=0.5 for the median")
+        raise InvalidInput(
+            f"q must be from 0 (the minimum) to 1 (the maximum), not {brief(q)}; give for example q=0.5 for the median"
+        )
     return number
 
 

@@ -230,9 +230,16 @@ def _bits(value: Any) -> NDArray[np.bool]:
     array = grid.read_array(value if grid.is_array(value) else [value])
     if array.size == 0:
         raise InvalidValue("there are no bits to release or to estimate from; give at least one")
-    if not np.isin(array, (0, 1)).all():
+    if not _are_bits(array):
         raise InvalidValue("randomized response takes bits: 0 or 1 (False or True) and nothing else")
     return array.astype(np.bool) if grid.is_array(value) else array.astype(np.bool)[0]
+
+
+def _are_bits(array: NDArray[Any]) -> bool:
+    try:
+        return bool(np.isin(array, (0, 1)).all())
+    except (ArithmeticError, TypeError):  # what cannot even be compared with 0
+        return False
 
 
 def _error_curve(flip: Fraction, people: int, reach: float) -> tuple[list[float], list[float]]:

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from tacit.errors import InvalidBudget, InvalidInput, WrongRelation
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
-from tacit.privacy.rounding import Number, as_text, exact, exp_up, log_up, sqrt_up
+from tacit.privacy.rounding import Number, as_text, brief, exact, exp_up, log_up, sqrt_up
 
 
 def positive_budget(value: Number, name: str = "epsilon") -> Fraction:
@@ -31,7 +31,7 @@ def positive_budget(value: Number, name: str = "epsilon") -> Fraction:
     """
     number = exact(value, name, InvalidBudget)
     if number <= 0:
-        raise InvalidBudget(f"{name} must be a finite number above 0, not {value}; give for example {name}=0.5")
+        raise InvalidBudget(f"{name} must be a finite number above 0, not {brief(value)}; give for example {name}=0.5")
     return number
 
 
@@ -39,7 +39,7 @@ def probability(value: Number, name: str = "delta") -> Fraction:
     """An exact number in [0, 1), such as a delta."""
     number = exact(value, name, InvalidBudget)
     if not 0 <= number < 1:
-        raise InvalidBudget(f"{name} must be at least 0 and below 1, not {value}; give for example {name}=1e-6")
+        raise InvalidBudget(f"{name} must be at least 0 and below 1, not {brief(value)}; give for example {name}=1e-6")
     return number
 
 
@@ -47,7 +47,7 @@ def not_negative(value: Number, name: str) -> Fraction:
     """An exact number of at least zero."""
     number = exact(value, name, InvalidBudget)
     if number < 0:
-        raise InvalidBudget(f"{name} must be at least 0, not {value}")
+        raise InvalidBudget(f"{name} must be at least 0, not {brief(value)}")
     return number
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation, Overflow
 from fractions import Fraction
 from typing import SupportsFloat
 
@@ -21,6 +22,7 @@ Number = int | float | str | Decimal | Fraction
 DIGITS = 60
 WRITTEN = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 FRACTION = re.compile(r"[+-]?[0-9]+/[0-9]+")
+LARGEST_FLOAT = Fraction(sys.float_info.max)
 MOST_DIGITS = 4000  # before or after the point of a number that is read: 1e999999999 is ten characters, and a gigabyte
 
 
@@ -32,7 +34,8 @@ def exact(number: Number, name: str = "number", error: type[InvalidInput] = Inva
     >>> exact(0.1), exact("1/3"), exact(2)
     (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
     """
-    if isinstance(number, bool) or not isinstance(number, int | float | str | Decimal | Fraction | SupportsFloat):
+    several = hasattr(number, "__len__") and not isinstance(number, str)  # an array of one number is not a number either
+    if isinstance(number, bool) or several or not isinstance(number, int | float | str | Decimal | Fraction | SupportsFloat):
         raise error(f"{name} must be a number, not {type(number).__name__}; give for example {name}=0.5")
     try:
         if isinstance(number, Fraction | int):
@@ -40,8 +43,8 @@ def exact(number: Number, name: str = "number", error: type[InvalidInput] = Inva
         if isinstance(number, str | Decimal):
             return _written(number)
         return Fraction(repr(float(number)))
-    except (ValueError, OverflowError, InvalidOperation, ZeroDivisionError):
-        raise error(f"{name} must be a finite number, not {str(number)[:40]!r}; write it like 20, 0.5, 1e-6 or 1/3") from None
+    except (ValueError, TypeError, OverflowError, InvalidOperation, ZeroDivisionError):
+        raise error(f"{name} must be a finite number, not {brief(number)!r}; write it like 20, 0.5, 1e-6 or 1/3") from None
 
 
 def _written(number: str | Decimal) -> Fraction:
@@ -67,14 +70,30 @@ def is_decimal(text: str) -> bool:
     return WRITTEN.fullmatch(text) is not None
 
 
+def brief(value: object) -> str:
+    """What was given, for a message: its first 40 characters, and no number that is too long to be written out.
+
+    >>> brief(0.5), brief(10**5000)
+    ('0.5', 'a number of thousands of digits')
+    """
+    try:
+        return str(value)[:40]
+    except ValueError:
+        return "a number of thousands of digits"
+
+
 def as_text(number: Fraction) -> str:
     """A rational the way people write it: a short exact decimal where there is one, else six significant digits.
 
     >>> as_text(Fraction(1, 2)), as_text(Fraction(1, 3)), as_text(Fraction(1, 10**7)), as_text(Fraction(12))
     ('0.5', '0.333333', '1e-07', '12')
+    >>> as_text(Fraction(10) ** 400)
+    '1.00000e+400'
     """
     if number.denominator == 1 and abs(number) < 10**15:
         return str(number.numerator)
+    if not abs(number) < LARGEST_FLOAT:
+        return f"{Decimal(number.numerator) / Decimal(number.denominator):.6g}"
     return f"{float(number):.6g}" if Fraction(repr(float(number))) != number else f"{float(number):.12g}"
 
 
@@ -139,13 +158,21 @@ def sqrt_down(x: Fraction) -> Fraction:
 
 
 def float_up(x: Fraction) -> float:
-    """The least float at or above x."""
+    """The least float at or above x; infinity beyond the largest one.
+
+    >>> float_up(Fraction(10) ** 400), float_up(-(Fraction(10) ** 400)) == -float(LARGEST_FLOAT)
+    (inf, True)
+    """
+    if not abs(x) < LARGEST_FLOAT:
+        return math.inf if x > LARGEST_FLOAT else math.copysign(float(LARGEST_FLOAT), x)
     nearest = float(x)
     return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)
 
 
 def float_down(x: Fraction) -> float:
-    """The largest float at or below x."""
+    """The largest float at or below x; minus infinity below the least one."""
+    if not abs(x) < LARGEST_FLOAT:
+        return -float_up(-x)
     nearest = float(x)
     return nearest if Fraction(nearest) <= x else math.nextafter(nearest, -math.inf)
 
@@ -167,7 +194,10 @@ def _outward(function: Callable[[Decimal, Context], Decimal], x: Fraction, direc
     """`function(x)` moved to the side of `direction`; `function` must be increasing and correctly rounded."""
     context = Context(prec=digits, rounding=direction, Emax=MAX_EMAX, Emin=MIN_EMIN)
     at = context.divide(Decimal(x.numerator), Decimal(x.denominator))
-    result = function(at, context)
+    try:
+        result = function(at, context)
+    except Overflow:
+        raise InvalidInput(f"e to the power of {as_text(x)} is too large a number; give smaller ones") from None
     if not result and at >= 0:  # ln 1 and the root of 0 are exact; a step from 0 would have a denominator of 10^18 digits
         return Fraction(0)
     return Fraction(context.next_plus(result) if direction == ROUND_CEILING else context.next_minus(result))

@@ -5,15 +5,17 @@ session.table("visits").where("cost > 100").group_by("sex").agg(n="count(*)").re
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from tacit.errors import InvalidInput, NotAllowed
+from tacit.errors import NotAllowed
+from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.query.sql import parse_expression, parse_item
 from tacit.query.surface import Apply, Expression, From, Item, Joined, Ordering, Select
 
 Released = TypeVar("Released")
+MOST_ROWS = 10**18 - 1  # the same as LIMIT takes in SQL
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class Frame(Generic[Released]):
         """Each row with its rows of a public table: `on` is one equality, or `using` names a column of both."""
         if (on is None) == (using is None):
             raise NotAllowed("a join takes on= or using=, and not both", remedy='write join("wards", using="ward")')
+        text_of(table, "table")
+        text_of("" if using is None else using, "using")
         sides: tuple[Expression | None, Expression | None] = (None, None)
         if on is not None:
             equality = parse_expression(on)
@@ -42,13 +46,13 @@ class Frame(Generic[Released]):
 
     def group_by(self, *expressions: str, **named: str) -> Frame[Released]:
         """One row of the answer per combination of these."""
-        items = [parse_item(text) for text in expressions] + [Item(parse_expression(text), name) for name, text in named.items()]
+        items = _items(expressions, named)
         keys = tuple(item.expression for item in items)
         return self._with(group_by=(*self.select.group_by, *keys), items=(*self.select.items, *items))
 
     def agg(self, *expressions: str, **named: str) -> Frame[Released]:
         """The aggregates to release, by name, as in n="count(*)" or cost="avg(cost)"."""
-        items = [parse_item(text) for text in expressions] + [Item(parse_expression(text), name) for name, text in named.items()]
+        items = _items(expressions, named)
         return self._with(items=(*self.select.items, *items))
 
     def having(self, condition: str) -> Frame[Released]:
@@ -57,14 +61,13 @@ class Frame(Generic[Released]):
 
     def order_by(self, *expressions: str, descending: bool = False) -> Frame[Released]:
         """The groups in the order of released numbers or keys."""
-        added = tuple(Ordering(parse_expression(text), descending) for text in expressions)
+        down = truth_of(descending, "descending")
+        added = tuple(Ordering(parse_expression(text), down) for text in expressions)
         return self._with(order_by=(*self.select.order_by, *added))
 
     def limit(self, rows: int) -> Frame[Released]:
         """The first rows of the answer."""
-        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
-            raise InvalidInput(f"limit takes a whole number of rows, not {rows!r}; give for example limit(10)")
-        return self._with(limit=rows)
+        return self._with(limit=whole_of(rows, "limit", 0, MOST_ROWS))
 
     def release(self, **budget: Any) -> Released:
         """The answer, for a budget as in `session.sql`."""
@@ -78,10 +81,16 @@ class Frame(Generic[Released]):
         return replace(self, select=replace(self.select, **changes))
 
 
+def _items(expressions: Sequence[str], named: Mapping[str, str]) -> list[Item]:
+    own = [Item(parse_expression(text), text_of(name, "the name of a column")) for name, text in named.items()]
+    return [*map(parse_item, expressions), *own]
+
+
 def _and(held: Expression | None, added: Expression) -> Expression:
     return added if held is None else Apply("and", (held, added))
 
 
 def start(table: str, ask: Callable[..., Released], tell: Callable[..., Any]) -> Frame[Released]:
     """A question on one table."""
-    return Frame(Select((), From(table, table)), ask, tell)
+    name = text_of(table, "table")
+    return Frame(Select((), From(name, name)), ask, tell)

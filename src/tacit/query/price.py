@@ -22,9 +22,10 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.privacy.arguments import truth_of
 from tacit.privacy.loss import largest_concentrated_down, positive_budget, probability
 from tacit.privacy.neighbours import Change, Neighbours
-from tacit.privacy.rounding import Number, exact, exp_up
+from tacit.privacy.rounding import Number, brief, exact, exp_up
 from tacit.query.aggregates import moments_of
 from tacit.query.passes.keys import private, size
 from tacit.query.plan import Arithmetic, Call, Moment, NumberType, Out, Question, Result, Rounded
@@ -66,13 +67,13 @@ def request(
         raise NoBudget("a question needs a budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
     sure = exact(confidence, "confidence", InvalidBudget)
     if not 0 < sure <= 1 - LEAST_MISS:
-        raise InvalidBudget(f"confidence must be above 0 and below 1, not {str(confidence)[:40]}; give for example confidence=0.95")
+        raise InvalidBudget(f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example confidence=0.95")
     return Request(
         None if epsilon is None else _enough(_usual(positive_budget(epsilon), "epsilon")),
         probability(delta),
         None if error is None else _usual(positive_budget(error, "error"), "error"),
         sure,
-        simultaneous,
+        truth_of(simultaneous, "simultaneous"),
         None if groups is None else _whole(groups),
     )
 

@@ -9,6 +9,7 @@ receipt   made for whoever asks: their own entry, and what is left for them
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,8 @@ from tacit.accounting.filter import Left
 from tacit.accounting.heads import check_head, remember_head
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.selling import Granted, Recalled, Sale
-from tacit.errors import CatalogUnusable, StoppedAfterSpending, StoreUnusable, TimedOut
+from tacit.errors import CatalogUnusable, StoppedAfterSpending, StoreUnusable, TacitError, TimedOut
+from tacit.release.unforeseen import alone, noted
 
 Value = TypeVar("Value")
 
@@ -32,13 +34,14 @@ class Till:
     """A ledger, and the folder beside the prepared data that remembers its head (none: nothing is remembered).
 
     `named` is the ledger that the prepared data itself names; `ready` opens the data and reads no row, so that what cannot be
-    opened is found before it is paid for.
+    opened is found before it is paid for. `log` is the folder of the data owner's log.
     """
 
     ledger: Ledger
     folder: Path | None = None
     named: str | None = None
     ready: Callable[[], None] = _nothing_to_open
+    log: Path | None = None
 
     def check(self) -> None:
         """Refuse a ledger that is not this data set's, or that has lost entries; before anything is read from it."""
@@ -83,26 +86,46 @@ def once(till: Till, sale: Sale, run: Callable[[Granted], Value], form: Form[Val
     if isinstance(found, Recalled):
         assert form is not None  # noqa: S101  # only what has a key is kept, and what has a key has a form
         return Sold(form.read(found.text), found.offer, found.entry, till.ledger.left(sale.analyst), repeated=found.own)
-    till.remember(found)
-    value = _paid_for(till, found, run)
-    if form is not None and sale.key:
-        till.ledger.answered(found, form.write(value))
+    value = _paid_for(till, found, run, form if sale.key else None)
     return Sold(value, found.offer, found.entry.number, till.ledger.left(sale.analyst))
 
 
-def _paid_for(till: Till, granted: Granted, run: Callable[[Granted], Value]) -> Value:
-    """The value; what was spent stays spent. A time-out or a failure becomes an entry, and is counted."""
+def _paid_for(till: Till, granted: Granted, run: Callable[[Granted], Value], form: Form[Value] | None) -> Value:
+    """The value, kept where there is a form; what was spent stays spent. A time-out or a failure becomes an entry, and is counted.
+
+    The error that leaves is raised when the one that was caught is gone: neither it nor a frame of it can be reached from outside.
+    """
     try:
-        return run(granted)
-    except KeyboardInterrupt:
+        till.remember(granted)
+        value = run(granted)
+        text = None if form is None else form.write(value)
+    except (Exception, KeyboardInterrupt) as error:
+        leaving, counted = _ending(error, till, granted)
+    else:
+        if text is not None:
+            till.ledger.answered(granted, text)
+        return value
+    if counted:
+        till.ledger.failed(granted, counted)
+    else:
         till.ledger.stopped(granted)
-        raise StoppedAfterSpending(f"stopped; entry {granted.entry.number} of the ledger stays spent") from None
-    except TimedOut:
-        till.ledger.failed(granted, "timed out")
-        raise
-    except (StoreUnusable, CatalogUnusable, OSError):  # of the catalog, the store or the disk: not of a row
-        till.ledger.stopped(granted)
-        raise
-    except Exception:
-        till.ledger.failed(granted, "failed")
-        raise
+    raise alone(leaving)
+
+
+def _ending(error: Exception | KeyboardInterrupt, till: Till, granted: Granted) -> tuple[TacitError, str]:
+    """What leaves in the place of an error, and the word by which it is counted; no word for what no row can cause."""
+    match error:
+        case KeyboardInterrupt():
+            return StoppedAfterSpending(f"stopped; entry {granted.entry.number} of the ledger stays spent"), ""
+        case TimedOut():
+            return error, "timed out"
+        case StoreUnusable() | CatalogUnusable():  # not of a row
+            return error, ""
+        case TacitError():
+            return error, "failed"
+        case OSError():
+            why = os.strerror(error.errno) if error.errno else type(error).__name__
+            what = f"the system failed after the spend, which stays ({why})"
+            return StoreUnusable(what, remedy="check the disk and its rights, then ask again"), ""
+        case _:
+            return noted(error, till.log), "failed"

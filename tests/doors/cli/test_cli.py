@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from tacit.doors.cli import app, reported
-from tacit.errors import Broken, BudgetExceeded, CatalogUnusable, InvalidBudget, NoBounds
+from tacit.errors import Broken, BudgetExceeded, CatalogUnusable, InvalidBudget, NoBounds, Unforeseen
 
 run = CliRunner().invoke
 
@@ -67,8 +67,42 @@ def test_a_file_that_the_system_withholds_is_told_in_a_line_without_a_traceback(
     )
 
 
-def test_an_error_of_the_system_about_no_file_is_not_hidden():
-    assert isinstance(run(failing(OSError("out of luck")), []).exception, OSError)
+def test_a_full_disk_behind_the_output_is_told_in_a_line():
+    result = run(failing(OSError(28, "No space left on device")), [])
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert result.stderr.startswith("tacit: the disk or the output failed (No space left on device); ")
+
+
+@pytest.mark.parametrize(
+    "error", [IndexError("the cell 4711"), OSError("the cell 4711"), UnicodeEncodeError("ascii", "4711", 0, 1, "")]
+)
+def test_what_tacit_did_not_foresee_is_one_constant_line(error, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TACIT_CATALOG", raising=False)
+    (tmp_path / "tacit.toml").write_text("")
+    (tmp_path / ".tacit").mkdir()
+    result = run(failing(error), [])
+    assert (result.exit_code, result.stdout, result.stderr) == (4, "", f"tacit: {Unforeseen()}\n")
+    (line,) = (tmp_path / ".tacit" / "unforeseen.log").read_text().splitlines()
+    assert f" {type(error).__name__} at " in line
+    assert "4711" not in line
+    shown = run(failing(error), ["--json"])
+    assert json.loads(shown.stderr)["error"] == {"code": "unforeseen", "message": Unforeseen.message, "remedy": Unforeseen.remedy}
+
+
+def test_an_answer_that_nothing_can_be_written_of_is_an_error_and_no_traceback():
+    with open("/dev/full", "w") as full:
+        words = [sys.executable, "-m", "tacit", "schema"]
+        result = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (result.returncode, result.stderr.count("\n")) == (4, 1)
+    assert "the disk or the output failed (No space left on device)" in result.stderr
+
+
+def test_a_reader_that_went_away_is_no_error():
+    command = f"{sys.executable} -m tacit schema | true; exit ${{PIPESTATUS[0]}}"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert "Traceback" not in result.stderr
+    assert "unforeseen" not in result.stderr
 
 
 @pytest.mark.parametrize("command", [["synthesize", "state"], ["demo", "--folder"]])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial, wraps
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +21,7 @@ from tacit.doors.cli.attack import attack
 from tacit.doors.cli.audit import audit
 from tacit.doors.cli.check import check
 from tacit.doors.cli.demo import demo
+from tacit.doors.cli.finding import find_catalog
 from tacit.doors.cli.init import init
 from tacit.doors.cli.options import Command, Group, in_options, options_of
 from tacit.doors.cli.output import error_report, let_all_letters_pass, print_error, say
@@ -28,7 +32,16 @@ from tacit.doors.cli.survey import survey
 from tacit.doors.cli.synthesize import COMMANDS as SYNTHESES
 from tacit.doors.cli.synthesize import synthesize
 from tacit.doors.cli.verify import verify
-from tacit.errors import Broken, CatalogUnusable, InvalidInput, Refused, StoppedAfterSpending, StoreUnusable, TacitError
+from tacit.errors import (
+    Broken,
+    CatalogUnusable,
+    InvalidInput,
+    Refused,
+    StoppedAfterSpending,
+    StoreUnusable,
+    TacitError,
+    Unforeseen,
+)
 from tacit.release.processes import start_ahead
 
 EXIT_CODES: tuple[tuple[type[TacitError], int], ...] = (
@@ -36,6 +49,7 @@ EXIT_CODES: tuple[tuple[type[TacitError], int], ...] = (
     (Refused, 3),
     (CatalogUnusable, 4),
     (StoreUnusable, 4),
+    (Unforeseen, 4),
     (StoppedAfterSpending, 130),
     (TacitError, 2),
 )
@@ -44,31 +58,63 @@ app = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, pretty_
 
 
 def reported(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, with an error of tacit turned into a line on standard error (JSON if asked for) and an exit code.
+    """The command, with an error turned into a line on standard error (JSON if asked for) and an exit code.
 
-    So is a file that the system does not let be read or written: a folder that is read-only is no fault of the program.
+    What tacit does not foresee is one constant line there, and a line in the data owner's log.
     """
 
     @wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
             command(*args, **options)
-        except (TacitError, OSError) as caught:
-            error = caught if isinstance(caught, TacitError) else _of_the_system(caught)
-            named = partial(in_options, options=options_of(command))
-            print_error(error_report(error, as_json=options.get("as_json", False), named=named))
-            raise typer.Exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind))) from None
+            sys.stdout.flush()
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except Exception as caught:
+            error = _told(caught, options.get("catalog"))
+        else:
+            return
+        named = partial(in_options, options=options_of(command))
+        print_error(error_report(error, as_json=options.get("as_json", False), named=named))
+        raise typer.Exit(_exit_code(error))
 
     return run
 
 
-def _of_the_system(error: OSError) -> InvalidInput:
-    """The same error in our words; raises it again where it is about no file, such as a pipe that was closed."""
-    if not isinstance(error.filename, str) or error.strerror is None:
-        raise error
-    return InvalidInput(
-        f"{error.filename} cannot be used ({error.strerror}); name another place, or have it made readable and writable"
-    )
+def _exit_code(error: TacitError) -> int:
+    return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
+
+
+def _told(caught: Exception, catalog: Any) -> TacitError:
+    """The error in words of tacit: its own, those of the system about a file or a full disk, or the constant ones."""
+    if isinstance(caught, TacitError):
+        return caught
+    if isinstance(caught, OSError) and caught.errno:
+        why = os.strerror(caught.errno)
+        if isinstance(caught.filename, str):
+            return InvalidInput(
+                f"{caught.filename} cannot be used ({why}); name another place, or have it made readable and writable"
+            )
+        _forget_output()
+        return StoreUnusable(
+            f"the disk or the output failed ({why})", remedy="check both; to ask the same again costs nothing more"
+        )
+    from tacit.release.unforeseen import noted
+
+    return noted(caught, _log_folder(catalog))
+
+
+def _forget_output() -> None:
+    """Nothing more is written to a standard output that fails; else the interpreter would try again as it ends, and say so."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _log_folder(catalog: Any) -> Path | None:
+    """The folder that is kept beside the catalog of a command, if it has one."""
+    with suppress(TacitError, OSError):
+        return find_catalog(catalog if isinstance(catalog, Path) else None).parent / ".tacit"
+    return None
 
 
 for command in (demo, init, check, prepare, sql, explain, budget, history, schema, verify, audit):
@@ -109,4 +155,11 @@ def main() -> None:
     if sys.argv[1:2] in (["sql"], ["explain"], ["budget"], ["history"]):
         gc.disable()  # such a process ends after one answer; looking for garbage takes a quarter of a second of its start
     let_all_letters_pass()
-    app(prog_name="tacit")
+    try:
+        app(prog_name="tacit")
+    except Exception as caught:  # outside of every command, such as in reading its options
+        error = _told(caught, None)
+    else:
+        return
+    print_error(error_report(error, as_json="--json" in sys.argv))
+    sys.exit(_exit_code(error))

@@ -32,6 +32,8 @@ def read_catalog(path: Path) -> Catalog:
         raise CatalogUnusable(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise CatalogUnusable(f"{path} is not UTF-8 text; save it as UTF-8") from None
+    except ValueError:
+        raise CatalogUnusable("the path of the catalog contains a character that no path can have; correct it") from None
     return parse_catalog(text, path)
 
 
@@ -100,8 +102,10 @@ def _decimal(text: str) -> Decimal:
 
 def _plain(value: Any) -> Any:
     """The value with dates as texts, so that it does not matter which way they are written."""
+    if isinstance(value, str) and "\0" in value:
+        raise CatalogUnusable("a text has the character NUL (\\u0000): no path, name or value can have it; remove it")
     if isinstance(value, dict):
-        return {name: _plain(member) for name, member in value.items()}
+        return {_plain(name): _plain(member) for name, member in value.items()}
     if isinstance(value, list):
         return [_plain(member) for member in value]
     return value.isoformat() if isinstance(value, date | datetime | time) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -24,6 +25,7 @@ TROUBLES: tuple[tuple[type[duckdb.Error], str], ...] = (
     (duckdb.CatalogException, "names a table that is not there; correct `table`"),
     (duckdb.IOException, "cannot be read from disk, or there is no room left beside the store; check both"),
 )
+UNREADABLE = (OSError, EOFError, zlib.error)  # of files that are not what their names say; their words may quote bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
             return
         except duckdb.OutOfMemoryException:
             raise
+        except UNREADABLE:
+            raise CatalogUnusable(f"the source of {table.name} cannot be read as {table.source.kind}; check its files") from None
         except duckdb.Error as error:
             if reader is readers[-1] or not isinstance(error, MENDED):
                 raise _unusable(table, error) from None

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import duckdb
 
 from tacit.errors import InvalidInput
+from tacit.privacy.arguments import text_of
 from tacit.query.quoting import text
 
 LOOK = 0.1  # seconds between two looks at how far a statement is
@@ -54,7 +55,7 @@ class Workshop:
         for setting in (*SETTINGS, f"temp_directory = {text(str(self.spill))}"):
             self.engine.execute(f"SET {setting}")
         try:
-            self.engine.execute(f"SET memory_limit = {text(self.memory)}")
+            self.engine.execute(f"SET memory_limit = {text(text_of(self.memory, 'memory'))}")
         except duckdb.Error:
             raise InvalidInput(f"memory must be a size or a share, such as 4GB or 60%, not {self.memory!r}") from None
 

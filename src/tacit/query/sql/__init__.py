@@ -86,7 +86,11 @@ def _line_up(expression: Expression) -> Expression:
 
 
 def _checked(text: str) -> str:
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str):
+        raise NotUnderstood(
+            f"the question must be a text, not {type(text).__name__}", remedy="ask for example 'SELECT COUNT(*) ...'"
+        )
+    if not text.strip():
         raise NotUnderstood("the question is empty", remedy="ask for example SELECT COUNT(*) FROM a declared table")
     if len(text) > LONGEST_TEXT:
         raise NotAllowed(f"the question has more than {LONGEST_TEXT} characters", remedy="ask a shorter one")
@@ -131,6 +135,8 @@ def _one_statement(text: str) -> exp.Expr:
         raise NotUnderstood("the SQL holds a quote that is not closed, or a character that is none of SQL's") from None
     except RecursionError:
         raise NotAllowed("the question is nested too deeply", remedy="ask a simpler one") from None
+    except Exception:  # the parser falls over some calls that lack an argument, in words of its own
+        raise NotUnderstood("the SQL cannot be read here", remedy="check the arguments of its functions") from None
     if len(statements) != 1:
         raise NotAllowed(f"one statement is answered at a time, not {len(statements)}", remedy="send them one by one")
     _limit_size(statements[0])

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from tacit.errors import NotAllowed
+from tacit.errors import NotAllowed, WrongType
 from tacit.privacy.rounding import is_decimal
 from tacit.query.surface import Apply, At, Constant, Expression, From, Item, Joined, Name, Ordering, Select, Star
 
@@ -53,6 +53,11 @@ _UNARY: dict[type[exp.Expr], str] = {
     exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop",
 }  # fmt: skip
 _MANY: dict[type[exp.Expr], str] = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}
+_TAKES: dict[str, tuple[int, int]] = {  # the least and the most arguments; of what is not listed, one or more
+    **dict.fromkeys(_BINARY.values(), (2, 2)),
+    **dict.fromkeys(_UNARY.values(), (1, 1)),
+    "count": (1, 1), "quantile": (2, 2), "round": (1, 2), "substring": (2, 3), "width_bucket": (4, 4),
+}  # fmt: skip
 _IGNORED = {"big_int", "typed", "safe", "_type", "ignore_nulls", "is_string", "nested", "quoted"}
 _CASTS = {
     "INT": "cast_integer", "BIGINT": "cast_integer", "SMALLINT": "cast_integer", "TINYINT": "cast_integer",
@@ -70,6 +75,17 @@ _NEAREST = {
     "CTE": "write the inner expression in place",
     "Anonymous": "use one of the functions in the reference",
 }
+
+
+_USAGE = {
+    "count": "write COUNT(*) or COUNT(column)",
+    "quantile": "write QUANTILE_CONT(column, 0.5)",
+    "substring": "write SUBSTRING(column, 1, 3)",
+}
+
+
+def _usage(function: str) -> str:
+    return _USAGE.get(function, "see the reference for its arguments")
 
 
 class Reader:
@@ -178,7 +194,12 @@ class Reader:
         return reader(self, node)
 
     def apply(self, function: str, node: exp.Expr, *parts: exp.Expr | None) -> Apply:
-        return Apply(function, tuple(self.expression(part) for part in parts if part is not None), self.at(node))
+        given = [part for part in parts if part is not None]
+        least, most = _TAKES.get(function, (1, len(given) or 1))
+        if not least <= len(given) <= most:
+            expected = f"{least} to {most} arguments" if least < most else f"{least} argument{'s' * (least > 1)}"
+            raise WrongType(f"{function.upper()} takes {expected}, not {len(given)}", remedy=_usage(function), at=self.at(node))
+        return Apply(function, tuple(map(self.expression, given)), self.at(node))
 
     def binary(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")

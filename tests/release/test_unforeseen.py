@@ -1,0 +1,253 @@
+"""What nobody foresaw leaves with constant words, alone; the data owner's log has a line about it, and not a word of the data."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tacit
+from tacit.accounting import heads
+from tacit.accounting.register import state_folder
+from tacit.errors import InvalidInput, InvalidValue, StoppedAfterSpending, StoreUnusable, TacitError, TimedOut, Unforeseen
+from tacit.query.engines import DuckDBEngine
+from tacit.release import unforeseen
+from tacit.release.unforeseen import alone, line_of, noted, one_exit
+
+WORDS = "tacit failed unexpectedly, and what was already spent stays spent; ask the data owner to look at unforeseen.log"
+COUNT = "SELECT COUNT(*) AS n FROM people"
+CATALOG = '[budget]\nepsilon = 8\n[tables.people]\nsource = "people.csv"\nunit = "row"\n'
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> tacit.DataSet:
+    (tmp_path / "people.csv").write_text("name\nann\nbob\n")
+    (tmp_path / "tacit.toml").write_text(CATALOG)
+    found = tacit.open(tmp_path / "tacit.toml")
+    found.prepare(new_ledger=True)
+    return found
+
+
+def cell() -> str:
+    """A value that stands in no frame of a test, only where it is read."""
+    return f"the cell {47}11"
+
+
+def behind(error: BaseException | None) -> Iterator[str]:
+    """Everything that can be reached from an exception: messages, those that it came from, and the variables of all frames."""
+    while error is not None:
+        yield repr(error)
+        trace = error.__traceback__
+        while trace is not None:
+            yield from map(repr, trace.tb_frame.f_locals.values())
+            trace = trace.tb_next
+        error = error.__cause__ or error.__context__
+
+
+def leaks(work: Callable[[], Any]) -> bool:
+    """Whether the cell can be reached from what `work` raises."""
+    try:
+        work()
+    except BaseException as error:
+        return any(cell() in text for text in behind(error))
+    return pytest.fail("nothing was raised")
+
+
+class Owner:
+    def __init__(self, kept: Path, kind: type[BaseException] = ValueError) -> None:
+        self.kept, self.kind = kept, kind
+
+    @one_exit
+    def ask(self) -> None:
+        row = cell()
+        raise self.kind(f"cannot convert {row}")
+
+    @one_exit
+    def refuse(self) -> None:
+        row = cell()
+        try:
+            raise ValueError(row)
+        except ValueError:
+            raise TimedOut("the engine did not finish") from None
+
+    def ask_from_none(self) -> None:
+        """The planted bug: the words are right, and the exception behind them is only hidden from the screen."""
+        try:
+            row = cell()
+            raise ValueError(row)
+        except ValueError:
+            raise Unforeseen from None
+
+
+# --- words, and what can be reached from them --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [ValueError, MemoryError, RecursionError, KeyError, OSError, AssertionError, UnicodeError])
+def test_whatever_it_is_the_words_are_the_same_and_nothing_is_behind_them(tmp_path: Path, kind: type[Exception]) -> None:
+    owner = Owner(tmp_path, kind)
+    with pytest.raises(Unforeseen) as caught:
+        owner.ask()
+    assert (str(caught.value), caught.value.code) == (WORDS, "unforeseen")
+    assert not leaks(owner.ask)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == WORDS  # noqa: S301
+
+
+def test_an_error_of_tacits_own_leaves_without_what_led_to_it(tmp_path: Path) -> None:
+    with pytest.raises(TimedOut, match="did not finish"):
+        Owner(tmp_path).refuse()
+    assert not leaks(Owner(tmp_path).refuse)
+
+
+def test_hiding_the_exception_behind_it_is_caught(tmp_path: Path) -> None:
+    assert leaks(Owner(tmp_path).ask_from_none)
+
+
+def test_ctrl_c_is_no_failure(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Owner(tmp_path, KeyboardInterrupt).ask()
+    assert not list(tmp_path.iterdir())
+
+
+# --- the log -----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_log_has_the_kind_and_the_places_and_no_message(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    old = os.umask(0)
+    try:
+        with pytest.raises(Unforeseen):
+            Owner(tmp_path).ask()
+    finally:
+        os.umask(old)
+    file = tmp_path / "unforeseen.log"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    (line,) = file.read_text().splitlines()
+    assert " ValueError at unforeseen.py:" in line
+    assert line.endswith(" ask")
+    assert "cell" not in line
+
+
+def test_a_chain_is_logged_by_its_kinds_and_an_error_of_the_system_by_its_name() -> None:
+    try:
+        try:
+            raise KeyError(cell())
+        except KeyError:
+            raise OSError(28, cell()) from None
+    except OSError as error:
+        line = line_of(error)
+    assert " OSError ENOSPC at test_unforeseen.py:" in line
+    assert " after KeyError at " in line
+    assert cell() not in line
+
+
+def test_without_a_catalog_the_log_lies_in_the_users_state_folder(tmp_path: Path) -> None:
+    there = state_folder(os.environ)
+    assert there is not None
+    noted(ValueError(), tmp_path / "not prepared")
+    noted(ValueError())
+    assert len((there / "unforeseen.log").read_text().splitlines()) == 2
+    assert not (tmp_path / "not prepared").exists()
+
+
+def test_a_log_that_cannot_be_written_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "unforeseen.log").symlink_to(tmp_path / "elsewhere")
+    assert isinstance(noted(ValueError(), tmp_path), Unforeseen)
+    assert not (tmp_path / "elsewhere").exists(), "a link is not followed"
+
+
+def test_a_full_log_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unforeseen, "LARGEST", 100)
+    for _ in range(9):
+        noted(ValueError(), tmp_path)
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 400
+    assert {file.name for file in tmp_path.iterdir()} == {"unforeseen.log", "unforeseen.log.old"}
+
+
+# --- the road ----------------------------------------------------------------------------------------------------------------
+
+
+def failing(kind: type[BaseException], *words: object) -> Callable[..., Any]:
+    def fall(*_: object, **__: object) -> Any:
+        row = cell()
+        raise kind(*words, row)
+
+    return fall
+
+
+def kinds(data: tacit.DataSet) -> list[str]:
+    return [entry.kind for entry in data.ledger.entries(first=1)]
+
+
+@pytest.mark.parametrize("place", ["tacit.query.engines.DuckDBEngine.run", "tacit.session.noised", "tacit.session.answer"])
+@pytest.mark.parametrize("kind", [RuntimeError, MemoryError])
+def test_a_failure_after_the_spend_is_constant_counted_and_alone(
+    data: tacit.DataSet, monkeypatch: pytest.MonkeyPatch, place: str, kind: type[Exception]
+) -> None:
+    monkeypatch.setattr(place, failing(kind))
+    with pytest.raises(Unforeseen, match=WORDS):
+        data.session().sql(COUNT, epsilon=1)
+    assert kinds(data) == ["spend", "failure"]
+    assert not leaks(lambda: data.session().table("people").agg("count(*)").release(epsilon=1))
+    assert (data.catalog.kept / "unforeseen.log").read_text().count(kind.__name__) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "leaving"), [(InvalidValue, Unforeseen), (InvalidInput, InvalidInput), (StoreUnusable, StoreUnusable)]
+)
+def test_a_value_that_no_mechanism_takes_counts_as_a_failure(
+    data: tacit.DataSet, monkeypatch: pytest.MonkeyPatch, kind: type[TacitError], leaving: type[TacitError]
+) -> None:
+    monkeypatch.setattr(DuckDBEngine, "run", lambda *_: (_ for _ in ()).throw(kind("not finite")))
+    with pytest.raises(leaving):
+        data.session().sql(COUNT, epsilon=1)
+    assert kinds(data) == (["spend", "failure"] if leaving is Unforeseen else ["spend"])
+
+
+def test_what_cannot_be_kept_is_a_failure_too(data: tacit.DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is made and cannot be written down, as when memory ends."""
+    from tacit.session import KEPT
+
+    monkeypatch.setattr("tacit.session.KEPT", type(KEPT)(failing(MemoryError), KEPT.read))
+    with pytest.raises(Unforeseen):
+        data.session().sql(COUNT, epsilon=1)
+    assert kinds(data) == ["spend", "failure"]
+
+
+def test_stopping_by_hand_leaves_no_frame_of_the_work(data: tacit.DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DuckDBEngine, "run", failing(KeyboardInterrupt))
+    with pytest.raises(StoppedAfterSpending):
+        data.session().sql(COUNT, epsilon=1)
+    assert not leaks(lambda: data.session().sql(COUNT, epsilon=1))
+
+
+@pytest.mark.parametrize("broken", ["fsync", "replace"])
+def test_a_head_that_cannot_be_brought_to_the_disk_stops_the_answer(
+    data: tacit.DataSet, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    ana = data.session()
+    monkeypatch.setattr(DuckDBEngine, "run", lambda *_: pytest.fail("the engine was asked"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, broken, failing(OSError, 5))
+        with pytest.raises(StoreUnusable, match=r"after the spend, which stays \(Input/output error\)") as caught:
+            ana.sql(COUNT, epsilon=1)
+    assert cell() not in str(caught.value)
+    assert kinds(data) == ["spend"]
+    monkeypatch.undo()
+    assert ana.sql(COUNT, epsilon=1).receipt.entry == 2, "nobody waits for the one that failed"
+    assert heads.remembered_heads(data.catalog.store_file.parent)[0].number == 2
+
+
+def test_an_error_that_is_raised_while_another_is_handled_is_cut_off() -> None:
+    try:
+        raise ValueError(cell())
+    except ValueError as first:
+        second = TimedOut("late")
+        second.__cause__ = first
+    assert list(behind(alone(second))) == [repr(second)]
