@@ -84,10 +84,11 @@ def uses(pattern: str) -> Callable[[Iterable[str]], set[str]]:
     return lambda names: {name for name in names if re.fullmatch(pattern, name)}
 
 
+WAITING = "accounting/durable.py"  # one constant sentence, by whoever waits for a lock
 SCREEN, OUTPUT, ONE_PLACE = "doors/cli/screen.py", "doors/cli/output.py", "untrusted.py"
 DIGESTS = ("privacy/catalog.py", "query/store.py", "privacy/catalog_file/text.py")  # hashed, stored, and escaped for TOML
 RULES = {  # a search, who may have it, and what it must find
-    "print": (uses(r"print\(\)|\.s?echo\(\)|sys\.std\w+\.write\(\)|from rich import print"), (OUTPUT,), "print(x)"),
+    "print": (uses(r"print\(\)|\.s?echo\(\)|sys\.std\w+\.write\(\)|from rich import print"), (OUTPUT, WAITING), "print(x)"),
     "console": (uses(r"from rich.console import Console|Console\(\)"), (SCREEN, "evidence/attacks/hostile_key.py"), "Console()"),
     "progress": (uses(r"(from rich.progress import|from rich.status import) .*"), (SCREEN,), "from rich.progress import track"),
     "markup": (uses(r".*import markup|from rich.markup .*|\.from_markup\(\)|.*\(markup=True\)"), (), "Text.from_markup(x)"),

@@ -11,8 +11,7 @@ import typer
 from tacit.doors.cli.output import console, print_json, progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from tacit.doors.cli.screen import Screen
     from tacit.evidence.verify.case import Row
 
 
@@ -110,7 +109,7 @@ def _print_table(rows: list[Row], false_alarm: float) -> None:
             screen.print(styled(("broken", "red"), f" {breach}"))
 
 
-def _print_unreached(screen: Console, rows: list[Row]) -> None:
+def _print_unreached(screen: Screen, rows: list[Row]) -> None:
     """Why some rows reach a small share of their claim."""
     from tacit.doors.cli.screen import styled
     from tacit.evidence.verify.case import ENOUGH
