@@ -182,7 +182,7 @@ READ = {
 def test_no_line_makes_it_fail(what, suffix, tmp_path):
     path = tmp_path / f"notes.{suffix}"
     path.write_bytes(gzip.compress(BROKEN_CSV[what], 1) if suffix == "csv.gz" else BROKEN_CSV[what])
-    prepared = catalog(tmp_path, table("notes", path, Column("note", "text"), unit=Owner("id"), max_rows=9))
+    prepared = catalog(tmp_path, table("notes", path, Column("note", "text", longest=4_000_000), unit=Owner("id"), max_rows=9))
     prepare(prepared)
     found = [note for (note,) in stored(prepared, "notes", "note")]
     if what in READ:

@@ -68,10 +68,14 @@ def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
 
 
 def sized(part: Sum, groups: int) -> Sum:
+    """A sum over another number of groups."""
+    return replace(part, mechanism=_of_size(part.mechanism, groups))
+
+
+def _of_size(mechanism: Any, dimension: int) -> Any:
     """The same noise on another number of groups: the sensitivity counts what a unit touches, not how many groups there are."""
-    noise: Any = part.mechanism
-    return replace(
-        part, mechanism=type(noise)(noise.sensitivity, *_budget(noise), noise.step, max(1, groups), True, noise.neighbours)
+    return type(mechanism)(
+        mechanism.sensitivity, *_budget(mechanism), mechanism.step, max(1, dimension), True, mechanism.neighbours
     )
 
 
