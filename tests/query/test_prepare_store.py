@@ -1,5 +1,6 @@
 """The store is replaced as a whole or not at all, is for the curator alone, and says of itself nothing that comes from rows."""
 
+import gzip
 import json
 import os
 import signal
@@ -8,11 +9,13 @@ import subprocess
 import sys
 import textwrap
 from fractions import Fraction
+from pathlib import Path
 
 import duckdb
 import pytest
 from stored import by_unit, catalog, category, days, number, stored, table, write_csv, write_parquet
 
+import tacit
 from tacit.errors import InvalidInput, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Column, Owner, fingerprint
@@ -163,6 +166,37 @@ def test_a_store_of_another_format_is_prepared_anew(form, said, tmp_path):
     prepare(prepared)
     info = store_info(prepared.store_file)
     assert (info.ledger, info.head) == ("ledger-1", "head-7")
+
+
+SHARED = """
+budget.epsilon = 8
+[tables.visits]
+source = "visits.csv"
+unit = { column = "patient" }
+max_rows = 2
+columns = { id = { key = true }, cost = { bounds = [0, 100] } }
+[tables.labs]
+source = "labs.csv"
+unit = { column = "visit", references = "visits.id" }
+max_rows = 2
+columns = { value = { bounds = [0, 9] } }
+"""
+
+
+def test_a_store_that_was_made_in_the_first_format_is_not_asked(tmp_path):
+    """Visit 7 is of two patients, and the least of them has all of its labs."""
+    (tmp_path / "tacit.toml").write_text(SHARED)
+    (tmp_path / "visits.csv").write_text("id,patient,cost\n7,1,5\n7,2,8\n8,2,9\n")
+    (tmp_path / "labs.csv").write_text("visit,value\n7,1\n7,2\n8,3\n")
+    data = tacit.open(tmp_path / "tacit.toml")
+    data.catalog.store_file.parent.mkdir(parents=True)
+    data.catalog.store_file.write_bytes(gzip.decompress((Path(__file__).parent / "stores" / "format-1.duckdb.gz").read_bytes()))
+    assert len(stored(data.catalog, "labs")) == 3
+    with pytest.raises(StoreUnusable, match="has format 1") as caught:
+        _ = data.store
+    assert caught.value.remedy == "run: tacit prepare"
+    assert {report.name: report.copies for report in prepare(data.catalog).tables} == {"visits": 3, "labs": 4}
+    assert (data.store.ledger, data.store.head) == ("ledger-1", "head-7")
 
 
 COLUMNS = [

@@ -75,8 +75,9 @@ def prepare(
 ) -> Prepared:
     """Write the store of a catalog anew from its sources, and put it in the place of the old one when it is whole.
 
-    No row of a source makes it fail. `progress` is told words and a fraction; `memory` bounds the engine, which spills beyond it;
-    `mark` names the ledger of the catalog (without one, that of the old store stays).
+    No row of a source makes it fail, if the catalog says what a row is (store.md, of CSV files). `progress` is told words and
+    a fraction; `memory` bounds the engine, which spills beyond it; `mark` names the ledger of the catalog (without one, that
+    of the old store stays).
     """
     with replacing(catalog) as folder, _in_our_words(memory):
         workshop = Workshop(folder / "spill", memory, progress, _steps(catalog))
@@ -153,7 +154,8 @@ def _look_ups(workshop: Workshop, ways: Mapping[str, tuple[Link, ...]], key_type
 
 def _ranked_table(table: Table, key_type: str, look_ups: list[LookUp]) -> str:
     columns = stored_columns(table)
-    repeated = key_name(table.key) if table.key and table.max_rows > 1 else None  # the first of all rows repeats no key
+    names_rows = table.key is not None and (table.key != own_key(table) or bool(look_ups))  # else the key names the unit
+    repeated = key_name(table.key or "") if names_rows and table.max_rows > 1 else None  # the first of all repeats no key
     ranking = Ranking(packing(columns), key_sql(own_key(table), key_type), key_type, repeated, table.max_rows)
     return f"CREATE TEMP TABLE {_ranked_name(table)} AS {ranking.ranked(staged_name(table), kept(columns), look_ups)}"
 

@@ -175,7 +175,7 @@ class Sieve:
             if cut := self._cut(rest):
                 yield rest[:cut]
                 rest = rest[cut:]
-            elif len(rest) > LONGEST_ROW:
+            elif len(rest) > LONGEST_ROW + 2:
                 rest = self._cut_short(rest)
         if rest:
             yield rest if rest.endswith(b"\n") else rest + b"\n"
@@ -241,9 +241,10 @@ class Sieve:
         return rest.rfind(b"\n") + 1 or by_return
 
     def _cut_short(self, rest: bytes) -> bytes:
+        """Enough of a row to see that it is too long, even if its last byte looks like a part of the line end."""
         if self.multiline:
             raise self._not_multiline("has a row longer than 16 MiB")
-        return rest[: LONGEST_ROW + 1]
+        return rest[: LONGEST_ROW + 2]
 
     def _well_placed(self, block: bytes) -> bool:
         """Whether quotation marks stand at both ends of whole fields, or as two for one in them."""
@@ -331,7 +332,7 @@ def _opened(file: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """The file to read from, decompressed, and as it is on disk; what goes wrong is said in our words."""
     try:
         with file.open("rb") as on_disk:
-            yield (cast("BinaryIO", gzip.GzipFile(fileobj=on_disk)) if file.suffix == ".gz" else on_disk), on_disk
+            yield (cast("BinaryIO", gzip.GzipFile(fileobj=on_disk)) if file.suffix.lower() == ".gz" else on_disk), on_disk
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise CatalogUnusable(f"{file.name} cannot be decompressed; compress it anew") from None
     except OSError as error:

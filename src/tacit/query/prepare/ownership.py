@@ -83,7 +83,7 @@ def owners(pairs: str, *rest: str) -> str:
 
     All are given by the tables of their pairs. There are several owners if the two differ, and at most as many as ways.
     """
-    ends = ("tacit_least", "tacit_largest", "tacit_ways") if rest else ("tacit_holder", "tacit_holder", "1")
+    ends = ("tacit_least", "tacit_largest", "tacit_ways") if rest else ("tacit_holder", "tacit_holder", "1.0::DOUBLE")
     further = f" JOIN ({owners(*rest)}) AS further ON pairs.tacit_holder = further.tacit_link" if rest else ""
     return (
         f"SELECT pairs.tacit_link, min({ends[0]}) AS tacit_least, max({ends[1]}) AS tacit_largest, sum({ends[2]}) AS tacit_ways "
