@@ -9,12 +9,12 @@ from itertools import zip_longest
 import duckdb
 
 from tacit.errors import CatalogUnusable
-from tacit.privacy.catalog import Catalog, Column, Kind, Table
+from tacit.privacy.catalog import Catalog, Column, Kind, Notation, Table
 from tacit.query.headers import columns_told
 from tacit.query.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
 from tacit.query.prepare.ownership import key_name, staged_name
 from tacit.query.prepare.packing import packing
-from tacit.query.prepare.reading import Raw, named
+from tacit.query.prepare.reading import Raw, named, without_missing
 from tacit.query.prepare.sources import MENDED, MENDING, READERS, Rows, Wanted
 from tacit.query.prepare.workshop import Workshop
 from tacit.query.quoting import name
@@ -51,7 +51,7 @@ def stage(workshop: Workshop, catalog: Catalog, table: Table, keys: tuple[str, .
     def select(rows: Rows) -> str:
         check_columns(table, rows, wanted)
         types.update(_key_type(rows.columns[key]) for key in keys)
-        carried = {key_name(key): _key(rows.columns[key]) for key in keys}
+        carried = {key_name(key): _key(without_missing(rows.columns[key], notation_of(table, key))) for key in keys}
         return cleaned(workshop, stored_columns(table), rows, carried)
 
     read(workshop, catalog, table, wanted, select)
@@ -71,6 +71,11 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
         except duckdb.Error as error:
             if reader is readers[-1] or not isinstance(error, MENDED):
                 raise _unusable(table, error) from None
+
+
+def notation_of(table: Table, key: str) -> Notation:
+    """How a column of a table is written, declared or not."""
+    return table.columns[key].notation if key in table.columns else table.notation
 
 
 def stored_columns(table: Table) -> dict[str, Column]:
@@ -105,9 +110,9 @@ def tally(workshop: Workshop, relation: str, columns: Mapping[str, Column]) -> T
     ((rows, dropped, *found),) = workshop.rows(
         f"SELECT {', '.join(['count(*)', f'count(*) FILTER (NOT ({kept(columns)}))', *counts])} FROM {relation}"
     )
-    by_column = {
-        key: {FATES[fate]: count for (other, fate), count in zip(asked, found, strict=True) if other == key} for key in columns
-    }
+    by_column: dict[str, dict[str, int]] = {key: {} for key in columns}
+    for (key, fate), count in zip(asked, found, strict=True):
+        by_column[key][FATES[fate]] = count
     return Tally(rows, dropped, tuple(ColumnReport(key, fates) for key, fates in by_column.items()))
 
 
