@@ -32,6 +32,8 @@ def read_notation(declared: Declared, inherited: Notation = PLAIN) -> Notation:
     >>> table = read_notation({"decimal": ",", "missing": ["N", -9]})
     >>> read_notation({"thousands": "."}, table)
     Notation(decimal=',', thousands='.', format=None, missing=('N', '-9'))
+
+    Where the point parts thousands, the decimal sign is a comma unless another is declared.
     """
     given = {key: declared[key] for key in KEYS if key in declared}
     if "missing" in given:
@@ -40,6 +42,8 @@ def read_notation(declared: Declared, inherited: Notation = PLAIN) -> Notation:
             raise Wrong("missing", "has a blank text, which is missing in any case", "take it away")
     if "format" in given:
         _check_format(given["format"])
+    if given.get("thousands") == "." and inherited.decimal == ".":
+        given = {"decimal": ",", **given}  # the point cannot be both, and whoever parts thousands with it has the comma
     found = replace(inherited, **given)
     if found.decimal == found.thousands:
         key = "thousands" if "thousands" in given else "decimal"

@@ -117,10 +117,10 @@ def _date(column: Column, raw: Raw) -> Cleaning:
     if raw.nature not in ("text", "bytes") and (column.notation.format is None or raw.nature != "integer"):
         raise _unreadable(column, raw)
     unreadable = f"CASE WHEN {t} IS NULL THEN {MISSING} WHEN {x} IS NULL THEN {UNREADABLE} {outside}"
-    return Cleaning(({t: filled(raw)}, {x: _written_day(t, column.notation.format)}), unreadable, code)
+    return Cleaning(({t: filled(raw)}, {x: written_day(t, column.notation.format)}), unreadable, code)
 
 
-def _written_day(t: str, written_as: str | None) -> str:
+def written_day(t: str, written_as: str | None) -> str:
     """SQL for the day that a text is. A year has four digits: 31/12/20 is no day of the year 31, nor 1.2.23 one of the year 23."""
     if written_as is None:
         return f"CASE WHEN NOT regexp_matches({t}, '^[0-9]{{1,3}}[^0-9]') THEN TRY_CAST({t} AS DATE) END"

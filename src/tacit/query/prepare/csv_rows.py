@@ -54,7 +54,10 @@ class Header:
     @property
     def places(self) -> Mapping[str, int]:
         """Where each column with a name stands; of two with one name, the first counts."""
-        return {name: place for place, name in reversed([*enumerate(self.names)]) if name}
+        places: dict[str, int] = {}
+        for place, name in enumerate(self.names):
+            places.setdefault(name, place)
+        return {name: place for name, place in places.items() if name}
 
 
 def csv_header(file: Path, encoding: str | None = None) -> Header:

@@ -183,7 +183,7 @@ def _double_fate(column: Column, x: str) -> str:
 
 
 def _double_between(column: Column, x: str) -> str:
-    """SQL for whether a double within the bounds is further from its grid point than doubles are from the decimals they stand for."""
+    """SQL for whether a double within the bounds is off its grid point by more than doubles are off the decimals they mean."""
     low, high, step = measures(column)
     inside = f"(least(greatest({x}, {_double(low)}), {_double(high)}) - {_double(low)})"
     steps = f"({inside} * {_double(step.denominator)} / {_double(step.numerator)})"
