@@ -19,10 +19,11 @@ LETTERS = "YymdbBjHIMSpf%"  # of strftime; those with which a day is told apart 
 YEARS, DAYS = ({"Y"}, {"y"}), ({"m", "d"}, {"b", "d"}, {"B", "d"}, {"j"})
 DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
 # Encodings in which no row can change how the next one is read: without states that last (ISO 2022, UTF-7), and such that no
-# beginning of a character swallows a line end.
+# beginning of a character swallows a line end. EUC-KR has a character of eight bytes that does; its superset has none.
+INSTEAD = {"euc_kr": "cp949"}
 ROW_BY_ROW = re.compile(
     r"ascii|utf-8(-sig)?|utf-(16|32)(-[bl]e)?|iso8859-\d+|cp\d+|koi8-[rtu]|kz1048|ptcp154|hp-roman8|tis-620|mac-\w+"
-    r"|gbk|gb2312|gb18030|big5|big5hkscs|shift_jis|shift_jisx0213|shift_jis_2004|euc_kr|euc_jp|euc_jisx0213|euc_jis_2004|johab"
+    r"|gbk|gb2312|gb18030|big5|big5hkscs|shift_jis|shift_jisx0213|shift_jis_2004|euc_jp|euc_jisx0213|euc_jis_2004|johab"
 )
 
 
@@ -72,6 +73,7 @@ def read_encoding(declared: str) -> str:
     """
     try:
         name = codecs.lookup(declared).name
+        name = INSTEAD.get(name, name)
     except (LookupError, ValueError):
         raise Wrong("encoding", f"is {value_text(declared)}, which is no known encoding", ENCODINGS) from None
     if ROW_BY_ROW.fullmatch(name) is None:

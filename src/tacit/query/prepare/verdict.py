@@ -111,8 +111,8 @@ def _number(column: Column, fate: str, value: str) -> str:
         return 'is the decimal sign a comma? decimal = ","'
     signs = (f"thousands = {whole_text(sign)}" for sign, pattern in GROUPED.items() if pattern.fullmatch(value))
     both = (declared for declared, pattern in BOTH.items() if pattern.fullmatch(value))
-    grouped = ('thousands = ".", with decimal = ","',) if POINTS.fullmatch(value) else ()
-    declared = next((*signs, *both, *grouped), None)
+    grouped = ('thousands = "."',) if POINTS.fullmatch(value) else ()
+    declared = next(iter((*signs, *both, *grouped)), None)
     return f"are digits parted in groups? {declared}" if declared else "is there more beside the number, such as a unit?"
 
 
