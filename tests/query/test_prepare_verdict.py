@@ -63,7 +63,7 @@ def test_more_than_half_is_an_alarm_and_half_is_none():
 
 @pytest.mark.parametrize("max_rows", [1, 2, 3])
 @given(rows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), min_size=1, max_size=40))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=3, deadline=None)
 def test_what_larger_limits_would_keep_is_what_they_keep(tmp_path_factory, max_rows, rows):
     folder = tmp_path_factory.mktemp("limits")
     file = write_csv(folder / "a.csv", ["who", "x"], rows)

@@ -156,7 +156,7 @@ def test_numbers_between_two_steps_are_no_secret(folder):
 def test_larger_limits_are_told(folder):
     (folder / "visits.csv").write_text("patient,cost,sex\n" + "".join(f"1,{cost},F\n" for cost in range(9)) + "2,1,F\n")
     words = " ".join(run().stdout.split())
-    assert "7 rows dropped: beyond max_rows or a repeated key max_rows = 4 would keep 5 max_rows = 8 would keep 9" in words
+    assert "7 rows dropped: beyond max_rows or a repeated key max_rows = 4 would keep 5, max_rows = 8 would keep 9" in words
 
 
 def test_an_example_steers_no_terminal_and_is_stored_nowhere(folder):

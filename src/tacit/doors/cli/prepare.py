@@ -97,10 +97,10 @@ def _print(prepared: Prepared, accepted: bool) -> None:
 def _findings(table: TableReport) -> list[str]:
     """Why rows were dropped, what was cleaned in which column, and what was left out."""
     dropped = [f"{count:,} rows dropped: {REASONS[reason]}" for reason, count in table.dropped.items() if count]
-    larger = [f"max_rows = {limit:,} would keep {count:,}" for limit, count in table.would_keep.items()]
+    larger = [", ".join(f"max_rows = {limit:,} would keep {count:,}" for limit, count in table.would_keep.items())]
     cleaned = [line for column in table.columns for line in _cleaned(column)]
     left_out = [f"{column} is left out: {reason}" for column, reason in table.left_out.items()]
-    return [*dropped, *larger, *_sharing(table), *cleaned, *left_out] or ["all clean"]
+    return [*dropped, *(larger if table.would_keep else []), *_sharing(table), *cleaned, *left_out] or ["all clean"]
 
 
 def _cleaned(column: ColumnReport) -> list[str]:
