@@ -293,7 +293,7 @@ def _meaning(column: Column) -> list[object]:
     """Everything declared about a column but its line; a text 1, a number 1 and a truth differ."""
     values = [[type(value).__name__, str(value)] for value in (*column.values, column.nulls)]
     bounds, longest = [str(bound) for bound in column.bounds or ()], column.longest if column.kind == "text" else None
-    known = [column.kind, bounds, str(column.step), column.outside, column.unknown, values, longest]
+    known: list[object] = [column.kind, bounds, str(column.step), column.outside, column.unknown, values, longest]
     return known if column.notation == PLAIN else [*known, _written(column.notation)]
 
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Column
 from tacit.privacy.catalog_file.text import whole_text
+
+if TYPE_CHECKING:
+    from tacit.query.prepare import Prepared
 
 TOLD = ("unreadable", "unknown", "rounded")  # the fates of which an example is shown
 LOST = ("unreadable", "unknown", "too long", "below", "above")
@@ -53,7 +57,7 @@ class ColumnReport:
 class NotAccepted(StoreUnusable):
     """The data does not look as the catalog declares it: `prepared` says where. The old store stays."""
 
-    def __init__(self, prepared: object) -> None:
+    def __init__(self, prepared: Prepared) -> None:
         super().__init__(
             "the data does not look as the catalog declares it; the old store stays",
             remedy="correct the catalog as `tacit prepare` shows, or accept what it found: tacit prepare --yes",
@@ -111,8 +115,8 @@ def _number(column: Column, fate: str, value: str) -> str:
         return 'is the decimal sign a comma? decimal = ","'
     signs = (f"thousands = {whole_text(sign)}" for sign, pattern in GROUPED.items() if pattern.fullmatch(value))
     both = (declared for declared, pattern in BOTH.items() if pattern.fullmatch(value))
-    grouped = ('thousands = "."',) if POINTS.fullmatch(value) else ()
-    declared = next(iter((*signs, *both, *grouped)), None)
+    points = ('thousands = "."',) if POINTS.fullmatch(value) else ()
+    declared = next(iter((*signs, *both, *points)), None)
     return f"are digits parted in groups? {declared}" if declared else "is there more beside the number, such as a unit?"
 
 
