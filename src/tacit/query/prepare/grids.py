@@ -69,8 +69,8 @@ class Grid:
         return f"CASE WHEN {scaled} < {low} THEN {BELOW} WHEN {above} THEN {ABOVE} WHEN {moved} THEN {ROUNDED} ELSE {CLEAN} END"
 
     def between(self, scaled: str) -> str:
-        """SQL for whether a number within the bounds is no grid point, so that rounding moves it."""
-        return f"({self.held(scaled)} - {self.number(self.low)}) % {self.number(self.step)} <> 0"
+        """SQL for whether a number is no grid point, so that rounding moves it; to be asked of numbers within the bounds alone."""
+        return f"({scaled} - {self.number(self.low)}) % {self.number(self.step)} <> 0"
 
 
 def grid(column: Column, digits: int = 0) -> Grid:
@@ -185,10 +185,9 @@ def _double_fate(column: Column, x: str) -> str:
 def _double_between(column: Column, x: str) -> str:
     """SQL for whether a double within the bounds is off its grid point by more than doubles are off the decimals they mean."""
     low, high, step = measures(column)
-    inside = f"(least(greatest({x}, {_double(low)}), {_double(high)}) - {_double(low)})"
-    steps = f"({inside} * {_double(step.denominator)} / {_double(step.numerator)})"
+    steps = f"(({x} - {_double(low)}) * {_double(step.denominator)} / {_double(step.numerator)})"
     slack = 0.001 + float(max(abs(low), abs(high)) / step) * 2.0**-50
-    return f"abs({steps} - floor({steps} + 0.5::DOUBLE)) > {text(repr(slack))}::DOUBLE"
+    return f"abs(({steps} + 0.5::DOUBLE) % 1::DOUBLE - 0.5::DOUBLE) > {text(repr(slack))}::DOUBLE"
 
 
 def _double_point(column: Column, x: str) -> str:
