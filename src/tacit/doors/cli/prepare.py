@@ -47,7 +47,13 @@ def prepare(
     from tacit.session import open as open_data
 
     with bar("preparing") as told, open_data(find_catalog(catalog)) as data:
-        options = {"new_ledger": new_ledger, "reason": reason, "memory": memory, "yes": yes, "keep_version": keep_version}
+        options: dict[str, Any] = {
+            "new_ledger": new_ledger,
+            "reason": reason,
+            "memory": memory,
+            "yes": yes,
+            "keep_version": keep_version,
+        }
         try:
             prepared, accepted = data.prepare(told, **options), True
         except NotAccepted as refused:
