@@ -76,7 +76,7 @@ def read_source(declared: Any, folder: Path | None) -> Source | Broken:
     """Where the rows come from; relative paths are taken from the folder of the catalog.
 
     >>> read_source("visits.csv.gz", Path("/data"))
-    Source(kind='csv', location='/data/visits.csv.gz', table=None, declared='visits.csv.gz', multiline=None)
+    Source(kind='csv', location='/data/visits.csv.gz', table=None, declared='visits.csv.gz')
     """
     if declared is BROKEN or (isinstance(declared, Mapping) and BROKEN in declared.values()):
         return BROKEN
