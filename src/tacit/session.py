@@ -176,11 +176,20 @@ class DataSet:
     # --- for the data owner ---
 
     def prepare(
-        self, progress: Progress | None = None, *, new_ledger: bool = False, reason: str = "", memory: str = "60%"
+        self,
+        progress: Progress | None = None,
+        *,
+        new_ledger: bool = False,
+        reason: str = "",
+        memory: str = "60%",
+        yes: bool = False,
+        keep_version: bool = False,
     ) -> Prepared:
         """Copy the declared data into the store, anew; `new_ledger` begins the ledger of the data set, once.
 
-        Refused where another ledger covers the same sources already, unless a reason is given, which the new ledger records.
+        Refused where another ledger covers the same sources already, unless a reason is given, which the new ledger records; and
+        where the data does not look as it is declared (no row kept, over half of a column unusable), unless `yes`. The store has
+        a new version, and no answer is repeated for it; `keep_version` declares, in public, that the data has not changed.
         """
         from tacit.query.prepare import prepare
         from tacit.query.registering import registration
@@ -192,7 +201,7 @@ class DataSet:
         if new_ledger and ledger is not None:
             raise InvalidInput("this data set already has a ledger; leave new_ledger out")
         self._settle_units(ledger)
-        prepared = prepare(self.catalog, progress, memory=memory)
+        prepared = prepare(self.catalog, progress, memory=memory, accept=yes, keep_version=keep_version)
         self.close()
         ledger = self._begin(reason) if new_ledger else ledger
         if ledger is not None:

@@ -1,5 +1,6 @@
 """tacit.toml: the example of the design reads as it says, and every broken catalog says what is wrong, where, and what to do."""
 
+import re
 import tomllib
 from datetime import date
 from decimal import Decimal
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import CatalogUnusable
-from tacit.privacy.catalog import LARGEST, Budget, Catalog, Column, Owner, Source, canonical, day_number, fingerprint
+from tacit.privacy.catalog import LARGEST, Budget, Catalog, Column, Notation, Owner, Source, canonical, day_number, fingerprint
 from tacit.privacy.catalog_file import parse_catalog, read_catalog
 from tacit.privacy.catalog_file.columns import APPLIES
 from tacit.privacy.catalog_file.shape import schema
@@ -548,6 +549,10 @@ class TestFingerprint:
             ('no_unit = "drop"', 'no_unit = "own"'),
             ("max_rows = 8", "max_rows = 9"),
             ("max_rows = 8", "rows_at_most = 1000\nmax_rows = 8"),
+            ("max_rows = 8", 'max_rows = 8\ndecimal = ","'),
+            ("max_rows = 8", 'max_rows = 8\nmissing = ["N"]'),
+            ("[0, 110]", '[0, 110], thousands = "."'),
+            ('source = "wards.csv"', 'source = "wards.csv"\nencoding = "windows-1252"'),
             ('keys = "private"', 'keys = "private", longest = 64'),
             (', references = "patients.id"', ""),
             ('ward = { keys = "private" }', ""),
@@ -794,3 +799,46 @@ def test_lines_of_arrays_of_tables_and_dotted_keys():
         ("a", "d", "e", "f", "g", "h"): 6,
         ("a", "d", "e", "f", "g", "i"): 7,
     }
+
+
+class TestNotation:
+    """How values are written."""
+
+    BEGINNING = '[budget]\nepsilon = 8\n[tables.a]\nsource = "a.csv"\nunit = "row"\n'
+
+    def read(self, lines):
+        return parse_catalog(self.BEGINNING + lines).tables["a"]
+
+    def test_a_column_says_it_for_itself_and_else_the_table_does(self):
+        columns = 'x = { bounds = [0, 9], missing = [] }\ny = { bounds = [0, 9], thousands = "." }'
+        table = self.read(f'decimal = ","\nmissing = ["N", -9]\n[tables.a.columns]\n{columns}')
+        assert table.columns["x"].notation == Notation(",")
+        assert table.columns["y"].notation == Notation(",", ".", missing=("N", "-9"))
+        assert table.notation == Notation(",", missing=("N", "-9"))
+
+    def test_a_point_between_thousands_makes_the_comma_the_decimal_sign(self):
+        assert self.read('thousands = "."').notation == Notation(",", ".")
+
+    @pytest.mark.parametrize(
+        ("lines", "words"),
+        [
+            ('decimal = ";"', "decimal"),
+            ('decimal = ","\nthousands = ","', "two different signs"),
+            ('format = "%d.%m"', "does not tell year, month and day"),
+            ('format = "%d.%m.%Y %Q"', "has %Q"),
+            ('format = "%d.%m.%Y%"', "has %"),
+            ('missing = [" "]', "missing in any case"),
+            ('encoding = "klingon"', "no known encoding"),
+            ('encoding = "utf-7"', "one row can change how others are read"),
+            ('[tables.a.columns]\nx = { values = ["N"], missing = ["N"] }', "declared as missing too"),
+            ('[tables.a.columns]\nx = { values = ["N"], decimal = "," }', "declare bounds too"),
+            ('[tables.a.columns]\nx = { bounds = [0, 9], format = "%Y%m%d" }', "declare type"),
+        ],
+    )
+    def test_what_means_nothing_is_refused_with_a_remedy(self, lines, words):
+        with pytest.raises(CatalogUnusable, match=re.escape(words)):
+            self.read(lines)
+
+    def test_an_encoding_is_for_csv(self):
+        with pytest.raises(CatalogUnusable, match="encoding is for CSV files"):
+            parse_catalog((self.BEGINNING + 'encoding = "cp1252"').replace("a.csv", "a.parquet"))

@@ -46,11 +46,11 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(csv_rows, "LONGEST_HEADER", 12)
 
 
-def read(workshop, data, multiline=False, suffix="csv"):
+def read(workshop, data, multiline=False, suffix="csv", encoding=None):
     """The rows of a file with these bytes, as texts, however often each is there."""
     file = workshop.spill.parent / f"rows.{suffix}"
     file.write_bytes(gzip.compress(data, 1) if suffix.endswith("gz") else data)
-    source = Source("csv", str(file), multiline=multiline)
+    source = Source("csv", str(file), multiline=multiline, encoding=encoding)
     with READERS["csv"](workshop, catalog(file.parent), source, None) as rows:
         columns = ", ".join(raw.sql for raw in rows.columns.values())
         return Counter(workshop.rows(f"SELECT {columns} FROM {rows.relation}"))
@@ -158,6 +158,30 @@ def test_no_row_changes_how_another_is_read(workshop, small_blocks, examples):
         check_row_by_row(lambda data: read(workshop, data), header, rows)
 
     inner()
+
+
+ENCODED = {"cp1252": (b"\n", b"a,b"), "cp932": (b"\n", b"a,b"), "utf-16-le": ("\n".encode("utf-16-le"), "a,b".encode("utf-16-le"))}
+
+
+@pytest.mark.parametrize("encoding", ENCODED)
+@given(st.lists(LINES | SOUND, min_size=2, max_size=4), st.sampled_from([0, 0xD8, 0xDC]))
+@settings(max_examples=30)
+def test_no_row_changes_another_in_another_encoding(workshop, encoding, rows, high):
+    """Bytes that the encoding does not have, and halves of characters, end with their row."""
+    end, header = ENCODED[encoding]
+    if encoding.startswith("utf-16"):
+        rows = [b"".join(bytes([byte, high if byte > 0x60 else 0]) for byte in row) for row in rows]
+
+    def found(*some):
+        return read(workshop, b"".join(part + end for part in (header, *some)), encoding=encoding)
+
+    assert found(*rows) == sum((found(row) for row in rows), Counter())
+
+
+def test_the_same_of_an_encoding_with_states_fails(workshop):
+    rows = [b"1,\x1b$B", b"2,xy"]
+    whole, alone = (read(workshop, b"\n".join([b"a,b", *some, b""]), encoding="iso2022_jp") for some in (rows, rows[1:]))
+    assert not alone <= whole
 
 
 QUOTED = st.text(st.sampled_from('a"\n\r, é;'), max_size=6)

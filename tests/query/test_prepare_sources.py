@@ -126,7 +126,7 @@ def test_every_source_gives_the_same_store(source, tmp_path):
     assert rows_of(prepared) == sorted(WANTED, key=repr)
     assert (report.read, report.kept, dict(report.dropped)) == (4, 4, {"value": 0, "no unit": 0, "limit": 0})
     fates = {column.name: dict(column.fates) for column in report.columns}
-    assert fates["age"] == {"missing": 1, "unreadable": 0, "below": 0, "above": 1}
+    assert fates["age"] == {"missing": 1, "unreadable": 0, "below": 0, "above": 1, "rounded": 0}
     assert fates["sex"] == {"missing": 0, "unknown": 1}
     assert fates["day"] == {"missing": 1, "unreadable": 0, "below": 1, "above": 1}
 

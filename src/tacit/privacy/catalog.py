@@ -51,11 +51,28 @@ class Analyst:
 
 
 @dataclass(frozen=True, slots=True)
+class Notation:
+    """How a source writes values: the decimal sign, the sign between groups of three digits, dates, and what says "missing".
+
+    `format` has the letters of strftime; without one, a date is written with its year first.
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    format: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+PLAIN = Notation()
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Where a table's rows come from when it is prepared.
 
     `location` is a path, taken from the catalog's folder, or a PostgreSQL URL as declared: `url` puts in its variables.
     `multiline` says of a CSV file whether fields in quotation marks may hold line ends; None where it is not declared.
+    `encoding` is the codec that its bytes are read with; None means UTF-8.
     """
 
     kind: Literal["parquet", "csv", "duckdb", "postgres"]
@@ -63,6 +80,7 @@ class Source:
     table: str | None = None
     declared: str = ""
     multiline: bool | None = None
+    encoding: str | None = None
 
     def __repr__(self) -> str:
         location, declared = (without_password(each) for each in (self.location, self.declared))
@@ -86,7 +104,7 @@ class Column:
 
     `bins` are the values at which the bins of a number or a date begin, the lower bound first, where bins are declared: the
     cells of marginals for synthetic rows. Questions and the prepared store know nothing of them. `longest` is the most bytes of a
-    private text; preparation treats a longer one as missing.
+    private text; preparation treats a longer one as missing. `notation` is how the source writes the values.
     """
 
     name: str
@@ -100,6 +118,7 @@ class Column:
     line: int | None = None
     bins: tuple[Fraction, ...] = ()
     longest: int = LONGEST_TEXT
+    notation: Notation = PLAIN
 
     @property
     def nullable(self) -> bool:
@@ -153,6 +172,7 @@ class Table:
     line: int | None = None
     rows_at_most: int | None = None
     max_joined_rows: int | None = None
+    notation: Notation = PLAIN
 
     @property
     def most_rows(self) -> int:
@@ -244,14 +264,18 @@ def fingerprint_of_format_1(catalog: Catalog) -> str:
     declared = {}
     for name, table in sorted(catalog.tables.items()):
         known = _prepared_from(table)
-        columns = {key: _meaning(column)[:-1] for key, column in table.columns.items()}
+        columns = {key: _meaning(column)[:6] for key, column in table.columns.items()}
         known |= {"source": [table.source.kind, table.source.declared or table.source.location, table.source.table]}
-        declared[name] = {key: value for key, value in known.items() if key != "rows_at_most"} | {"columns": columns}
+        since = ("rows_at_most", "notation", "encoding")
+        declared[name] = {key: value for key, value in known.items() if key not in since} | {"columns": columns}
     return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def _prepared_from(table: Table) -> dict[str, object]:
+    """How values are written is in it only where it is declared: a store that was prepared without a word of it stays valid."""
     source, unit = table.source, table.unit
+    written = {"notation": _written(table.notation)} if table.notation != PLAIN else {}
+    encoded = {"encoding": source.encoding} if source.encoding is not None else {}
     return {
         "source": [source.kind, source.declared or source.location, source.table, source.multiline],
         "public": table.public,
@@ -260,6 +284,8 @@ def _prepared_from(table: Table) -> dict[str, object]:
         "rows_at_most": None if table.public else table.most_rows,
         "no_unit": table.no_unit,
         "columns": {name: _meaning(column) for name, column in table.columns.items()},
+        **written,
+        **encoded,
     }
 
 
@@ -267,7 +293,12 @@ def _meaning(column: Column) -> list[object]:
     """Everything declared about a column but its line; a text 1, a number 1 and a truth differ."""
     values = [[type(value).__name__, str(value)] for value in (*column.values, column.nulls)]
     bounds, longest = [str(bound) for bound in column.bounds or ()], column.longest if column.kind == "text" else None
-    return [column.kind, bounds, str(column.step), column.outside, column.unknown, values, longest]
+    known: list[object] = [column.kind, bounds, str(column.step), column.outside, column.unknown, values, longest]
+    return known if column.notation == PLAIN else [*known, _written(column.notation)]
+
+
+def _written(notation: Notation) -> list[object]:
+    return [notation.decimal, notation.thousands, notation.format, list(notation.missing)]
 
 
 def expanded(text: str, environment: Mapping[str, str]) -> str:

@@ -42,10 +42,25 @@ class StoreInfo:
     public: PublicColumns = field(default_factory=dict)
 
 
-def new_info(catalog: Catalog, ledger: str | None, head: str | None, public: PublicColumns) -> StoreInfo:
-    """What a store made now says: its version is drawn at random, since a hash of the data would let guesses be tested."""
+def new_info(
+    catalog: Catalog, ledger: str | None, head: str | None, public: PublicColumns, version: str | None = None
+) -> StoreInfo:
+    """What a store made now says: its version is drawn at random, since a hash of the data would let guesses be tested.
+
+    That nothing has changed would be a fact about the data too, so only its owner can declare it, by giving the old `version`.
+    """
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return StoreInfo(bits.random_bytes(16).hex(), now, fingerprint(catalog), ledger, head, public)
+    return StoreInfo(version or bits.random_bytes(16).hex(), now, fingerprint(catalog), ledger, head, public)
+
+
+def kept_version(catalog: Catalog) -> str:
+    """The version of the store that is there; refused where there is none, or one of another catalog or format."""
+    found = store_info(catalog.store_file)
+    if found is None:
+        raise StoreUnusable("there is no store whose version could be kept", remedy="leave keep_version out")
+    if found.fingerprint != fingerprint(catalog):
+        raise StoreUnusable("the catalog has changed, so the prepared data will too", remedy="leave keep_version out")
+    return found.version
 
 
 def store_info(file: Path) -> StoreInfo | None:

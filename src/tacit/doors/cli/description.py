@@ -121,7 +121,7 @@ def _about_sources(catalog: Catalog) -> Iterator[str]:
         if table.source.kind == "postgres" or "*" in str(path) or (path.exists() and not path.is_file()):
             continue
         try:
-            there = [folded(field.name) for field in fields_of(path, table.source.table)]
+            there = [folded(field.name) for field in fields_of(path, table.source.table, table.source.encoding)]
         except InvalidInput as error:
             yield f"the source of {key_text([table.name])}: {error}"
             continue

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tacit.privacy.catalog import Column, Source, Table
+from tacit.privacy.catalog import PLAIN, Column, Notation, Source, Table
 from tacit.privacy.catalog_file.columns import read_column
+from tacit.privacy.catalog_file.notation import KEYS, read_encoding, read_notation
 from tacit.privacy.catalog_file.reading import Reading, Wrong, folded
 from tacit.privacy.catalog_file.shape import BROKEN, Broken
 from tacit.privacy.catalog_file.text import Path as KeyPath
@@ -20,6 +22,7 @@ Columns = dict[str, Column | Broken]
 
 OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "rows_at_most", "max_joined_rows", "no_unit", "min_people")
 OF_ROWS = ("max_rows", "max_rows_per_group")
+READ_APART = ("source", "columns", "unit", "encoding", *KEYS)
 EXAMPLES = {
     "csv": '{ csv = "visits.csv", multiline = true }',
     "duckdb": '{ duckdb = "hospital.duckdb", table = "visits" }',
@@ -33,10 +36,11 @@ def read_tables(declared: Declared, folder: Path | None, reading: Reading) -> di
     names = reading.folded(("tables",), declared)
     paths = {name: ("tables", written) for name, written in names.items() if declared[written] is not BROKEN}
     bodies: dict[str, Declared] = {name: declared[path[1]] for name, path in paths.items()}
-    columns = {name: _columns(body, paths[name], reading) for name, body in bodies.items()}
+    notations = {name: _notation(body, paths[name], reading) for name, body in bodies.items()}
+    columns = {name: _columns(body, notations[name], paths[name], reading) for name, body in bodies.items()}
     claims = {name: _claim(body, columns[name], paths[name], reading) for name, body in bodies.items()}
     units = owners(claims, lambda name, check: reading.attempt(paths[name], check))
-    sources = {name: reading.attempt(paths[name], partial(read_source, body["source"], folder)) for name, body in bodies.items()}
+    sources = {name: reading.attempt(paths[name], partial(_encoded_source, body, folder)) for name, body in bodies.items()}
     if reading.problems:
         return {}
     return {
@@ -46,17 +50,33 @@ def read_tables(declared: Declared, folder: Path | None, reading: Reading) -> di
             columns=columns[name],  # type: ignore[arg-type]
             unit=units[name],
             line=reading.line(paths[name]),
-            **{key: value for key, value in body.items() if key not in ("source", "columns", "unit")},
+            notation=notations[name],
+            **{key: value for key, value in body.items() if key not in READ_APART},
         )
         for name, body in bodies.items()
     }
+
+
+def _notation(body: Declared, path: KeyPath, reading: Reading) -> Notation:
+    sound = {key: value for key, value in body.items() if value is not BROKEN}
+    found = reading.attempt(path, partial(read_notation, sound))
+    return PLAIN if found is BROKEN else found
+
+
+def _encoded_source(body: Declared, folder: Path | None) -> Source | Broken:
+    source, encoding = read_source(body["source"], folder), body.get("encoding")
+    if source is BROKEN or encoding is None or encoding is BROKEN:
+        return source
+    if source.kind != "csv":
+        raise Wrong("encoding", "is for CSV files", "take it away: other sources say themselves how texts are encoded")
+    return replace(source, encoding=read_encoding(encoding))
 
 
 def read_source(declared: Any, folder: Path | None) -> Source | Broken:
     """Where the rows come from; relative paths are taken from the folder of the catalog.
 
     >>> read_source("visits.csv.gz", Path("/data"))
-    Source(kind='csv', location='/data/visits.csv.gz', table=None, declared='visits.csv.gz', multiline=None)
+    Source(kind='csv', location='/data/visits.csv.gz', table=None, declared='visits.csv.gz')
     """
     if declared is BROKEN or (isinstance(declared, Mapping) and BROKEN in declared.values()):
         return BROKEN
@@ -85,7 +105,7 @@ def _path(declared: str, folder: Path | None) -> str:
     return declared if folder is None else str(folder / declared)
 
 
-def _columns(body: Declared, path: KeyPath, reading: Reading) -> Columns:
+def _columns(body: Declared, notation: Notation, path: KeyPath, reading: Reading) -> Columns:
     path = (*path, "columns")
     declared = {} if body.get("columns", BROKEN) is BROKEN else body["columns"]
     found: Columns = {}
@@ -93,13 +113,13 @@ def _columns(body: Declared, path: KeyPath, reading: Reading) -> Columns:
         own = (*path, written)
         column, public = declared[written], body.get("public") is True
         broken = column is BROKEN or BROKEN in column.values()
-        read = partial(_public_column if public else read_column, name, column, reading.line(own))
+        read = partial(_public_column if public else read_column, name, column, reading.line(own), notation)
         found[name] = BROKEN if broken else reading.attempt(own, read)
     return found
 
 
-def _public_column(name: str, declared: Declared, line: int | None) -> Column:
-    column = read_column(name, declared, line)
+def _public_column(name: str, declared: Declared, line: int | None, notation: Notation) -> Column:
+    column = read_column(name, declared, line, notation)
     if column.kind in ("key", "text", "presence"):
         raise Wrong("", "says nothing about a column of a public table", "declare bounds or values, or leave it to the data")
     if column.bins:

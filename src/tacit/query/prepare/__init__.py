@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import duckdb
@@ -21,12 +21,24 @@ from tacit.query.prepare.public_columns import found_column
 from tacit.query.prepare.ranking import LookUp, Ranking, ranking_key
 from tacit.query.prepare.reading import Raw
 from tacit.query.prepare.sources import Rows
-from tacit.query.prepare.staging import ColumnReport, check_columns, cleaned, kept, read, stage, stored_columns, tally
+from tacit.query.prepare.staging import (
+    check_columns,
+    cleaned,
+    examples_in,
+    kept,
+    read,
+    stage,
+    stored_columns,
+    tally,
+    with_examples,
+)
+from tacit.query.prepare.verdict import ColumnReport, NotAccepted, alarms
 from tacit.query.prepare.workshop import Progress, Workshop
 from tacit.query.quoting import name, text
-from tacit.query.store import ledger_mark, new_info, replacing, write_info
+from tacit.query.store import kept_version, ledger_mark, new_info, replacing, write_info
 
 MEMORY = "60%"
+FACTORS = (2, 4)  # times max_rows: what the curator is told that these would keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +48,8 @@ class TableReport:
     `kept` rows are stored, once for each owner: as `copies` in all. Of the rows that no value drops, `shared` have several
     owners, at most `most_owners`; `unnamed` have none, and are dropped or units of their own, as declared.
     `dropped` counts rows by reason: "value" (a column says drop), "no unit", "limit" (beyond max_rows, or repeating a key).
-    `left_out` names columns of a public table that are not declared and cannot be read from the data, and why.
+    `left_out` names columns of a public table that are not declared and cannot be read from the data, and why. Where rows are
+    beyond a limit, `would_keep` says how many copies a larger max_rows would keep. `alarms` are what cannot be meant.
     """
 
     name: str
@@ -50,6 +63,8 @@ class TableReport:
     copies: int = 0
     shared: int = 0
     most_owners: int = 1
+    would_keep: Mapping[int, int] = field(default_factory=dict)
+    alarms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +76,11 @@ class Prepared:
     tables: tuple[TableReport, ...]
     notes: tuple[str, ...] = ()
 
+    @property
+    def alarms(self) -> tuple[str, ...]:
+        """What cannot be meant, in all tables."""
+        return tuple(f"{table.name}: {alarm}" for table in self.tables for alarm in table.alarms)
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerMark:
@@ -71,14 +91,22 @@ class LedgerMark:
 
 
 def prepare(
-    catalog: Catalog, progress: Progress | None = None, *, memory: str = MEMORY, mark: LedgerMark | None = None
+    catalog: Catalog,
+    progress: Progress | None = None,
+    *,
+    memory: str = MEMORY,
+    mark: LedgerMark | None = None,
+    accept: bool = True,
+    keep_version: bool = False,
 ) -> Prepared:
     """Write the store of a catalog anew from its sources, and put it in the place of the old one when it is whole.
 
     No row of a source makes it fail, if the catalog says what a row is (store.md, of CSV files). `progress` is told words and
     a fraction; `memory` bounds the engine, which spills beyond it; `mark` names the ledger of the catalog (without one, that
-    of the old store stays).
+    of the old store stays). Without `accept`, what cannot be meant leaves the old store in its place. The version is a new one,
+    unless `keep_version` declares that nothing has changed.
     """
+    version = kept_version(catalog) if keep_version else None
     with replacing(catalog) as folder, _in_our_words(memory):
         workshop = Workshop(folder / "spill", memory, progress, _steps(catalog))
         with closing(workshop.engine) as engine:
@@ -86,14 +114,22 @@ def prepare(
             private = _prepare_private(workshop, catalog, ranking_key(catalog.kept))
             public = {table.name: _prepare_public(workshop, catalog, table) for table in catalog.tables.values() if table.public}
             mark = mark or _old_mark(catalog)
-            info = new_info(catalog, mark.ledger, mark.head, {table: columns for table, (columns, _) in public.items()})
+            known = {table: columns for table, (columns, _) in public.items()}
+            info = new_info(catalog, mark.ledger, mark.head, known, version)
             write_info(engine, "store", info)
             workshop.run("CHECKPOINT store")
             workshop.run("DETACH store")
+        reports = {**private, **{table: report for table, (_, report) in public.items()}}
+        prepared = Prepared(catalog.store_file, info.version, tuple(_judged(reports[key]) for key in catalog.tables))
+        if prepared.alarms and not accept:
+            raise NotAccepted(prepared)
     if progress is not None:
         progress("prepared", 1.0)
-    reports = {**private, **{table: report for table, (_, report) in public.items()}}
-    return Prepared(catalog.store_file, info.version, tuple(reports[key] for key in catalog.tables))
+    return prepared
+
+
+def _judged(report: TableReport) -> TableReport:
+    return replace(report, alarms=alarms(report.read, report.kept, report.columns))
 
 
 @contextmanager
@@ -134,7 +170,7 @@ def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> dict[str
     reports = {}
     for table in tables:
         workshop.step(f"writing {table.name}", _stored_table(table, units))
-        reports[table.name] = report = _report(workshop, table, ways[table.name], key_type)
+        reports[table.name] = report = _report(workshop, catalog, table, ways[table.name], key_type)
         _check_size(table, report.copies)
         units += report.unnamed if _keeps_unnamed(table) else 0
     return reports
@@ -153,10 +189,11 @@ def _look_ups(workshop: Workshop, ways: Mapping[str, tuple[Link, ...]], key_type
 
 
 def _ranked_table(table: Table, key_type: str, look_ups: list[LookUp]) -> str:
-    columns = stored_columns(table)
+    """The rows up to the largest limit of which the curator is told; fewer are stored."""
+    columns, most = stored_columns(table), table.max_rows * (FACTORS[-1] if table.unit else 1)
     names_rows = table.key is not None and (table.key != own_key(table) or bool(look_ups))  # else the key names the unit
-    repeated = key_name(table.key or "") if names_rows and table.max_rows > 1 else None  # the first of all repeats no key
-    ranking = Ranking(packing(columns), key_sql(own_key(table), key_type), key_type, repeated, table.max_rows)
+    repeated = key_name(table.key or "") if names_rows and most > 1 else None  # the first of all repeats no key
+    ranking = Ranking(packing(columns), key_sql(own_key(table), key_type), key_type, repeated, most)
     return f"CREATE TEMP TABLE {_ranked_name(table)} AS {ranking.ranked(staged_name(table), kept(columns), look_ups)}"
 
 
@@ -176,7 +213,7 @@ def _stored_table(table: Table, first: int) -> str:
     values = "".join(f", {sql} AS {name(column)}" for column, sql in packing(columns).unpack().items())
     named = (
         f"SELECT units.tacit_unit, tacit_rank{values} FROM {_ranked_name(table)} AS held "
-        "JOIN tacit_units AS units ON held.tacit_holder = units.tacit_holder"
+        f"JOIN tacit_units AS units ON held.tacit_holder = units.tacit_holder WHERE tacit_rank < {table.max_rows}"
     )
     own = (
         f"SELECT {first} + row_number() OVER () - 1 AS tacit_unit, 0::BIGINT AS tacit_rank{values} "
@@ -196,16 +233,27 @@ def _without_key(table: Table) -> str:
     return "TRUE" if own is None else f"{key_name(own)} IS NULL"
 
 
-def _report(workshop: Workshop, table: Table, way: list[LookUp], key_type: str) -> TableReport:
+def _report(workshop: Workshop, catalog: Catalog, table: Table, way: list[LookUp], key_type: str) -> TableReport:
     columns = stored_columns(table)
-    found = tally(workshop, staged_name(table), columns)
+    found = with_examples(workshop, catalog, table, tally(workshop, staged_name(table), columns))
     unnamed, shared, most = _owner_counts(workshop, table, way, key_type)
     ((copies,),) = workshop.rows(f"SELECT count(*) FROM store.{name(table.name)}")
-    rows = workshop.rows(f"SELECT count(DISTINCT tacit_row) FROM {_ranked_name(table)}")[0][0] if shared else copies
+    used = f"SELECT count(DISTINCT tacit_row) FROM {_ranked_name(table)} WHERE tacit_rank < {table.max_rows}"
+    rows = workshop.rows(used)[0][0] if shared else copies
     without_unit = 0 if _keeps_unnamed(table) else unnamed
     dropped = {"value": found.dropped, "no unit": without_unit, "limit": found.read - found.dropped - without_unit - rows}
     sharing = {"copies": copies, "shared": shared, "most_owners": most}
-    return TableReport(table.name, False, found.read, rows, dropped, found.columns, unnamed=unnamed, **sharing)
+    larger = _would_keep(workshop, table, unnamed if _keeps_unnamed(table) else 0) if table.unit and dropped["limit"] else {}
+    return TableReport(table.name, False, found.read, rows, dropped, found.columns, unnamed=unnamed, would_keep=larger, **sharing)
+
+
+def _would_keep(workshop: Workshop, table: Table, unnamed: int) -> dict[int, int]:
+    """How many copies would be stored with a larger max_rows."""
+    limits = [factor * table.max_rows for factor in FACTORS]
+    (found,) = workshop.rows(
+        f"SELECT {', '.join(f'count(*) FILTER (tacit_rank < {limit})' for limit in limits)} FROM {_ranked_name(table)}"
+    )
+    return {limit: count + unnamed for limit, count in zip(limits, found, strict=True)}
 
 
 def _owner_counts(workshop: Workshop, table: Table, way: list[LookUp], key_type: str) -> tuple[int, int, int]:
@@ -242,7 +290,7 @@ def _prepare_public(workshop: Workshop, catalog: Catalog, table: Table) -> tuple
         f"writing {table.name}",
         f"CREATE TABLE store.{name(table.name)} AS SELECT {values} FROM {_ranked_name(table)} WHERE {kept(columns)}",
     )
-    found = tally(workshop, _ranked_name(table), columns)
+    found = examples_in(workshop, columns, rows, tally(workshop, _ranked_name(table), columns))
     dropped = {"value": found.dropped, "no unit": 0, "limit": 0}
     stored = found.read - found.dropped
     return columns, TableReport(table.name, True, found.read, stored, dropped, found.columns, left_out, copies=stored)
@@ -260,7 +308,7 @@ def _public_columns(workshop: Workshop, catalog: Catalog, table: Table) -> tuple
     read(workshop, catalog, table, None, select)
     raws = {key: Raw(name(key), raw.type) for key, raw in seen[-1].columns.items()}
     found = {
-        key: table.columns.get(key) or found_column(workshop, staged_name(table), key, raw, seen[-1].typed)
+        key: table.columns.get(key) or found_column(workshop, staged_name(table), key, raw, seen[-1].typed, table.notation)
         for key, raw in raws.items()
     }
     columns = {key: column for key, column in found.items() if isinstance(column, Column)}

@@ -19,6 +19,7 @@ from tacit.query.prepare.grids import (
     CLEAN,
     LONG,
     MISSING,
+    ROUNDED,
     UNKNOWN,
     UNREADABLE,
     Cleaning,
@@ -28,11 +29,11 @@ from tacit.query.prepare.grids import (
     from_text,
     measures,
 )
-from tacit.query.prepare.reading import Nature, Raw, filled, named
+from tacit.query.prepare.reading import Nature, Raw, filled, named, without_missing
 from tacit.query.prepare.workshop import Workshop
 from tacit.query.quoting import name, text
 
-FATES = ("clean", "missing", "unreadable", "below", "above", "unknown", "too long")
+FATES = ("clean", "missing", "unreadable", "below", "above", "unknown", "too long", "rounded")
 DROP = -1
 OUTSIDE = {"clamp": None, "drop": (DROP, DROP), "null": (None, None)}
 
@@ -48,6 +49,7 @@ NUMBERS: Mapping[Nature, Callable[[Column, Raw], Cleaning]] = {
 
 def cleaning(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
     """SQL that cleans one declared column, from its type in the source."""
+    raw = without_missing(raw, column.notation)
     if column.kind == "presence":
         return _presence(raw)
     if raw.nature == "nested" or (column.kind == "number" and raw.nature not in NUMBERS):
@@ -73,7 +75,8 @@ def prepared_value(column: Column, fate: str, code: str) -> str:
     kind, null = ("VARCHAR", "NULL") if column.kind == "text" else ("BIGINT", str(column.points))
     instead = {mark: value for mark, value in meanings(column).items() if value is not None and value != DROP}
     cases = "".join(f" WHEN {mark} THEN {text(str(value))}::{kind}" for mark, value in instead.items())
-    return f"CASE {fate} WHEN {CLEAN} THEN CAST({code} AS {kind}){cases} ELSE {null} END"
+    rounded = f" WHEN {ROUNDED} THEN CAST({code} AS {kind})" if column.kind == "number" else ""
+    return f"CASE {fate} WHEN {CLEAN} THEN CAST({code} AS {kind}){rounded}{cases} ELSE {null} END"
 
 
 def dropping(column: Column) -> tuple[int, ...]:
@@ -83,9 +86,12 @@ def dropping(column: Column) -> tuple[int, ...]:
 
 def possible(column: Column) -> tuple[int, ...]:
     """The fates but clean that a value of the column can have."""
-    return {"category": (MISSING, UNKNOWN), "text": (MISSING, LONG), "presence": (MISSING,)}.get(
-        column.kind, (MISSING, UNREADABLE, BELOW, ABOVE)
-    )
+    return {
+        "category": (MISSING, UNKNOWN),
+        "text": (MISSING, LONG),
+        "presence": (MISSING,),
+        "date": (MISSING, UNREADABLE, BELOW, ABOVE),
+    }.get(column.kind, (MISSING, UNREADABLE, BELOW, ABOVE, ROUNDED))
 
 
 def _code_of(column: Column, value: Fraction | Value) -> int | str:
@@ -108,10 +114,18 @@ def _date(column: Column, raw: Raw) -> Cleaning:
     if raw.nature in ("day", "moment"):
         day = raw.sql if raw.nature == "day" else f"TRY_CAST({raw.sql} AS DATE)"
         return Cleaning(({x: day},), f"CASE WHEN {x} IS NULL THEN {MISSING} {outside}", code)
-    if raw.nature not in ("text", "bytes"):
+    if raw.nature not in ("text", "bytes") and (column.notation.format is None or raw.nature != "integer"):
         raise _unreadable(column, raw)
     unreadable = f"CASE WHEN {t} IS NULL THEN {MISSING} WHEN {x} IS NULL THEN {UNREADABLE} {outside}"
-    return Cleaning(({t: filled(raw)}, {x: f"TRY_CAST({t} AS DATE)"}), unreadable, code)
+    return Cleaning(({t: filled(raw)}, {x: written_day(t, column.notation.format)}), unreadable, code)
+
+
+def written_day(t: str, written_as: str | None) -> str:
+    """SQL for the day that a text is. A year has four digits: 31/12/20 is no day of the year 31, nor 1.2.23 one of the year 23."""
+    if written_as is None:
+        return f"CASE WHEN NOT regexp_matches({t}, '^[0-9]{{1,3}}[^0-9]') THEN TRY_CAST({t} AS DATE) END"
+    day = f"CAST(try_strptime({t}, {text(written_as)}) AS DATE)"
+    return f"CASE WHEN {day} >= DATE '1000-01-01' THEN {day} END"
 
 
 def _text(column: Column, raw: Raw) -> Cleaning:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from tacit.errors import CatalogUnusable
 from tacit.privacy.catalog import BLANKS
 from tacit.privacy.catalog_file.reading import folded
+from tacit.query.prepare.transcoding import Transcoded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,12 +54,15 @@ class Header:
     @property
     def places(self) -> Mapping[str, int]:
         """Where each column with a name stands; of two with one name, the first counts."""
-        return {name: self.names.index(name) for name in self.names if name}
+        places: dict[str, int] = {}
+        for place, name in enumerate(self.names):
+            places.setdefault(name, place)
+        return {name: place for name, place in places.items() if name}
 
 
-def csv_header(file: Path) -> Header:
+def csv_header(file: Path, encoding: str | None = None) -> Header:
     """The header of a CSV file. No line after it is looked at."""
-    with _opened(file) as (raw, _):
+    with _opened(file, encoding) as (raw, _):
         line, end, _ = _parted(raw)
     if len(line) > LONGEST_HEADER:
         raise CatalogUnusable(f"the first line of {file.name} is too long for a header; begin with the names of the columns")
@@ -101,8 +105,15 @@ class CsvRows:
     `tell` is told how far it is.
     """
 
-    def __init__(self, files: Sequence[Path], header: Header, multiline: bool | None, places: Collection[int]) -> None:
-        self.files, self.header, self.multiline = files, header, multiline
+    def __init__(
+        self,
+        files: Sequence[Path],
+        header: Header,
+        multiline: bool | None,
+        places: Collection[int],
+        encoding: str | None = None,
+    ) -> None:
+        self.files, self.header, self.multiline, self.encoding = files, header, multiline, encoding
         self.wanted = [f"c{place}" for place in sorted(places)] or ["c0"]
         self.problem: CatalogUnusable | None = None
 
@@ -125,9 +136,9 @@ class CsvRows:
 
     def _sound_blocks(self, file: Path) -> Iterator[tuple[bytes, float]]:
         """Blocks of sound rows, and how much of the file has been read."""
-        sieve = Sieve(file.name, csv_header(file), self.multiline)
+        sieve = Sieve(file.name, csv_header(file, self.encoding), self.multiline)
         size = max(file.stat().st_size, 1)
-        with _opened(file) as (raw, on_disk):
+        with _opened(file, self.encoding) as (raw, on_disk):
             for block in sieve.blocks(raw):
                 yield block if sieve.sound(block) else sieve.mended(block), on_disk.tell() / size
 
@@ -328,11 +339,12 @@ def _parted(raw: BinaryIO) -> tuple[bytes, bytes, bytes]:
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """The file to read from, decompressed, and as it is on disk; what goes wrong is said in our words."""
+def _opened(file: Path, encoding: str | None = None) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """The file to read from, decompressed and in UTF-8, and as it is on disk; what goes wrong is said in our words."""
     try:
         with file.open("rb") as on_disk:
-            yield (cast("BinaryIO", gzip.GzipFile(fileobj=on_disk)) if file.suffix.lower() == ".gz" else on_disk), on_disk
+            raw = cast("BinaryIO", gzip.GzipFile(fileobj=on_disk)) if file.suffix.lower() == ".gz" else on_disk
+            yield (raw if encoding is None else cast("BinaryIO", Transcoded(raw, encoding))), on_disk
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise CatalogUnusable(f"{file.name} cannot be decompressed; compress it anew") from None
     except OSError as error:

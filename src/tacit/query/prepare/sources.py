@@ -76,9 +76,9 @@ def _is_text(raw: Raw) -> bool:
 @contextmanager
 def _csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
     files = _files(catalog, source)
-    header = _common_header(files)
+    header = _common_header(files, source.encoding)
     places = {key: place for key, place in header.places.items() if wanted is None or key in wanted}
-    rows = CsvRows(files, header, source.multiline, places.values())
+    rows = CsvRows(files, header, source.multiline, places.values(), source.encoding)
     try:
         with _registered(workshop, rows.batches(workshop.tell_share)):
             yield Rows("batches", {key: Raw(f"c{place}", "VARCHAR") for key, place in places.items()}, typed=False)
@@ -149,8 +149,8 @@ def _listed(files: list[Path]) -> str:
     return f"[{', '.join(text(escape(str(file))) for file in files)}]"
 
 
-def _common_header(files: list[Path]) -> Header:
-    headers = {csv_header(file) for file in files}
+def _common_header(files: list[Path], encoding: str | None) -> Header:
+    headers = {csv_header(file, encoding) for file in files}
     if len(headers) > 1:
         raise CatalogUnusable(
             f"the {len(files)} CSV files beside {files[0].name} have different headers; give them one, or one table each"
