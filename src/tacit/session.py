@@ -28,7 +28,7 @@ from tacit.query.passes.keys import MOST_CELLS
 from tacit.query.price import Quote, Request, price, request
 from tacit.query.sql import parse
 from tacit.query.stability import scanned
-from tacit.query.store import StoreInfo, prepared_for, store_info
+from tacit.query.store import StoreInfo, prepared_for, store_info, swept
 from tacit.query.surface import Select
 from tacit.release.answer import Answer, Receipt
 from tacit.release.once import Form, Sold, Till, once
@@ -361,7 +361,7 @@ def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> Da
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise InvalidInput(f"a catalog is named by its path, not by {type(path).__name__}; give for example 'tacit.toml'")
     read_at = _stamp(Path(path))
-    return DataSet(read_catalog(Path(path)), own_process, read_at)
+    return DataSet(swept(read_catalog(Path(path))), own_process, read_at)
 
 
 def _asked(select: Select, budget: Mapping[str, Any]) -> Request:

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -19,9 +19,10 @@ import duckdb
 from tacit.errors import StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_format_1
+from tacit.query.private_files import files_of_the_owner
 from tacit.query.quoting import text
 
-BEGINNING = "preparing-"
+BEGINNING, LOCK = "preparing-", "prepare.lock"
 FORMAT = 2  # 1 (where no format is written): a row of several owners belonged to the least of them
 
 PublicColumns = Mapping[str, Mapping[str, Column]]
@@ -156,20 +157,55 @@ def column_from(name: str, known: Mapping[str, Any]) -> Column:
 def replacing(catalog: Catalog) -> Iterator[Path]:
     """A private folder in which a new store.duckdb is written; it replaces the old store at the end, if all went well.
 
-    One process at a time. What a process that was killed left behind is removed by the next one.
+    One process at a time. What is written there is the owner's alone from the beginning; what a process that was killed left
+    behind, `swept` removes.
     """
-    for folder in (catalog.kept, catalog.store_file.parent):
-        _make_private(folder, within=catalog.kept)
-    with _only_one(catalog.store_file.parent / "prepare.lock"):
-        for left in catalog.store_file.parent.glob(f"{BEGINNING}*"):
-            shutil.rmtree(left)
-        folder = catalog.store_file.parent / f"{BEGINNING}{bits.random_bytes(8).hex()}"
-        folder.mkdir(mode=0o700)
-        try:
-            yield folder
-            _replace(folder / "store.duckdb", catalog.store_file)
-        finally:
-            shutil.rmtree(folder)
+    beside = catalog.store_file.parent
+    with ExitStack() as held:
+        with _writable(beside):
+            for folder in (catalog.kept, beside):
+                _make_private(folder, within=catalog.kept)
+            held.enter_context(_only_one(beside / LOCK))
+            held.enter_context(files_of_the_owner())
+            _remove_from(beside)
+            own = beside / f"{BEGINNING}{bits.random_bytes(8).hex()}"
+            own.mkdir(mode=0o700)
+        held.callback(_remove_from, beside)
+        yield own
+        with _writable(beside):
+            _replace(own / "store.duckdb", catalog.store_file)
+
+
+def swept(catalog: Catalog) -> Catalog:
+    """The catalog itself, after what a killed preparation left behind is gone: raw rows, in a folder beside the store.
+
+    Everything that opens a catalog begins with it. What is still being prepared stays, and what this user may not remove.
+    """
+    beside = catalog.store_file.parent
+    with suppress(OSError, StoreUnusable):
+        if any(beside.glob(f"{BEGINNING}*")):
+            with _only_one(beside / LOCK):
+                _remove_from(beside)
+    return catalog
+
+
+def _remove_from(beside: Path) -> None:
+    """Remove everything that preparations wrote beside the store; the caller has the turn."""
+    for left in beside.glob(f"{BEGINNING}*"):
+        shutil.rmtree(left)
+
+
+@contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    """Turns an error of the file system, such as that of a disk that is read-only, into one that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else type(error).__name__
+        raise StoreUnusable(
+            f"the store cannot be written in {folder} ({why})",
+            remedy="make the folder writable and make room on its disk, or declare another one in [store] path",
+        ) from None
 
 
 def _make_private(folder: Path, within: Path) -> None:

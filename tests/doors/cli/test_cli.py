@@ -73,9 +73,13 @@ def test_a_full_disk_behind_the_output_is_told_in_a_line():
     assert result.stderr.startswith("tacit: the disk or the output failed (No space left on device); ")
 
 
-@pytest.mark.parametrize(
-    "error", [IndexError("the cell 4711"), OSError("the cell 4711"), UnicodeEncodeError("ascii", "4711", 0, 1, "")]
-)
+def test_an_output_that_cannot_be_encoded_is_told_in_a_line():
+    result = run(failing(UnicodeEncodeError("ascii", "± 4711", 0, 1, "ordinal not in range(128)")), [])
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert result.stderr.startswith("tacit: a name or the output has a character that this terminal or file system cannot write; ")
+
+
+@pytest.mark.parametrize("error", [IndexError("the cell 4711"), OSError("the cell 4711"), MemoryError("4711")])
 def test_what_tacit_did_not_foresee_is_one_constant_line(error, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TACIT_CATALOG", raising=False)

@@ -89,6 +89,9 @@ def _told(caught: Exception, catalog: Any) -> TacitError:
     """The error in words of tacit: its own, those of the system about a file or a full disk, or the constant ones."""
     if isinstance(caught, TacitError):
         return caught
+    if isinstance(caught, UnicodeEncodeError):
+        what = "a name or the output has a character that this terminal or file system cannot write"
+        return StoreUnusable(what, remedy="set PYTHONUTF8=1, or choose another name; to ask the same again costs nothing more")
     if isinstance(caught, OSError) and caught.errno:
         why = os.strerror(caught.errno)
         if isinstance(caught.filename, str):

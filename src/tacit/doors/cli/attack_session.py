@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.doors.cli.finding import find_catalog
+from tacit.doors.cli.finding import load_catalog
 from tacit.doors.cli.output import console, print_json, progress
 from tacit.doors.cli.showing import ChartOption, JsonOption, SeedOption
 
@@ -57,7 +57,7 @@ def _attacked(given: Path | None) -> Iterator[Catalog]:
     from tacit.privacy.catalog_file import read_catalog
 
     if given is not None:
-        yield read_catalog(find_catalog(given))
+        yield load_catalog(given)
         return
     from tacit.doors.cli import hospital
     from tacit.query.prepare import prepare

@@ -40,7 +40,8 @@ def find_catalog(given: Path | None = None, environment: Mapping[str, str] = os.
 
 
 def load_catalog(given: Path | None = None) -> Catalog:
-    """The catalog that a command works on, read and found sound."""
+    """The catalog that a command works on, read and found sound; what a killed preparation left beside its store is gone."""
     from tacit.privacy.catalog_file import read_catalog
+    from tacit.query.store import swept
 
-    return read_catalog(find_catalog(given))
+    return swept(read_catalog(find_catalog(given)))

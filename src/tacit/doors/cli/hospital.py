@@ -88,8 +88,9 @@ def build(folder: Path) -> Path:
 
     generator = np.random.default_rng(SEED)
     people = _patients(generator, PATIENTS)
-    pq.write_table(pa.table(people), folder / "patients.parquet")
-    pq.write_table(pa.table(_visits(generator, people)), folder / "visits.parquet")
+    for name, columns in (("patients", people), ("visits", _visits(generator, people))):
+        with (folder / f"{name}.parquet").open("wb") as file:  # opened here: Arrow takes some names of folders for URLs
+            pq.write_table(pa.table(columns), file)
     lines = [f"{ward},{site},{beds}" for ward, (site, beds, _, _) in WARDS.items()]
     (folder / "wards.csv").write_text("\n".join(["ward,site,beds", *lines, ""]), encoding="utf-8")
     catalog = folder / "tacit.toml"
