@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
+HEART  := tests/test_layers.py tests/test_public_names.py tests/privacy/test_loss.py tests/accounting/test_filter.py tests/accounting/test_units.py \
+          tests/mechanisms/test_laplace.py tests/query/test_golden.py tests/query/test_stability.py tests/release/test_once.py tests/release/test_answer.py
 SHELL  := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check verify bench docs clean
+.PHONY: help setup demo test quick check verify bench docs clean
 
 help:  ## list the recipes
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,7 +20,11 @@ demo: $(STAMPS)/base  ## the main job on generated data, in under a minute
 	@$(BIN)/tacit demo
 
 test: $(STAMPS)/all check  ## everything that must hold, in its quick form
-	$(BIN)/python -m pytest --doctest-modules src tests -m "not slow" -n auto --dist loadfile -q
+	$(BIN)/python -m pytest --doctest-modules src tests -m "not slow" -n auto --dist loadfile -q --durations 25
+
+quick: $(STAMPS)/all  ## the inner loop, in under a minute: lint, layers, and the heart of each chapter
+	$(BIN)/ruff check -q src tests
+	$(BIN)/python -m pytest $(HEART) -m "not slow" -n auto --dist loadfile -q
 
 check: $(STAMPS)/all  ## formatting, lint and types
 	$(BIN)/ruff format --check src tests benchmarks
