@@ -17,7 +17,10 @@ import numpy as np
 
 from benchmarks.tables import REPEATS, best_seconds, machine, markdown, write_table
 from tacit.evidence.attacks.timing import rank_correlation
+from tacit.evidence.verify.clock import epsilon_with_clock, timed
+from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.noise import bits
+from tacit.mechanisms.noise.choice import choose
 from tacit.mechanisms.noise.discrete import discrete_gaussian, discrete_laplace, draw_gaussian, draw_laplace
 from tacit.mechanisms.noise.sampler import sampler
 
@@ -83,6 +86,21 @@ def timing(law: str) -> Row:
     return f"rank correlation of time and magnitude, single draws of {law}, scale 1000", f"{ours:+.3f}", theirs, "at most 0.05"
 
 
+def choosing(candidates: int) -> Row:
+    """One of many candidates by the exponential mechanism."""
+    lengths, costs = np.ones(candidates, dtype=np.int64), np.arange(candidates) % 1000
+    seconds = best_seconds(lambda: choose(lengths, costs, Fraction(1, 4)), 20)
+    return f"one of {candidates:,} candidates by the exponential mechanism", f"{seconds * 1e3:.2f} ms", "-", "-"
+
+
+def choosing_by_the_clock() -> Row:
+    """What somebody who sees an index and its time learns: a lower bound on epsilon, at confidence 0.999."""
+    choice = Exponential(1, Fraction(1, 2))
+    samples = timed([lambda: choice.release([10, 10]), lambda: choice.release([10, 11])], SINGLE_DRAWS)
+    name = "epsilon with the clock of a choice of epsilon 0.5, utilities (10, 10) and (10, 11)"
+    return name, f"at least {epsilon_with_clock(*samples).bound:.2f}", "-", "at most 0.5"
+
+
 def entropy() -> Row:
     """Secure bytes a second through the door that all noise comes through."""
     count = 1 << 17
@@ -143,7 +161,7 @@ def run() -> None:
     speed_header = ("law", "scale", "tacit, million/s", "OpenDP, million/s", "ratio")
     show("secure draws a second, one core (goal: 10 million, 30 times OpenDP)", speed_header, speeds)
     others = [measure(law) for measure in (timing, memory, new_scale) for law in LAWS]
-    others += [entropy(), median(), *map(importing, IMPORTS)]
+    others += [choosing_by_the_clock(), choosing(2), choosing(10**6), entropy(), median(), *map(importing, IMPORTS)]
     other_header = ("measure", "tacit", "OpenDP", "goal")
     show("time, memory and start", other_header, others)
     sizes = f"{DRAWS:,} draws at a time (OpenDP {PEER_DRAWS:,}), best of several runs"

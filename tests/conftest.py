@@ -41,6 +41,14 @@ def _own_state_folder(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("XDG_STATE_HOME", str(state_folder / f"{next(TESTS)}"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def in_this_process() -> None:
+    """Questions run in this process, where tests can watch them and put bugs in; a test of a process of its own says so."""
+    from tacit import session
+
+    session.OWN_PROCESS = False
+
+
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """A real PostgreSQL server of this test process's own, started when first asked for."""

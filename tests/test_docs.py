@@ -319,7 +319,7 @@ def test_every_key_of_the_catalog_is_described():
     assert described == keys
 
 
-RULES = range(1, 21)
+RULES = range(1, 22)
 NAMED = re.compile(r"^- `(tests/[\w/]+\.py)::(test_\w+)`", re.MULTILINE)
 
 
@@ -345,7 +345,7 @@ def test_a_rule_without_test_or_gap_is_caught():
     assert unkept("Gap: there is no server.") == []
 
 
-def test_the_promise_has_twenty_rules_in_order():
+def test_the_promise_has_its_rules_in_order():
     found = re.findall(r"^### D(\d+) ", text("docs/promise.md"), re.MULTILINE)
     assert [int(number) for number in found] == list(RULES)
 
@@ -387,6 +387,9 @@ class Wards:
 
     def fan_out(self, table, column):
         return 1
+
+    def size(self, table):
+        return 4
 
 
 def hospital():

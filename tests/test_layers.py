@@ -6,7 +6,19 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "tacit"
-ORDER = ["errors", "privacy", "accounting", "mechanisms", "query", "release", "session", "publish", "evidence", "doors"]
+ORDER = [
+    "untrusted",
+    "errors",
+    "privacy",
+    "accounting",
+    "mechanisms",
+    "query",
+    "release",
+    "session",
+    "publish",
+    "evidence",
+    "doors",
+]
 FRONT = {"__init__", "__main__"}
 
 

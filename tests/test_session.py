@@ -20,8 +20,10 @@ from hypothesis import strategies as st
 import tacit
 from tacit import session as road
 from tacit.errors import TacitError
+from tacit.mechanisms.gaussian import Gaussian
 from tacit.privacy.sealed import Sealed
 from tacit.release import noisy as last_step
+from tacit.release import running
 
 sys.path.append(str(Path(__file__).parent / "query"))
 from questions import AGGREGATES, FILTERS, clinic_questions
@@ -41,6 +43,7 @@ epsilon = 3
 [tables.patients]
 source = "patients.csv"
 unit = "row"
+rows_at_most = 10000
 [tables.patients.columns]
 id = { key = true }
 sex = { values = ["F", "M"] }
@@ -50,6 +53,7 @@ source = "visits.csv"
 unit = { column = "person", references = "patients.id" }
 max_rows = 3
 max_rows_per_group = 2
+rows_at_most = 10000
 no_unit = "drop"
 [tables.visits.columns]
 ward = { values = ["a", "b", "c"] }
@@ -127,7 +131,7 @@ def replayed(two: tuple[Any, Any], analyst: str, text: str, budget: dict[str, An
         patch.setattr(last_step, "_observers", [lambda quote, exact, noisy: released.append(noisy)])
         first = said(full, analyst, text, budget)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(road, "noised", lambda quote, exact: released.pop())
+        patch.setattr(running, "noised", lambda quote, exact: released.pop())
         second = said(empty, analyst, text, budget)
     assert not released
     return first, second
@@ -165,16 +169,35 @@ def test_a_session_replayed_on_the_empty_table_is_the_same(two: tuple[Any, Any],
     check()
 
 
+def test_the_ledger_records_the_noise_that_runs_under_private_keys(two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gaussian noise of an l2 sensitivity that is no whole number, over the keys that are shown: the entry states its event."""
+    full, _ = two
+    honest, seen = road.price, []
+    monkeypatch.setattr(last_step, "_observers", [lambda quote, exact, noisy: seen.append(noisy)])
+    monkeypatch.setattr(
+        road, "price", lambda *asked: [quote for quote in honest(*asked) if isinstance(quote.sums[0].mechanism, Gaussian)]
+    )
+    text = "SELECT diagnosis, COUNT(*), SUM(age), COUNT(cost) FROM visits GROUP BY diagnosis"
+    full.session("ana").sql(text, epsilon=1, delta=0.01)
+    *_, entry = (entry for entry in full.ledger.entries() if entry.kind == "spend")
+    ran = [part.mechanism for part, _ in seen[0].sums.values()]
+    assert entry.event.events[1:] == tuple(mechanism.event for mechanism in ran)
+    assert [float(event.sensitivity**2) for event in entry.event.events[1:]] == pytest.approx([5, 5 * 7**2, 5])  # 2^2 + 1 rows
+    explained = full.session("ana").explain(text, epsilon=1, delta=0.01)
+    widths = [mechanism.interval(0.95).above for mechanism in ran]
+    assert [expected.error for expected in explained.errors] == [f"± {width:.6g} at 0.95 confidence" for width in widths]
+
+
 def test_a_refusal_that_looks_at_the_data_is_caught(two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: a question whose answer would be empty is refused."""
-    honest = road.noised
+    honest = running.noised
 
     def looking(quote: Any, exact: Any) -> Any:
         if not any(int(sum(moment.unseal())) for moment in exact.moments if isinstance(moment, Sealed)):
             raise tacit.errors.NotAllowed("there is nobody in this group")
         return honest(quote, exact)
 
-    monkeypatch.setattr(road, "noised", looking)
+    monkeypatch.setattr(running, "noised", looking)
     text = "SELECT COUNT(*) FROM visits WHERE age > 3 AND ward = 'b'"
     full, empty = (said(data, "ana", text, {"epsilon": 1}) for data in two)
     assert full[0] != empty[0]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tacit.evidence.attacks.answerers import fair_bits
 from tacit.evidence.attacks.auxiliary import auxiliary
 from tacit.evidence.attacks.definitions import released_sample
+from tacit.evidence.attacks.exponential_adversary import exponential_adversary
 from tacit.evidence.attacks.isolation import Gallery, gallery
 from tacit.evidence.attacks.local_sensitivity import local_sensitivity
 from tacit.evidence.attacks.longest_commute import longest_commute
@@ -14,7 +16,9 @@ from tacit.evidence.attacks.questioner import isolate_people
 from tacit.evidence.attacks.reconstruction_curves import feasible, over_noise
 from tacit.evidence.attacks.regimes import regimes
 from tacit.evidence.attacks.samplers import samplers
+from tacit.evidence.attacks.subset_answers import HalfWay
 from tacit.evidence.attacks.tracing import tracing
+from tacit.evidence.attacks.wrong_prior import wrong_prior
 from tacit.mechanisms.laplace import Laplace
 from tacit.publish.synthetic.commuters import Terms, offered
 from tacit.publish.synthetic.states import made_state
@@ -26,6 +30,7 @@ def main() -> None:
     """Write every chart into the folder of the gallery."""
     weak = gallery("tracker", targets=16)
     unit = 5000**0.5 / 100
+    bits = fair_bits(40, seed=0)
     state = made_state()
     totals = state.totals(state.blocks.zones("tract"))
     count = Laplace(sensitivity=1, epsilon=1, step=1, on_grid=True)
@@ -39,6 +44,8 @@ def main() -> None:
         "local-sensitivity": local_sensitivity(1),
         "definitions": released_sample(100, 10, 20),
         "posterior": posterior_of(count, {"yes": 11, "no": 10}, {"yes": "0.1", "no": "0.9"}),
+        "wrong-prior": wrong_prior(),
+        "exponential": exponential_adversary(bits, 1, HalfWay.worst(bits, 1)),
         "auxiliary": auxiliary([45, 55, 60, 40, 50] * 200, (0, 200)),
         "longest-commute": longest_commute(
             offered(totals, state.blocks.zones("blockgroup"), Terms(20, 1e-9)), state.homes(totals), 20

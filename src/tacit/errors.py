@@ -24,22 +24,34 @@
         ├── NoBounds                       a column without the bounds or values that the question needs
         ├── TooWide                        an expression that leaves the integers held exactly
         ├── TooManyGroups                  more groups than an answer may have
+        ├── NeverTrue                      a condition that no row can meet, by the catalog alone
+        ├── TooMuchWork                    a question whose worst case, over all data, is more work than is done
         ├── NoBudget                       no budget, or one that does not fit the question
         ├── ErrorNotPublic                 an error was asked for that depends on private data
         ├── BudgetExceeded                 the ledger's filter does not admit the spend
         ├── TooManyFailures                questions did not finish too often; the data owner must look into it
         └── TimedOut                       the engine did not finish in time; the spend stays
 
-A message quotes parameters and declared facts, never a private value: a message that depends on the data is a release.
+A message quotes parameters and declared facts, never a private value: a message that depends on the data is a release. What it
+quotes may hold anything, and is shown on terminals and in logs: no control character stands in a message, and no password.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tacit.untrusted import for_terminal, without_passwords
+
 
 class TacitError(Exception):
-    """The root: `except TacitError` catches all that tacit raises on purpose."""
+    r"""The root: `except TacitError` catches all that tacit raises on purpose.
+
+    >>> print(TacitError("there is no table \x1b[2J in postgresql://ana:secret@db/x"))
+    there is no table \x1b[2J in postgresql://...@db/x
+    """
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__(*(_one_line(each) if isinstance(each, str) else each for each in parts))
 
 
 class InvalidInput(TacitError, ValueError):
@@ -74,6 +86,10 @@ class Broken(TacitError):
         self.law = law
 
 
+def _one_line(text: str) -> str:
+    return for_terminal(without_passwords(text))
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong in a catalog: at which key, on which line where that is known, and what to do about it.
@@ -89,7 +105,7 @@ class Problem:
 
     def __str__(self) -> str:
         place = "" if self.line is None else f"line {self.line}: "
-        return f"{place}{self.key} {self.what}" + (f"; {self.remedy}" if self.remedy else "")
+        return _one_line(f"{place}{self.key} {self.what}" + (f"; {self.remedy}" if self.remedy else ""))
 
 
 class CatalogUnusable(TacitError):
@@ -98,8 +114,8 @@ class CatalogUnusable(TacitError):
     code = "catalog"
 
     def __init__(self, message: str, problems: tuple[Problem, ...] = ()) -> None:
-        super().__init__("\n".join([message, *(f"  {problem}" for problem in problems)]))
-        self.message = message
+        self.message = _one_line(message)
+        Exception.__init__(self, "\n".join([self.message, *(f"  {problem}" for problem in problems)]))  # a line for each
         self.problems = problems
 
 
@@ -115,8 +131,8 @@ class StoreUnusable(TacitError):
     code = "store"
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
-        self.message, self.remedy = message, remedy
-        super().__init__(f"{message}; {remedy}" if remedy else message)
+        self.message, self.remedy = _one_line(message), _one_line(remedy)
+        super().__init__(f"{self.message}; {self.remedy}" if remedy else self.message)
 
 
 class NoLedger(StoreUnusable):
@@ -167,9 +183,9 @@ class Refused(TacitError):
     code = "refused"
 
     def __init__(self, message: str, *, remedy: str = "", at: tuple[int, int] | None = None) -> None:
-        self.message, self.remedy, self.at = message, remedy, at
+        self.message, self.remedy, self.at = _one_line(message), _one_line(remedy), at
         where = f"line {at[0]}, column {at[1]}: " if at else ""
-        super().__init__(f"{where}{message}" + (f"; {remedy}" if remedy else ""))
+        super().__init__(f"{where}{self.message}" + (f"; {self.remedy}" if remedy else ""))
 
 
 class NotUnderstood(Refused):
@@ -212,6 +228,18 @@ class TooManyGroups(Refused):
     """More groups than an answer may have."""
 
     code = "too_many_groups"
+
+
+class NeverTrue(Refused):
+    """A condition that no row can meet, whatever the data holds: the catalog alone decides it."""
+
+    code = "never_true"
+
+
+class TooMuchWork(Refused):
+    """A question whose worst case is more work than is done: over all data that the catalog allows, not over the data there is."""
+
+    code = "too_much_work"
 
 
 class NoBudget(Refused):

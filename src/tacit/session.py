@@ -24,15 +24,16 @@ from tacit.privacy.catalog import Budget, Catalog, analyst_name, fingerprint
 from tacit.privacy.catalog_file import read_catalog
 from tacit.query.canonical import canonical_plan, canonical_text
 from tacit.query.passes import rewrite
+from tacit.query.passes.keys import MOST_CELLS
 from tacit.query.price import Quote, Request, price, request
 from tacit.query.sql import parse
 from tacit.query.stability import scanned
-from tacit.query.store import StoreInfo, store_info, swept
+from tacit.query.store import StoreInfo, prepared_for, store_info, swept
 from tacit.query.surface import Select
 from tacit.release.answer import Answer, Receipt
-from tacit.release.noisy import noised
 from tacit.release.once import Form, Sold, Till, once
 from tacit.release.record import record, recorded, renamed
+from tacit.release.running import InProcess, OwnProcess, Runner
 from tacit.release.tabulate import answer
 from tacit.release.unforeseen import one_exit
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from tacit.query.prepare import Prepared
     from tacit.query.prepare.workshop import Progress
 
+OWN_PROCESS = True
+Stamp = tuple[int, int, int]
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 KEPT = Form(record, recorded)
 MOST_STEPS = 10**6  # old units that a new one touches: beyond it a restated price means nothing
@@ -63,18 +66,18 @@ class Session:
     def answer(self, select: Select, asked: Request, text: str) -> Answer:
         """Answer one question within `asked`; the cost is recorded, with the question's text, before any data is read."""
         self.data.refresh()
+        self.data.runner.start()
         question = rewrite(select, self.data.catalog, self.data.public)
         quotes = price(question, asked, self.data.catalog.change)
         events = tuple(quote.event for quote in quotes)
         sale = Sale(events, self.analyst, text, self.data.version, _key(quotes[0], self.data.version), (scanned(question).name,))
-        sold = once(self.data.till, sale, lambda granted: self._released(quotes[granted.offer]), KEPT)
+        till = replace(self.data.till, ready=self.data.runner.open)
+        sold = once(till, sale, lambda granted: self._released(quotes[granted.offer]), KEPT)
         names = [output.name for output in question.outputs]
         return renamed(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold)), names)
 
     def _released(self, quote: Quote) -> Answer:
-        return answer(
-            quote, noised(quote, self.data.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta), [BIASES]
-        )
+        return answer(quote, self.data.runner.noisy(quote), Receipt(quote.epsilon, quote.delta), [BIASES])
 
     @one_exit
     def sql(self, question: str, **budget: Any) -> Answer:
@@ -90,7 +93,7 @@ class Session:
         select = question if isinstance(question, Select) else parse(question)
         given = {name: value for name, value in budget.items() if value is not None}
         default = {} if select.options or {"epsilon", "error"} & set(given) else {"epsilon": 1}
-        asked = _asked(select, {**default, **given})
+        asked = _asked(select, {"groups": MOST_CELLS, **default, **given})  # what costs nothing is told of any number of groups
         quote = price(rewrite(select, self.data.catalog, self.data.public), asked, self.data.catalog.change)[0]
         return explained(quote, self._left())
 
@@ -123,10 +126,13 @@ class Account:
 
 
 class DataSet:
-    """A catalog with its prepared data and its ledger; each is opened when it is first needed."""
+    """A catalog with its prepared data and its ledger; each is opened when it is first needed.
 
-    def __init__(self, catalog: Catalog, read_at: tuple[int, int, int] | None = None) -> None:
-        self.catalog = catalog
+    Questions run in a process of their own, which is ended when their time is up; or in this one, where it is said.
+    """
+
+    def __init__(self, catalog: Catalog, own_process: bool | None = None, read_at: Stamp | None = None) -> None:
+        self.catalog, self.own_process = catalog, OWN_PROCESS if own_process is None else own_process
         self._read_at = read_at
         self._opened: Ledger | None = None
 
@@ -141,9 +147,11 @@ class DataSet:
 
     def close(self) -> None:
         """Lets go of the prepared data, if it was opened; what is asked next opens it as it is then."""
+        if "runner" in self.__dict__:
+            self.runner.close()
         if "engine" in self.__dict__:
             self.engine.close()
-        for known in ("engine", "store", "public"):
+        for known in ("runner", "engine", "store", "public"):
             self.__dict__.pop(known, None)
 
     def __enter__(self) -> DataSet:
@@ -168,11 +176,20 @@ class DataSet:
     # --- for the data owner ---
 
     def prepare(
-        self, progress: Progress | None = None, *, new_ledger: bool = False, reason: str = "", memory: str = "60%"
+        self,
+        progress: Progress | None = None,
+        *,
+        new_ledger: bool = False,
+        reason: str = "",
+        memory: str = "60%",
+        yes: bool = False,
+        keep_version: bool = False,
     ) -> Prepared:
         """Copy the declared data into the store, anew; `new_ledger` begins the ledger of the data set, once.
 
-        Refused where another ledger covers the same sources already, unless a reason is given, which the new ledger records.
+        Refused where another ledger covers the same sources already, unless a reason is given, which the new ledger records; and
+        where the data does not look as it is declared (no row kept, over half of a column unusable), unless `yes`. The store has
+        a new version, and no answer is repeated for it; `keep_version` declares, in public, that the data has not changed.
         """
         from tacit.query.prepare import prepare
         from tacit.query.registering import registration
@@ -184,11 +201,14 @@ class DataSet:
         if new_ledger and ledger is not None:
             raise InvalidInput("this data set already has a ledger; leave new_ledger out")
         self._settle_units(ledger)
-        prepared = prepare(self.catalog, progress, memory=memory)
+        prepared = prepare(self.catalog, progress, memory=memory, accept=yes, keep_version=keep_version)
         self.close()
         ledger = self._begin(reason) if new_ledger else ledger
         if ledger is not None:
+            ledger.note_public()  # before anything is told of what is public from now on
             found.record(ledger.identity)
+            if reason and not new_ledger:
+                ledger.note("curator", reason)
         return replace(prepared, notes=(found.word,) if found.word else ())
 
     def begin_ledger(self, reason: str = "") -> Ledger:
@@ -245,8 +265,7 @@ class DataSet:
         if ledger is None or ledger.head.units:
             return
         with suppress(StoreUnusable):
-            old = store_info(self.catalog.store_file)
-            if old is not None and old.fingerprint == fingerprint(self.catalog) and ledger.versions() == {old.version}:
+            if not ledger.adopted() and ledger.versions() == {prepared_for(self.catalog.store_file, self.catalog)}:
                 ledger.accept_units(1, "curator", "the units that the store of these entries declared")
 
     @property
@@ -274,6 +293,13 @@ class DataSet:
         return DuckDBEngine(self.catalog.store_file, version=self.version)
 
     @cached_property
+    def runner(self) -> Runner:
+        """Where questions run; the one place that decides it."""
+        if self.own_process:
+            return OwnProcess(self.catalog.store_file, version=self.version)
+        return InProcess(self.engine)
+
+    @cached_property
     def public(self) -> StoredFacts:
         from tacit.query.engines import StoredFacts
 
@@ -281,7 +307,7 @@ class DataSet:
 
     @property
     def till(self) -> Till:
-        """Where everything that is released from this data set is paid for."""
+        """Where everything that is released from this data set is paid for; the data is opened before it is paid for."""
         return Till(self.ledger, self._folder, self.store.ledger, self.engine.open, self.catalog.kept)
 
     @property
@@ -293,7 +319,9 @@ class DataSet:
         return found
 
     def _open_ledger(self) -> Ledger:
-        """The ledger that was begun; two catalogs share one only where they declare the same name of their data set."""
+        """The ledger that was begun, not a copy of its file; catalogs share one only where they declare one name of a data set."""
+        from tacit.query.registering import require_no_copy
+
         found, catalog = open_ledger(self._ledger_address, policy_of(self.catalog)), self.catalog
         name = found.belongs.get("data_set", catalog.name)
         at_home = catalog.ledger_url is None and catalog.data_set is None  # a folder may be renamed with what lies in it
@@ -302,6 +330,7 @@ class DataSet:
                 f"this ledger belongs to the data set '{name}', and this catalog is that of '{catalog.name}'",
                 remedy=f'to share one budget, declare [ledger] data_set = "{name}" in both; else declare another [ledger] url',
             )
+        require_no_copy(found.identity, self._ledger_address, os.environ)
         return found
 
     @property
@@ -318,7 +347,7 @@ class DataSet:
         self.catalog, self._read_at = found, now
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
+def _stamp(path: Path) -> Stamp | None:
     """What changes when a file is written anew; None where there is none."""
     try:
         known = path.stat()
@@ -327,12 +356,12 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     return known.st_mtime_ns, known.st_size, known.st_ino
 
 
-def open(path: str | Path = "tacit.toml") -> DataSet:  # noqa: A001  # read as tacit.open
-    """The data set that a catalog declares."""
+def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> DataSet:  # noqa: A001  # read as tacit.open
+    """The data set that a catalog declares; with `own_process=False` questions run in this process, where nothing can end them."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise InvalidInput(f"a catalog is named by its path, not by {type(path).__name__}; give for example 'tacit.toml'")
     read_at = _stamp(Path(path))
-    return DataSet(swept(read_catalog(Path(path))), read_at)
+    return DataSet(swept(read_catalog(Path(path))), own_process, read_at)
 
 
 def _asked(select: Select, budget: Mapping[str, Any]) -> Request:

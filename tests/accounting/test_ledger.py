@@ -242,8 +242,9 @@ def test_there_is_no_way_back(file):
     ledger = opened(file, policy(1), IDENTITY)
     public = {name for name in dir(ledger) if not name.startswith("_")}
     assert public == {
-        "accept_units", "admits", "adopt", "answered", "belongs", "caps", "changed_units", "entries", "failed", "hash_at", "head",
-        "identity", "left", "policy", "reserve", "resume", "spend", "spent", "stopped", "under", "verify",
+        "accept_units", "admits", "adopt", "adopted", "answered", "belongs", "caps", "changed_units", "entries", "failed",
+        "hash_at", "head", "identity", "left", "note", "note_public", "policy", "reserve", "resume", "spend", "spent",
+        "stopped", "under", "verify", "versions",
     }  # fmt: skip
 
 

@@ -250,6 +250,31 @@ def test_a_release_is_the_value_and_the_noise(monkeypatch):
     assert asked[-1] == (vector.event.scale, 3)
 
 
+def test_the_same_noise_for_however_many_numbers(monkeypatch):
+    """The scale that is drawn is the event's, also where one number or none is there; so is the mechanism's divergence."""
+    drawn = []
+    monkeypatch.setattr(discrete, "draw_gaussian", lambda scale, size: drawn.append(scale) or np.arange(size))
+    made = Gaussian(Fraction("1.7320508"), 0.1, step=1, dimension=3, on_grid=True)
+    assert [made.release_each(Sealed(np.full(size, 7))).tolist() for size in (0, 1, 4)] == [[], [7], [7, 8, 9, 10]]
+    assert set(drawn) == {made.event.scale}
+    with pytest.raises(InvalidValue, match="one flat array"):
+        made.release_each([[1, 2]])
+
+
+def divergence_of_each(mechanism, order=2):
+    """Of one unit with a row in three groups: three entries of a longer vector differ by one, the others are the same."""
+    one = Gaussian(1, 1 / (2 * mechanism.event.scale**2), step=1, on_grid=True)  # the noise of one entry, at the scale that runs
+    assert abs(one.scale - mechanism.event.scale) < Fraction(1, 10**12)
+    laws = one.law(0, missing="1e-40"), one.law(1, missing="1e-40")
+    return 3 * divergence_over_order(*laws, order)
+
+
+def test_noise_made_for_one_number_is_caught_on_the_entries_of_several():
+    root_of_three = Fraction("1.7320508075688772936")
+    assert divergence_of_each(Gaussian(root_of_three, "0.1", 1, dimension=3, on_grid=True)) <= Decimal("0.1")
+    assert divergence_of_each(Gaussian(root_of_three, "0.1", 1, dimension=1, on_grid=True)) > Decimal("0.29")  # planted
+
+
 def test_types_follow_from_the_mechanism_not_from_the_value():
     whole, quarter = Gaussian(1, 1, step=1, on_grid=True), Gaussian(1, 1, step="1/4", on_grid=True)
     for value in (5, 5.0, np.int8(5), Fraction(5), Sealed(5), 2**200):

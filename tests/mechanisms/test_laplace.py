@@ -242,6 +242,7 @@ def test_a_release_is_the_value_and_the_noise(monkeypatch):
     assert Laplace(1, 1, step="1/4").release(40.1) == 40.75  # rounded to 40 first
     assert Laplace(1, 1, step=1, dimension=3, on_grid=True).release([1, 2, 3]).tolist() == [4, 0, 10]
     assert Laplace(1, 1, step="1/2", dimension=3).release_units([1, 2, 2**80]).tolist() == [4, 0, 2**80 + 7]
+    assert Laplace(1, 1, step="1/2").release_each([1, 2, 2**80]).tolist() == [4, 0, 2**80 + 7]
 
 
 def test_draws_have_the_scale_that_the_event_states(monkeypatch):

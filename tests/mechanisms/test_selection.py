@@ -156,6 +156,16 @@ def test_keys_have_one_spelling():
 
 
 @pytest.mark.usefixtures("no_noise")
+def test_of_many_keys_those_with_the_largest_noisy_counts_are_shown():
+    keys, counts = ["d", "a", "c", "b", "e"], [500, 300, 400, 300, 300]
+    mechanism = KeyThreshold(1, 1e-6, 1)
+    found = [mechanism.release_with(keys, counts, (np.arange(5),), most) for most in (None, 5, 3, 1)]
+    assert [kept.keys for kept in found] == [("a", "b", "c", "d", "e"), ("a", "b", "c", "d", "e"), ("a", "c", "d"), ("d",)]
+    assert found[2].counts == (300, 400, 500)
+    assert found[2].others[0].unseal().tolist() == [1, 2, 0]
+
+
+@pytest.mark.usefixtures("no_noise")
 def test_what_else_is_known_stays_sealed():
     keys, counts = Sealed((("b",), ("x",), ("a",))), Sealed(np.array([30, 2, 20]))
     sums, lists = Sealed(np.array([7, 8, 9])), Sealed([("list of b",), ("list of x",), ("list of a",)])
@@ -178,11 +188,12 @@ def test_the_release_follows_the_law():
 
 
 def test_noise_of_the_right_scale_is_drawn_for_present_groups_alone(monkeypatch):
+    """And for two of nobody, which even out the time of few groups."""
     asked = []
     monkeypatch.setattr(selection.discrete, "draw_laplace", lambda scale, size: asked.append((scale, size)) or np.zeros(size, int))
     KeyThreshold("1/2", 1e-6, 3).release({"a": 4, "b": 0, "c": 1})
     KeyThreshold("1/2", 1e-6, 3, neighbours=CHANGE_ONE).release({"a": 4})
-    assert asked == [(6, 2), (12, 1)]
+    assert asked == [(6, 2 + 2), (12, 1 + 2)]
 
 
 def test_the_interval_of_a_count():

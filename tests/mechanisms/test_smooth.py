@@ -244,6 +244,7 @@ def test_chart_is_drawn_from_public_numbers(tmp_path):
         ({"delta": 1e-6, "gamma": 2}, InvalidBudget),
         ({"gamma": None}, InvalidBudget),
         ({"gamma": 1}, InvalidInput),
+        ({"gamma": 1.4}, InvalidInput),
         ({"max_rows": 0}, InvalidInput),
         ({"max_rows": True}, InvalidInput),
     ],

@@ -88,7 +88,7 @@ def test_a_pair_of_databases_shows_it_exactly():
 @settings(max_examples=40, deadline=None)
 @given(
     st.fractions(Fraction(1, 1000), 50, max_denominator=1000),
-    st.fractions(Fraction(10, 9), 20, max_denominator=9).filter(lambda gamma: gamma.numerator <= 64),
+    st.fractions(Fraction(3, 2), 20, max_denominator=9).filter(lambda gamma: gamma.numerator <= 64),
 )
 def test_alpha_and_beta_are_never_too_large(epsilon, gamma):
     calibration = heavy_calibration(epsilon, gamma)

@@ -1,5 +1,6 @@
 """tacit.toml: the example of the design reads as it says, and every broken catalog says what is wrong, where, and what to do."""
 
+import re
 import tomllib
 from datetime import date
 from decimal import Decimal
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import CatalogUnusable
-from tacit.privacy.catalog import LARGEST, Budget, Catalog, Column, Owner, Source, canonical, day_number, fingerprint
+from tacit.privacy.catalog import LARGEST, Budget, Catalog, Column, Notation, Owner, Source, canonical, day_number, fingerprint
 from tacit.privacy.catalog_file import parse_catalog, read_catalog
 from tacit.privacy.catalog_file.columns import APPLIES
 from tacit.privacy.catalog_file.shape import schema
@@ -99,6 +100,15 @@ class TestTheExample:
         assert visits.columns["cost"].points == 500_001
         assert visits.columns["day"].points == 1827
 
+    def test_sizes(self):
+        """What is not declared is assumed: 100 million rows, 1,000 rows of a unit after joins, texts of 256 bytes."""
+        visits = self.catalog.tables["visits"]
+        assert (visits.most_rows, visits.most_joined_rows, visits.columns["ward"].longest) == (10**8, 1000, 256)
+        more = EXAMPLE.replace("max_rows = 8 ", "max_rows = 8\nrows_at_most = 500\nmax_joined_rows = 8\n#")
+        declared = parse_catalog(more.replace('"private" }', '"private", longest = 64 }')).tables["visits"]
+        assert (declared.most_rows, declared.most_joined_rows, declared.columns["ward"].longest) == (500, 8, 64)
+        assert parse_catalog(EXAMPLE.replace("max_rows = 8 ", "max_rows = 5000 ")).tables["visits"].most_joined_rows == 5000
+
     def test_wards_and_the_rest(self):
         wards = self.catalog.tables["wards"]
         assert (wards.public, wards.unit, wards.source.kind, wards.columns) == (True, None, "csv", {})
@@ -125,8 +135,21 @@ BROKEN = {
     ("epsilon_per_query = 0.5", "epsilon_per_query = 0"): (7, "analysts.ana.epsilon_per_query is 0, which must be above 0"),
     ('source = "wards.csv"', ""): (31, "tables.wards.source is missing; a file by its name"),
     ('"wards.csv"', '"wards.xlsx"'): (32, 'tables.wards.source is "wards.xlsx", which does not fit; a file by its name'),
-    ('"wards.csv"', '{ duckdb = "x.duckdb" }'): (32, "tables.wards.source.table is missing"),
-    ('"wards.csv"', '{ table = "x" }'): (32, "tables.wards.source names no database, or two; write for example source = "),
+    ('"wards.csv"', '{ duckdb = "x.duckdb" }'): (
+        32,
+        "tables.wards.source names a database without a table; write for example source = ",
+    ),
+    ('"wards.csv"', '{ table = "x" }'): (
+        32,
+        "tables.wards.source names no file and no database, or two; write for example source = ",
+    ),
+    ('"wards.csv"', '{ csv = "w.csv", table = "x" }'): (32, "tables.wards.source names a table, which a CSV file does not have"),
+    ('"wards.csv"', '{ csv = "w.parquet" }'): (32, 'tables.wards.source.csv is "w.parquet", which does not fit; a CSV file'),
+    ('"wards.csv"', '{ duckdb = "w.duckdb", table = "x", multiline = true }'): (
+        32,
+        "tables.wards.source says multiline, which is for",
+    ),
+    ('"wards.csv"', '{ csv = "w.csv", multiline = "yes" }'): (32, 'tables.wards.source.multiline is "yes", not true or false'),
     ('"wards.csv"', '{ postgres = "mysql://x", table = "x" }'): (32, 'tables.wards.source.postgres is "mysql://x"'),
     ("public = true", "public = false"): (31, 'tables.wards.unit is missing; say whose a row is: unit = "row", or'),
     ("public = true", 'public = true\nunit = "row"'): (34, "tables.wards.unit means nothing for a public table; take it away"),
@@ -138,6 +161,16 @@ BROKEN = {
     ("max_rows = 8 ", "max_rows = 0"): (21, "tables.visits.max_rows is 0, which must be at least 1"),
     ("max_rows = 8 ", "max_rows = 7"): (22, "tables.visits.max_rows_per_group is 8, above max_rows; write at most 7"),
     ("max_rows = 8 ", "max_rows = 8.5"): (21, "tables.visits.max_rows is 8.5, not a whole number"),
+    ("max_rows = 8 ", "max_rows = 8\nmax_joined_rows = 7\n#"): (22, "tables.visits.max_joined_rows is 7, below max_rows; write at"),
+    ("max_rows = 8 ", "max_rows = 8\nrows_at_most = 0\n#"): (22, "tables.visits.rows_at_most is 0, which must be at least 1"),
+    ("max_rows = 8 ", f"max_rows = 8\nrows_at_most = {2**33 + 1}\n#"): (22, "tables.visits.rows_at_most is 8589934593, which must"),
+    ("public = true", "public = true\nrows_at_most = 5"): (34, "tables.wards.rows_at_most means nothing for a public table"),
+    ("[0, 110]", "[0, 110], longest = 5"): (15, 'tables.patients.columns.age.longest means nothing here; declare keys = "private"'),
+    ('"private" }', '"private", longest = 65537 }'): (28, "tables.visits.columns.ward.longest is 65537, which must be at most"),
+    ('"private" }', '"private", longest = 3, nulls = "néé" }'): (
+        28,
+        'tables.visits.columns.ward.nulls is "néé", which has more than',
+    ),
     ('no_unit = "drop"', 'no_unit = "keep"'): (23, 'tables.visits.no_unit is "keep", not "drop" or "own"'),
     ("min_people = 0", "min_people = -1"): (24, "tables.visits.min_people is -1, which must be at least 0"),
     ('"patients.id"', '"patients.key"'): (
@@ -390,12 +423,53 @@ class TestUnits:
         with pytest.raises(CatalogUnusable, match="no_unit means nothing here"):
             self.tables(with_key.replace("key = true", ""))
 
+    VISITS = '[tables.visits]\nsource = "v.csv"\nunit = { column = "who" }\nmax_rows = 2\ncolumns.number = { key = true }'
+    LABS = '[tables.labs]\nsource = "l.csv"\nunit = { column = "visit", references = "visits.number" }\nmax_rows = 2'
+
+    def test_rows_are_no_units_of_their_own_where_units_are_looked_up(self):
+        with pytest.raises(CatalogUnusable) as caught:
+            self.tables(self.VISITS, self.LABS, 'no_unit = "own"')
+        (problem,) = caught.value.problems
+        assert (problem.key, problem.line) == ("tables.labs.no_unit", 11)
+        assert "looked up in visits" in problem.what
+        assert problem.remedy == 'write no_unit = "drop"'
+
+    def test_nor_through_a_column_that_is_the_owner_of_its_table(self):
+        notes = '[tables.notes]\nsource = "n.csv"\nunit = { column = "visit", references = "labs.visit" }\nmax_rows = 2'
+        with pytest.raises(CatalogUnusable, match=r"tables\.notes\.no_unit is .* looked up in visits"):
+            self.tables(self.VISITS, self.LABS, notes, 'no_unit = "own"')
+
+    def test_where_the_value_is_the_unit_they_may_be(self):
+        people = '[tables.people]\nsource = "p.csv"\nunit = "row"\ncolumns.id = { key = true }'
+        led = self.VISITS.replace('"who"', '"who", references = "people.id"') + '\nno_unit = "own"'
+        cards = (
+            '[tables.cards]\nsource = "c.csv"\nunit = { column = "w", references = "visits.who" }\nmax_rows = 2\nno_unit = "own"'
+        )
+        assert self.tables(people, led, cards).tables["cards"].no_unit == "own"
+
+    @pytest.mark.parametrize("unit", ['{ column = ["sender", "receiver"] }', '["sender", "receiver"]'])
+    def test_a_row_of_two_people_leads_to_both_through_another_table(self, unit):
+        with pytest.raises(CatalogUnusable) as caught:
+            self.tables(f'[tables.messages]\nsource = "m.csv"\nunit = {unit}\nmax_rows = 2')
+        (problem,) = caught.value.problems
+        assert problem.line == 4
+        assert '["sender", "receiver"]' in problem.what
+        assert "list them in another table, a row each, and refer to it" in problem.remedy
+        parties = (
+            '[tables.parties]\nsource = "p.csv"\nunit = { column = "person" }\nmax_rows = 9\ncolumns.message_id = { key = true }'
+        )
+        reference = '{ column = "id", references = "parties.message_id" }'
+        both = self.tables(parties, f'[tables.messages]\nsource = "m.csv"\nunit = {reference}\nmax_rows = 2')
+        assert both.tables["messages"].unit == Owner("id", ("parties", "message_id"))
+
 
 class TestPlaces:
     def test_sources(self):
         declared = {
             '"a/b.CSV.gz"': Source("csv", "/data/a/b.CSV.gz", None, "a/b.CSV.gz"),
             '"/x/*.parquet"': Source("parquet", "/x/*.parquet", None, "/x/*.parquet"),
+            '{ csv = "notes.csv" }': Source("csv", "/data/notes.csv", None, "notes.csv"),
+            '{ csv = "notes.csv", multiline = false }': Source("csv", "/data/notes.csv", None, "notes.csv", False),
             '{ duckdb = "h.duckdb", table = "main.v" }': Source("duckdb", "/data/h.duckdb", "main.v", "h.duckdb"),
             '{ postgres = "$URL", table = "public.v" }': Source("postgres", "$URL", "public.v", "$URL"),
         }
@@ -445,6 +519,9 @@ class TestFingerprint:
             ("[budget] ", 'neighbours = "change-one"\n[budget]'),
             ("max_rows_per_group = 8", "max_rows_per_group = 4"),
             ("min_people = 0", "min_people = 5"),
+            ("min_people = 0", "min_people = 0\nmax_joined_rows = 9"),
+            ("min_people = 0", "min_people = 0\nrows_at_most = 100000000"),
+            ('keys = "private"', 'keys = "private", longest = 256'),
             ("# every row is one person", ""),
             ("[0, 5000]", "[0, 5000.0]"),
             ("[0, 110]", "[0, 110], bins = 11"),
@@ -471,10 +548,18 @@ class TestFingerprint:
             ('nulls = "drop"', "nulls = 0"),
             ('no_unit = "drop"', 'no_unit = "own"'),
             ("max_rows = 8", "max_rows = 9"),
+            ("max_rows = 8", "rows_at_most = 1000\nmax_rows = 8"),
+            ("max_rows = 8", 'max_rows = 8\ndecimal = ","'),
+            ("max_rows = 8", 'max_rows = 8\nmissing = ["N"]'),
+            ("[0, 110]", '[0, 110], thousands = "."'),
+            ('source = "wards.csv"', 'source = "wards.csv"\nencoding = "windows-1252"'),
+            ('keys = "private"', 'keys = "private", longest = 64'),
             (', references = "patients.id"', ""),
             ('ward = { keys = "private" }', ""),
             ("public = true", 'unit = "row"'),
             ('source = "wards.csv"', 'source = { duckdb = "w.duckdb", table = "wards" }'),
+            ('source = "wards.csv"', 'source = { csv = "wards.csv", multiline = true }'),
+            ('source = "wards.csv"', 'source = { csv = "wards.csv", multiline = false }'),
         ]
         found = {fingerprint(parse_catalog(EXAMPLE.replace(*edit, 1))) for edit in edits}
         assert len(found | {self.plain}) == len(edits) + 1
@@ -524,7 +609,11 @@ COLUMNS = st.fixed_dictionaries(
     },
 )
 TABLES = st.fixed_dictionaries(
-    {"source": st.sampled_from(["a.csv", {"duckdb": "x", "table": "t"}, {"table": "t"}, "?"])},
+    {
+        "source": st.sampled_from(
+            ["a.csv", {"duckdb": "x", "table": "t"}, {"table": "t"}, {"csv": "a.csv", "multiline": True}, {"csv": "a"}, "?"]
+        )
+    },
     optional={
         "unit": st.sampled_from(
             ["row", "?", {"column": "id"}, {"column": "id", "references": "t.id"}, {"column": "x", "references": "u"}]
@@ -532,6 +621,8 @@ TABLES = st.fixed_dictionaries(
         "public": st.booleans(),
         "max_rows": st.integers(-1, 4),
         "max_rows_per_group": st.integers(1, 4),
+        "rows_at_most": st.integers(0, 4),
+        "max_joined_rows": st.integers(0, 4),
         "no_unit": st.sampled_from(["drop", "own"]),
         "columns": st.dictionaries(st.sampled_from(["id", "x", "X", "tacit_rank"]), COLUMNS, max_size=3),
     },
@@ -625,7 +716,7 @@ def test_what_is_accepted_obeys_the_rules(document):
         return
     for table in result.tables.values():
         assert table.public or table.unit is not None or table.max_rows == 1
-        assert 1 <= table.rows_per_group <= table.max_rows
+        assert 1 <= table.rows_per_group <= table.max_rows <= table.most_joined_rows
         for one in table.columns.values():
             assert one.name == one.name.lower()
             assert len({canonical(value) for value in one.domain}) == len(one.domain)
@@ -708,3 +799,46 @@ def test_lines_of_arrays_of_tables_and_dotted_keys():
         ("a", "d", "e", "f", "g", "h"): 6,
         ("a", "d", "e", "f", "g", "i"): 7,
     }
+
+
+class TestNotation:
+    """How values are written."""
+
+    BEGINNING = '[budget]\nepsilon = 8\n[tables.a]\nsource = "a.csv"\nunit = "row"\n'
+
+    def read(self, lines):
+        return parse_catalog(self.BEGINNING + lines).tables["a"]
+
+    def test_a_column_says_it_for_itself_and_else_the_table_does(self):
+        columns = 'x = { bounds = [0, 9], missing = [] }\ny = { bounds = [0, 9], thousands = "." }'
+        table = self.read(f'decimal = ","\nmissing = ["N", -9]\n[tables.a.columns]\n{columns}')
+        assert table.columns["x"].notation == Notation(",")
+        assert table.columns["y"].notation == Notation(",", ".", missing=("N", "-9"))
+        assert table.notation == Notation(",", missing=("N", "-9"))
+
+    def test_a_point_between_thousands_makes_the_comma_the_decimal_sign(self):
+        assert self.read('thousands = "."').notation == Notation(",", ".")
+
+    @pytest.mark.parametrize(
+        ("lines", "words"),
+        [
+            ('decimal = ";"', "decimal"),
+            ('decimal = ","\nthousands = ","', "two different signs"),
+            ('format = "%d.%m"', "does not tell year, month and day"),
+            ('format = "%d.%m.%Y %Q"', "has %Q"),
+            ('format = "%d.%m.%Y%"', "has %"),
+            ('missing = [" "]', "missing in any case"),
+            ('encoding = "klingon"', "no known encoding"),
+            ('encoding = "utf-7"', "one row can change how others are read"),
+            ('[tables.a.columns]\nx = { values = ["N"], missing = ["N"] }', "declared as missing too"),
+            ('[tables.a.columns]\nx = { values = ["N"], decimal = "," }', "declare bounds too"),
+            ('[tables.a.columns]\nx = { bounds = [0, 9], format = "%Y%m%d" }', "declare type"),
+        ],
+    )
+    def test_what_means_nothing_is_refused_with_a_remedy(self, lines, words):
+        with pytest.raises(CatalogUnusable, match=re.escape(words)):
+            self.read(lines)
+
+    def test_an_encoding_is_for_csv(self):
+        with pytest.raises(CatalogUnusable, match="encoding is for CSV files"):
+            parse_catalog((self.BEGINNING + 'encoding = "cp1252"').replace("a.csv", "a.parquet"))

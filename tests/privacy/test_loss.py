@@ -65,6 +65,43 @@ def test_conversions_point_from_strong_to_weak(epsilon, delta):
     assert implies(Concentrated(epsilon), Concentrated(epsilon).approximate(delta))
 
 
+# --- what follows from a branch that is left out --------------------------------------------------------------------------------
+
+WEIGHTS = st.lists(st.integers(0, 20), min_size=3, max_size=3).filter(any).map(lambda w: [Fraction(each, sum(w)) for each in w])
+
+
+def holds(loss, one, other):
+    """Whether a claim is true of two laws over the same outcomes, by its definition, in both directions."""
+    for p, q in ((one, other), (other, one)):
+        ratio = Fraction(math.exp(loss.epsilon)) * (1 - Fraction(1, 10**12))
+        if isinstance(loss, Approximate):
+            excess = sum(max(a - ratio * b, 0) for a, b in zip(p, q, strict=True))
+        else:
+            excess = sum(a for a, b in zip(p, q, strict=True) if a > ratio * b + Fraction(1, 10**12))
+        if excess > loss.delta + Fraction(1, 10**12):
+            return False
+    return True
+
+
+@given(WEIGHTS, WEIGHTS, WEIGHTS, DELTAS, st.fractions(0, 3), st.sampled_from([Pure, Approximate, Probabilistic]))
+def test_what_is_said_to_follow_from_equal_laws_beside_a_branch_does(common, one, other, delta, epsilon, kind):
+    """(1 - delta) of one law and delta of anything, against the same with another anything: that is Concentrated(0, delta)."""
+    first, second = ([(1 - delta) * c + delta * b for c, b in zip(common, branch, strict=True)] for branch in (one, other))
+    weak = Pure(epsilon) if kind is Pure else kind(epsilon, delta)
+    if implies(Concentrated(0, delta), weak):
+        assert holds(weak, first, second)
+
+
+def test_a_branch_raises_the_ratio_of_outputs_that_weigh_more_than_it():
+    """The counterexample: an output of probability 0.05, to which the branch of 0.1 adds all of itself."""
+    first, second = (Fraction("0.855"), Fraction("0.145")), (Fraction("0.955"), Fraction("0.045"))
+    claim = Probabilistic(1, Fraction(1, 10))
+    assert not holds(claim, first, second)
+    assert not implies(Concentrated(0, Fraction(1, 10)), claim)  # it was said to
+    assert implies(Concentrated(0, Fraction(1, 10)), Approximate(0, Fraction(1, 10)))
+    assert implies(Concentrated(0), Pure(0))
+
+
 @given(EPSILONS, DELTAS)
 def test_the_largest_rho_for_a_budget_converts_back_within_it(epsilon, delta):
     rho = largest_concentrated_down(epsilon, delta)

@@ -51,6 +51,56 @@ def test_what_is_no_number_is_refused_with_its_name(bad):
         rounding.exact(bad, "epsilon")
 
 
+NOT_ASCII = [
+    " 1",
+    "1 ",
+    "1_0",
+    "\uff11",
+    "\u0663",
+    "1\u00a0",
+    "\n1",
+    "1/ 3",
+    "\u0661/3",
+    "1_0/3",
+    "1/3 ",
+    "+ 1",
+    "0x10",
+    "1.5/2",
+    "1e",
+    "--1",
+    ".",
+]
+
+
+@pytest.mark.parametrize("bad", NOT_ASCII, ids=ascii)
+def test_a_text_is_an_ascii_decimal_or_a_fraction_and_nothing_more(bad):
+    with pytest.raises(InvalidInput, match="epsilon must be a finite number"):
+        rounding.exact(bad, "epsilon")
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=6) | st.text("0123456789.eE+-_/ \uff11\u0663", max_size=8))
+def test_whatever_is_read_is_written_in_ascii_without_blanks(text):
+    try:
+        found = rounding.exact(text)
+    except InvalidInput:
+        return
+    assert set(text) <= set("0123456789.eE+-/")
+    assert found == Fraction(text)
+
+
+@pytest.mark.parametrize(("text", "number"), [("1.", 1), (".5", "1/2"), ("+2", 2), ("-1/3", "-1/3"), ("1E3", 1000), ("007", 7)])
+def test_ordinary_ways_to_write_a_number_are_read(text, number):
+    assert rounding.exact(text) == Fraction(number)
+
+
+@given(st.fractions(), st.sampled_from(["ROUND_FLOOR", "ROUND_CEILING", "ROUND_HALF_EVEN"]))
+def test_a_decimal_near_a_rational_is_on_its_side_and_exact_where_it_can_be(number, direction):
+    near = Fraction(rounding.decimal_near(number, direction))
+    assert {"ROUND_FLOOR": near <= number, "ROUND_CEILING": near >= number}.get(direction, True)
+    assert abs(near - number) <= abs(number) * Fraction(1, 10**59)
+    assert near == number or 10**18 % number.denominator  # so many places are there in any case
+
+
 @pytest.mark.parametrize("function", [rounding.log_up, rounding.log_down])
 def test_no_logarithm_of_zero(function):
     with pytest.raises(InvalidInput, match="positive"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from worlds import PUBLIC, World, clinic, world_in_memory
+from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 
 from tacit.query.explain import Explanation, explained
 from tacit.query.price import price, request
@@ -67,18 +67,33 @@ def test_private_keys_say_their_threshold(place: World) -> None:
     assert "delta 1e-06" in str(found)
 
 
-def test_the_error_that_is_told_is_the_error_that_comes(place: World) -> None:
+@pytest.mark.parametrize("keys", ["ward", "diagnosis"])
+@pytest.mark.parametrize("noise", ["Laplace", "Gaussian"])
+def test_the_error_that_is_told_is_the_error_that_comes(place: World, keys: str, noise: str) -> None:
+    """Public and private keys, both kinds of noise. 200 people with three diagnoses each, which a unit of eight rows may have."""
     from tacit.release.answer import Receipt
     from tacit.release.noisy import noised
     from tacit.release.tabulate import answer
 
-    text = "SELECT ward, COUNT(*) AS n, SUM(cost) AS total FROM visits GROUP BY ward"
-    (quote,) = price(place.plan(text), request(epsilon=1))
-    released = answer(quote, noised(quote, place.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta))
+    row = {"ward": 0, "cost": 100, "age": 3, "day": 4, "scan": 0}
+    ill = [[{**row, "diagnosis": name} for name in ("flu", "cold", "fever")] for _ in range(200)]
+    made = place.with_rows("visits", ranked(ill))
+    text = f"SELECT {keys}, COUNT(*) AS n, SUM(cost) AS total FROM visits GROUP BY {keys}"
+    quotes = price(made.plan(text), request(epsilon=3, delta=1e-3))
+    quote = next(quote for quote in quotes if type(quote.sums[0].mechanism).__name__ == noise)
+    released = answer(quote, noised(quote, made.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta))
+    place.with_rows("visits", [])
+    assert len(explained(quote).errors) == 2
     for expected in explained(quote).errors:
         column = released.column(expected.column)
         width = float(column.high[0]) - float(column.values[0])  # type: ignore[index, arg-type]
         assert expected.error == f"± {width:.6g} at 0.95 confidence"
+
+
+def test_bars_over_all_shown_keys_together_are_known_with_the_keys_alone(place: World) -> None:
+    text = "SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis"
+    (quote, *_) = price(place.plan(text), request(epsilon=1, delta=1e-6, simultaneous=True))
+    assert [expected.error for expected in explained(quote).errors] == ["depends on released numbers; comes with the answer"]
 
 
 def test_plain_values_hold_the_same(place: World) -> None:

@@ -52,7 +52,7 @@ def declared(unit: str, rows: int, per_group: int | None) -> Any:
         Column("diagnosis", "text"),
     )
     owner = {"unit": Owner("person"), "max_rows": rows, "max_rows_per_group": per_group} if unit == "person" else {}
-    people = table("people", Path("people.csv"), Column("person", "key"), *columns, **owner)
+    people = table("people", Path("people.csv"), Column("person", "key"), *columns, rows_at_most=10**6, **owner)
     wards = Table("wards", Source("csv", "wards.csv"), {column.name: column for column in WARDS}, public=True)
     return catalog(Path(), people, wards)
 

@@ -3,22 +3,20 @@
 import gzip
 import subprocess
 import sys
+from contextlib import contextmanager
 from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from stored import catalog, category, days, number, stored, table, write_csv, write_duckdb, write_parquet
 
 from tacit.errors import CatalogUnusable
 from tacit.privacy.catalog import Column, Owner, Source
-from tacit.query.prepare import prepare
-from tacit.query.prepare.mending import csv_header
-from tacit.query.prepare.sources import MENDING, READERS
-from tacit.query.prepare.staging import cleaned
-from tacit.query.prepare.workshop import Workshop
+from tacit.query.prepare import prepare, sources
+from tacit.query.prepare.csv_rows import csv_header
+from tacit.query.prepare.mending import mended
+from tacit.query.prepare.sources import MENDING
 
 COLUMNS = (
     number("age", 0, 110),
@@ -128,7 +126,7 @@ def test_every_source_gives_the_same_store(source, tmp_path):
     assert rows_of(prepared) == sorted(WANTED, key=repr)
     assert (report.read, report.kept, dict(report.dropped)) == (4, 4, {"value": 0, "no unit": 0, "limit": 0})
     fates = {column.name: dict(column.fates) for column in report.columns}
-    assert fates["age"] == {"missing": 1, "unreadable": 0, "below": 0, "above": 1}
+    assert fates["age"] == {"missing": 1, "unreadable": 0, "below": 0, "above": 1, "rounded": 0}
     assert fates["sex"] == {"missing": 0, "unknown": 1}
     assert fates["day"] == {"missing": 1, "unreadable": 0, "below": 1, "above": 1}
 
@@ -154,7 +152,8 @@ BROKEN_CSV = {
     "too few fields": b"id,note\n1\n2,y\n",
     "a quotation mark that is never closed": b'id,note\n1,"x\n2,y\n',
     "text after a quotation": b'id,note\n1,"x"y\n2,z\n',
-    "three kinds of line ends": b"id,note\r\n1,x\n2,y\r3,z\r\n",
+    "two kinds of line ends, and a CR": b"id,note\r\n1,x\n2,y\rz\r\n",
+    "CR alone": b"id,note\r1,x\r2,y\r",
     "NUL": b"id,note\n1,x\x00y\n2,\x00\n",
     "blank lines": b"id,note\n\n1,x\n\n\n2,y\n\n",
     "no line end": b"id,note\n1,x",
@@ -162,14 +161,16 @@ BROKEN_CSV = {
     "a huge field": b"id,note\n1," + b"x" * 3_000_000 + b"\n2,y\n",
     "a huge quotation": b'id,note\n1,"' + b"x\n" * 1_500_000 + b'"\n2,y\n',
 }
+MULTILINE = {"a quotation mark that is never closed": False, "a huge quotation": True}
 READ = {
     "invalid UTF-8": ["caf\u00e9", "x", "\ufffd\ufffd"],
     "a truncated character": ["x", "y", "\ufffd"],
     "too many fields": ["x", "y"],
     "too few fields": ["y", None],
-    "a quotation mark that is never closed": ["x\n2,y"],
+    "a quotation mark that is never closed": ["x", "y"],
     "text after a quotation": ["xy", "z"],
-    "three kinds of line ends": ["x", "y", "z"],
+    "two kinds of line ends, and a CR": ["x", "y\rz"],
+    "CR alone": ["x", "y"],
     "NUL": ["x\ufffdy", "\ufffd"],
     "blank lines": ["x", "y"],
     "no line end": ["x"],
@@ -182,56 +183,15 @@ READ = {
 def test_no_line_makes_it_fail(what, suffix, tmp_path):
     path = tmp_path / f"notes.{suffix}"
     path.write_bytes(gzip.compress(BROKEN_CSV[what], 1) if suffix == "csv.gz" else BROKEN_CSV[what])
-    prepared = catalog(tmp_path, table("notes", path, Column("note", "text"), unit=Owner("id"), max_rows=9))
+    source = Source("csv", path.name, multiline=MULTILINE.get(what))
+    note = Column("note", "text", longest=4_000_000)
+    prepared = catalog(tmp_path, table("notes", source, note, unit=Owner("id"), max_rows=9))
     prepare(prepared)
     found = [note for (note,) in stored(prepared, "notes", "note")]
     if what in READ:
         assert sorted(found, key=repr) == sorted(READ[what], key=repr)
     else:
         assert sorted(len(note) for note in found) == [1, 3_000_000 - what.endswith("quotation")]
-
-
-@pytest.fixture(scope="module")
-def workshop(tmp_path_factory):
-    workshop = Workshop(tmp_path_factory.mktemp("spill"), "1GB")
-    yield workshop
-    workshop.engine.close()
-
-
-FIELDS = st.text(st.sampled_from('ab" ,\n\r;é\t1.'), max_size=6)
-
-
-@given(rows=st.lists(st.tuples(FIELDS, FIELDS), max_size=8))
-@settings(max_examples=100, deadline=None)
-def test_both_readers_of_csv_agree_on_sound_lines(rows, workshop):
-    """So one bad line changes the reading of no other, and a neighbour of the file is one of the store."""
-    folder = workshop.spill
-    notes = table("notes", write_csv(folder / "notes.csv", ["id", "note"], rows), Column("note", "text"), Column("id", "text"))
-    prepared, found = catalog(folder, notes), []
-    for readers in (READERS, MENDING):
-        with readers["csv"](workshop, prepared, notes.source, {"id": "text", "note": "text"}) as source:
-            found.append(sorted(workshop.rows(cleaned(workshop, notes.columns, source, {})), key=repr))
-    assert found[0] == found[1]
-    assert len(found[0]) == len(rows)
-
-
-def test_one_bad_line_changes_the_reading_of_no_other(tmp_path):
-    found = []
-    for bad in ([], [["bad", "row", "too", "long"]]):
-        path = write_csv(tmp_path / "notes.csv", ["id", "note"], [["1", ' "a" '], ["2", "b\n,c"], *bad])
-        prepared = catalog(tmp_path, table("notes", path, Column("note", "text"), Column("id", "text")))
-        prepare(prepared)
-        found.append(stored(prepared, "notes", "id", "note"))
-    assert [*found[0], ("bad", "row")] == found[1]
-
-
-def test_fields_that_are_empty_are_one_thing_for_both_readers(tmp_path):
-    for place, extra in enumerate((b"", b"3,x,y,z\n")):
-        path = tmp_path / f"notes{place}.csv"
-        path.write_bytes(b'id,note\n1,\n2,""\n' + extra)
-        prepared = catalog(tmp_path, table("notes", path, Column("note", "text", nulls="none")))
-        prepare(prepared)
-        assert stored(prepared, "notes", "note")[:2] == [("none",), ("none",)]
 
 
 # --- Parquet that is not UTF-8 -----------------------------------------------------------------------------------------------
@@ -266,25 +226,85 @@ def test_strings_that_are_not_utf8(tmp_path):
     assert report.columns[1].fates == {"missing": 0, "unknown": 1}
 
 
-def test_an_invalid_string_changes_the_reading_of_no_other_column(tmp_path):
-    """Types are those of the engine's own reader in both cases, exotic ones included."""
-    sound = {
-        "u": pa.array([b"0123456789abcdef"], pa.binary(16)),
-        "t": pa.array([1_000_000_001], pa.time64("us")),
-        "d": pa.array([Decimal("1.50")], pa.decimal128(30, 20)),
-        "n": pa.array([2**64 - 1], pa.uint64()),
-        "f": pa.array([0.1], pa.float32()),
-        "s": pa.array([-1], pa.timestamp("ns")),
-        "b": pa.array([True]),
-    }
+SOUND = {
+    "u": pa.array([b"0123456789abcdef"] * 2, pa.binary(16)),
+    "t": pa.array([1_000_000_001, None], pa.time64("us")),
+    "d": pa.array([Decimal("1.50"), None], pa.decimal128(30, 20)),
+    "e": pa.array([Decimal("1.50"), None], pa.decimal256(50, 20)),
+    "n": pa.array([2**64 - 1, 0], pa.uint64()),
+    "f": pa.array([0.1, -0.0], pa.float32()),
+    "h": pa.array([0.5, float("nan")], pa.float16()),
+    "s": pa.array([-1, 2**62], pa.timestamp("ns")),
+    "i": pa.array([7, -7], pa.duration("us")),
+    "b": pa.array([True, None]),
+    "j": pa.array([["x"], None]),
+}
+
+
+@pytest.mark.parametrize("moments", ["INT64", "INT96"])
+def test_an_invalid_string_changes_the_reading_of_no_other_column(moments, tmp_path):
+    """Exotic types included, and moments as other programs write them, with a nanosecond before a day."""
     found = []
     for place, note in enumerate((b"x", b"\xff")):
-        path = write_parquet(tmp_path / f"notes{place}.parquet", {**sound, "note": invalid_strings(note)})
-        prepared = catalog(tmp_path, table("notes", path, *(Column(each, "text") for each in (*sound, "note"))))
+        path, columns = tmp_path / f"notes{place}.parquet", {**SOUND, "note": invalid_strings(note, b"y")}
+        pq.write_table(pa.table(columns), path, use_deprecated_int96_timestamps=moments == "INT96")
+        kinds = {key: Column(key, "presence" if key == "j" else "text") for key in columns}
+        prepared = catalog(tmp_path, table("notes", path, *kinds.values()))
         prepare(prepared)
-        found.append(stored(prepared, "notes", *sound))
+        found.append(stored(prepared, "notes", *SOUND))
+        assert [note for (note,) in stored(prepared, "notes", "note")] == [
+            "x" if place == 0 else "y",
+            "y" if place == 0 else "\ufffd",
+        ]
     assert found[0] == found[1]
-    assert found[0][0][2:5] == ("1.5", str(2**64 - 1), "0.1")
+    assert found[0][0][2:5] == ("1.5", "1.5", str(2**64 - 1))
+
+
+def test_another_reader_of_the_whole_file_is_caught(tmp_path, monkeypatch):
+    """The planted bug: as soon as one string is not UTF-8, all columns are Arrow's."""
+
+    @contextmanager
+    def by_arrow(workshop, catalog, source, wanted):
+        table = pq.read_table(source.location)
+        texts = pa.table({key: mended(table[key].combine_chunks()) if key == "note" else table[key] for key in table.column_names})
+        with sources._registered(workshop, texts.to_reader()) as rows:
+            yield rows
+
+    monkeypatch.setitem(MENDING, "parquet", by_arrow)
+    with pytest.raises((AssertionError, CatalogUnusable)):
+        test_an_invalid_string_changes_the_reading_of_no_other_column("INT96", tmp_path)
+
+
+def test_invalid_strings_in_several_files_stay_in_their_rows(tmp_path):
+    """In many batches, with columns in another order and some missing; a column that the places need is refused."""
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr("tacit.query.prepare.mending.BATCH_ROWS", 3)
+    notes = [[b"%d" % (10 * file + row) + (b"\xff" if row == 7 else b"") for row in range(10)] for file in range(3)]
+    for file, texts in enumerate(notes):
+        numbers = pa.array([10 * file + row for row in range(10)])
+        columns = {"X": numbers, "Note": invalid_strings(*texts)} if file else {"Note": invalid_strings(*texts), "X": numbers}
+        write_parquet(tmp_path / f"n{file}.parquet", columns | ({"more": invalid_strings(*texts)} if file == 2 else {}))
+    declared = (number("x", 0, 99), Column("note", "text"), Column("more", "text"))
+    prepared = catalog(tmp_path, table("n", Source("parquet", "n*.parquet"), *declared))
+    prepare(prepared)
+    monkeypatch.undo()
+    for x, note, more in stored(prepared, "n", "x", "note", "more"):
+        assert note == f"{x}\ufffd" if x % 10 == 7 else note == str(x)
+        assert more == (note if x >= 20 else None)
+    write_parquet(tmp_path / "n9.parquet", {"Note": invalid_strings(b"\xff"), "file_index": [1]})
+    with pytest.raises(CatalogUnusable, match="file_index is a name that tacit needs"):
+        prepare(prepared)
+
+
+def test_a_text_that_is_a_number_in_another_file_is_said_so(tmp_path):
+    write_parquet(tmp_path / "n1.parquet", {"note": [1.5]})
+    for text, works in ((b"x", True), (b"\xff", False)):
+        write_parquet(tmp_path / "n2.parquet", {"note": invalid_strings(text)})
+        prepared = catalog(tmp_path, table("n", Source("parquet", "n*.parquet"), Column("note", "text")))
+        if works:
+            prepare(prepared)
+        else:
+            assert "note is text in one Parquet file and not in another" in refusal(prepared)
 
 
 def test_hostile_values_of_every_arrow_type(tmp_path):

@@ -1,5 +1,6 @@
 """The store is replaced as a whole or not at all, is for the curator alone, and says of itself nothing that comes from rows."""
 
+import gzip
 import json
 import os
 import signal
@@ -8,16 +9,18 @@ import subprocess
 import sys
 import textwrap
 from fractions import Fraction
+from pathlib import Path
 
 import duckdb
 import pytest
 from stored import by_unit, catalog, category, days, number, stored, table, write_csv, write_parquet
 
+import tacit
 from tacit.errors import InvalidInput, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Column, Owner, fingerprint
 from tacit.query.prepare import LedgerMark, prepare
-from tacit.query.store import column_from, column_json, open_store, store_info
+from tacit.query.store import FORMAT, column_from, column_json, open_store, store_info
 
 
 def people(folder, rows=((1, 5), (1, 6), (2, 7)), **declared):
@@ -112,7 +115,8 @@ def test_what_the_store_says_of_itself_is_public(tmp_path):
         said.append(details)
     assert said[0] == said[1]
     known = json.loads(said[0])
-    assert list(known) == ["catalog", "ledger", "head", "public"]
+    assert list(known) == ["format", "catalog", "ledger", "head", "public"]
+    assert known["format"] == FORMAT
     assert known["catalog"] == fingerprint(prepared)
     assert known["public"]["wards"]["beds"]["bounds"] == ["5", "9"]
 
@@ -140,6 +144,59 @@ def test_there_is_none_or_it_is_damaged(tmp_path):
         store_info(prepared.store_file)
     prepare(prepared)
     assert store_info(prepared.store_file) is not None
+
+
+def written_as(prepared, form):
+    """The store with another format, or with none, as the first format has it."""
+    with duckdb.connect(str(prepared.store_file)) as engine:
+        ((details,),) = engine.execute("SELECT details FROM tacit_store").fetchall()
+        known = {**json.loads(details), "format": form}
+        engine.execute("UPDATE tacit_store SET details = ?", [json.dumps({k: v for k, v in known.items() if v is not None})])
+
+
+@pytest.mark.parametrize(("form", "said"), [(None, 1), (FORMAT + 1, FORMAT + 1)])
+def test_a_store_of_another_format_is_prepared_anew(form, said, tmp_path):
+    """Its rows mean something else; but the ledger that it names stays named."""
+    prepared = people(tmp_path)
+    prepare(prepared, mark=LedgerMark("ledger-1", "head-7"))
+    written_as(prepared, form)
+    with pytest.raises(StoreUnusable, match=f"has format {said}, and this version of tacit reads format {FORMAT}") as caught:
+        store_info(prepared.store_file)
+    assert caught.value.remedy == "run: tacit prepare"
+    prepare(prepared)
+    info = store_info(prepared.store_file)
+    assert (info.ledger, info.head) == ("ledger-1", "head-7")
+
+
+SHARED = """
+budget.epsilon = 8
+[tables.visits]
+source = "visits.csv"
+unit = { column = "patient" }
+max_rows = 2
+columns = { id = { key = true }, cost = { bounds = [0, 100] } }
+[tables.labs]
+source = "labs.csv"
+unit = { column = "visit", references = "visits.id" }
+max_rows = 2
+columns = { value = { bounds = [0, 9] } }
+"""
+
+
+def test_a_store_that_was_made_in_the_first_format_is_not_asked(tmp_path):
+    """Visit 7 is of two patients, and the least of them has all of its labs."""
+    (tmp_path / "tacit.toml").write_text(SHARED)
+    (tmp_path / "visits.csv").write_text("id,patient,cost\n7,1,5\n7,2,8\n8,2,9\n")
+    (tmp_path / "labs.csv").write_text("visit,value\n7,1\n7,2\n8,3\n")
+    data = tacit.open(tmp_path / "tacit.toml")
+    data.catalog.store_file.parent.mkdir(parents=True)
+    data.catalog.store_file.write_bytes(gzip.decompress((Path(__file__).parent / "stores" / "format-1.duckdb.gz").read_bytes()))
+    assert len(stored(data.catalog, "labs")) == 3
+    with pytest.raises(StoreUnusable, match="has format 1") as caught:
+        _ = data.store
+    assert caught.value.remedy == "run: tacit prepare"
+    assert {report.name: report.copies for report in prepare(data.catalog).tables} == {"visits": 3, "labs": 4}
+    assert (data.store.ledger, data.store.head) == ("ledger-1", "head-7")
 
 
 COLUMNS = [
@@ -198,6 +255,29 @@ def test_an_interruption_leaves_the_old_store(word, tmp_path):
     assert stored(prepared, "people") == before
     assert prepared.store_file.stat().st_ino == inode
     assert sorted(path.name for path in (prepared.kept / "store").iterdir()) == ["prepare.lock", "store.duckdb"]
+
+
+def test_a_table_larger_than_declared_leaves_the_old_store(tmp_path):
+    """Stored rows count, after max_rows: of ten rows of one person five are stored."""
+    prepared = people(tmp_path, rows_at_most=3)
+    prepare(prepared)
+    before, inode = stored(prepared, "people"), prepared.store_file.stat().st_ino
+    more = people(tmp_path, [(1, 5), (1, 6), (2, 7), (2, 8)], rows_at_most=3)
+    with pytest.raises(StoreUnusable) as caught:
+        prepare(more)
+    assert str(caught.value) == (
+        "people has more rows than 3, which is declared as rows_at_most; the old store stays; "
+        "raise rows_at_most in [tables.people], or lower max_rows"
+    )
+    assert (stored(prepared, "people"), prepared.store_file.stat().st_ino) == (before, inode)
+    prepare(people(tmp_path, [(1, place % 10) for place in range(10)], rows_at_most=5))
+    assert len(stored(prepared, "people")) == 5
+
+
+def test_a_table_without_a_declared_size_has_one_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.privacy.catalog.ASSUMED_ROWS", 2)
+    with pytest.raises(StoreUnusable, match="more rows than 2, which is assumed where rows_at_most is missing"):
+        prepare(people(tmp_path))
 
 
 KILLED = """

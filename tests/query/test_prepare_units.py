@@ -1,196 +1,224 @@
 """Whose a row is, and which of a unit's rows are used: as a short model in Python says it, and the same for neighbours."""
 
-import base64
-import hashlib
 import random
 from collections import defaultdict
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from owned import RAWS, expected, holdings, owners, prepared_from, raw, shared, stored_units, units, without
 from stored import by_unit, catalog, category, number, stored, table, write_csv, write_parquet
 
+import tacit.query.prepare as preparation
 from tacit.errors import CatalogUnusable
 from tacit.privacy.catalog import Column, Owner
-from tacit.query.prepare import ownership, prepare, ranking
+from tacit.query.prepare import prepare, ranking
+from tacit.query.prepare.ownership import Link
+from tacit.query.prepare.ranking import Ranking
 
-# --- the model: three tables of (keys..., value), visits and labs with at most two rows of a patient -----------------------------
+# --- the model -------------------------------------------------------------------------------------------------------------------
 
-MOST = 2
-KEY = "0123456789abcdef" * 2
-KEYS = st.one_of(st.none(), st.integers(0, 3))
-DATABASES = st.fixed_dictionaries(
-    {
-        "patients": st.lists(st.tuples(KEYS, st.integers(0, 9)), max_size=4),
-        "visits": st.lists(st.tuples(KEYS, KEYS, st.integers(0, 9)), max_size=7),
-        "labs": st.lists(st.tuples(KEYS, st.integers(0, 9)), max_size=7),
-    }
+LENGTHS = pytest.mark.parametrize("examples", [6, pytest.param(100, marks=pytest.mark.slow)])
+DENSE = raw(
+    patients=[(unit, unit, unit) for unit in range(4)],
+    visits=[(unit, unit, unit) for unit in range(4)]
+    + [(7, 1, 5), (7, 2, 4), (7, 1, 6), (6, None, 6), (5, 3, 9), (8, 1, 1), (8, 3, 2)],
+    labs=[(place % 6, place % 9, place % 8) for place in range(30)],
+    samples=[(None, place % 6, place // 6) for place in range(30)],
+    tags=[(visit, visit, x) for visit in (7, 7, 8, 1) for x in (1, 2)],
+    cards=[(None, place % 5, place) for place in range(8)] + [(None, None, 3)],
+    notes=[(None, None, 1), (None, None, 1), (None, None, 2)],
+    own=("visits", "cards"),
 )
 
 
-def unit_of(database, name, row):
-    """The patient whose row it is, or None."""
-    if name == "patients":
-        return row[0]
-    if name == "visits":
-        return row[1]
-    return min(
-        (patient for visit, patient, _ in database["visits"] if visit == row[0] and None not in (visit, patient)), default=None
-    )
-
-
-def place(key, unit, value):
-    """Where a row with one number stands among those of its unit: four bits hold 0 to 9 and NULL."""
-    text = f"{base64.b64encode(bytes.fromhex(key)).decode().rstrip('=')}{unit},{value}"
-    return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")
-
-
-def expected(database, name, key):
-    """The stored values of every unit, in the order of their ranks; rows without a unit are dropped."""
-    units = defaultdict(list)
-    for row in database[name]:
-        if (unit := unit_of(database, name, row)) is not None:
-            units[unit].append((place(key, unit, row[-1]), row))
-    limit = 1 if name == "patients" else MOST
-    kept = {unit: without_repeats(sorted(rows, key=lambda each: each[0]), name)[:limit] for unit, rows in units.items()}
-    return {unit: tuple((row[-1],) for row in rows) for unit, rows in kept.items()}
-
-
-def without_repeats(rows, name):
-    """Of the rows of one unit with one key, the first."""
-    if name != "visits":
-        return [row for _, row in rows]
-    seen, kept = set(), []
-    for _, row in rows:
-        if row[0] is None or row[0] not in seen:
-            kept.append(row)
-        seen.add(row[0])
-    return kept
-
-
-def without(database, unit):
-    """The database without one patient: none of their rows in any table."""
-    return {name: [row for row in rows if unit_of(database, name, row) != unit] for name, rows in database.items()}
-
-
-def hospital(folder, database, **visits):
-    names = {"patients": ("id",), "visits": ("id", "patient_id"), "labs": ("visit_id",)}
-    for name, keys in names.items():
-        columns = [pa.array(values, pa.int64()) for values in zip(*database[name], strict=True)] or [pa.array([], pa.int64())] * 3
-        write_parquet(folder / f"{name}.parquet", dict(zip((*keys, "x"), columns, strict=False)))
-    x, identity = number("x", 0, 9), Column("id", "key")
-    return catalog(
-        folder,
-        table("patients", folder / "patients.parquet", identity, x),
-        table(
-            "visits",
-            folder / "visits.parquet",
-            identity,
-            x,
-            **{"unit": Owner("patient_id", ("patients", "id")), "max_rows": MOST} | visits,
-        ),
-        table("labs", folder / "labs.parquet", x, unit=Owner("visit_id", ("visits", "id")), max_rows=MOST),
-    )
-
-
-@given(database=DATABASES, seed=st.integers(0, 100))
-@settings(max_examples=15, deadline=None)
-def test_units_and_ranks_are_those_of_the_model(database, seed, tmp_path_factory):
+@LENGTHS
+def test_units_and_ranks_are_those_of_the_model(examples, tmp_path):
     """In any order of rows: so the order of rows, like the engine, has no say."""
-    shuffled = {name: random.Random(seed).sample(rows, len(rows)) for name, rows in database.items()}
-    prepared = hospital(tmp_path_factory.mktemp("hospital"), shuffled)
-    prepare(prepared)
-    key = (prepared.kept / "rank.key").read_text().strip()
-    for name in database:
-        assert by_unit(prepared, name, "x") == sorted(expected(database, name, key).values(), key=repr)
-    assert one_code_for_each_unit(prepared, database, key)
+
+    @given(data=RAWS, seed=st.integers(0, 100))
+    @settings(max_examples=examples)
+    def inner(data, seed):
+        shuffled = {name: random.Random(seed).sample(list(rows), len(rows)) for name, rows in data.rows.items()}
+        agrees(prepared_from(tmp_path, replace(data, rows=shuffled)), data)
+
+    inner()
 
 
-def one_code_for_each_unit(prepared, database, key):
-    """Codes are dense, and a patient has the same in every table."""
-    codes = {code for name in database for (code,) in stored(prepared, name, "tacit_unit")}
-    units = {unit for name in database for unit in expected(database, name, key)}
-    several = defaultdict(set)
-    for name in database:
-        for code, *rows in stored(prepared, name, "tacit_unit", "x"):
-            several[code].add((name, *rows))
-    wanted = defaultdict(set)
-    for name in database:
-        for unit, rows in expected(database, name, key).items():
-            wanted[unit] |= {(name, *row) for row in rows}
-    return codes == set(range(len(units))) and sorted(map(sorted, several.values())) == sorted(map(sorted, wanted.values()))
+def agrees(prepared, data):
+    found = stored_units(prepared)
+    assert holdings(found) == holdings(expected(data))
+    assert sorted(found) == list(range(len(found))), "one numbering for all tables, without gaps"
 
 
-@given(database=DATABASES, unit=st.integers(0, 3))
-@settings(max_examples=300, deadline=None)
-def test_taking_a_unit_away_changes_no_other(database, unit):
-    """The heart of the promise: what is stored of all others is the same with and without any one patient."""
-    assert neighbours(database, unit, expected)
+@given(data=RAWS)
+@settings(max_examples=150)
+def test_taking_a_unit_away_changes_no_other(data):
+    """The heart of the promise: what is stored of all others is the same with and without any one unit."""
+    assert all(neighbours(data, unit, expected) for unit in units(data))
 
 
-def neighbours(database, unit, model):
-    for name in database:
-        with_all, with_one_less = model(database, name, KEY), model(without(database, unit), name, KEY)
-        with_all.pop(unit, None)
-        if with_all != with_one_less:
-            return False
-    return True
+def neighbours(data, unit, model):
+    whole = model(data)
+    own = holdings({each: has for each, has in whole.items() if each == unit})
+    return holdings(whole) - own == holdings(model(without(data, unit)))
 
 
-def test_planted_bugs_change_others():
-    """A key that is kept once for all units, and a reference that is nobody's where it is ambiguous: both are caught."""
-    database = {"patients": [], "visits": [(7, 1, 3), (7, 2, 4)], "labs": [(7, 5)]}
-
-    def once_for_all(database, name, key):
-        rows = sorted((place(key, unit_of(database, name, row), row[-1]), row) for row in database[name])
-        kept = {row[0]: row for _, row in reversed(rows)} if name == "visits" else {}
-        return {row[1]: ((row[-1],),) for row in kept.values()}
-
-    def nobody(database, name, key):
-        owners = {patient for _, patient, _ in database["visits"]}
-        return expected(database, name, key) if name != "labs" or len(owners) == 1 else {}
-
-    assert all(neighbours(database, unit, expected) for unit in (1, 2))
-    assert not all(neighbours(database, unit, once_for_all) for unit in (1, 2))
-    assert not all(neighbours(database, unit, nobody) for unit in (1, 2))
+def least_owner(data):
+    """The planted bug: a row of several owners belongs to the least of them, and the others have nothing of it."""
+    found = defaultdict(lambda: defaultdict(list))
+    for name in data.rows:
+        for place, row in enumerate(data.of(name)):
+            if (of := owners(data, name, place)) and row.x < 9:
+                found[min(of, key=repr)][name].append(row.x)
+    return {unit: {name: sorted(values)[: data.limit(name)] for name, values in tables.items()} for unit, tables in found.items()}
 
 
-def test_the_engine_keeps_neighbours_too_and_a_planted_bug_is_caught(tmp_path, monkeypatch):
-    database = {
-        "patients": [(unit, unit) for unit in range(4)],
-        "visits": [(unit, unit, unit) for unit in range(4)] + [(7, 1, 5), (7, 2, 4), (6, None, 6)],
-        "labs": [(visit % 9, visit % 7) for visit in range(30)],
+def nobody(data):
+    """The planted bug: a row of several owners belongs to none."""
+    single = {
+        name: [row for place, row in enumerate(rows) if len(owners(data, name, place)) < 2] for name, rows in data.rows.items()
     }
+    return expected(replace(data, rows=single))
 
-    def kept_of_others(folder, rows):
-        folder.mkdir(exist_ok=True)
-        prepared = hospital(folder, rows)
-        prepared.kept.mkdir(exist_ok=True)
-        (prepared.kept / "rank.key").write_text(KEY)
-        prepare(prepared)
-        return {name: by_unit(prepared, name, "x") for name in rows}
 
-    def same_for_others():
-        whole = kept_of_others(tmp_path / "whole", database)
-        for unit in (1, 2):
-            less = kept_of_others(tmp_path / "less", without(database, unit))
-            own = {name: [rows for each, rows in expected(database, name, KEY).items() if each == unit] for name in database}
-            if any(sorted([*less[name], *own[name]], key=repr) != whole[name] for name in database):
-                return False
-        return True
+@pytest.mark.parametrize("bug", [least_owner, nobody])
+def test_planted_bugs_of_a_model_change_others(bug):
+    data = raw(visits=[(7, 1, 3), (7, 2, 4)], labs=[(None, 7, 5)])
+    assert all(neighbours(data, unit, expected) for unit in (1, 2))
+    assert not all(neighbours(data, unit, bug) for unit in (1, 2))
 
-    assert same_for_others()
-    genuine = ranking.ranked
-    monkeypatch.setattr(
-        "tacit.query.prepare.ranked", lambda *given: genuine(*given).replace("PARTITION BY tacit_unit, ", "PARTITION BY ")
+
+# --- the engine keeps neighbours too ---------------------------------------------------------------------------------------------
+
+
+def check_neighbours(folder, data, *leaving):
+    """The store without a unit is the store without its copies: one holding is gone, and all others have what they had."""
+    whole = holdings(stored_units(prepared_from(folder / "whole", data)))
+    for unit in leaving or units(data):
+        less = holdings(stored_units(prepared_from(folder / "less", without(data, unit))))
+        assert not less - whole, f"others have something else without {unit}"
+        assert whole - less == holdings({each: has for each, has in expected(data).items() if each == unit}), unit
+
+
+@pytest.mark.parametrize("crowd", [0, ranking.CROWD])
+def test_the_engine_keeps_neighbours_too(crowd, tmp_path, monkeypatch):
+    """Whether or not the rows of a key with many owners are reduced before they are copied."""
+    monkeypatch.setattr(ranking, "CROWD", crowd)
+    check_neighbours(tmp_path, DENSE, 1, ("notes", 1))
+
+
+@pytest.mark.slow
+@given(data=RAWS, crowd=st.sampled_from([0, ranking.CROWD]))
+@settings(max_examples=25)
+def test_the_engine_keeps_neighbours_of_many_worlds(data, crowd, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ranking, "CROWD", crowd)
+        check_neighbours(tmp_path_factory.mktemp("worlds"), data)
+
+
+def the_least_owner(patched):
+    honest = Link.pairs
+    least = "SELECT tacit_link, min(tacit_holder) AS tacit_holder FROM ({}) GROUP BY tacit_link"
+    patched.setattr(Link, "pairs", lambda link, kind: least.format(honest(link, kind)))
+
+
+def a_key_once_for_all_units(patched):
+    honest = Ranking._first
+    patched.setattr(Ranking, "_first", lambda *given: honest(*given).replace("PARTITION BY tacit_holder, ", "PARTITION BY "))
+
+
+def tables_without_keys_from_0(patched):
+    honest = preparation._stored_table
+    patched.setattr(preparation, "_stored_table", lambda table, first: honest(table, first if table.unit or table.key else 0))
+
+
+@pytest.mark.parametrize("bug", [the_least_owner, a_key_once_for_all_units, tables_without_keys_from_0])
+def test_planted_bugs_of_the_engine_change_others(bug, tmp_path, monkeypatch):
+    bug(monkeypatch)
+    with pytest.raises(AssertionError, match="others have something else"):
+        check_neighbours(tmp_path, DENSE, 1, 2)
+
+
+def a_limit_before_the_owners(patched):
+    """Whose a lab is would then depend on which visits `max_rows` keeps."""
+    honest = Link.pairs
+    few = "SELECT * FROM ({}) QUALIFY row_number() OVER (PARTITION BY tacit_holder ORDER BY tacit_link) <= {}"
+    patched.setattr(Link, "pairs", lambda link, kind: few.format(honest(link, kind), link.table.max_rows))
+
+
+def ways_instead_of_owners(patched):
+    """A row that leads to one unit on two ways would be there twice."""
+    honest = Ranking._led
+    patched.setattr(Ranking, "_led", lambda ranking, rows, pairs, once: honest(ranking, rows, pairs, once=False))
+
+
+@pytest.mark.parametrize("bug", [the_least_owner, a_limit_before_the_owners, ways_instead_of_owners])
+def test_planted_bugs_of_the_engine_are_not_the_model(bug, tmp_path, monkeypatch):
+    data = raw(
+        visits=[(unit, 1, 0) for unit in (5, 6, 7)] + [(7, 2, 0)],
+        labs=[(0, 6, 0), (0, 7, 0), (1, 7, 3)],
+        samples=[(None, 0, x) for x in range(5)],
     )
-    assert not same_for_others(), "a key that is kept once for all units is caught"
-    monkeypatch.setattr("tacit.query.prepare.ranked", genuine)
-    owned = ownership.owned
-    ambiguous = "CASE WHEN count(DISTINCT tacit_unit) = 1 THEN min(tacit_unit) END"
-    monkeypatch.setattr("tacit.query.prepare.owned", lambda *given: owned(*given).replace("min(tacit_unit)", ambiguous))
-    assert not same_for_others(), "references that are nobody's where they are ambiguous are caught"
+    agrees(prepared_from(tmp_path, data), data)
+    bug(monkeypatch)
+    with pytest.raises(AssertionError):
+        agrees(prepared_from(tmp_path, data), data)
+
+
+def test_a_key_with_a_crowd_of_owners_is_not_copied_for_each_of_them(tmp_path, monkeypatch):
+    """A key that stands for "unknown" in two tables: its rows are reduced to what one owner can keep, and then copied."""
+    data = raw(visits=[(0, unit, 1) for unit in range(40)], labs=[(None, 0, place % 9) for place in range(50)])
+    honest, copied = Ranking._led, []
+    monkeypatch.setattr(
+        Ranking, "_led", lambda ranking, rows, *more, **how: copied.append(rows) or honest(ranking, rows, *more, **how)
+    )
+    agrees(prepared_from(tmp_path, data), data)
+    (rows,) = copied
+    assert rows.endswith("WHERE tacit_rank < 2")
+
+
+# --- rows of several owners ------------------------------------------------------------------------------------------------------
+
+
+def test_the_report_says_how_many_rows_are_shared(tmp_path):
+    prepared = prepared_from(tmp_path, DENSE)
+    reports = {report.name: report for report in prepare(prepared).tables}
+    for name, report in reports.items():
+        assert report.shared == shared(DENSE, name)
+        assert report.copies == len(stored(prepared, name))
+        assert report.read == report.kept + sum(report.dropped.values())
+        assert (report.kept <= report.copies) == (report.shared > 0) or report.kept == report.copies
+    assert (reports["labs"].most_owners, reports["visits"].most_owners) == (2, 1)
+    assert reports["labs"].shared > 0
+    assert reports["samples"].shared > 0
+
+
+def test_one_more_person_moves_no_more_than_max_rows(tmp_path):
+    """1,000 labs of visit 7, which is nobody's; then one person more, with visit 7."""
+    labs = [(None, 7, place % 9) for place in range(1000)]
+    counted = []
+    for visits in ([], [(7, 1, 0)], [(7, 1, 0), (7, 2, 0)]):
+        prepared = prepared_from(tmp_path, raw(visits=visits, labs=labs))
+        counted.append(len(stored(prepared, "labs")))
+    assert counted == [0, 2, 4]
+
+
+def test_rows_of_their_own_are_refused_where_units_are_looked_up(tmp_path, monkeypatch):
+    """One person with visit 7 would take 998 units away: that is what the planted bug, which lets it pass, does."""
+    data = raw(visits=[(7, 1, 0)], labs=[(None, 7, place % 9) for place in range(1000)], own=["labs"])
+    with pytest.raises(CatalogUnusable, match=r'labs has no_unit = "own", and its unit is looked up in visits.*"drop"'):
+        prepared_from(tmp_path, data)
+    honest = preparation.links
+    monkeypatch.setattr(preparation, "links", lambda catalog, table: honest(catalog, replace(table, no_unit="drop")))
+    monkeypatch.setattr("tacit.query.prepare.ownership.links", preparation.links)
+    unclaimed = '"tacit_key visit_id" NOT IN (SELECT tacit_link FROM tacit_pairs_0)'
+    monkeypatch.setattr(preparation, "_without_key", lambda table: unclaimed if table.name == "labs" else "FALSE")
+    with_person = len(stored(prepared_from(tmp_path / "with", data), "labs"))
+    nobodys = replace(data, rows={**data.rows, "visits": []})
+    assert (with_person, len(stored(prepared_from(tmp_path / "less", nobodys), "labs"))) == (2, 1000)
 
 
 # --- ranks -----------------------------------------------------------------------------------------------------------------------
@@ -230,8 +258,8 @@ def test_ranks_do_not_depend_on_order_or_layout(form, tmp_path):
 
 
 def test_ranks_that_follow_the_order_of_rows_are_caught(tmp_path, monkeypatch):
-    genuine = ranking.ranked
-    monkeypatch.setattr("tacit.query.prepare.ranked", lambda *given: genuine(*given).replace(" ORDER BY tacit_place", ""))
+    honest = Ranking._first
+    monkeypatch.setattr(Ranking, "_first", lambda *given: honest(*given).replace(" ORDER BY tacit_place", ""))
     with pytest.raises(AssertionError, match="=="):
         test_ranks_do_not_depend_on_order_or_layout("parquet", tmp_path)
 
@@ -310,10 +338,10 @@ def test_every_row_a_unit(tmp_path):
 
 def test_a_table_with_no_columns_can_be_counted(tmp_path):
     source = write_csv(tmp_path / "people.csv", ["x"], [[1], [1], [2]])
-    for unit, units in ((None, 3), (Owner("x"), 2)):
+    for unit, count in ((None, 3), (Owner("x"), 2)):
         prepared = catalog(tmp_path, table("people", source, unit=unit, max_rows=1))
         prepare(prepared)
-        assert len(stored(prepared, "people")) == units
+        assert len(stored(prepared, "people")) == count
 
 
 def test_a_repeated_key_is_one_unit_with_one_row(tmp_path):
@@ -323,6 +351,13 @@ def test_a_repeated_key_is_one_unit_with_one_row(tmp_path):
         report = prepare(prepared).tables[0]
         assert [len(rows) for rows in by_unit(prepared, "people", "x")] == [1] * (2 + own)
         assert report.dropped == {"value": 0, "no unit": 2 - own, "limit": 1}
+
+
+def test_a_key_that_names_people_is_left_to_the_limit(tmp_path):
+    source = write_csv(tmp_path / "visits.csv", ["who", "x"], [["a", 1], ["a", 2], ["a", 3], ["b", 4]])
+    visits = table("visits", source, Column("who", "key"), number("x", 0, 9), unit=Owner("who"), max_rows=2)
+    prepare(prepared := catalog(tmp_path, visits))
+    assert sorted(len(rows) for rows in by_unit(prepared, "visits", "x")) == [1, 2]
 
 
 KEYS_ALIKE = {
@@ -363,11 +398,7 @@ def test_keys_that_differ_stay_apart(tmp_path):
 
 def test_a_value_that_drops_its_row_still_owns_what_refers_to_it(tmp_path):
     """Whose a lab is does not depend on the cost of the visit."""
-    database = {"patients": [], "visits": [(7, 1, 9)], "labs": [(7, 5)]}
-    prepared = hospital(tmp_path, database)
-    visits = prepared.tables["visits"]
-    visits = table("visits", visits.source, Column("id", "key"), number("x", 0, 5, outside="drop"), unit=visits.unit, max_rows=MOST)
-    prepared = catalog(tmp_path, prepared.tables["patients"], visits, prepared.tables["labs"])
+    prepared = prepared_from(tmp_path, raw(visits=[(7, 1, 9)], labs=[(None, 7, 5)]))
     report = {each.name: each for each in prepare(prepared).tables}
     assert stored(prepared, "visits") == []
     assert stored(prepared, "labs", "x") == [(5,)]

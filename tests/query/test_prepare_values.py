@@ -297,6 +297,19 @@ def test_any_text_is_kept_composed_and_trimmed(workshop, values):
     assert read(workshop, Column("note", "text"), values, "VARCHAR") == [expected(text) for text in values]
 
 
+@given(values=st.lists(st.none() | st.text(alphabet="aé\u20ac \0", max_size=8), min_size=1, max_size=20), longest=st.integers(1, 9))
+@settings(max_examples=60, deadline=None)
+def test_a_text_that_is_too_long_is_missing_and_not_cut(workshop, values, longest):
+    """Its own bytes alone decide, in the form that is stored."""
+    whole = read(workshop, Column("note", "text", longest=100), values, "VARCHAR")
+    fitting = [None if text is None or len(text.encode()) > longest else text for text in whole]
+    assert read(workshop, Column("note", "text", longest=longest), values, "VARCHAR") == fitting
+    dropped = [DROPPED if text is None else text for text in fitting]
+    assert read(workshop, Column("note", "text", longest=longest, nulls="drop"), values, "VARCHAR") == dropped
+    replaced = ["?" if text is None else text for text in fitting]
+    assert read(workshop, Column("note", "text", longest=longest, nulls="?"), values, "VARCHAR") == replaced
+
+
 def test_texts_of_other_types(workshop):
     column = Column("note", "text", nulls="none")
     assert read(workshop, column, [None, "1.50", "0.00"], "DECIMAL(10,2)") == ["none", "1.5", "0"]

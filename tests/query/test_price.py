@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,14 +14,14 @@ from questions import clinic_questions, clinic_units
 from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 
 from tacit.accounting.composition import cost, restated
-from tacit.errors import ErrorNotPublic, InvalidBudget, InvalidInput, NoBudget, Refused
+from tacit.errors import ErrorNotPublic, InvalidBudget, InvalidInput, NoBudget, NotAllowed, Refused, TooManyGroups
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.loss import concentrated_epsilon_up
 from tacit.privacy.neighbours import Neighbours
-from tacit.query.price import Quote, price, request
+from tacit.query.price import LEAST_EPSILON, Quote, price, request
 
 TINY = Fraction(1, 10**6)
 
@@ -208,6 +209,8 @@ def test_a_declared_number_of_people_raises_the_threshold(place: World, tmp_path
         {"error": 0},
         {"error": -3},
         {"epsilon": Fraction(1, 10**40)},
+        {"epsilon": "0.00009999"},
+        {"epsilon": 1e-20},
         {"epsilon": 10**40},
         {"error": 10**31},
         {"epsilon": 1, "confidence": 0},
@@ -219,8 +222,45 @@ def test_no_budget_is_taken_that_is_none(budget: dict[str, Any]) -> None:
         request(**budget)
 
 
+@pytest.mark.parametrize("change", ["add-remove", "change-one"])
+def test_an_error_that_little_would_do_for_costs_the_least_that_a_question_costs(place: World, change: Any) -> None:
+    """And the error is then smaller than what was asked for."""
+    for text in ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*), SUM(cost), SUM(age) FROM visits"):
+        (quote,) = price(place.plan(text), request(error=10**9), change)
+        assert LEAST_EPSILON <= quote.epsilon < 2 * LEAST_EPSILON
+        assert guarantee(quote, change) == quote.epsilon
+        steps = [100 if part.moment.value is not None and part.moment.value.high == 5000 else 1 for part in quote.sums]  # of cost
+        widths = [part.mechanism.interval(Fraction(95, 100)).above for part in quote.sums]
+        assert all(width < 10**9 * step for width, step in zip(widths, steps, strict=True))
+    (paid,) = price(place.plan("SELECT COUNT(*) FROM visits"), request(error=50), change)
+    assert paid.epsilon > LEAST_EPSILON
+
+
 @pytest.mark.parametrize(
-    "budget", [{"epsilon": 1e-30}, {"epsilon": 1e30}, {"error": 1e30}, {"error": 1e-30}, {"epsilon": 1e-30, "delta": 1e-300}]
+    "text", ["SELECT SUM(cost * 0) FROM visits", "SELECT ward, COUNT(*), SUM(cost * 0) FROM visits GROUP BY ward"]
+)
+def test_a_sum_of_zeros_is_refused_in_its_own_words(place: World, text: str) -> None:
+    with pytest.raises(NotAllowed, match="SUM of an expression that is always 0 tells nothing; use COUNT"):
+        place.plan(text)
+
+
+def test_no_question_costs_nothing(place: World) -> None:
+    """Whatever a plan holds: one whose moments nobody can move is not priced."""
+    from tacit.query.plan import Moment
+
+    question = place.plan("SELECT SUM(cost) FROM visits")
+    (moment,) = question.group.moments
+    assert moment.value is not None
+    zeros = replace(moment, value=replace(moment.value, low=0, high=0))
+    free = replace(question, group=replace(question.group, moments=(zeros,)))
+    with pytest.raises(NotAllowed, match="nothing to pay for"):
+        price(free, request(epsilon=1))
+    paid = replace(question, group=replace(question.group, moments=(zeros, Moment("rows"))))
+    assert guarantee(price(paid, request(epsilon=1))[0], "add-remove") > 0
+
+
+@pytest.mark.parametrize(
+    "budget", [{"epsilon": 1e-4}, {"epsilon": 1e30}, {"error": 1e30}, {"error": 1e-30}, {"epsilon": 1e-4, "delta": 1e-300}]
 )
 @pytest.mark.parametrize(
     "text", ["SELECT SUM(age), COUNT(*) FROM visits", "SELECT AVG(cost) FROM visits", "SELECT MAX(age) FROM visits"]
@@ -235,12 +275,34 @@ def test_the_largest_and_least_budgets_end_in_an_answer_or_a_word(place: World, 
     except (Refused, InvalidInput):
         return
     released = answer(quote, noised(quote, place.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta))
-    assert len(str(released).splitlines()) == 4
+    assert len(str(released).splitlines()) == 5
+
+
+MANY = "SELECT EXTRACT(DOY FROM day), WIDTH_BUCKET(cost, 0, 50, 200), COUNT(*) FROM visits GROUP BY 1, 2"
+
+
+def test_an_answer_of_more_groups_than_anybody_reads_must_be_asked_for(place: World) -> None:
+    cells = 94 * 203
+    with pytest.raises(TooManyGroups, match=f"would have {cells:,} groups, .* must be asked for; .* or give groups={cells}"):
+        price(place.plan(MANY), request(epsilon=1))
+    with pytest.raises(TooManyGroups):
+        price(place.plan(MANY), request(epsilon=1, groups=cells - 1))
+    with pytest.raises(TooManyGroups):
+        price(place.plan(MANY), request(error=100))
+    assert price(place.plan(MANY), request(epsilon=1, groups=cells))
+    assert price(place.plan(f"{MANY} ORDER BY 3 DESC LIMIT 5"), request(epsilon=1))
+    assert price(place.plan("SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis"), request(epsilon=1, delta=1e-6))
+
+
+def test_how_many_groups_are_meant_does_not_make_it_another_question(place: World) -> None:
+    one, other = (request(epsilon=1, groups=groups) for groups in (None, 10**6))
+    assert (one, repr(one)) == (other, repr(other))
+    for bad in (0, -1, True, "x", 1.5):
+        with pytest.raises(InvalidInput, match="groups must be a whole number"):
+            request(epsilon=1, groups=bad)  # type: ignore[arg-type]
 
 
 def test_quantiles_are_drawn_one_by_one_so_they_have_fewer_groups(place: World) -> None:
-    from tacit.errors import TooManyGroups
-
     many = "EXTRACT(DOY FROM day), age, WIDTH_BUCKET(cost, 0, 50, 200)"
     assert place.plan(f"SELECT COUNT(*) FROM visits GROUP BY {many}")
     with pytest.raises(TooManyGroups, match="at most 50000"):

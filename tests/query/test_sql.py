@@ -227,7 +227,7 @@ PLACES = [
     ("SELECT COUNT(*) FROM vistis", "vistis"),
     ("SELECT COUNT(*),\n  SUM(ward) FROM visits", "SUM"),
     ("SELECT 'é🙂', COUNT(*),\nSUM(nothing) FROM visits", "'é🙂'"),
-    ("SELECT COUNT(*) FROM visits WHERE ward = 'é🙂' AND nothing = 1", "nothing"),
+    ("SELECT COUNT(*) FROM visits WHERE diagnosis = 'é🙂' AND nothing = 1", "nothing"),
     ("SELECT COUNT(*) FROM visits -- a comment\nWHERE nothing > 1", "nothing"),
     ("SELECT /* a\ncomment */ SUM(nothing) FROM visits", "nothing"),
     ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1) SUM(nothing) FROM visits", "nothing"),
@@ -265,6 +265,104 @@ def test_a_refusal_points_at_its_place(place: World, text: str, word: str | None
 )
 def test_a_refusal_says_what_to_do(place: World, text: str, remedy: str) -> None:
     assert remedy in refusal(place, text).remedy
+
+
+NEVER = [
+    ("ward = 'aa'", "no row has the value 'aa' here", "did you mean 'a'?", "ward"),
+    ("ward <> 'B '", "no row has the value 'B ' here", "did you mean 'b'?", "ward"),
+    ("ward IN ('x', 'y')", "no row has the value 'x' here", "declared are: 'a', 'b', 'c'", "ward"),
+    ("age > 2 AND\nward = 'zzz'", "no row has the value 'zzz' here", "declared are: 'a', 'b', 'c'", "ward"),
+    ("UPPER(ward) = 'a'", "no row has the value 'a' here", "did you mean 'A'?", "UPPER"),
+    ("age > 500", "the condition is never true: age is from -3 to 7", "can occur", "age"),
+    ("500 < age", "the condition is never true: age is from -3 to 7", "can occur", "500"),
+    ("cost = 1.005", "the condition is never true: cost is from 0 to 50 in steps of 0.01", "can occur", "cost"),
+    ("day > '2021-01-01'", "day is from 2020-01-30 to 2020-05-02", "can occur", "day"),
+    ("age > 2 AND cost > 51", "cost is from 0 to 50", "can occur", "cost"),
+    ("NOT age <= 7", "the condition is never true", "can occur", "age"),
+    ("age + 3 < 0", "the condition is never true: age", "can occur", "age"),
+    ("age > 8 OR cost < 0", "age is from -3 to 7, cost is from 0 to 50", "can occur", "age"),
+    ("ward LIKE 'q%'", "ward is one of 'a', 'b', 'c'", "can occur", "ward"),
+    ("cost = NULL", "a comparison with NULL is never true", "use IS NULL", "cost"),
+    ("age IS NULL", "the condition is never true: age", "can occur", "age"),
+    ("FALSE", "the condition is never true", "can occur", "FALSE"),
+    ("cost > 10 AND cost < 5", "the conditions exclude each other", "borders", "cost"),
+    ("cost > 10 AND age = 2 AND NOT cost >= 10.01", "the conditions exclude each other", "borders", "cost"),
+    ("cost BETWEEN 9 AND 8", "the condition is never true", "can occur", "cost"),
+    ("ward = 'a' AND ward = 'b'", "the conditions exclude each other", "borders", "ward"),
+    ("ward <> 'a' AND ward NOT IN ('b', 'c')", "the conditions exclude each other", "borders", "ward"),
+    ("age IN (1, 2) AND age > 2", "the conditions exclude each other", "borders", "age"),
+]
+
+
+@pytest.mark.parametrize(("condition", "message", "remedy", "word"), NEVER)
+def test_a_condition_that_the_catalog_alone_decides_is_refused(
+    place: World, condition: str, message: str, remedy: str, word: str
+) -> None:
+    text = f"SELECT COUNT(*) FROM visits WHERE {condition}"
+    found = refusal(place, text)
+    assert found.code == "never_true"
+    assert message in found.message
+    assert remedy in found.remedy
+    offset = text.index(word, text.index("WHERE")) if word != "FALSE" else None  # a constant has no place
+    assert found.at == (None if offset is None else (text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT COUNT(*) FILTER (WHERE age > 500) FROM visits", "COUNT is over rows that cannot be"),
+        ("SELECT SUM(CASE WHEN age > 500 THEN cost END) FROM visits", "SUM is over rows that cannot be"),
+        ("SELECT COUNT(NULL) FROM visits", "COUNT is over rows that cannot be"),
+        ("SELECT SUM(CASE WHEN ward = 'aa' THEN 1 ELSE 0 END) FROM visits", "no row has the value 'aa' here"),
+        ("SELECT ward, COUNT(*) FROM visits GROUP BY ward HAVING ward = 'aa'", "no row has the value 'aa' here"),
+        (
+            "SELECT ward, COUNT(*) FROM visits GROUP BY ward HAVING COUNT(*) > 3 AND ward IN ('aa')",
+            "no row has the value 'aa' here",
+        ),
+        ("SELECT COUNT(*) FROM visits JOIN wards USING (ward) WHERE site = 'W'", "no row has the value 'W' here"),
+    ],
+)
+def test_so_is_one_inside_an_aggregate_or_on_a_key(place: World, text: str, message: str) -> None:
+    found = refusal(place, text)
+    assert (found.code, message in found.message) == ("never_true", True)
+    assert found.at is not None
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "age < 500", "age >= -3", "age <= -3", "cost BETWEEN 5 AND 5", "ward IN ('a', 'zzz')", "ward NOT IN ('a', 'zzz')",
+        "ward <> 'a' AND ward <> 'b'", "age > 500 OR age < 3", "CASE WHEN age > 500 THEN 1 ELSE 2 END = 2", "cost IS NULL",
+        "diagnosis = 'flu' AND diagnosis = 'cold'", "NOT (cost > 10 AND cost < 5)", "cost > age", "age > 1 AND age < 3",
+        "day = '2020-01-30'", "TRUE", "ward >= 'c'", "diagnosis LIKE 'q%'",
+        "TRUE GROUP BY ward HAVING ward IN ('a', 'zzz')", "TRUE GROUP BY ward HAVING ward > 'zzz' OR COUNT(*) > 1",
+    ],
+)  # fmt: skip
+def test_what_some_row_can_meet_is_answered(place: World, condition: str) -> None:
+    assert price(place.plan(f"SELECT COUNT(*) FROM visits WHERE {condition}"), request(epsilon=1))
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "said"),
+    [
+        ("MEDIAN(CASE WHEN age > 2 THEN 5 END)", "MEDIAN of an expression that has one possible value tells nothing"),
+        ("AVG(CASE WHEN age > 2 THEN 5 END)", "AVG of an expression that has one possible value tells nothing"),
+        ("SUM(cost * 0)", "SUM of an expression that is always 0 tells nothing"),
+        ("SUM(age * 0)", "SUM of a constant tells nothing"),
+        ("STDDEV(cost * 0)", "STDDEV_SAMP of an expression that has one possible value"),
+    ],
+)
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"error": 5}])
+def test_an_aggregate_whose_value_is_known_is_refused_in_its_own_words(
+    place: World, aggregate: str, said: str, budget: dict[str, float]
+) -> None:
+    with pytest.raises(Refused, match=said) as caught:
+        price(place.plan(f"SELECT {aggregate} FROM visits"), request(**budget))  # type: ignore[arg-type]
+    assert caught.value.code == "not_allowed"
+
+
+def test_a_sum_of_ones_is_a_count_and_stays(place: World) -> None:
+    assert price(place.plan("SELECT SUM(CASE WHEN age > 2 THEN 1 END) FROM visits"), request(error=5))
 
 
 # --- what may be asked -----------------------------------------------------------------------------------------------------------

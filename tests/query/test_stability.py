@@ -11,22 +11,30 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from owned import RAWS, Raw, Unit, prepared_from, raw, units
+from owned import without as neighbour
 from questions import clinic_questions, clinic_units
-from worlds import PUBLIC, World, clinic, ranked, without, world_in_memory
+from worlds import PUBLIC, World, clinic, opened, ranked, without, world_in_memory
 
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.privacy.catalog import Catalog
 from tacit.query import compile as compiled
 from tacit.query import price as pricing
+from tacit.query.engines import DuckDBEngine, StoredFacts
+from tacit.query.passes import rewrite
 from tacit.query.passes.keys import domain, private
 from tacit.query.plan import Bound, Question
+from tacit.query.prepare.ownership import Link
 from tacit.query.price import Quote, price, request
+from tacit.query.sql import parse
 from tacit.query.stability import Reach, reach
 
 LENGTHS = pytest.mark.parametrize("examples", [25, pytest.param(500, marks=pytest.mark.slow)])
@@ -247,3 +255,72 @@ def test_what_moves_is_measured_as_it_should(place: World) -> None:
     assert moved(one, other) == 3
     assert moved(one, 0) == 3
     assert moved(-2, 5) == 7
+
+
+# --- the same on stores that were prepared, with rows of several owners ----------------------------------------------------------
+
+ASKED = ("SELECT COUNT(*), SUM(x) FROM {0}", "SELECT x, COUNT(*) FROM {0} GROUP BY x")
+
+
+def answers(prepared: Catalog) -> dict[str, tuple[tuple[Quote, ...], list[Any]]]:
+    """What each question costs, and its exact moments on the store of a catalog."""
+    engine, found = DuckDBEngine(prepared.store_file), {}
+    for text in (text.format(name) for name in prepared.tables for text in ASKED):
+        quotes = price(rewrite(parse(text), prepared, StoredFacts({}, engine)), request(epsilon=1))
+        found[text] = quotes, opened(engine.run(quotes[0].question.group))
+    engine.close()
+    return found
+
+
+def check_prepared(folder: Path, data: Raw, *leaving: Unit) -> None:
+    """No unit that leaves the raw data moves a number by more than its sensitivity, whoever else claims its rows."""
+    whole = answers(prepared_from(folder / "whole", data))
+    for unit in leaving or units(data):
+        less = answers(prepared_from(folder / "less", neighbour(data, unit)))
+        for text, (quotes, before) in whole.items():
+            for part in (part for quote in quotes for part in quote.sums):
+                assert isinstance(part.mechanism, Laplace)
+                drifted = sum(moved(*pair) for pair in zip(before[part.place], less[text][1][part.place], strict=True))
+                assert drifted <= part.mechanism.sensitivity, (text, unit, drifted)
+
+
+SHARED = raw(visits=[(7, 1, 3), (7, 2, 4)], labs=[(None, 7, place % 9) for place in range(9)], notes=[(None, None, 8)])
+
+
+def test_no_unit_moves_a_prepared_store_further_than_its_sensitivity(tmp_path: Path) -> None:
+    check_prepared(tmp_path, SHARED)
+
+
+@pytest.mark.slow
+@settings(max_examples=20)
+@given(data=RAWS)
+def test_no_unit_moves_any_prepared_store_further_than_its_sensitivity(tmp_path_factory: pytest.TempPathFactory, data: Raw) -> None:
+    check_prepared(tmp_path_factory.mktemp("stores"), data)
+
+
+def the_least_owner(pairs: str) -> str:
+    return f"SELECT tacit_link, min(tacit_holder) AS tacit_holder FROM ({pairs}) GROUP BY tacit_link"
+
+
+def nobody_where_there_are_several(pairs: str) -> str:
+    return f"{the_least_owner(pairs)} HAVING count(*) = 1"
+
+
+CLAIMED = raw(
+    visits=[(visit, unit, 0) for visit, unit in ((5, 1), (6, 3), (8, 4), (5, 2), (6, 2), (8, 2))],
+    labs=[(None, visit, x) for visit in (5, 6, 8) for x in range(3)],
+)
+CROSSED = raw(
+    visits=[(visit, unit, 0) for visit, unit in ((10, 1), (14, 1), (10, 2), (15, 2))],
+    labs=[(None, visit, first + place) for visit, first in ((10, 0), (14, 3), (15, 6)) for place in range(3)],
+)
+
+
+@pytest.mark.parametrize(("bug", "data", "unit"), [(nobody_where_there_are_several, CLAIMED, 2), (the_least_owner, CROSSED, 1)])
+def test_rows_that_change_hands_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bug: Any, data: Raw, unit: int) -> None:
+    """One person who claims the visits of others would take their labs away, or give them some."""
+    check_prepared(tmp_path, data, unit)
+    honest = Link.pairs
+    monkeypatch.setattr(Link, "pairs", lambda link, kind: bug(honest(link, kind)))
+    with pytest.raises(AssertionError, match="labs"):
+        check_prepared(tmp_path, data, unit)

@@ -154,6 +154,8 @@ VISITS = (
 
 def clinic(folder: Path, max_rows: int = 3, max_rows_per_group: int | None = None, **declared: Any) -> Catalog:
     limits = {"max_rows": max_rows, "max_rows_per_group": max_rows_per_group}
-    visits = table_of("visits", folder / "visits.csv", *VISITS, unit=Owner("person"), **limits, **declared)
+    visits = table_of(
+        "visits", folder / "visits.csv", *VISITS, unit=Owner("person"), **limits, **{"rows_at_most": 10**5} | declared
+    )
     wards = Table("wards", Source("csv", "wards.csv"), {column.name: column for column in WARDS}, public=True)
     return catalog_of(folder, visits, wards)

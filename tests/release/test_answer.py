@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,8 @@ def test_flat_columns_are_of_one_type_and_none_hides_another() -> None:
         "last_high",
     ]
     assert flat["code"] == ["1", "2", "other", None]
-    assert flat["n"] == [10.0, -3.0, 2.0**70, 0.0]
+    assert flat["n"] == [10, -3, 2**70, 0]
+    assert {type(number) for number in flat["n"]} == {Decimal}
     assert flat["n_low"] == [1.25, None, 3.0, -0.5]
     assert flat["n_low_"][0] == 5
 
@@ -76,7 +78,7 @@ def test_csv_is_read_back(tmp_path: Path) -> None:
     assert (tmp_path / "answer.csv").read_text() == text
     header, *rows = csv.reader(io.StringIO(text))
     assert header == list(ANSWER.flat())
-    assert rows[1][:3] == ["2", "2020-02-01", "-3.0"]
+    assert rows[1][:3] == ["2", "2020-02-01", "-3"]
     assert rows[3][0] == ""
 
 
@@ -88,6 +90,7 @@ def test_json_is_what_the_design_says() -> None:
     assert known["rows"][1]["n_low"] == {"value": None, "low": None, "high": None}
     assert known["rows"][3]["n_low"] == {"value": -0.5, "low": None, "high": None}
     assert known["rows"][0]["last"] == {"value": "2020-01-05", "low": "2020-01-01", "high": "2020-01-31"}
+    assert known["rows"][2]["n"] == {"value": str(2**70), "low": str(2**70 - 5), "high": str(2**70 + 5), "half_width": 5}
     assert (known["price"], known["left"]) == ({"epsilon": "0.5", "delta": "0.000001"}, {"epsilon": "19/3", "delta": "0"})
     assert (known["entry"], known["data_version"], known["confidence"]) == (12, "ab" * 16, 0.95)
 
@@ -140,6 +143,20 @@ def test_a_number_is_shown_with_as_many_digits_as_its_bar_allows(released: tuple
 def test_the_table_says_what_it_cost_and_what_its_bars_mean() -> None:
     assert str(ANSWER).splitlines()[-1] == "± at 0.95 confidence, each; spent epsilon 0.5, delta 1e-06; left epsilon 6.33333"
     assert str(EMPTY).splitlines()[-1] == "± at 0.3333 confidence, each; spent epsilon 1"
+
+
+@pytest.mark.parametrize(("rows", "shown_rows", "said"), [(40, 40, False), (41, 40, True), (500_006, 40, True)])
+def test_people_see_forty_rows_and_the_number_of_all(rows: int, shown_rows: int, said: bool) -> None:
+    long = Answer((Column("n", "key", tuple(range(rows))),), Fraction(1, 2), Receipt(Fraction(1), Fraction(0)))
+    lines = str(long).splitlines()
+    assert lines[1 : 1 + shown_rows] == [str(at) for at in range(shown_rows)]
+    assert len(lines) == 1 + shown_rows + 2 + said
+    assert (f"40 of {rows:,} rows are shown; CSV, JSON and Parquet have all" in lines) == said
+    assert long._repr_html_().count("<tr>") == 1 + shown_rows
+    console = Console(file=io.StringIO(), width=200)
+    console.print(long)
+    assert console.file.getvalue().count("│") == 2 * shown_rows  # type: ignore[attr-defined]
+    assert len(long.to_csv().splitlines()) == rows + 1
 
 
 HOSTILE = ["[bold]x[/bold]", "[/]", "a\nb", "\x1b[2Jgone", "<b>&amp;</b>", "\u202egnp", "tab\there", "\r\n", "[red", "🙂é"]

@@ -17,8 +17,10 @@ from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 from tacit.evidence.verify.coverage import coverage_of_draws
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.selection import KeyThreshold
+from tacit.privacy.sealed import Sealed
+from tacit.query.exact import Exact
 from tacit.query.price import Quote, price, request
-from tacit.release import noisy as last_step
 from tacit.release.intervals import band_of
 from tacit.release.noisy import Noisy, noised
 
@@ -54,8 +56,7 @@ def side_by_side(quote: Quote, numbers: np.ndarray, count: int = DRAWS) -> Noisy
     sums = {}
     for part in quote.sums:
         exact = moments(quote, numbers)[part.place]
-        many = last_step._of_size(part.mechanism, count)
-        sums[part.place] = (part, np.asarray(many.release_units(np.full(count, exact)), dtype=np.float64))
+        sums[part.place] = (part, np.asarray(part.mechanism.release_each(np.full(count, exact))))
     return Noisy(((),) * count, sums, {})
 
 
@@ -134,6 +135,38 @@ def test_a_ratio_by_a_count_that_may_be_zero_has_no_ends(place: World) -> None:
     assert counts
     assert (np.isinf(band.low) == np.isinf(band.high)).all()
     assert np.isinf(band.low).mean() > 0.9
+
+
+# --- numbers of units that came with private keys -------------------------------------------------------------------------------
+
+
+def shown_ends(place: World, truth: int, tries: int = 40_000) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of COUNT(DISTINCT person) in the groups that are shown, of many that have `truth` people."""
+    text = "SELECT diagnosis, COUNT(DISTINCT person) AS people FROM visits GROUP BY diagnosis"
+    (quote, *_) = price(place.plan(text), request(epsilon=1, delta=1e-6))
+    groups = tuple((f"{at}",) for at in range(tries))
+    exact = Exact((Sealed(np.full(tries, truth)),), Sealed(groups))
+    band = band_of(quote.question.outputs[1].value, quote, noised(quote, exact))
+    return band.low, band.high
+
+
+@pytest.mark.parametrize("truth", [9, 11, 14, 15, 17, 20, 40])  # the threshold is 15
+def test_ends_of_shown_units_hold_given_that_the_group_is_shown(place: World, truth: int) -> None:
+    low, high = shown_ends(place, truth)
+    assert len(low) > 50
+    assert coverage_of_draws((low <= truth) & (truth <= high), 0.95).holds
+
+
+def test_the_symmetric_interval_of_shown_units_is_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted bug: ± 3 around a count that is there because its noise was high."""
+
+    def symmetric(self: KeyThreshold, counts: Any, confidence: Any) -> Any:
+        return np.asarray(counts) - self.interval(confidence).below, np.asarray(counts) + self.interval(confidence).above
+
+    monkeypatch.setattr(KeyThreshold, "ends", symmetric)
+    low, high = shown_ends(place, 11)
+    assert not ((low <= 11) & (high >= 11)).any()
+    assert not coverage_of_draws((low <= 11) & (high >= 11), 0.95).holds
 
 
 # --- all together ----------------------------------------------------------------------------------------------------------------

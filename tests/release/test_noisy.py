@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
 from fractions import Fraction
+from functools import partialmethod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +19,14 @@ import pytest
 from scipy.stats import ks_2samp
 from worlds import PUBLIC, World, clinic, ranked, without, world_in_memory
 
+from tacit.accounting.events import Batch
 from tacit.evidence.verify.epsilon import epsilon, epsilon_of_draws
 from tacit.evidence.verify.score import read
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.noise import discrete
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.selection import Kept, KeyThreshold
 from tacit.privacy.sealed import Sealed
 from tacit.query.exact import Exact
 from tacit.query.price import Quote, price, request
@@ -73,8 +78,7 @@ def replayed(quote: Quote, exact: Exact, count: int) -> np.ndarray:
     columns = []
     for part in quote.sums:
         units = np.atleast_1d(exact.moments[part.place].unseal())  # type: ignore[union-attr]
-        many = last_step._of_size(part.mechanism, count * len(units))
-        released = many.release_units(Sealed(np.tile(units, count)))
+        released = part.mechanism.release_each(Sealed(np.tile(units, count)))
         columns.append(np.asarray(released, dtype=np.float64).reshape(count, len(units)))
     return np.hstack(columns)
 
@@ -267,9 +271,58 @@ def test_the_hook_sees_every_release_with_its_sensitivity_and_its_scale(place: W
     assert [(part.mechanism.sensitivity, part.mechanism.scale) for part in seen_quote.sums] == [(3, 6)]
 
 
-def test_nothing_in_the_package_sets_the_hook() -> None:
-    from pathlib import Path
+PRIVATE = "SELECT diagnosis, COUNT(*), SUM(age), COUNT(cost) FROM visits GROUP BY diagnosis"
 
+
+@pytest.fixture
+def spread(place: World, tmp_path: Path) -> World:
+    """One row in a group and three groups: the l2 sensitivity of a count is the root of three, and no whole number."""
+    return place.with_catalog(clinic(tmp_path, max_rows=3, max_rows_per_group=1))
+
+
+def scales_that_run(place: World, quote: Quote, monkeypatch: pytest.MonkeyPatch, shown: int) -> set[Fraction]:
+    """The scales that noise is drawn at where this many keys are shown."""
+    seen: set[Fraction] = set()
+    drawn = discrete.draw_gaussian
+    monkeypatch.setattr(discrete, "draw_gaussian", lambda scale, size: (seen.add(scale), drawn(scale, size))[1])
+    monkeypatch.setattr(KeyThreshold, "release_with", partialmethod(first_keys, shown=shown))
+    noised(quote, place.engine.run(quote.question.group))
+    return seen
+
+
+def first_keys(self: KeyThreshold, keys: Any, counts: Any, others: Any, most: int | None, shown: int) -> Kept:
+    """As `release_with`, with so many keys."""
+    columns = tuple(Sealed(np.resize(column.unseal(), shown)) for column in others)
+    return Kept(tuple((f"key {at}",) for at in range(shown)), (50,) * shown, columns)
+
+
+@pytest.mark.parametrize("shown", [0, 1, 2, 40])
+def test_what_runs_under_private_keys_is_what_was_priced_and_recorded(
+    spread: World, watched: list[Any], monkeypatch: pytest.MonkeyPatch, shown: int
+) -> None:
+    """The event of the quote goes to the ledger; each part that ran states the same one, and noise is drawn at its scale."""
+    quote = quoted(spread, PRIVATE, Gaussian)
+    drawn = scales_that_run(spread, quote, monkeypatch, shown)
+    ((seen, _, noisy),) = watched
+    assert seen.event == quote.event == Batch((quote.keys.event, *(part.mechanism.event for part, _ in noisy.sums.values())))  # type: ignore[union-attr]
+    assert drawn == {event.scale for event in quote.event.events[1:]}  # type: ignore[attr-defined]
+    assert [len(values) for _, values in noisy.sums.values()] == [shown] * 3
+
+
+def test_noise_that_is_not_the_recorded_one_is_caught(spread: World, watched: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted bug: priced for one number, and run for as many as are shown."""
+    quote = quoted(spread, PRIVATE, Gaussian)
+    alone = [
+        replace(part, mechanism=Gaussian(part.mechanism.sensitivity, part.mechanism.rho, 1, 1, True, part.mechanism.neighbours))  # type: ignore[union-attr]
+        for part in quote.sums
+    ]
+    recorded = replace(quote, sums=tuple(alone)).event
+    drawn = scales_that_run(spread, quote, monkeypatch, 2)
+    assert recorded != quote.event
+    assert drawn.isdisjoint({event.scale for event in recorded.events[1:]})  # type: ignore[union-attr]
+
+
+def test_nothing_in_the_package_sets_the_hook() -> None:
     import tacit
 
     assert last_step._observers == []

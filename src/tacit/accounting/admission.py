@@ -47,6 +47,8 @@ class Admission:
 
     def analyst(self, name: str) -> Analyst:
         """The policy for an analyst, under the normal form of the name."""
+        if not analyst_name(name):
+            raise InvalidInput("the name of an analyst must not be empty")
         found = self.policy.analyst(name)
         if found is None:
             declared = ", ".join(sorted(self.policy.analysts))

@@ -51,6 +51,15 @@ class Kept:
     text: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who has paid for what is kept under a key, and by which entry."""
+
+    key: str
+    analyst: str
+    entry: int
+
+
 def following(books: Books, cap: Budget, kind: str, changed: Mapping[str, Account], **what: Any) -> Entry:
     """The entry that follows what is in the books; `changed` are the accounts that it changes, and the rest is as it was."""
     last = books.last

@@ -62,11 +62,16 @@ class Cap:
 
 def require_to_go_on(last: Entry, account: Account, questions_at_most: int) -> None:
     """Refuse one more question where too many were asked, or too many did not finish: each may tell what no epsilon counts."""
+    require_few_failures(last, account)
     if last.questions >= questions_at_most:
         raise BudgetExceeded(
             f"the data set has paid for {last.questions:,} questions, and at most {questions_at_most:,} are admitted",
             remedy="let the curator raise questions_at_most of [budget] in tacit.toml",
         )
+
+
+def require_few_failures(last: Entry, account: Account) -> None:
+    """Refuse where too many questions of the analyst, or of everybody, did not finish."""
     if account.failures >= FAILURES_OF_ANALYST or last.failures >= FAILURES_OF_DATA_SET:
         raise TooManyFailures(
             "too many questions did not finish, and each may tell something of the data",

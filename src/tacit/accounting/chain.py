@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.accounting.caps import filter_for
@@ -25,9 +26,10 @@ from tacit.privacy.catalog import analyst_name
 from tacit.privacy.neighbours import Neighbours
 
 if TYPE_CHECKING:
-    from tacit.accounting.books import Kept, Line, Marks
+    from tacit.accounting.books import Asker, Kept, Line, Marks
 
-FREE = ("begin", "answer", "failure", "units", "resume", "format")  # kinds of entries that add nothing to any sum
+FREE = ("begin", "answer", "failure", "units", "resume", "note", "format")  # kinds of entries that add nothing to any sum
+KINDS = (*FREE, "spend", "recall", "adopt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +79,12 @@ class Reader:
         self.spent, self.accounts = NOTHING_SPENT, dict[str, Account]()
         self.questions = self.failures = 0
         self.relation: Neighbours | None = None
+        self.split: Fraction | None = None
         self.units = ""
         self.paid: list[Paid] = []
         self.keys: dict[int, str] = {}
-        self.answers: dict[int, tuple[str, str]] = {}
+        self.answers: dict[int, tuple[str, str, int | None]] = {}
+        self.askers: dict[tuple[str, str], int] = {}
 
     def read(self, line: Line) -> list[str]:
         """The problems of the next line; its own words are believed from here on, so that one change is one problem."""
@@ -104,6 +108,10 @@ class Reader:
             yield "what comes before it was changed"
         if entry.format < self.format:
             yield "it is of an older format than the entries before it"
+        if entry.kind not in KINDS or (entry.kind == "begin") != (number == 0) or (entry.kind == "format" and self.format > 1):
+            yield "an entry of its kind does not belong here"
+        if self.split not in (None, entry.split):
+            yield "it splits delta in another way than the entries before it"
         if entry.kind == "units":
             yield from self._wrong_units(entry)
             return
@@ -127,13 +135,14 @@ class Reader:
 
     def _wrong_counts(self, entry: Entry) -> Iterator[str]:
         failures = 0 if entry.kind == "resume" else self.failures + (entry.kind == "failure")
-        if (entry.questions, entry.failures) != (self.questions + (entry.kind == "spend"), failures):
+        counts, expected = (entry.questions, entry.failures), (self.questions + (entry.kind == "spend"), failures)
+        if counts != expected and not (entry.kind == "adopt" and counts >= expected and entry.failures >= failures):
             yield "its counts of questions and failures are wrong"
         if entry.accounts != accounts_digest(self.accounts_after(entry)):
             yield "the accounts after it are wrong"
-        if entry.units != self.units and entry.kind not in ("begin", "format"):
+        if entry.units != self.units and entry.kind not in ("begin", "format") and (entry.kind, entry.units) != ("adopt", ""):
             yield "it counts for other units than the entries before it"
-        if entry.kind in ("answer", "failure") and self.keys.get(entry.about or 0) != entry.key:
+        if entry.kind in ("answer", "failure", "recall") and self.keys.get(entry.about or 0) != entry.key:
             yield "it is about another entry than it says"
 
     def _wrong_units(self, entry: Entry) -> Iterator[str]:
@@ -141,6 +150,8 @@ class Reader:
         accounts = {name: replace(account, spent=sums.analysts.get(name, NOTHING_SPENT)) for name, account in self.accounts.items()}
         if sums.spent != entry.spent or entry.accounts != accounts_digest(accounts):
             yield "the restated sums after it are wrong"
+        if entry.price != nothing(entry.price.neighbours) or (entry.questions, entry.failures) != (self.questions, self.failures):
+            yield "it changes more than the units"
 
     def restated(self, steps: int, relation: Neighbours, under: Entry) -> Sums:
         """The sums of everything that was ever paid, if one unit of today touches `steps` of those until now."""
@@ -175,14 +186,16 @@ class Reader:
             self.accounts = self.accounts_after(entry)
         self.spent, self.ledger, self.relation = entry.spent, entry.ledger, entry.price.neighbours
         self.questions = entry.questions if entry.format > 1 else self.questions + (entry.kind == "spend")
-        self.failures, self.units, self.format = entry.failures, entry.units, entry.format
+        self.failures, self.units, self.format, self.split = entry.failures, entry.units, entry.format, entry.split
         if entry.kind in ("spend", "recall", "adopt"):
             known = "" if entry.analyst_spent is None else analyst_name(entry.analyst)
             self.paid.append(Paid(known, entry.event, entry.price, shared=entry.kind != "recall"))
         if entry.kind == "spend":
             self.keys[entry.number] = entry.key
         if entry.kind == "answer":
-            self.answers[entry.number] = (entry.key, entry.answer)
+            self.answers[entry.number] = (entry.key, entry.answer, entry.about)
+        if entry.kind in ("spend", "recall") and entry.key:
+            self.askers[entry.key, entry.analyst] = entry.number
 
     def _turn(self, entry: Entry) -> None:
         """From here on every earlier price counts more steps."""
@@ -219,8 +232,8 @@ def read_chain(lines: Iterable[Line]) -> tuple[Reader, list[str]]:
     return reader, problems
 
 
-def checked(lines: Iterable[Line], marks: Marks, answers: Iterable[Kept]) -> Chain:
-    """The chain up to the last entry that the ledger named before the lines were read, and all kept answers."""
+def checked(lines: Iterable[Line], marks: Marks, answers: Iterable[Kept], askers: Iterable[Asker]) -> Chain:
+    """The chain up to the last entry that the ledger named before the lines were read, all kept answers, and who paid for them."""
     reader, problems = read_chain(lines)
     if reader.number != marks.number:
         problems.append(f"entries {reader.number + 1} to {marks.number} are missing at the end")
@@ -229,7 +242,7 @@ def checked(lines: Iterable[Line], marks: Marks, answers: Iterable[Kept]) -> Cha
     names = reader.accounts.keys() | marks.accounts.keys()
     wrong = sorted(name for name in names if reader.accounts.get(name) != marks.accounts.get(name))
     problems += [f"the account of {name} is not that of the entries" for name in wrong]
-    return Chain(reader.number + 1, (*problems, *_wrong_answers(reader, answers)))
+    return Chain(reader.number + 1, (*problems, *_wrong_answers(reader, answers), *_wrong_askers(reader, askers)))
 
 
 def _wrong_answers(reader: Reader, answers: Iterable[Kept]) -> Iterator[str]:
@@ -238,9 +251,20 @@ def _wrong_answers(reader: Reader, answers: Iterable[Kept]) -> Iterator[str]:
     for kept in answers:
         if kept.answer is not None and kept.answer > reader.number:
             continue  # it came after the head that is being checked
-        key, digest = reader.answers.get(kept.answer or 0, ("", ""))
-        if kept.key != key or kept.text is None or hash_of(kept.text) != digest:
+        digest = None if kept.text is None else hash_of(kept.text)
+        if reader.answers.get(kept.answer or 0) != (kept.key, digest, kept.entry):
             yield f"the answer kept for entry {kept.entry} was changed"
         missing.discard(kept.answer or 0)
     for number in sorted(missing):
         yield f"the answer of entry {number} is missing"
+
+
+def _wrong_askers(reader: Reader, askers: Iterable[Asker]) -> Iterator[str]:
+    """Everybody who may have an answer for nothing has paid for it, and nobody who paid is forgotten."""
+    missing = dict(reader.askers)
+    for one in askers:
+        paid = missing.pop((one.key, one.analyst), None)
+        if one.entry <= reader.number and one.entry != paid:
+            yield f"{one.analyst} has not paid by entry {one.entry} for what is kept"
+    for (_, analyst), number in sorted(missing.items(), key=lambda item: item[1]):
+        yield f"that {analyst} has paid by entry {number} is missing"

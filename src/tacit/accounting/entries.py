@@ -41,6 +41,8 @@ class Head:
     neighbours: Neighbours
     spent: State
     units: str = ""
+    questions: int = 0
+    failures: int = 0
 
     def __str__(self) -> str:
         return f"entry {self.number} of ledger {self.ledger[:8]}"
@@ -68,6 +70,7 @@ class Entry:
             recall   an analyst was given the answer to another one's question; it counts for that analyst alone
             adopt    the curator put this ledger in the place of another one, whose sums are carried over as the price
             units    the units are others from here on: every price before it counts `details["steps"]` times
+            note     the data owner said something, such as why a second ledger covers the same sources
             resume   the curator looked into the failures, and counts them from zero again
             format   entries before it are of an older format
     """
@@ -122,7 +125,8 @@ class Entry:
 
     @property
     def head(self) -> Head:
-        return Head(self.ledger, self.number, self.hash, self.price.neighbours, self.spent, self.units)
+        counts = (self.questions, self.failures)
+        return Head(self.ledger, self.number, self.hash, self.price.neighbours, self.spent, self.units, *counts)
 
 
 def hash_of(text: str) -> str:
@@ -156,7 +160,7 @@ def accounts_digest(accounts: Mapping[str, Account]) -> str:
 def heads_text(heads: Sequence[Head]) -> str:
     """Heads as a text, and back with `heads_from`."""
     known = [
-        {"ledger": head.ledger, "number": head.number, "hash": head.hash, "units": head.units}
+        {name: getattr(head, name) for name in ("ledger", "number", "hash", "units", "questions", "failures")}
         | {"neighbours": relation_text(head.neighbours), "spent": _sums_json(head.spent)}
         for head in heads
     ]
@@ -170,7 +174,8 @@ def heads_from(text: str) -> tuple[Head, ...]:
 
 def _head(at: Mapping[str, Any]) -> Head:
     relation, spent = relation_from(at["neighbours"]), State(*_sums(at["spent"]))
-    return Head(str(at["ledger"]), int(at["number"]), str(at["hash"]), relation, spent, str(at.get("units", "")))
+    counts = (int(at.get("questions", 0)), int(at.get("failures", 0)))
+    return Head(str(at["ledger"]), int(at["number"]), str(at["hash"]), relation, spent, str(at.get("units", "")), *counts)
 
 
 def state_text(state: State) -> str:

@@ -15,7 +15,7 @@ from tacit.accounting.chain import nothing
 from tacit.accounting.composition import Cost
 from tacit.accounting.durable import replace_file, turn_of
 from tacit.accounting.entries import Entry, Head, heads_from, heads_text
-from tacit.accounting.filter import NOTHING_SPENT
+from tacit.accounting.filter import NOTHING_SPENT, State
 from tacit.errors import StoreUnusable
 
 if TYPE_CHECKING:
@@ -67,6 +67,17 @@ def check_head(folder: Path, ledger: Ledger, named: str | None = None) -> None:
     if known and (found := ledger.hash_at(known[0].number)) != known[0].hash:
         what = "is older than" if found is None else "has another history than"
         raise StoreUnusable(f"the ledger {what} the one that this store saw: {known[0]} is not in it", remedy=REMEDY)
+    if known and not _counts(ledger.head.spent, known[0].spent):
+        raise StoreUnusable(
+            f"the ledger counts less than was spent at {known[0]}: its last entries were changed",
+            remedy="put the ledger back from where it is kept safe; `tacit history` says what is wrong",
+        )
+
+
+def _counts(found: State, known: State) -> bool:
+    """Whether sums include known ones: sums only ever grow, also when they are restated. Entries after a head may be forged."""
+    pure = found.epsilon is None or (known.epsilon is not None and found.epsilon >= known.epsilon)
+    return pure and found.rho >= known.rho and found.delta >= known.delta
 
 
 def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
@@ -85,9 +96,19 @@ def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
         if known and _holds(ledger, known[0]):
             return None
         place = f"{known[0]}, {known[0].hash}" if known else "nothing that is known"
-        entry = ledger.adopt(_carried(ledger, known), by, f"{reason} (in the place of {place})")
+        carried = _carried(ledger, known)
+        units_known = not known or bool(known[0].units) or carried == nothing(carried.neighbours)
+        entry = ledger.adopt(carried, by, f"{reason} (in the place of {place})", units_known, _counted(ledger, known))
         replace_file(folder / FILE, heads_text([entry.head]))
         return entry
+
+
+def _counted(ledger: Ledger, known: tuple[Head, ...]) -> tuple[int, int]:
+    """The questions and failures that the lost ledger had counted since the latest remembered point that this one shares."""
+    shared = next((head for head in known if _holds(ledger, head)), None)
+    before = (0, 0) if shared is None else (shared.questions, shared.failures)
+    last = (known[0].questions, known[0].failures) if known else (0, 0)
+    return max(0, last[0] - before[0]), max(0, last[1] - before[1])
 
 
 def _holds(ledger: Ledger, head: Head) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
@@ -29,11 +29,12 @@ from tacit.accounting.events import Event
 from tacit.accounting.filter import NOTHING_SPENT, Left, State
 from tacit.accounting.policy import Policy
 from tacit.accounting.selling import LEASE, Granted, Recalled, Sale
-from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable
+from tacit.accounting.units import UNKNOWN
+from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable, TacitError
 from tacit.privacy.catalog import analyst_name
 
 if TYPE_CHECKING:
-    from tacit.accounting.books import Books, Kept, Line
+    from tacit.accounting.books import Asker, Books, Kept, Line
     from tacit.accounting.pages import Page
     from tacit.accounting.store import Store
 
@@ -73,7 +74,7 @@ class Ledger:
     def __init__(self, store: Store, policy: Policy) -> None:
         self._store, self.policy = store, policy
         first = _first(store.lines(-1, 1))
-        self.identity, self.belongs = first.ledger, first.details
+        self.identity, self.belongs = first.ledger, _named(store, first)
         self.caps = Admission(policy, first.split)
 
     def under(self, policy: Policy) -> Ledger:
@@ -90,7 +91,7 @@ class Ledger:
         """
         end = time.monotonic() + patience
         while True:
-            found = self._write(lambda page: selling.decided(page, sale, self.caps))
+            found = self._write(lambda page: selling.decided(page, sale, replace(self.caps, split=page.books.last.split)))
             if found is not None:
                 return found
             if time.monotonic() >= end:
@@ -120,15 +121,26 @@ class Ledger:
 
     # --- the data owner's acts -----------------------------------------------------------------------------------------------
 
-    def adopt(self, carried: Cost, by: str, why: str) -> Entry:
-        """The entry by which this ledger takes the place of another one, and counts what that one had spent; see heads.py."""
+    def adopt(self, carried: Cost, by: str, why: str, units_known: bool = True, counts: tuple[int, int] = (0, 0)) -> Entry:
+        """The entry by which this ledger takes the place of another one, and counts what that one had spent; see heads.py.
+
+        `counts` are the questions and failures that it had counted. Where nobody knows which units it counted for, nothing more
+        is admitted until the data owner says.
+        """
 
         def work(page: Page) -> Entry:
             spent = self.caps.whole.filter.after(page.books.last.spent, carried)
-            said = {"analyst": by, "question": why, "price": carried, "spent": spent}
+            units = page.books.last.units if units_known else UNKNOWN
+            said = {"analyst": by, "question": why, "price": carried, "spent": spent, "units": units}
+            said |= {"questions": page.books.last.questions + counts[0], "failures": page.books.last.failures + counts[1]}
             return page.append(following(page.books, self.policy.budget, "adopt", {}, **said))
 
         return self._write(work)
+
+    def note(self, by: str, why: str) -> Entry:
+        """An entry that says something and changes nothing."""
+        said = {"analyst": by, "question": why}
+        return self._write(lambda page: page.append(following(page.books, self.policy.budget, "note", {}, **said)))
 
     def resume(self, by: str, why: str) -> Entry:
         """The entry by which the data owner lets questions go on after failures, which are counted from zero again."""
@@ -143,6 +155,10 @@ class Ledger:
     def accept_units(self, steps: int, by: str, why: str) -> Entry:
         """The entry from which on prices count for the units of the policy, with all that was paid before restated."""
         return self._write(lambda page: unit_rules.accept_units(page, self.policy, steps, by, why))
+
+    def note_public(self) -> None:
+        """Remember which tables are declared public: what is told of them exactly can never be private again."""
+        self._write(lambda page: unit_rules.note_public(page, self.policy))
 
     # --- reading -------------------------------------------------------------------------------------------------------------
 
@@ -182,6 +198,10 @@ class Ledger:
         chosen = found if wanted is None else (entry for entry in found if analyst_name(entry.analyst) == wanted)
         return chosen if last is None else iter(deque(chosen, maxlen=last))
 
+    def adopted(self) -> bool:
+        """Whether sums of another ledger were carried over into this one."""
+        return any(entry.kind == "adopt" for entry in self.entries())
+
     def versions(self) -> set[str]:
         """The versions of prepared data that were ever asked."""
         return {entry.data_version for entry in self.entries() if entry.data_version}
@@ -193,7 +213,8 @@ class Ledger:
     def verify(self) -> Chain:
         """Everything computed again from the texts of the entries; what was cut off at the end is found with heads.py only."""
         marks = self._store.marks()
-        return checked(takewhile(lambda line: line.number <= marks.number, self._lines(0)), marks, self._answers())
+        lines = takewhile(lambda line: line.number <= marks.number, self._lines(0))
+        return checked(lines, marks, self._answers(), self._askers())
 
     # --- inside --------------------------------------------------------------------------------------------------------------
 
@@ -224,6 +245,12 @@ class Ledger:
             yield from page
             after = page[-1].key
 
+    def _askers(self) -> Iterator[Asker]:
+        after = ("", "")
+        while page := self._store.askers(after, PAGE):
+            yield from page
+            after = (page[-1].key, page[-1].analyst)
+
 
 def _first_entry(identity: str, policy: Policy, reason: str) -> Entry:
     free = {"price": nothing(policy.neighbours), "cap": policy.budget, "spent": NOTHING_SPENT, "accounts": accounts_digest({})}
@@ -239,3 +266,19 @@ def _first(lines: list[Line]) -> Entry:
     if not lines or lines[0].number != 0:
         raise StoreUnusable("the ledger has lost its first entry", remedy="put the ledger back from where it is kept safe")
     return entry_from(lines[0].text)
+
+
+def _named(store: Store, first: Entry) -> Mapping[str, str]:
+    """Whose the ledger is: its first entry says it, or the first one after those of format 1, which is found by halves.
+
+    A ledger with a damaged entry on the way does not say; it is still opened, so that `verify` can tell what is wrong.
+    """
+    low, high, entry = 0, store.marks().number if first.format == 1 else 0, first
+    try:
+        while low < high:
+            middle = (low + high + 1) // 2
+            tried = entry_from(store.lines(middle - 1, 1)[0].text)
+            low, high, entry = (middle, high, entry) if tried.format == 1 else (low, middle - 1, tried)
+    except (TacitError, ValueError, TypeError, LookupError, AttributeError):
+        return {}
+    return entry.details

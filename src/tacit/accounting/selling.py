@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tacit.accounting.admission import Admission, Sums
 from tacit.accounting.books import Books, Kept, following
-from tacit.accounting.caps import require_to_go_on
+from tacit.accounting.caps import require_few_failures, require_to_go_on
 from tacit.accounting.entries import NEW_ACCOUNT, Entry, entry_from, hash_of
 from tacit.accounting.events import Event
 from tacit.accounting.unit_rules import require_units
@@ -21,6 +21,7 @@ from tacit.privacy.catalog import Analyst
 if TYPE_CHECKING:
     from tacit.accounting.pages import Page
 
+PAID = ("spend", "recall")  # kinds of entries by which an analyst pays for an answer
 LEASE = 150.0  # seconds for which a question counts as being answered: more than an answer may take
 
 
@@ -64,7 +65,9 @@ def decided(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled | Non
     kept = page.kept(sale.key) if sale.key else None
     if kept is not None and kept.answer is not None:
         return _recalled(page, sale, caps, kept)
-    if kept is not None and kept.until > time.time():
+    if kept is not None and 0 < kept.until - time.time() <= LEASE:  # a later end is that of a clock that was wrong
+        if page.asked(sale.key, analyst.name) is None:  # what the asker's own caps refuse is refused at once, as if nobody asked
+            caps.first(sale.offers, sums_of(page.books, analyst.name), analyst, shared=False)
         return None
     return _granted(page, sale, caps, analyst)
 
@@ -75,6 +78,7 @@ def sums_of(books: Books, analyst: str) -> Sums:
 
 
 def _granted(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Granted:
+    _count_what_was_lost(page, sale.key, caps)
     account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
     require_to_go_on(page.books.last, account, caps.policy.questions_at_most)
     found = caps.first(sale.offers, sums_of(page.books, analyst.name), analyst)
@@ -90,18 +94,32 @@ def _granted(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Grant
     return Granted(entry, found.offer)
 
 
+def _count_what_was_lost(page: Page, key: str, caps: Admission) -> None:
+    """A question that was paid for and neither answered nor let go: its process died, which counts as a failure."""
+    kept = page.kept(key) if key else None
+    if kept is not None and kept.answer is None and kept.until and (line := page.line(kept.entry)):
+        failed(page, Granted(entry_from(line.text), 0), "its process ended", caps)
+
+
 def _recalled(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:
-    """The kept answer, as the chain has it; to somebody who has not asked for it yet it costs what it would cost anew."""
+    """The kept answer, as the chain has it; to somebody who has not asked for it yet it costs what it would cost anew.
+
+    What was released is what counts, whichever offer would be the first now: so the entry holds its event, too.
+    """
     paid, text = kept_answer(page, kept)
     analyst = caps.analyst(sale.analyst)
     offer = next((place for place, event in enumerate(sale.offers) if event == paid.event), 0)
+    released = sale.offers[offer] if paid.event is None else paid.event
     if (entry := page.asked(sale.key, analyst.name)) is not None:
+        require_paid(page, kept, entry, analyst.name)
         return Recalled(text, offer, entry, own=True)
-    found = caps.first(sale.offers, sums_of(page.books, analyst.name), analyst, shared=False)
+    account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
+    require_few_failures(page.books.last, account)
+    found = caps.first((released,), sums_of(page.books, analyst.name), analyst, shared=False)
     asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
-    sums = {"price": found.price, "analyst_spent": found.sums.own, "analyst_cap": analyst.budget, "about": kept.entry}
-    changed = {analyst.name: replace(page.books.accounts.get(analyst.name, NEW_ACCOUNT), spent=found.sums.own)}
-    charged = following(page.books, caps.policy.budget, "recall", changed, **asked, **sums)
+    sums = {"price": found.price, "analyst_spent": found.sums.own, "analyst_cap": analyst.budget}
+    changed = {analyst.name: replace(account, spent=found.sums.own)}
+    charged = following(page.books, caps.policy.budget, "recall", changed, **asked, **sums, about=kept.entry, event=released)
     page.append(charged, changed)
     page.note_asker(sale.key, analyst.name, charged.number)
     return Recalled(text, offer, charged.number, own=False)
@@ -117,6 +135,17 @@ def kept_answer(page: Page, kept: Kept) -> tuple[Entry, str]:
     if (entry.kind, entry.key, entry.about) != ("answer", kept.key, kept.entry) or entry.answer != hash_of(kept.text or ""):
         raise _changed(kept)
     return entry_from(paid.text), kept.text or ""
+
+
+def require_paid(page: Page, kept: Kept, entry: int, analyst: str) -> None:
+    """Refuse to give an answer for nothing to somebody whom no entry names as having paid for it."""
+    line = page.line(entry)
+    known = None if line is None or hash_of(line.text) != line.hash else entry_from(line.text)
+    if known is None or known.kind not in PAID or (known.key, known.analyst) != (kept.key, analyst):
+        raise StoreUnusable(
+            f"who has paid for the answer of entry {kept.entry} was changed",
+            remedy="put the ledger back from where it is kept safe; `tacit history` says what is wrong",
+        )
 
 
 def _changed(kept: Kept) -> StoreUnusable:

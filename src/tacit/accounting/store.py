@@ -17,10 +17,10 @@ import sqlalchemy as sql
 from sqlalchemy.exc import SQLAlchemyError
 
 from tacit.accounting import durable
-from tacit.accounting.books import Kept, Line, Marks
+from tacit.accounting.books import Asker, Kept, Line, Marks
 from tacit.accounting.databases import Database, confirmed, connect, is_held, roll_back, told, transient
 from tacit.accounting.entries import Entry
-from tacit.accounting.pages import BOOKS, KEPT, Page, create_tables, read_lines, read_marks
+from tacit.accounting.pages import ASKERS, BOOKS, KEPT, Page, create_tables, read_lines, read_marks
 
 PAUSES = (0.05, 0.2, 1.0)  # seconds before each further attempt at something that failed before COMMIT
 LOOK = 0.05  # seconds before another look at a lock that another program has
@@ -75,6 +75,12 @@ class Store:
         """At most `count` kept answers whose keys follow `after`, in order."""
         wanted = sql.select(KEPT).where(KEPT.c.key > after, KEPT.c.answer.is_not(None)).order_by(KEPT.c.key).limit(count)
         return self._read(lambda connection: [Kept(*row) for row in connection.execute(wanted)])
+
+    def askers(self, after: tuple[str, str], count: int) -> list[Asker]:
+        """At most `count` of those who have paid for a kept answer, which follow the key and the analyst `after`, in order."""
+        place = sql.tuple_(ASKERS.c.key, ASKERS.c.analyst)
+        wanted = sql.select(ASKERS).where(place > after).order_by(ASKERS.c.key, ASKERS.c.analyst).limit(count)
+        return self._read(lambda connection: [Asker(*row) for row in connection.execute(wanted)])
 
     @property
     def _database(self) -> Database:

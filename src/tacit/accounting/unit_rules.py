@@ -25,6 +25,9 @@ def require_units(page: Page, policy: Policy, tables: tuple[str, ...]) -> None:
 
     Tables that are newly declared public are noted: what was told of them exactly can never be private again.
     """
+    last = page.books.last
+    if (last.units, last.price.neighbours) == (policy.units.fingerprint, policy.neighbours):
+        return  # just what is declared, and so nothing closed
     if found := differences(page, policy):
         raise UnitsChanged(f"the ledger counts for other units: {'; '.join(found)}", remedy=REMEDY)
     known = units_of(page)
@@ -33,8 +36,17 @@ def require_units(page: Page, policy: Policy, tables: tuple[str, ...]) -> None:
             f"{', '.join(closed)} was public before, and exact values of it were told: no budget covers them",
             remedy="declare it public again, or ask about other tables",
         )
+    note_public(page, policy)
+
+
+def note_public(page: Page, policy: Policy) -> None:
+    """Note tables that are newly declared public; the units of private ones stay what they are in the ledger."""
+    last = page.books.last
+    if last.units == UNKNOWN or last.price.neighbours != policy.neighbours:
+        return  # nothing is admitted before the data owner has spoken, and then these are noted
+    known = units_of(page)
     if not set(policy.units.public) <= set(known.public):
-        _turn(page, policy, known.accepting(policy.units), 1, "", BY_ITSELF)
+        _turn(page, policy, known.accepting(Units(public=policy.units.public)), 1, "", BY_ITSELF)
 
 
 def differences(page: Page, policy: Policy) -> list[str]:
@@ -63,6 +75,8 @@ def accept_units(page: Page, policy: Policy, steps: int, by: str, why: str) -> E
     Everything that was paid before is restated one by one. The sums after it may exceed the cap: then nothing more is admitted.
     """
     _require_steps(steps, page.books.last.price.neighbours, policy.neighbours)
+    if not differences(page, policy):
+        raise InvalidInput("the ledger already counts for the units that are declared; there is nothing to restate")
     return _turn(page, policy, units_of(page).accepting(policy.units), steps, by, why)
 
 

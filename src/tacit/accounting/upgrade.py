@@ -38,6 +38,8 @@ def upgraded(store: Store, policy: Policy, now: str) -> bool:
 def _convert(connection: sql.Connection, policy: Policy, now: str) -> None:
     if not sql.inspect(connection).has_table(OLD):
         return  # another process was first
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"LOCK TABLE {OLD} IN ACCESS EXCLUSIVE MODE")  # no older program writes meanwhile
     reader, last = _read(connection)
     entry = _next(reader, last, policy, now)
     accounts = merged(reader.accounts)

@@ -108,6 +108,14 @@ def given_units(units: Any, dimension: int) -> Units:
     return read_units(_shaped(opened(units), dimension))
 
 
+def each_units(units: Any) -> NDArray[Any]:
+    """Whole units of a flat array, however many there are."""
+    array = np.asarray(read_units(opened(units)))
+    if array.ndim != 1:
+        raise InvalidValue("release_each takes one flat array of whole numbers")
+    return array
+
+
 def noisy(units: Units, noise: NDArray[Any]) -> Units:
     """The units with the noise added, exactly; an integer for an integer."""
     return add_units(units, noise if isinstance(units, np.ndarray) else int(noise[0]))

@@ -150,6 +150,14 @@ class Gaussian:
         """The same in whole units of the grid: exact integers in, exact integers out."""
         return self._noisy(additive.given_units(units, self.dimension))
 
+    def release_each(self, units: Any) -> Units:
+        """The same noise on every number of a flat array, however many: neighbours may differ in at most `dimension` of them.
+
+        So the event does not depend on how many there are, such as the keys that a threshold shows.
+        """
+        known = additive.each_units(units)
+        return additive.noisy(known, discrete.draw_gaussian(self.scale, known.size))
+
     def _noisy(self, units: Units) -> Units:
         return additive.noisy(units, discrete.draw_gaussian(self.scale, self.dimension))
 

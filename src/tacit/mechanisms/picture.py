@@ -1,12 +1,20 @@
-"""How a mechanism's noise is drawn: a curve for each epsilon, and the interval as a band."""
+"""How a mechanism's noise is drawn: a curve for each epsilon, and the interval as a band. How any chart becomes a file.
+
+What a chart shows may be a value of the data, and so may its title: `save` and `svg` let no specification pass that
+`untrusted.for_chart` has not seen. A page has a policy that lets nothing run but the two scripts that are written here.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInput
+from tacit.untrusted import for_chart, for_html, for_script
 
 Curve = tuple[Sequence[float], Sequence[float]]
 
@@ -56,13 +64,109 @@ def save(chart: Any, path: str | Path | None) -> Any:
     """The chart, written to `path` if there is one: SVG, PNG, or HTML that needs no network. Its folder is made if need be."""
     if path is None:
         return chart
-    suffix = check_format(path)
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    if suffix == ".html":
-        chart.save(str(path), inline=True)
+    suffix, place = check_format(path), Path(path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if suffix == ".png":
+        place.write_bytes(png(chart))
     else:
-        chart.save(str(path), **({"scale_factor": 2} if suffix == ".png" else {}))
+        place.write_text(page(chart) if suffix == ".html" else svg(chart), encoding="utf-8")
     return chart
+
+
+def svg(chart: Any) -> str:
+    """The chart as a picture to stand in a file or in a page, with nothing to load."""
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(_specification(chart), vl_version=_version()))
+
+
+def png(chart: Any) -> bytes:
+    """The chart as a picture of dots, twice as many as the chart is wide."""
+    import vl_convert
+
+    return bytes(vl_convert.vegalite_to_png(_specification(chart), vl_version=_version(), scale=2, ppi=72))
+
+
+def _specification(chart: Any) -> dict[str, Any]:
+    """What is drawn: each text of it harmless, and none cut by Vega.
+
+    Vega cuts long labels between the two halves of a letter beyond the first 65,536, such as an emoji, and vl-convert then fails.
+    """
+    specification: dict[str, Any] = for_chart(chart.to_dict())
+    config = specification.setdefault("config", {})
+    for part in ("axis", "legend", "header"):
+        config[part] = {**config.get(part, {}), "labelLimit": 0, "titleLimit": 0}
+    return specification
+
+
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>#chart.vega-embed {{ width: 100%; display: flex; }} #chart.vega-embed details {{ position: relative; }}</style>
+</head>
+<body>
+<div id="chart"></div>
+<script type="application/json" id="specification">{specification}</script>
+<script>{library}</script>
+<script>{drawing}</script>
+</body>
+</html>
+"""
+# Expressions are interpreted, so that nothing has to be evaluated as a program; the menu offers pictures alone, since its other
+# entries write the data into a new page, or send it to one.
+DRAWING = """
+const specification = JSON.parse(document.getElementById("specification").textContent);
+const actions = {export: true, source: false, compiled: false, editor: false};
+vegaEmbed("#chart", specification, {mode: "vega-lite", ast: true, actions});
+"""
+
+
+def page(chart: Any) -> str:
+    """The chart as a page of HTML that is complete in itself: no request leaves it, and its policy forbids any other script."""
+    specification, library = _specification(chart), _library()
+    return PAGE.format(
+        policy=for_html(policy(library, DRAWING)),
+        title=for_html(_title(specification)),
+        specification=for_script(specification),
+        library=library,
+        drawing=DRAWING,
+    )
+
+
+def policy(*scripts: str) -> str:
+    """A Content-Security-Policy: these scripts and pictures from the page itself, and nothing else.
+
+    >>> policy("").split("; ")[:2]
+    ["default-src 'none'", "script-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"]
+    """
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(each.encode()).digest()).decode()}'" for each in scripts)
+    parts = (f"script-src {hashes}", "style-src 'unsafe-inline'", "img-src data: blob:", "base-uri 'none'", "form-action 'none'")
+    return "; ".join(("default-src 'none'", *parts))
+
+
+def _title(specification: Mapping[str, Any]) -> str:
+    found = specification.get("title", "")
+    found = found.get("text", "") if isinstance(found, Mapping) else found
+    return found if isinstance(found, str) and found else "tacit"
+
+
+@cache
+def _library() -> str:
+    import vl_convert
+
+    whole = vl_convert.javascript_bundle(vl_version=_version())  # type: ignore[call-arg]  # all of it, as no snippet is named
+    return str(whole)
+
+
+def _version() -> str:
+    """The version of Vega-Lite that Altair writes, as vl-convert names it."""
+    import altair
+
+    return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def _shade(low: float, high: float, title: str) -> Any:

@@ -14,7 +14,7 @@ from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.mechanisms.opening import opened
 from tacit.mechanisms.picture import noise_picture, save
-from tacit.mechanisms.rank_blocks import Blocks, Grid
+from tacit.mechanisms.rank_blocks import Blocks, Grid, Rank
 from tacit.mechanisms.sorted_rows import SortedRows
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Loss, positive_budget
@@ -147,11 +147,11 @@ class Quantile:
             curves[f"epsilon {as_text(epsilon)}"] = ([float(str(v)) for v in law], [float(p) for p in law.values()])
         return save(noise_picture(curves, None, f"The {as_text(self.q)}-quantile", axes=("value", "probability")), path)
 
-    def _aimed(self, rows: SortedRows) -> tuple[Blocks, Fraction]:
+    def _aimed(self, rows: SortedRows) -> tuple[Blocks, Rank]:
         """The blocks, and the rank in them. Public rows at both ends make the shifted rank exist, whatever the data."""
-        padding = math.ceil(abs(self.shift))
-        rank = padding + self.q * rows.size + self.shift
-        return Blocks.padded(rows, self.grid.points, padding) if padding else Blocks.of(rows, self.grid.points), rank
+        padding, size = math.ceil(abs(self.shift)), math.lcm(self.q.denominator, self.shift.denominator)
+        rank = Rank(int(self.q * size) * rows.size + int((padding + self.shift) * size), size)
+        return Blocks.of(rows, self.grid.points, padding), rank
 
     def _inward(self) -> Fraction:
         """0, or for an extreme the rank error at 95 % confidence, rounded up, towards the middle."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.exponential import weighed
 from tacit.mechanisms.noise.choice import choose, uniform_integer
+from tacit.mechanisms.noise.costs import MixedCosts
 from tacit.mechanisms.noise.grid import read_array, read_step, to_units
 from tacit.mechanisms.sorted_rows import SortedRows, sorted_rows
 from tacit.privacy.law import ARITHMETIC
@@ -22,7 +23,13 @@ Integers = NDArray[np.int64]
 
 MOST_POINTS = 2**62
 MOST_LISTED = 100_000
-WORD_LIMIT = 2**62
+
+
+class Rank(NamedTuple):
+    """numerator / denominator, not reduced: the denominator is public, and stays what it is whatever the numerator."""
+
+    numerator: int
+    denominator: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +69,6 @@ class Grid:
         array = read_array(values)
         if array.ndim != 1:
             raise InvalidValue("the values must be one flat list or array of numbers")
-        if not array.size:
-            return np.zeros(0, dtype=np.int64)
         finer = (self.lower / self.step).denominator  # lower is a multiple of step / finer
         first, last = int(self.lower / self.step * finer), int(self.upper / self.step * finer)
         units = np.clip(to_units(array, self.step / finer), first, last) - first
@@ -88,7 +93,7 @@ class Blocks:
 
     >>> blocks = Blocks.of(sorted_rows([2, 2, 5], 0, 9, counts=[1, 1, 1]), points=10)
     >>> [column.tolist() for column in (blocks.starts, blocks.lengths, blocks.below, blocks.through)]
-    [[0, 2, 3, 5, 6], [2, 1, 2, 1, 4], [0, 0, 2, 2, 3], [0, 2, 2, 3, 3]]
+    [[0, 1, 2, 3, 5, 6, 9], [1, 1, 1, 2, 1, 3, 1], [0, 0, 0, 2, 2, 3, 3], [0, 0, 2, 2, 3, 3, 3]]
     """
 
     starts: Integers
@@ -97,40 +102,56 @@ class Blocks:
     through: Integers
 
     @classmethod
-    def of(cls, rows: SortedRows, points: int) -> Blocks:
-        """Gap, value, gap, value, ..., gap."""
-        values, ends = rows.values, np.arange(1, rows.size + 1) if rows.ends is None else rows.ends
-        starts, lengths, below, through = np.zeros((4, 2 * len(values) + 1), dtype=np.int64)
-        starts[1::2], starts[2::2] = values, values + 1
-        lengths[1::2], lengths[0::2] = 1, np.diff(values, prepend=-1, append=points) - 1
-        through[1::2] = through[2::2] = below[2::2] = ends
-        below[3::2] = ends[:-1]
+    def of(cls, rows: SortedRows, points: int, padding: int = 0) -> Blocks:
+        """End, gap, value, gap, value, ..., gap, end, with `padding` public rows more at each end of the grid.
+
+        An end is a block of its own, of length 0 where a row has its value: three blocks and more, by one road, whatever the rows.
+        """
+        size = rows.size
+        ends = np.arange(1, size + 1) if rows.ends is None else rows.ends
+        starts, lengths, below, through = np.zeros((4, 2 * len(ends) + 3), dtype=np.int64)
+        edges = np.concatenate([[-1], rows.values, [points]])
+        starts[1:-1:2], starts[2:-2:2], starts[-1] = edges[:-1] + 1, rows.values, points - 1
+        lengths[1:-1:2], lengths[2:-2:2] = np.diff(edges) - 1, 1
+        through[2:-2:2] = through[3:-1:2] = below[3:-1:2] = ends
+        below[4:-2:2] = ends[:-1]
+        below[-1] = through[-1] = size
+        lengths[0] = min(int(lengths[1]), 1)
+        starts[1], lengths[1] = lengths[0], lengths[1] - lengths[0]
+        lengths[-1] = min(int(lengths[-2]), 1)
+        lengths[-2] -= lengths[-1]
+        if padding:  # which is public
+            below += padding * (starts > 0)
+            through += padding + padding * (starts == points - 1)
         return cls(starts, lengths, below, through)
 
-    @classmethod
-    def padded(cls, rows: SortedRows, points: int, padding: int) -> Blocks:
-        """The blocks of the rows and of `padding` public rows more at each end of the grid."""
-        counts = np.ones(rows.size, dtype=np.int64) if rows.ends is None else np.diff(rows.ends, prepend=0)
-        values = np.concatenate([[0], rows.values, [points - 1]])
-        return cls.of(sorted_rows(values, 0, points - 1, np.concatenate([[padding], counts, [padding]])), points)
+    def costs(self, rank: Fraction | Rank) -> MixedCosts:
+        """How far each block is from `rank`: max(0, below - rank, rank - through).
 
-    def costs(self, rank: Fraction) -> NDArray[Any]:
-        """How far each block is from `rank`: max(0, below - rank, rank - through), times the denominator of `rank`."""
-        size, target = rank.denominator, rank.numerator
-        small = size * int(self.through[-1]) + abs(target) < WORD_LIMIT
-        below, through = (rows if small else rows.astype(object) for rows in (self.below, self.through))
-        return np.maximum(np.maximum(below * size - target, target - through * size), 0)
+        A block above the rank k + r, 0 <= r < 1, has a whole number and 1 - r; one below it, a whole number and r.
+        """
+        whole, part = divmod(rank.numerator, rank.denominator)
+        wholes = np.maximum(self.below - (whole + 1), whole - self.through)
+        np.maximum(wholes, 0, out=wholes)
+        kinds = (self.through <= whole).view(np.int8)
+        kinds *= 2
+        kinds += self.below > whole
+        return MixedCosts(wholes, kinds, (0, rank.denominator - part, part), rank.denominator)
 
-    def draw(self, rank: Fraction, factor: Fraction) -> int:
-        """An offset, each with probability proportional to e^(-factor * distance from `rank`): a block, then uniformly in it."""
-        block = int(choose(self.lengths, self.costs(rank), factor / rank.denominator)[0])
-        return int(self.starts[block]) + uniform_integer(int(self.lengths[block]))
+    def draw(self, rank: Fraction | Rank, factor: Fraction) -> int:
+        """An offset, each with probability proportional to e^(-factor * distance from `rank`): a block, then uniformly in it.
 
-    def law(self, rank: Fraction, factor: Fraction) -> list[Decimal]:
+        The rank is from 0 to the number of rows, so that some value is at no distance from it.
+        """
+        block = int(choose(self.lengths, self.costs(rank), factor)[0])
+        return int(self.starts[block]) + uniform_integer(int(self.lengths[block]), MOST_POINTS)
+
+    def law(self, rank: Fraction | Rank, factor: Fraction) -> list[Decimal]:
         """The probability of each offset."""
         if self.starts[-1] + self.lengths[-1] > MOST_LISTED:
             raise InvalidInput(f"a grid of more than {MOST_LISTED} points is too long to list; use a larger step")
-        costs = [Fraction(int(cost), rank.denominator) for cost in self.costs(rank)]
+        distances = self.costs(rank)
+        costs = [distances.exponent(block, Fraction(1)) for block in range(distances.size)]
         lengths = self.lengths.tolist()
         blocks = zip(lengths, weighed(lengths, costs, factor), strict=True)
         return [ARITHMETIC.divide(weight, length) for length, weight in blocks for _ in range(length)]

@@ -25,6 +25,7 @@ from tacit.mechanisms.noise import discrete
 from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
 from tacit.mechanisms.noise.grid import add_units, read_units
 from tacit.mechanisms.opening import opened
+from tacit.mechanisms.shown_counts import ends_of_shown
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.privacy.loss import Loss, positive_budget, probability
@@ -34,6 +35,7 @@ from tacit.privacy.sealed import Sealed
 
 Shown = tuple[tuple[Hashable, int], ...]
 
+NO_UNITS = np.zeros(0, dtype=np.int64)
 MOST_UNITS = 2**60
 FAR = Fraction(10**4)  # e^-FAR stands for everything smaller
 
@@ -99,16 +101,22 @@ class KeyThreshold:
         kept = self.release_with(keys, counts, ())
         return tuple(zip(kept.keys, kept.counts, strict=True))
 
-    def release_with(self, keys: Any, counts: Any, others: Sequence[Any]) -> Kept:
+    def release_with(self, keys: Any, counts: Any, others: Sequence[Any], most: int | None = None) -> Kept:
         """The keys shown, and what `others` (columns in the order of `keys`) have for them, sealed: an array, or one by one.
 
-        Everything but keys and counts stays sealed; to release it costs a mechanism of its own.
+        Everything but keys and counts stays sealed; to release it costs a mechanism of its own. Of more than `most` keys, those
+        with the largest noisy counts are shown.
         """
         known, units = _read(opened(keys), opened(counts))
-        present = np.flatnonzero(units > 0)
-        noisy = np.asarray(add_units(units[present], discrete.draw_laplace(self.scale, present.size)))
+        # two groups of nobody, which leave again: NumPy takes another time for no group and for one than for two and more
+        present = np.flatnonzero(np.concatenate([[1, 1], units]) > 0)[2:] - 2
+        noise = discrete.draw_laplace(self.scale, present.size + 2)
+        noisy = np.asarray(add_units(np.concatenate([[0, 0], units[present]]), noise))[2:]
         shown = np.flatnonzero(noisy >= self.threshold)
         found = sorted(zip(present[shown].tolist(), noisy[shown].tolist(), strict=True), key=lambda pair: order(known[pair[0]]))
+        if most is not None and len(found) > most:
+            largest = sorted(found, key=lambda pair: pair[1], reverse=True)[:most]  # of equal ones, the first keys
+            found = sorted(largest, key=lambda pair: order(known[pair[0]]))
         places = [place for place, _ in found]
         columns = tuple(_selected(opened(column), places) for column in others)
         return Kept(tuple(_canonical(known[place]) for place in places), tuple(count for _, count in found), columns)
@@ -116,9 +124,18 @@ class KeyThreshold:
     def interval(self, confidence: Number) -> Interval:
         """How far a noisy count is from the number of units, for a group chosen without looking at what was shown.
 
-        Of the groups that are shown, those near the threshold are there because their noise was high.
+        Of the groups that are shown, those near the threshold are there because their noise was high: `ends` is for them.
         """
         return within(Fraction(calibrate.discrete_laplace_error(self.scale, calibrate.miss(confidence))))
+
+    def ends(self, counts: Any, confidence: Number) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Between which numbers the units of shown groups lie, each with at least `confidence` given that its group is shown.
+
+        >>> keys = KeyThreshold(epsilon=1, delta=1e-6, max_groups=8)
+        >>> [end.tolist() for end in keys.ends([125, 400], 0.95)]
+        [[1, 376], [138, 424]]
+        """
+        return ends_of_shown(counts, self.threshold, self.scale, calibrate.miss(confidence))
 
     def law(self, groups: Any, missing: Number = MISSING) -> Law:
         """The probability of each list of keys and counts, but for counts so high that they weigh at most `missing` per group."""
@@ -181,7 +198,7 @@ def _pair(groups: Any) -> tuple[Any, Any]:
 
 def _read(keys: Any, counts: Any) -> tuple[Sequence[Any], NDArray[Any]]:
     known = keys.tolist() if isinstance(keys, np.ndarray) else tuple(keys)
-    units = np.asarray(read_units(counts)) if len(counts) else np.zeros(0, dtype=np.int64)
+    units = np.asarray(read_units(counts if len(counts) else NO_UNITS))  # no group takes the road of one
     if units.ndim != 1 or len(known) != units.size or (units < 0).any():
         raise InvalidValue("each key needs its number of units, a whole number of at least 0")
     parts = (part for key in known for part in (key if isinstance(key, tuple) else (key,)))

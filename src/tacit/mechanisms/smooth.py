@@ -28,9 +28,9 @@ from tacit.privacy.rounding import Number, as_text, exact
 class SmoothQuantile(SmoothMechanism):
     """The q-quantile (0.5 is the lower median) of values clamped to [lower, upper] and rounded to multiples of `step`.
 
-    Pure epsilon with heavy tails, density 1 / (1 + |z|^gamma); with gamma=None and a delta, (epsilon, delta) with Laplace tails.
-    A unit has at most `max_rows` rows. The answer of no rows is the middle of the bounds. Nissim, Raskhodnikova and Smith 2007,
-    with the bound restated for units (smooth.md).
+    Pure epsilon with heavy tails, density 1 / (1 + |z|^gamma) for a gamma of at least 3/2; with gamma=None and a delta,
+    (epsilon, delta) with Laplace tails. A unit has at most `max_rows` rows. The answer of no rows is the middle of the bounds.
+    Nissim, Raskhodnikova and Smith 2007, with the bound restated for units (smooth.md).
 
     >>> median = SmoothQuantile(0.5, lower=0, upper=100, step=1, epsilon=1)
     >>> print(median.loss)

@@ -88,8 +88,7 @@ def sorted_rows(values: Any, lower: int, upper: int, counts: Any = None) -> Sort
     check_bounds(lower, upper)
     units = _whole_numbers(values, "values")
     if counts is None:
-        ordered = units if _is_sorted(units) else np.sort(units)
-        return SortedRows(_clamped(ordered, lower, upper), None, lower, upper)
+        return SortedRows(_clamped(np.sort(units), lower, upper), None, lower, upper)  # also what is sorted: the clock would tell
     return _counted(_clamped(units, lower, upper), _whole_numbers(counts, "counts"), lower, upper)
 
 
@@ -100,7 +99,11 @@ def check_bounds(lower: int, upper: int) -> None:
 
 
 def _counted(values: Integers, counts: Integers, lower: int, upper: int) -> SortedRows:
-    if len(values) != len(counts) or (counts < 0).any():
+    if len(values) != len(counts):
+        raise InvalidValue("counts must be whole numbers of at least 0, one for each value")
+    # two values that no row has, and that leave again: NumPy is quicker with none than with one, and slower with one than with two
+    values, counts = np.concatenate([[lower - 2, lower - 1], values]), np.concatenate([[1, 1], counts])
+    if (counts < 0).any():
         raise InvalidValue("counts must be whole numbers of at least 0, one for each value")
     if counts.sum(dtype=np.float64) >= LARGEST_RANGE:
         raise InvalidValue("the counts sum to more than 2^62 rows; no table has so many")
@@ -108,26 +111,21 @@ def _counted(values: Integers, counts: Integers, lower: int, upper: int) -> Sort
     distinct, group = np.unique(values[kept], return_inverse=True)
     totals = np.zeros(len(distinct), dtype=np.int64)
     np.add.at(totals, group, counts[kept])
-    return SortedRows(distinct, np.cumsum(totals), lower, upper)
+    return SortedRows(distinct[2:], np.cumsum(totals)[2:] - 2, lower, upper)
 
 
 def _whole_numbers(values: Any, name: str) -> Integers:
     array = np.asarray(values)
-    if array.size == 0 and array.ndim == 1:
-        return np.zeros(0, dtype=np.int64)
+    if array.size == 0:
+        array = array.astype(np.int64)  # an empty list is one of floats
     if array.ndim != 1 or array.dtype.kind not in "iu" or (array.dtype == np.uint64 and int(array.max()) >= LARGEST_RANGE):
         raise InvalidValue(f"{name} must be one flat array of whole numbers (units of the grid) that fit in 64 bits")
     return array.astype(np.int64, copy=False)
 
 
-def _is_sorted(values: Integers) -> bool:
-    return bool((values[1:] >= values[:-1]).all())
-
-
 def _clamped(values: Integers, lower: int, upper: int) -> Integers:
-    if len(values) and lower <= int(values.min()) and int(values.max()) <= upper:
-        return values
-    return np.clip(values, lower, upper)
+    """All values are clamped, whether one needs it or not: to look first would take less time where none does."""
+    return np.minimum(np.maximum(values, lower), upper)
 
 
 def _changes(rows: NDArray[np.int64]) -> tuple[Integers, Integers]:

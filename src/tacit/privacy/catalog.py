@@ -19,6 +19,7 @@ from unicodedata import normalize
 
 from tacit.errors import CatalogUnusable
 from tacit.privacy.neighbours import Change, Neighbours
+from tacit.untrusted import without_password
 
 Kind = Literal["number", "category", "date", "text", "key", "presence"]
 Value = str | int | bool
@@ -26,6 +27,9 @@ EPOCH = date(1970, 1, 1)
 BLANKS = " \t\n\r\v\f"  # what is trimmed from texts: a list, since engines and languages differ on what a blank is
 QUESTIONS_AT_MOST = 100_000  # paid questions of a data set: side channels are paid for per question, not per epsilon
 LARGEST = 2**53  # every prepared number is an offset below this, so that it is exact in a double too
+ASSUMED_ROWS = 10**8  # of a private table without rows_at_most
+JOINED_ROWS = 1000  # of one unit after joins, where max_joined_rows is not declared
+LONGEST_TEXT = 256  # bytes of a private text, where longest is not declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +51,40 @@ class Analyst:
 
 
 @dataclass(frozen=True, slots=True)
+class Notation:
+    """How a source writes values: the decimal sign, the sign between groups of three digits, dates, and what says "missing".
+
+    `format` has the letters of strftime; without one, a date is written with its year first.
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    format: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+PLAIN = Notation()
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Where a table's rows come from when it is prepared.
 
     `location` is a path, taken from the catalog's folder, or a PostgreSQL URL as declared: `url` puts in its variables.
+    `multiline` says of a CSV file whether fields in quotation marks may hold line ends; None where it is not declared.
+    `encoding` is the codec that its bytes are read with; None means UTF-8.
     """
 
     kind: Literal["parquet", "csv", "duckdb", "postgres"]
     location: str
     table: str | None = None
     declared: str = ""
+    multiline: bool | None = None
+    encoding: str | None = None
+
+    def __repr__(self) -> str:
+        location, declared = (without_password(each) for each in (self.location, self.declared))
+        return f"Source(kind={self.kind!r}, location={location!r}, table={self.table!r}, declared={declared!r})"
 
     def url(self, environment: Mapping[str, str]) -> str:
         """The URL to connect to, with `$NAME` replaced from the environment: a password need not stand in the catalog."""
@@ -75,7 +103,8 @@ class Column:
     presence    declared without bounds or values: only NULL or not can be asked
 
     `bins` are the values at which the bins of a number or a date begin, the lower bound first, where bins are declared: the
-    cells of marginals for synthetic rows. Questions and the prepared store know nothing of them.
+    cells of marginals for synthetic rows. Questions and the prepared store know nothing of them. `longest` is the most bytes of a
+    private text; preparation treats a longer one as missing. `notation` is how the source writes the values.
     """
 
     name: str
@@ -88,6 +117,8 @@ class Column:
     nulls: Literal["keep", "drop"] | Fraction | Value = "keep"
     line: int | None = None
     bins: tuple[Fraction, ...] = ()
+    longest: int = LONGEST_TEXT
+    notation: Notation = PLAIN
 
     @property
     def nullable(self) -> bool:
@@ -124,7 +155,10 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One declared table; `unit` is None where every row is one person, and for public tables."""
+    """One declared table; `unit` is None where every row is one person, and for public tables.
+
+    `rows_at_most` and `max_joined_rows` are public limits, from which the worst work of a question follows (query/work.md).
+    """
 
     name: str
     source: Source
@@ -136,6 +170,19 @@ class Table:
     no_unit: Literal["drop", "own"] = "drop"
     min_people: int = 0
     line: int | None = None
+    rows_at_most: int | None = None
+    max_joined_rows: int | None = None
+    notation: Notation = PLAIN
+
+    @property
+    def most_rows(self) -> int:
+        """The most rows that the store may hold of a private table: as declared, else assumed."""
+        return ASSUMED_ROWS if self.rows_at_most is None else self.rows_at_most
+
+    @property
+    def most_joined_rows(self) -> int:
+        """The most rows that one unit may have after joins, never below `max_rows`."""
+        return max(self.max_rows, JOINED_ROWS if self.max_joined_rows is None else self.max_joined_rows)
 
     @property
     def key(self) -> str | None:
@@ -156,7 +203,7 @@ class Catalog:
     analysts: Mapping[str, Analyst] = field(default_factory=dict)
     change: Change = "add-remove"
     path: Path | None = None
-    ledger_url: str | None = None
+    ledger_url: str | None = field(default=None, repr=False)  # it may hold a password
     store_path: str | None = None
     questions_at_most: int = QUESTIONS_AT_MOST
     data_set: str | None = None
@@ -206,28 +253,52 @@ def fingerprint(catalog: Catalog) -> str:
     """A hash of what preparation depends on: the declared tables, columns and units, and nothing that is in the data.
 
     A store that was prepared under another fingerprint is stale. Budgets, analysts and the relation may change without it;
-    so may max_rows_per_group and min_people, which questions alone read.
+    so may max_rows_per_group, max_joined_rows and min_people, which questions alone read.
     """
     declared = {name: _prepared_from(table) for name, table in sorted(catalog.tables.items())}
     return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
+def fingerprint_of_format_1(catalog: Catalog) -> str:
+    """What `fingerprint` was for stores of format 1, which knew less: by it an old store says which units it was prepared for."""
+    declared = {}
+    for name, table in sorted(catalog.tables.items()):
+        known = _prepared_from(table)
+        columns = {key: _meaning(column)[:6] for key, column in table.columns.items()}
+        known |= {"source": [table.source.kind, table.source.declared or table.source.location, table.source.table]}
+        since = ("rows_at_most", "notation", "encoding")
+        declared[name] = {key: value for key, value in known.items() if key not in since} | {"columns": columns}
+    return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
 def _prepared_from(table: Table) -> dict[str, object]:
+    """How values are written is in it only where it is declared: a store that was prepared without a word of it stays valid."""
     source, unit = table.source, table.unit
+    written = {"notation": _written(table.notation)} if table.notation != PLAIN else {}
+    encoded = {"encoding": source.encoding} if source.encoding is not None else {}
     return {
-        "source": [source.kind, source.declared or source.location, source.table],
+        "source": [source.kind, source.declared or source.location, source.table, source.multiline],
         "public": table.public,
         "unit": None if unit is None else [unit.column, unit.references],
         "max_rows": table.max_rows,
+        "rows_at_most": None if table.public else table.most_rows,
         "no_unit": table.no_unit,
         "columns": {name: _meaning(column) for name, column in table.columns.items()},
+        **written,
+        **encoded,
     }
 
 
 def _meaning(column: Column) -> list[object]:
     """Everything declared about a column but its line; a text 1, a number 1 and a truth differ."""
     values = [[type(value).__name__, str(value)] for value in (*column.values, column.nulls)]
-    return [column.kind, [str(bound) for bound in column.bounds or ()], str(column.step), column.outside, column.unknown, values]
+    bounds, longest = [str(bound) for bound in column.bounds or ()], column.longest if column.kind == "text" else None
+    known: list[object] = [column.kind, bounds, str(column.step), column.outside, column.unknown, values, longest]
+    return known if column.notation == PLAIN else [*known, _written(column.notation)]
+
+
+def _written(notation: Notation) -> list[object]:
+    return [notation.decimal, notation.thousands, notation.format, list(notation.missing)]
 
 
 def expanded(text: str, environment: Mapping[str, str]) -> str:

@@ -1,7 +1,8 @@
 """The law of a mechanism's output, listed outcome by outcome, and the loss between two such laws.
 
 Probabilities are `Decimal`s of 50 digits, computed by the mechanism from its definition, not from draws. An infinite law lists
-a window of outcomes and bounds what is `missing`.
+a window of outcomes and bounds what is `missing`. What is missing may belong to outcomes that are listed, once a function has put
+several of them into one: then `unplaced` says how much more than is listed an outcome may have, and ratios reckon with it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ SLACK = Decimal("1e-35")  # what 50-digit arithmetic may be off, summed over any
 class Law:
     """The probability of each listed outcome; `missing` bounds the rest from above.
 
+    Listed probabilities are exact, or too small by `unplaced` at most, all of them together.
+
     >>> coin = Law({0: Decimal("0.25"), 1: Decimal("0.75")})
     >>> coin.map(lambda bit: "any").probabilities["any"]
     Decimal('1.00')
@@ -29,6 +32,7 @@ class Law:
 
     probabilities: Mapping[Hashable, Decimal]
     missing: Decimal = field(default=Decimal(0))
+    unplaced: Decimal = field(default=Decimal(0))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "probabilities", MappingProxyType(dict(self.probabilities)))
@@ -37,29 +41,30 @@ class Law:
             raise InvalidInput(f"the probabilities of a law sum to 1 less what is missing, not to {total:.12f}")
 
     def map(self, function: Callable[[Hashable], Hashable]) -> Law:
-        """The law of `function` of the outcome (post-processing)."""
+        """The law of `function` of the outcome (post-processing); an outcome that is missing may have any image."""
         mapped: dict[Hashable, Decimal] = {}
         for outcome, weight in self.probabilities.items():
             image = function(outcome)
             mapped[image] = ARITHMETIC.add(mapped.get(image, Decimal(0)), weight)
-        return Law(mapped, self.missing)
+        return Law(mapped, self.missing, self.missing)
 
     def and_then(self, following: Callable[[Hashable], Law]) -> Law:
         """The law of the pair (outcome, outcome of the law chosen by it): adaptive composition."""
         pairs: dict[Hashable, Decimal] = {}
-        missing = self.missing
+        missing, unplaced = self.missing, self.unplaced > 0
         for first, weight in self.probabilities.items():
             second_law = following(first)
-            missing = ARITHMETIC.fma(weight, second_law.missing, missing)
+            missing, unplaced = ARITHMETIC.fma(weight, second_law.missing, missing), unplaced or second_law.unplaced > 0
             for second, second_weight in second_law.probabilities.items():
                 pairs[first, second] = ARITHMETIC.multiply(weight, second_weight)
-        return Law(pairs, missing)
+        return Law(pairs, missing, missing if unplaced else Decimal(0))
 
 
 def worst_log_ratio(one: Law, other: Law) -> Decimal:
-    """The largest ln(P/Q) over the outcomes listed in `one`: infinite where `other` cannot produce one of them.
+    """The largest ln(P/Q) over the outcomes listed in `one`, from below: infinite where `other` cannot produce one of them.
 
-    An outcome that `other` may have among what it misses is passed over.
+    An outcome that `other` may have among what it misses is passed over, and one that it may have more of than it lists counts
+    with all of that: so a ratio above a claim is a breach for certain.
     """
     worst = Decimal("-Infinity")
     for outcome, weight in one.probabilities.items():
@@ -68,9 +73,10 @@ def worst_log_ratio(one: Law, other: Law) -> Decimal:
         against = other.probabilities.get(outcome)
         if against is None and other.missing > 0:
             continue
-        if not against:
+        against = against or Decimal(0)
+        if not against and not other.unplaced:
             return Decimal("Infinity")
-        worst = max(worst, ARITHMETIC.divide(weight, against))
+        worst = max(worst, ARITHMETIC.divide(weight, ARITHMETIC.add(against, other.unplaced)))
     return ARITHMETIC.ln(worst) if worst > 0 else worst
 
 

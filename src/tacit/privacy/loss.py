@@ -228,10 +228,12 @@ def implies(strong: Loss, weak: Loss) -> bool:
             return strong.rho <= weak.rho and strong.delta <= weak.delta
         case Pure(), Concentrated():
             return strong.epsilon**2 / 2 <= weak.rho
+        case Concentrated(), Approximate() if strong.rho == 0:
+            return strong.delta <= weak.delta  # but for a branch of probability delta the laws are the same: total variation
         case Concentrated(), Approximate():
             return strong.delta < weak.delta and strong.approximate(weak.delta).epsilon <= weak.epsilon
         case Concentrated(), _:
-            return strong.rho == 0 and strong.delta <= weak.delta
+            return strong.rho == 0 and strong.delta == 0  # a branch of probability delta can raise the ratio of any output
         case _, Concentrated():
             return False
         case _, Pure():

@@ -8,6 +8,7 @@ correctly, and one step of its last place moves the result past the true value.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation, Overflow
@@ -19,6 +20,8 @@ from tacit.errors import InvalidInput
 Number = int | float | str | Decimal | Fraction
 
 DIGITS = 60
+WRITTEN = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+FRACTION = re.compile(r"[+-]?[0-9]+/[0-9]+")
 LARGEST_FLOAT = Fraction(sys.float_info.max)
 MOST_BITS = 13_000  # of an integer: some 4000 digits, which Python still writes out in a message
 MOST_DIGITS = 4000  # before or after the point of a number that is read: 1e999999999 is ten characters, and a gigabyte
@@ -26,6 +29,8 @@ MOST_DIGITS = 4000  # before or after the point of a number that is read: 1e9999
 
 def exact(number: Number, name: str = "number", error: type[InvalidInput] = InvalidInput) -> Fraction:
     """The rational that was written: floats are read by their shortest decimal form, so 0.1 is one tenth.
+
+    A text is an ASCII decimal, or a fraction of two whole numbers, and nothing around it.
 
     >>> exact(0.1), exact("1/3"), exact(2)
     (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
@@ -47,14 +52,25 @@ def exact(number: Number, name: str = "number", error: type[InvalidInput] = Inva
 
 def _written(number: str | Decimal) -> Fraction:
     """A decimal or a fraction in words; ValueError where it is none, or so long that to write it out takes the machine's memory."""
-    if isinstance(number, str) and "/" in number:
+    if isinstance(number, str) and FRACTION.fullmatch(number):
         return Fraction(number)  # Python itself reads no more than 4300 digits of an integer
+    if isinstance(number, str) and not is_decimal(number):
+        raise ValueError
     decimal = Decimal(number)
     if not decimal:
         return Fraction(0)
     if abs(decimal.adjusted()) + len(decimal.as_tuple().digits) > MOST_DIGITS:
         raise ValueError
     return Fraction(decimal)
+
+
+def is_decimal(text: str) -> bool:
+    """Whether a text is a number in ASCII: Python also reads blanks around it, underscores in it, and the digits of other scripts.
+
+    >>> [is_decimal(text) for text in ("20", "-.5", "1e-6", " 1", "1_0", "\uff11", "\u0663", "nan")]
+    [True, True, True, False, False, False, False, False]
+    """
+    return WRITTEN.fullmatch(text) is not None
 
 
 def brief(value: object) -> str:
@@ -97,6 +113,17 @@ def decimal_text(number: Fraction) -> str:
             text = digits if not places else f"{digits[:-places]}.{digits[-places:]}"
             return f"-{text}" if number < 0 else text
     return str(number)
+
+
+def decimal_near(number: Fraction, direction: str) -> Decimal:
+    """The rational as a decimal: exact where 60 digits more than its numerator has are enough, else rounded in the `direction`.
+
+    >>> decimal_near(Fraction(2**60 + 1, 100), ROUND_FLOOR), decimal_near(Fraction(-1, 3), ROUND_CEILING) > Fraction(-1, 3)
+    (Decimal('11529215046068469.77'), True)
+    """
+    digits = len(str(abs(number.numerator))) + DIGITS
+    context = Context(prec=digits, rounding=direction, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    return context.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
 def exp_up(x: Fraction, digits: int = DIGITS) -> Fraction:

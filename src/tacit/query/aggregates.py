@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -19,10 +20,14 @@ Finish = Callable[[Term | None, tuple[Band, ...]], Band]
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """The moments over a term, and what to make of their released values, in the same order."""
+    """The moments over a term, and what to make of their released values, in the same order.
+
+    `weights`, where the value is a plain sum of the moments, are the factors that they have in it.
+    """
 
     moments: Callable[[Term | None], tuple[Moment, ...]]
     finish: Finish
+    weights: Callable[[Term | None], tuple[Fraction, ...]] | None = None
 
 
 def moments_of(call: Call, beside: tuple[Call, ...]) -> tuple[Moment, ...]:
@@ -33,6 +38,12 @@ def moments_of(call: Call, beside: tuple[Call, ...]) -> tuple[Moment, ...]:
 def finished(call: Call, beside: tuple[Call, ...], moments: tuple[Band, ...]) -> Band:
     """The released value of a call, from the released moments."""
     return _aggregate(call, beside).finish(call.over, moments)
+
+
+def weights_of(call: Call, beside: tuple[Call, ...]) -> tuple[Fraction, ...] | None:
+    """The exact factors of a call's moments, where its value is a plain sum of them: counts and sums."""
+    weights = _aggregate(call, beside).weights
+    return weights(call.over) if weights else None
 
 
 def _aggregate(call: Call, beside: tuple[Call, ...]) -> Aggregate:
@@ -49,8 +60,12 @@ def _row(term: Term | None) -> Row:
     return term.node
 
 
+def _exact_step(term: Term | None) -> Fraction:
+    return term.type.step if term is not None and isinstance(term.type, NumberType) else Fraction(1)
+
+
 def _step(term: Term | None) -> float:
-    return float(term.type.step) if term is not None and isinstance(term.type, NumberType) else 1.0
+    return float(_exact_step(term))
 
 
 def _rows(term: Term | None) -> Moment:
@@ -77,7 +92,13 @@ def _itself(_: Term | None, moments: tuple[Band, ...]) -> Band:
 
 
 def _in_steps(term: Term | None, moments: tuple[Band, ...]) -> Band:
-    return moments[0].scaled(_step(term))
+    step = _exact_step(term)
+    return moments[0].scaled(float(step.numerator)).divided(float(step.denominator))
+
+
+def _of_centred(term: Term | None) -> tuple[Fraction, ...]:
+    half = _exact_step(term) / 2
+    return half * (_row(term).low + _row(term).high), half
 
 
 def _sum_centred(term: Term | None, moments: tuple[Band, ...]) -> Band:
@@ -124,10 +145,10 @@ def _rooted(finish: Finish) -> Finish:
 
 
 AGGREGATES: dict[str, Aggregate] = {
-    "count": Aggregate(_count, _itself),
-    "units": Aggregate(lambda _: (Moment("units"),), _itself),
-    "sum": Aggregate(lambda term: (Moment("sum", _row(term)),), _in_steps),
-    "sum_centred": Aggregate(_mean, _sum_centred),
+    "count": Aggregate(_count, _itself, lambda _: (Fraction(1),)),
+    "units": Aggregate(lambda _: (Moment("units"),), _itself, lambda _: (Fraction(1),)),
+    "sum": Aggregate(lambda term: (Moment("sum", _row(term)),), _in_steps, lambda term: (_exact_step(term),)),
+    "sum_centred": Aggregate(_mean, _sum_centred, _of_centred),
     "avg": Aggregate(_mean, _average),
     "var_pop": Aggregate(_variance, _population),
     "var_samp": Aggregate(_variance, _sample),

@@ -50,6 +50,10 @@ class Band:
         ends = (self.low * factor, self.high * factor)
         return Band(self.value * factor, np.minimum(*ends), np.maximum(*ends))
 
+    def divided(self, divisor: float) -> Band:
+        """Every number by a positive constant: of whole numbers the nearest double, which times 1 / divisor need not be."""
+        return Band(self.value / divisor, self.low / divisor, self.high / divisor)
+
     def shifted(self, constant: float) -> Band:
         """Every number plus a constant."""
         return Band(self.value + constant, self.low + constant, self.high + constant)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from unicodedata import normalize
 
 from tacit.errors import NotAllowed, Refused
 from tacit.query import terms
-from tacit.query.comparing import compared, constant_term, like
+from tacit.query.comparing import compared, constant_term, like, those_that_can_be
 from tacit.query.extent import Extent
 from tacit.query.functions import FUNCTIONS
 from tacit.query.plan import (
@@ -45,7 +46,7 @@ class Binder:
             found = self._term(expression)
             self.extent.check(found.node)
         except Refused as refusal:
-            raise _placed(refusal, expression.at) from None
+            raise placed(refusal, expression.at) from None
         return found
 
     def condition(self, expression: Expression) -> Condition:
@@ -54,7 +55,7 @@ class Binder:
             found = self._condition(expression)
             self.extent.check(found)
         except Refused as refusal:
-            raise _placed(refusal, expression.at) from None
+            raise placed(refusal, expression.at) from None
         return found
 
     def _term(self, expression: Expression) -> Term:
@@ -112,7 +113,7 @@ class Binder:
         values = [self.term(option) for option in options]
         if not all(isinstance(value.node, Literal) for value in values):
             raise NotAllowed("IN is answered with a list of constants", remedy="write the values out")
-        return _any_of([compared("=", term, value) for value in values])
+        return _any_of(those_that_can_be([partial(compared, "=", term, value) for value in values]))
 
     def _is_null(self, expression: Expression) -> Condition:
         if isinstance(expression, Name):
@@ -131,7 +132,8 @@ def _any_of(parts: Sequence[Condition]) -> Condition:
     return Among(numbers[0].left, tuple(part.right.value for part in numbers))  # type: ignore[union-attr, misc]  # no NULL among them
 
 
-def _placed(refusal: Refused, at: At) -> Refused:
+def placed(refusal: Refused, at: At) -> Refused:
+    """The refusal with its place in the question, if it has none."""
     return refusal if refusal.at or at is None else type(refusal)(refusal.message, remedy=refusal.remedy, at=at)
 
 

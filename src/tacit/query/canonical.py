@@ -29,7 +29,8 @@ def canonical_text(value: Any) -> str:
     if isinstance(value, Table):
         return f"Table({', '.join(f'{name}={canonical_text(getattr(value, name))}' for name in OF_A_TABLE)})"
     if is_dataclass(value) and not isinstance(value, type):
-        parts = ", ".join(f"{field.name}={canonical_text(getattr(value, field.name))}" for field in fields(value))
+        known = [field.name for field in fields(value) if field.compare]  # what does not make two values differ is left out
+        parts = ", ".join(f"{name}={canonical_text(getattr(value, name))}" for name in known)
         return f"{type(value).__name__}({parts})"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key!r}: {canonical_text(value[key])}' for key in sorted(value))}}}"

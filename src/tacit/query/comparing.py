@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 from unicodedata import normalize
 
-from tacit.errors import NotAllowed, WrongType
+from tacit.errors import NeverTrue, NotAllowed, WrongType
 from tacit.privacy.catalog import day_number
+from tacit.privacy.rounding import as_text
 from tacit.query import terms
 from tacit.query.plan import (
     BooleanType,
@@ -55,6 +57,8 @@ _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "<>": operator.ne,
 }  # fmt: skip
 _POSITIVE = {"<>": "="}
+Made = TypeVar("Made")
+MOST_TOLD, LONGEST_TOLD = 20, 60  # values that a message lists, and characters of one
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 
@@ -95,8 +99,41 @@ def _category_compared(symbol: str, term: Term, value: terms.Constant) -> Condit
     alike = [known for known in term.type.values if terms.typed(known)[0] == terms.typed(value)[0]]
     if not alike:
         raise WrongType("the values of the category are of another kind than the constant", remedy="compare like with like")
+    if symbol in ("=", "<>") and value not in alike:
+        raise undeclared(term, value)
     found = terms.among(term, [known for known in alike if _ORDERED[_POSITIVE.get(symbol, symbol)](known, value)])
     return found if symbol not in _POSITIVE else Negation(found)
+
+
+def undeclared(term: Term, value: terms.Constant) -> NeverTrue:
+    """The refusal of a value that a category does not have, with the nearest that it has."""
+    known = term.type.values if isinstance(term.type, CategoryType) else ()
+    return NeverTrue(f"no row has the value {_quoted(value)} here, by the catalog alone", remedy=_nearest(value, known))
+
+
+def those_that_can_be(makers: Sequence[Callable[[], Made]]) -> list[Made]:
+    """What is made of a list of values, without those that nothing has; refused where that is all of them."""
+    found, never = [], None
+    for make in makers:
+        try:
+            found.append(make())
+        except NeverTrue as refusal:
+            never = never or refusal
+    if never is not None and not found:
+        raise never
+    return found
+
+
+def _nearest(value: terms.Constant, known: Sequence[terms.Constant]) -> str:
+    texts = {text.lower(): text for text in known if isinstance(text, str)}
+    close = difflib.get_close_matches(value.lower(), texts, n=1) if isinstance(value, str) else []
+    if close:
+        return f"did you mean {_quoted(texts[close[0]])}?"
+    return f"declared are: {', '.join(map(_quoted, known[:MOST_TOLD]))}" + (", ..." if known[MOST_TOLD:] else "")
+
+
+def _quoted(value: terms.Constant) -> str:
+    return repr(value[:LONGEST_TOLD]) if isinstance(value, str) else as_text(value) if isinstance(value, Fraction) else str(value)
 
 
 def _text_compared(symbol: str, node: TextColumn, text: str | None) -> Condition:

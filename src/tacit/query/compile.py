@@ -237,7 +237,7 @@ def grouped(group: Group, tables: Tables) -> ir.Table:
 
 
 def sums(group: Group, tables: Tables) -> ir.Table:
-    """One row per group: its keys, and the parts m0_rows, m0_sum0, ... of every moment that is a sum."""
+    """One row per group, private ones in the order of their keys: the keys, and the parts m0_rows, m0_sum0, ... of every sum."""
     rows = grouped(group, tables)
     summed = {place: moment for place, moment in enumerate(group.moments) if moment.kind != "list"}
     values = {node: f"value_{place}" for place, moment in summed.items() if (node := moment.value) is not None}
@@ -247,7 +247,8 @@ def sums(group: Group, tables: Tables) -> ir.Table:
         exact = rows[values[moment.value]] if moment.value is not None else None
         parts |= {f"m{place}_{name}": part for name, part in moment_parts(moment, exact, rows).items()}
     keys = [f"key_{place}" for place in range(len(group.keys))]
-    return rows.group_by(keys).aggregate(**parts) if keys else rows.aggregate(**parts)
+    summed_up = rows.group_by(keys).aggregate(**parts) if keys else rows.aggregate(**parts)
+    return summed_up.order_by(keys) if any(isinstance(key.term.node, TextColumn) for key in group.keys) else summed_up
 
 
 def lists(group: Group, place: int, tables: Tables) -> ir.Table:

@@ -22,9 +22,12 @@ from tacit.errors import StoreUnusable, TimedOut
 from tacit.privacy.catalog import Column
 from tacit.query import exact as assembled
 from tacit.query.plan import Group
+from tacit.query.quoting import name as quoted
 from tacit.query.quoting import text
 
 Integers = NDArray[Any]
+AS_WRITTEN = "join_order,build_side_probe_side,partial_aggregate_pushdown,window_self_join,top_n_window_elimination"
+"""Optimizers that are off: by what the rows hold they choose another plan, which the worst work (work.md) does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,9 @@ class Engine(Protocol):
     def fan_out(self, table: str, column: str) -> int:
         """The most rows of a public table that share one value of a column."""
 
+    def size(self, table: str) -> int:
+        """How many rows a public table has."""
+
 
 class DuckDBEngine:
     """The prepared store in DuckDB, in this process; of the given version, where one is given, and of no other.
@@ -56,6 +62,7 @@ class DuckDBEngine:
         self.path, self.limits, self.version = path, limits or Limits(), version
         self._connection: Any = None
         self._backend: Any = None
+        self._public: Any = None
         self._tables: dict[str, Any] = {}
         self._lock = threading.Lock()
 
@@ -70,16 +77,30 @@ class DuckDBEngine:
             return assembled.assemble(group, self._arrays(group))
 
     def fan_out(self, table: str, column: str) -> int:
-        with self._lock, self._deadline():
-            rows = self._fetch(lambda tables: _largest_group(tables(table.lower()), column.lower()))
-        return int(np.ma.filled(rows["rows"], 0)[0])
+        key = quoted(column.lower())
+        counted = f"SELECT count(*) AS rows FROM {quoted(table.lower())} WHERE {key} IS NOT NULL GROUP BY {key}"  # noqa: S608
+        return self._fact(f"SELECT coalesce(max(rows), 0) FROM ({counted})")  # noqa: S608  # names of the catalog, quoted
+
+    def size(self, table: str) -> int:
+        return self._fact(f"SELECT count(*) FROM {quoted(table.lower())}")  # noqa: S608  # a name of the catalog, quoted
 
     def close(self) -> None:
         """Lets go of the store."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = self._backend = None
-            self._tables = {}
+        for connection in (self._connection, self._public):
+            if connection is not None:
+                connection.close()
+        self._connection = self._backend = self._public = None
+        self._tables = {}
+
+    def _fact(self, query: str) -> int:
+        """One number about a public table; asked without the backend, which takes long to load."""
+        with self._lock:
+            if self._connection is None and self._public is None:
+                self._public = _locked(_attached(self.path, self.limits, self.version))
+            connection = self._connection or self._public
+            with self._deadline(connection):
+                ((number,),) = connection.execute(query).fetchall()
+        return int(number)
 
     def _arrays(self, group: Group) -> assembled.Answers:
         from tacit.query import compile as compiled
@@ -105,12 +126,12 @@ class DuckDBEngine:
         return self._backend
 
     @contextmanager
-    def _deadline(self) -> Iterator[None]:
+    def _deadline(self, connection: Any = None) -> Iterator[None]:
         """Stops the engine when its time is up; whatever it raises, the message is ours, and the same for every reason."""
         import duckdb
         import pyarrow
 
-        connection = self._opened().con
+        connection = connection or self._opened().con
         done = threading.Event()
 
         def stop() -> None:
@@ -124,17 +145,30 @@ class DuckDBEngine:
         try:
             yield
         except (duckdb.Error, pyarrow.ArrowException, MemoryError, RecursionError):
-            raise TimedOut(
-                "the engine did not finish within its limits of time and memory; what was spent stays spent",
-                remedy="ask a smaller question, or ask the curator for higher limits",
-            ) from None
+            raise out_of_limits() from None
         finally:
             done.set()
 
 
+def out_of_limits() -> TimedOut:
+    """The one error of a question that was paid for and has no answer, whatever the reason."""
+    return TimedOut(
+        "the engine did not finish within its limits of time and memory; what was spent stays spent",
+        remedy="ask a smaller question, or ask the curator for higher limits",
+    )
+
+
 def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]:
-    import duckdb
     import ibis
+
+    connection = _attached(path, limits, version)
+    backend = ibis.duckdb.from_connection(connection)  # it changes settings, so they are locked after it
+    return _locked(connection), backend
+
+
+def _attached(path: Path, limits: Limits, version: str | None) -> Any:
+    """A connection to the store alone, of one version where one is named."""
+    import duckdb
 
     if not path.exists():
         raise StoreUnusable("the data is not prepared", remedy="run: tacit prepare")
@@ -154,16 +188,15 @@ def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]
             raise StoreUnusable("the data was prepared again since it was opened", remedy="open it again")
     except duckdb.Error:
         raise StoreUnusable("the prepared store cannot be opened", remedy="run: tacit prepare") from None
-    backend = ibis.duckdb.from_connection(connection)
+    return connection
+
+
+def _locked(connection: Any) -> Any:
+    """The connection, with no way out of the store and no way back."""
+    connection.execute(f"SET disabled_optimizers = '{AS_WRITTEN}'")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
-    return connection, backend
-
-
-def _largest_group(table: Any, column: str) -> Any:
-    named = table.filter(table[column].notnull())
-    counted = named.group_by(key=named[column]).aggregate(rows=named.count())
-    return counted.aggregate(rows=counted["rows"].max())
+    return connection
 
 
 def _numbers(column: Any) -> Integers:
@@ -177,9 +210,16 @@ def _numbers(column: Any) -> Integers:
         return np.array([None if value is None else int(value) for value in column.to_pylist()], dtype=object)
     combined = column.combine_chunks()
     if combined.null_count == 0:
-        return np.asarray(combined.to_numpy(zero_copy_only=False)).astype(np.int64)
-    filled = np.asarray(combined.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)
-    return np.ma.MaskedArray(filled, mask=np.asarray(combined.is_null().to_numpy(zero_copy_only=False)))
+        return _whole(combined)
+    return np.ma.MaskedArray(_whole(combined.fill_null(0)), mask=_whole(combined.is_null()).astype(np.bool_))
+
+
+def _whole(column: Any) -> Integers:
+    """Integers without a NULL, in an array of their own; `to_numpy` would load pandas for it."""
+    import pyarrow as pa
+
+    bytewise = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
+    return np.array(np.from_dlpack(bytewise), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,3 +234,6 @@ class StoredFacts:
 
     def fan_out(self, table: str, column: str) -> int:
         return self.engine.fan_out(table, column)
+
+    def size(self, table: str) -> int:
+        return self.engine.size(table)

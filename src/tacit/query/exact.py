@@ -138,16 +138,12 @@ def _listed(group: Group, columns: Mapping[str, Integers], cells: int) -> list[t
 
 
 def _private(group: Group, answers: Answers) -> Exact:
-    """The groups that occur, sorted by key; each with its moments. Which of them are shown is for a threshold to say."""
+    """The groups that occur, in the order of their keys; each with its moments. Which are shown is for a threshold to say."""
     keys = [_plain(answers.sums[f"key_{place}"]) for place in range(len(group.keys))]
-    rows = list(zip(*keys, strict=True))
-    order = sorted(range(len(rows)), key=lambda at: tuple((value is None, value if value is not None else 0) for value in rows[at]))
-    found = tuple(rows[at] for at in order)
-    place_of = {key: place for place, key in enumerate(found)}
+    found = tuple(zip(*keys, strict=True))
+    place_of = {key: place for place, key in enumerate(found)} if answers.lists else {}
     moments: tuple[Any, ...] = tuple(
-        _listed_private(group, answers.lists[at], place_of)
-        if moment.kind == "list"
-        else _whole(moment, at, answers.sums)[np.array(order, dtype=np.int64)]
+        _listed_private(group, answers.lists[at], place_of) if moment.kind == "list" else _whole(moment, at, answers.sums)
         for at, moment in enumerate(group.moments)
     )
     return Exact(tuple(map(Sealed, moments)), Sealed(found))

@@ -15,6 +15,7 @@ from tacit.query.passes.keys import size
 from tacit.query.plan import Bound, Join, KeyValue, Moment, NumberType, Output, Question, Relation, Result, TextColumn, Where
 from tacit.query.price import FINEST_GRID, Quote, Rank, Sum, missed_by
 from tacit.query.stability import l1_sensitivity, l2_sensitivity, rows_of
+from tacit.untrusted import for_terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ class Explanation:
             lines += [f"    {noise.why}"] if noise.why else []
         lines += ["", *(f"{expected.column}: {expected.error}" for expected in self.errors)]
         price = f"epsilon {as_text(self.epsilon)}" + (f", delta {as_text(self.delta)}" if self.delta else "")
-        return "\n".join([*lines, "", f"price: {price}" + (f"; {self.left}" if self.left else "")])
+        lines += ["", f"price: {price}" + (f"; {self.left}" if self.left else "")]
+        return "\n".join(map(for_terminal, lines))  # a name has no line of its own
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -186,7 +188,7 @@ def _expected(output: Output, quote: Quote) -> Expected:
         call = quote.question.calls[output.value.index]
         moments = moments_of(call, quote.question.calls)
         parts = [part for part in quote.sums if part.moment in moments]
-        if len(moments) == 1 and parts:
+        if len(moments) == 1 and parts and not (quote.keys and quote.request.simultaneous):  # else how many are shown decides
             missed = missed_by(output.value, quote.question, quote.request, quote.cells or 1)
             width = parts[0].mechanism.interval(1 - missed).above * float(_unit(moments[0], quote.question))
             return Expected(output.name, f"± {width:.6g} at {float(quote.request.confidence):.4g} confidence")

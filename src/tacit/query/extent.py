@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, is_dataclass
 
 from tacit.errors import TooWide
-from tacit.query.plan import Condition, Row, TextColumn, TextLike
+from tacit.query.plan import Condition, Group, Join, Relation, Row, Scan, TextColumn, TextLike, Where
 
 MOST_PARTS = 10_000
 SLOW_PATTERN = 10  # parts for each character of a pattern with _: an engine's time grows with its length times that of the text
@@ -33,19 +33,53 @@ class Extent:
     def _of(self, node: Node) -> tuple[int, int]:
         """How many parts, and how deep."""
         if id(node) not in self.measured:
-            inner = [self._of(part) for part in _parts(node)]
+            inner = [self._of(part) for part in parts_of(node)]
             parts = 1 + _listed(node) + sum(parts for parts, _ in inner)
             self.measured[id(node)] = (node, parts, 1 + max((depth for _, depth in inner), default=0))
         return self.measured[id(node)][1:]
 
 
-def _parts(node: object) -> Iterator[Node]:
+def parts_of(node: object) -> Iterator[Node]:
+    """The nodes that a node holds."""
     values = node if isinstance(node, tuple) else (getattr(node, name) for name in node.__slots__)  # type: ignore[attr-defined]
     for value in values:
         if is_dataclass(value):
             yield value  # type: ignore[misc]  # only nodes are held by nodes
         elif isinstance(value, tuple) and value and not isinstance(value[0], int | str):
-            yield from _parts(value)
+            yield from parts_of(value)
+
+
+def nodes_of(node: Node) -> Iterator[Node]:
+    """A node and all that it holds, each once."""
+    seen: dict[int, Node] = {}
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in seen:
+            seen[id(one)] = one
+            waiting.extend(parts_of(one))
+    yield from seen.values()
+
+
+def expressions_of(relation: Relation) -> Iterator[Node]:
+    """Every expression that a plan computes for rows."""
+    for step in below(relation):
+        match step:
+            case Group():
+                yield from (key.term.node for key in step.keys)
+                yield from {moment.value: None for moment in step.moments if moment.value is not None}
+            case Where():
+                yield step.condition
+            case Join():
+                yield step.left
+
+
+def below(relation: Relation) -> Iterator[Relation]:
+    """A step of a plan and those below it, down to the scan."""
+    yield relation
+    while not isinstance(relation, Scan):
+        relation = relation.child
+        yield relation
 
 
 def _listed(node: Node) -> int:

@@ -5,6 +5,7 @@ Of a CSV, the bytes up to the end of the first line are read and not one more. O
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 import zlib
@@ -62,22 +63,23 @@ def columns_told(names: Iterable[str], as_text: bool) -> str:
     return f"it has {', '.join(names)}"
 
 
-def fields_of(path: Path, table: str | None = None) -> tuple[Field, ...]:
-    """The columns of a Parquet or CSV file, or of a table in a DuckDB file."""
+def fields_of(path: Path, table: str | None = None, encoding: str | None = None) -> tuple[Field, ...]:
+    """The columns of a Parquet or CSV file (in UTF-8 unless it is said), or of a table in a DuckDB file."""
     kind = path.name.lower()
     if kind.endswith(".parquet"):
         return _in_parquet(path)
     if kind.endswith(CSV):
-        return _in_csv(path)
+        return _in_csv(path, encoding)
     if table is not None:
         return _of_table(path, table.lower().removeprefix("main."))
     raise InvalidInput(f"{path.name} is of no kind that tacit reads; give a .parquet, .csv, .csv.gz, .tsv or .duckdb file")
 
 
-def _in_csv(path: Path) -> tuple[Field, ...]:
+def _in_csv(path: Path, encoding: str | None) -> tuple[Field, ...]:
     try:
         with path.open("rb", buffering=0) as file:
-            line = _first_line(_bytes_of(file, path.name.lower().endswith(".gz")))
+            read = _bytes_of(file, path.name.lower().endswith(".gz"))
+            line = _first_line(read if encoding is None else _in_utf8(read, encoding))
             names = _cells(line.decode("utf-8-sig"))
     except (OSError, zlib.error, UnicodeDecodeError, csv.Error, _NoHeader) as error:
         raise InvalidInput(f"the first line of {path.name} cannot be read as a header: {_words(error)}") from None
@@ -102,6 +104,11 @@ def _bytes_of(file: BinaryIO, compressed: bool) -> Iterator[bytes]:
         yield inflate.decompress(byte) if compressed else byte
 
 
+def _in_utf8(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    return (decoder.decode(chunk).encode() for chunk in chunks)
+
+
 def _first_line(chunks: Iterator[bytes]) -> bytes:
     read = bytearray()
     for chunk in chunks:
@@ -118,7 +125,7 @@ def _cells(line: str) -> list[str]:
     """The names in a header; the delimiter is the one that gives most of them."""
     if line.count('"') % 2:
         raise _NoHeader("a quotation mark is left open")
-    rows = [next(csv.reader([line], delimiter=delimiter), []) for delimiter in DELIMITERS]
+    rows = [next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), []) for delimiter in DELIMITERS]
     cells = [cell.strip(BLANKS) for cell in max(rows, key=len)]
     if not any(cells):
         raise _NoHeader("it is empty")

@@ -272,7 +272,7 @@ class Bound:
 class Join:
     """Each row with the rows of a public table whose `right` column equals `left`; at most `fan_out` of them.
 
-    `left` is already translated to the stored offsets of `right`.
+    `left` is already translated to the stored offsets of `right`. The public table has `size` rows of `width` columns.
     """
 
     child: Scan | Bound | Join
@@ -281,6 +281,8 @@ class Join:
     right: str
     kind: Choice["inner", "left"]
     fan_out: int
+    size: int
+    width: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +339,11 @@ class Call:
     name: str
     over: Term | None = None
     share: Fraction | None = None
+
+    @property
+    def is_date(self) -> bool:
+        """Whether the value is a date: a quantile of dates is; how many dates there are is a number."""
+        return self.name == "quantile" and self.over is not None and isinstance(self.over.type, DateType)
 
 
 @dataclass(frozen=True, slots=True)

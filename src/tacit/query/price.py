@@ -10,13 +10,13 @@ it has over all groups together: row by row, one unit moves the groups' losses b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 
 from tacit.accounting import calibrate
 from tacit.accounting.events import Batch, Event
-from tacit.errors import ErrorNotPublic, InvalidBudget, NoBudget, NotAllowed
+from tacit.errors import ErrorNotPublic, InvalidBudget, InvalidInput, NoBudget, NotAllowed, TooManyGroups
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
@@ -28,15 +28,18 @@ from tacit.privacy.neighbours import Change, Neighbours
 from tacit.privacy.rounding import Number, brief, exact, exp_up, float_up
 from tacit.query.aggregates import moments_of
 from tacit.query.passes.keys import private, size
-from tacit.query.plan import Arithmetic, Call, DateType, Moment, NumberType, Out, Question, Result, Rounded
+from tacit.query.plan import Arithmetic, Call, Moment, NumberType, Out, Question, Result, Rounded
 from tacit.query.stability import Reach, l1_sensitivity, l2_sensitivity, reach, scanned
+from tacit.query.work import afford
 
 UNIT = Neighbours("add-remove", "unit")
 LEAST_MISS = Fraction(1, 10**200)
+MANY_GROUPS = 10_000  # more are answered where the question says how many, or has a LIMIT
 LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute, and means nothing
 FINEST_GRID = 2**40  # points from which on a quantile is released by smooth sensitivity
 Additive = Laplace | Gaussian
 LEAST = Fraction(1, 10**30)
+LEAST_EPSILON = Fraction(1, 10**4)  # of a question: what a question tells by the way is told once per question, not per epsilon
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class Request:
     error: Fraction | None = None
     confidence: Fraction = Fraction(95, 100)
     simultaneous: bool = False
+    groups: int | None = field(default=None, repr=False, compare=False)  # of no weight for what is asked
 
 
 def request(
@@ -56,20 +60,28 @@ def request(
     error: Number | None = None,
     confidence: Number = Fraction(95, 100),
     simultaneous: bool = False,
+    groups: int | None = None,
 ) -> Request:
-    """A request from plain numbers; a budget or an error, not both."""
+    """A request from plain numbers; a budget or an error, not both. More than 10,000 groups are answered where `groups` says so."""
     if (epsilon is None) == (error is None):
         raise NoBudget("a question needs a budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
     sure = exact(confidence, "confidence", InvalidBudget)
     if not 0 < sure <= 1 - LEAST_MISS:
         raise InvalidBudget(f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example confidence=0.95")
     return Request(
-        None if epsilon is None else _usual(positive_budget(epsilon), "epsilon"),
+        None if epsilon is None else _enough(_usual(positive_budget(epsilon), "epsilon")),
         probability(delta),
         None if error is None else _usual(positive_budget(error, "error"), "error"),
         sure,
         truth_of(simultaneous, "simultaneous"),
+        None if groups is None else _whole(groups),
     )
+
+
+def _whole(groups: int) -> int:
+    if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
+        raise InvalidInput(f"groups must be a whole number of at least 1, not {str(groups)[:40]}; give for example groups=100000")
+    return groups
 
 
 def _usual(number: Fraction, name: str) -> Fraction:
@@ -77,6 +89,12 @@ def _usual(number: Fraction, name: str) -> Fraction:
     if not LEAST <= number <= 1 / LEAST:
         raise InvalidBudget(f"{name} must lie between 1e-30 and 1e30; give for example {name}=0.5")
     return number
+
+
+def _enough(epsilon: Fraction) -> Fraction:
+    if epsilon < LEAST_EPSILON:
+        raise InvalidBudget("epsilon of a question must be at least 0.0001; give for example epsilon=0.1")
+    return epsilon
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +143,20 @@ class Quote:
     @property
     def cells(self) -> int | None:
         """How many groups the answer has; None where that is private."""
-        return None if self.keys else prod(size(key) for key in self.question.group.keys)
+        return None if self.keys else _cells(self.question)
 
 
 def price(question: Question, asked: Request, change: Change = "add-remove") -> tuple[Quote, ...]:
-    """The quotes for a question, the one with the smallest error first; a ledger may admit a later one and not the first."""
+    """The quotes for a question, the one with the smallest error first; a ledger may admit a later one and not the first.
+
+    Refused where the worst case of answering is too much work (work.md).
+    """
+    _check_groups(question, asked)
     factor = 2 if change == "change-one" else 1  # every event is priced for add/remove, and counts twice where one unit changes
     touched = reach(question)
+    afford(question)
+    if not private(question) and not any(_moves(moment, touched) for moment in question.group.moments):
+        raise NotAllowed("the answer is the same whatever the rows hold, so there is nothing to pay for", remedy="use COUNT(*)")
     if asked.error is not None:
         return (_for_error(question, asked, touched, factor),)
     if asked.epsilon is None:
@@ -140,6 +165,23 @@ def price(question: Question, asked: Request, change: Change = "add-remove") -> 
     if asked.delta and _charged(question):
         quotes.append(_with_gaussian(question, asked, touched, factor))
     return tuple(sorted(quotes, key=_width))
+
+
+def _check_groups(question: Question, asked: Request) -> None:
+    """Refuses an answer of more groups than anybody reads, unless it is meant: a stray GROUP BY cost has 500,000."""
+    if private(question) or question.limit is not None:
+        return
+    cells = _cells(question)
+    if cells > max(MANY_GROUPS, asked.groups or 0):
+        raise TooManyGroups(
+            f"the answer would have {cells:,} groups, empty ones included: more than {MANY_GROUPS:,} must be asked for",
+            remedy=f"group by coarser expressions, add a LIMIT, or give groups={cells}",
+        )
+
+
+def _moves(moment: Moment, touched: Reach) -> bool:
+    """Whether one unit can change a moment, so that its release has a price."""
+    return moment.kind == "list" or l1_sensitivity(moment, touched) > 0
 
 
 # --- by budget ---------------------------------------------------------------------------------------------------------------
@@ -172,7 +214,7 @@ def _with_gaussian(question: Question, asked: Request, touched: Reach, factor: i
     delta = asked.delta / (2 if private(question) else 1)
     rho = calibrate_rho(factor * share * len(parts), delta) / (factor**2 * len(parts))
     sums = [
-        Sum(place, moment, Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question), True, UNIT))
+        Sum(place, moment, Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question, touched), True, UNIT))
         for place, moment in parts
     ]
     return _quote(question, asked, touched, sums, share, factor)
@@ -191,12 +233,17 @@ def _shares(question: Question) -> int:
     return max(1, len(_charged(question)) + len(_quantiles(question)) + private(question))
 
 
-def _dimension(question: Question) -> int:
-    return 1 if private(question) else prod(size(key) for key in question.group.keys)
+def _dimension(question: Question, touched: Reach) -> int:
+    """How many numbers the noise is made for: the public groups; of private keys those that one unit can touch (gaussian.md)."""
+    return touched.groups if private(question) else _cells(question)
+
+
+def _cells(question: Question) -> int:
+    return prod(size(key) for key in question.group.keys)
 
 
 def _laplace(moment: Moment, touched: Reach, question: Question, epsilon: Fraction) -> Laplace:
-    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question), True, UNIT)
+    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question, touched), True, UNIT)
 
 
 def _quote(question: Question, asked: Request, touched: Reach, sums: Sequence[Sum], share: Fraction, factor: int) -> Quote:
@@ -258,6 +305,9 @@ def _for_error(question: Question, asked: Request, touched: Reach, factor: int) 
     spare = [moment for _, moment in _additive(question) if moment not in needed]
     if spare or not needed:
         raise ErrorNotPublic("HAVING and ORDER BY ask for a number of which no error is wanted", remedy="add it to SELECT")
+    least = LEAST_EPSILON / (factor * len(needed))
+    if factor * sum(needed.values()) < LEAST_EPSILON:  # then it costs the least, and the error is smaller than was asked for
+        needed = {moment: max(share, calibrate.short_up(least, 6)) for moment, share in needed.items()}
     sums = [Sum(place, moment, _laplace(moment, touched, question, needed[moment])) for place, moment in _additive(question)]
     epsilon = factor * sum(needed.values(), start=Fraction(0))
     return Quote(question, asked, touched, tuple(sums), (), None, epsilon, Fraction(0))
@@ -312,7 +362,7 @@ def _missed(question: Question, asked: Request, call: Call) -> Fraction:
     if asked.simultaneous and private(question):
         raise NotAllowed("with private keys error bars hold one by one", remedy="leave out simultaneous")
     outs = [output.value for output in question.outputs if call in _calls(output.value, question)]
-    return min((missed_by(out, question, asked, _dimension(question)) for out in outs), default=1 - asked.confidence)
+    return min((missed_by(out, question, asked, _cells(question)) for out in outs), default=1 - asked.confidence)
 
 
 def _width(quote: Quote) -> float:
@@ -322,8 +372,3 @@ def _width(quote: Quote) -> float:
         float(part.mechanism.interval(1 - miss).above) / float_up(Fraction(max(1, l1_sensitivity(part.moment, quote.reach))))
         for part in quote.sums
     )
-
-
-def is_date(call: Call) -> bool:
-    """Whether an aggregate's value is a date."""
-    return call.over is not None and isinstance(call.over.type, DateType)

@@ -6,11 +6,12 @@ kept, `word` says why, and nothing is refused for that.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tacit.accounting.places import ledger_place
-from tacit.accounting.register import Register, Registered, open_register
+from tacit.accounting.register import FILE, Register, Registered, open_register, state_folder
 from tacit.errors import RegisterUnavailable, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog
@@ -33,9 +34,9 @@ class Registration:
         """Refuse sources that another ledger covers already, unless the data owner gives a reason or gave one before."""
         others = [] if reason or self.register is None else self._others(self.register, ledger or "")
         if others:
-            raise StoreUnusable(
-                f"these sources are already behind the ledger of '{others[0].name}' ({others[0].catalog})",
-                remedy="use that catalog, or declare its ledger in [ledger] url and data_set; for a second budget over the same "
+            raise _covered(
+                others[0],
+                "use that catalog, or declare its ledger in [ledger] url and data_set; for a second budget over the same "
                 "people, give a reason: --reason WHY",
             )
 
@@ -53,6 +54,35 @@ class Registration:
         if self.register is not None:
             told = str(self.catalog.path.absolute()) if self.catalog.path else ""
             self.register.record(Registered(ledger, self.place, self.catalog.name, told, tuple(sorted(self.marks))))
+
+
+def require_no_copy(ledger: str, address: str, environment: Mapping[str, str]) -> None:
+    """Refuse the copy of a ledger's file whose original is still there: each of the two would admit what is left.
+
+    Of ledgers on servers nobody knows whether the old one is still there: `require_alone` asks for the data owner's word.
+    """
+    folder, place = state_folder(environment), ledger_place(address, environment)
+    if folder is None or not (folder / FILE).exists() or not os.path.isabs(place):
+        return
+    try:
+        known = open_register(environment, lambda: bits.random_bytes(KEY_BYTES)).copies(ledger, place)
+    except RegisterUnavailable:
+        return
+    for one in known:
+        if os.path.isabs(one.place) and not _same_file(one.place, place):
+            raise _covered(one, f"use that catalog; if this is where the data set lies from now on, move {one.place} away")
+
+
+def _same_file(one: str, other: str) -> bool:
+    """Whether two paths lead to one file, as of two mounts of one folder; one that cannot be looked at may be another."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _covered(other: Registered, remedy: str) -> StoreUnusable:
+    return StoreUnusable(f"these sources are already behind the ledger of '{other.name}' ({other.catalog})", remedy=remedy)
 
 
 def registration(catalog: Catalog, environment: Mapping[str, str]) -> Registration:

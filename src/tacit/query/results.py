@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
+from functools import partial
 
-from tacit.errors import NotAllowed, WrongType
+from tacit.errors import NeverTrue, NotAllowed, WrongType
 from tacit.privacy.catalog import Catalog, Value
 from tacit.query import plan, terms
-from tacit.query.binding import AGGREGATES, Binder
-from tacit.query.comparing import as_number
+from tacit.query.binding import AGGREGATES, Binder, placed
+from tacit.query.comparing import as_number, those_that_can_be, undeclared
 from tacit.query.plan import (
     Arithmetic,
     BooleanType,
@@ -31,6 +32,7 @@ from tacit.query.plan import (
     TextColumn,
     Type,
 )
+from tacit.query.possible import always_null
 from tacit.query.scope import Scope
 from tacit.query.surface import Apply, Constant, Expression, Name, Star
 
@@ -83,8 +85,7 @@ class Asked:
     def kind(self, out: Out) -> str:
         """What a result is: a number, a date, a text or a truth; "value" where a key has several of them."""
         if isinstance(out, Result):
-            over = self.calls[out.index].over
-            return "date" if over is not None and isinstance(over.type, DateType) else "number"
+            return "date" if self.calls[out.index].is_date else "number"
         return _kind(self.keys[out.index].term.type) if isinstance(out, KeyValue) else "number"
 
     def decimals(self, expression: Apply) -> int:
@@ -120,6 +121,12 @@ class Asked:
         if function == "count" and (present := self.present(arguments[0])) is not None:
             return present
         term = as_number(self.binder.term(arguments[0]))
+        if not isinstance(term.node, TextColumn) and always_null(term.node):
+            raise NeverTrue(
+                f"{function.upper()} is over rows that cannot be: its condition is never true",
+                remedy="compare with values that are declared",
+                at=expression.at,
+            )
         if function == "count":
             return Call("count", _presence(term)) if term.nullable else Call("count")
         if isinstance(term.type, CategoryType) or isinstance(term.node, TextColumn):
@@ -128,11 +135,24 @@ class Asked:
             )
         if isinstance(term.node, Literal):
             raise NotAllowed(f"{function.upper()} of a constant tells nothing", remedy="use COUNT(*)", at=expression.at)
+        self.check_range(expression, term)
         if function == "quantile" or function in QUANTILES:
             return Call("quantile", term, self.share(expression))
         if isinstance(term.type, DateType | BooleanType):
             raise WrongType(f"{function.upper()} needs a number, not {terms.word(term.type)}", at=expression.at)
         return Call(function, term)
+
+    def check_range(self, expression: Apply, term: Term) -> None:
+        """Refuses an aggregate whose value is known: of one possible value, and a sum of nothing but zeros."""
+        node = term.node
+        if isinstance(node, TextColumn) or node.low < node.high or (expression.function == "sum" and node.low):
+            return
+        what = "is always 0" if expression.function == "sum" else "has one possible value"
+        raise NotAllowed(
+            f"{expression.function.upper()} of an expression that {what} tells nothing",
+            remedy="use COUNT to see how many rows have a value",
+            at=expression.at,
+        )
 
     def present(self, argument: Expression) -> Call | None:
         """COUNT of a column of which only its presence is known."""
@@ -182,7 +202,8 @@ class Asked:
                 return Test("and", tuple(map(self.test, ends)))
             if expression.function == "in":
                 value, *options = expression.arguments
-                return Test("or", tuple(self.test(Apply("=", (value, option), expression.at)) for option in options))
+                equal = [partial(self.test, Apply("=", (value, option), expression.at)) for option in options]
+                return Test("or", tuple(those_that_can_be(equal)))
         raise NotAllowed(
             "HAVING compares aggregates and keys with constants", remedy="for example HAVING COUNT(*) > 100", at=expression.at
         )
@@ -190,11 +211,21 @@ class Asked:
     def sides(self, expression: Apply) -> tuple[Out | Value | None, ...]:
         """The two sides of a comparison, of one kind; a text beside a date is read as one."""
         (one, first), (two, second) = (self.side(part) for part in expression.arguments)
+        for key, value in ((one, two), (two, one)):
+            self.check_key(key, value, expression)
         if {first, second} == {"date", "text"}:
             one, two = (_day(part) if isinstance(part, str) else part for part in (one, two))
         elif first != second and not {first, second} & {"value", "null"}:
             raise WrongType(f"a {first} is compared with a {second}", remedy="compare like with like", at=expression.at)
         return one, two
+
+    def check_key(self, key: object, value: object, expression: Apply) -> None:
+        """Refuses a key that is compared with a text which is none of its declared values."""
+        term = self.keys[key.index].term if isinstance(key, KeyValue) else None
+        if expression.function in ("=", "<>") and isinstance(value, str) and term and isinstance(term.type, CategoryType):
+            known = {each for each in term.type.values if isinstance(each, str)}
+            if known and value not in known:
+                raise placed(undeclared(term, value), expression.at)
 
     def side(self, expression: Expression) -> tuple[Out | Value | None, str]:
         """One side of a comparison and its kind; dates are compared as 2020-12-31."""

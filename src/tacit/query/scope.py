@@ -10,6 +10,7 @@ from typing import Protocol
 from tacit.errors import NoBounds, NotAllowed, UnknownName
 from tacit.privacy import catalog
 from tacit.privacy.catalog import Table
+from tacit.privacy.rounding import as_text
 from tacit.query import terms
 from tacit.query.plan import (
     CategoryType,
@@ -32,6 +33,9 @@ class PublicFacts(Protocol):
 
     def fan_out(self, table: str, column: str) -> int:
         """The most rows of a public table that share one value of a column."""
+
+    def size(self, table: str) -> int:
+        """How many rows a public table has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,18 @@ def column_term(index: int, column: catalog.Column, nullable: bool) -> Term:
         return Term(Column(index, column.name.lower(), int(low), int(low) + column.points - 1, nullable), meaning)
     offset = Term(Column(index, column.name.lower(), 0, column.points - 1, nullable), meaning)
     return terms.add(offset, terms.constant(column.bounds[0]))
+
+
+def declared_range(column: catalog.Column) -> str:
+    """What is declared of a column's values, in words; nothing where their values are private."""
+    if column.kind == "category":
+        return f"one of {', '.join(map(repr, column.domain[:20]))}" + (", ..." if column.domain[20:] else "")
+    if column.bounds is None or column.step is None:
+        return ""
+    if column.kind == "date":
+        return f"from {catalog.day_of(int(column.bounds[0]))} to {catalog.day_of(int(column.bounds[1]))}"
+    steps = f" in steps of {as_text(column.step)}" if column.step != 1 else ""
+    return f"from {as_text(column.bounds[0])} to {as_text(column.bounds[1])}{steps}"
 
 
 def _no_bounds(source: Source, column: catalog.Column, at: At) -> NoBounds:

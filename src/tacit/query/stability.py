@@ -1,7 +1,8 @@
 """How far neighbours drift: how many rows, groups, and rows in one group a single unit can reach at each step of a plan.
 
-Add or remove one unit: at most `rows` rows come or go (the row limit, times the fan-out of each join with a public table), in at
-most `groups` groups, at most `per_group` of them in one. The norms below are of the vector of changes over the groups.
+Add or remove one unit: at most `rows` rows come or go (the row limit, times the fan-out of each join with a public table, and never
+more than the catalog's max_joined_rows), in at most `groups` groups, at most `per_group` of them in one. The norms below are of the
+vector of changes over the groups.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
+from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import Table
 from tacit.privacy.rounding import sqrt_up
 from tacit.query.passes.keys import private, size
@@ -61,12 +63,12 @@ def reach(question: Question) -> Reach:
 
 
 def rows_of(relation: Relation) -> int:
-    """The rows that one unit has at a step of the plan."""
+    """The most rows that one unit has at a step of the plan; refused above the catalog's max_joined_rows."""
     match relation:
         case Bound():
             return relation.max_rows
         case Join():
-            return rows_of(relation.child) * relation.fan_out
+            return _joined(relation, rows_of(relation.child) * relation.fan_out)
         case Where():
             return rows_of(relation.child)
         case Scan():
@@ -75,12 +77,25 @@ def rows_of(relation: Relation) -> int:
             return rows_of(relation.child)
 
 
+def _joined(join: Join, rows: int) -> int:
+    table = scan_of(join).table
+    if rows > table.most_joined_rows:
+        raise TooMuchWork(
+            f"one unit of {table.name} can have {rows:,} rows after the join with {join.table.name}: at most "
+            f"{table.most_joined_rows:,} are answered",
+            remedy="join fewer tables or on a column with fewer matches, or have max_joined_rows raised in the catalog",
+        )
+    return rows
+
+
 def scanned(question: Question) -> Table:
     """The private table of a question."""
-    relation: Relation = question.group.child
-    while not isinstance(relation, Scan):
-        relation = relation.child
-    return relation.table
+    return scan_of(question.group.child).table
+
+
+def scan_of(relation: Relation) -> Scan:
+    """The scan below a step of the plan."""
+    return relation if isinstance(relation, Scan) else scan_of(relation.child)
 
 
 def magnitude(moment: Moment) -> int:

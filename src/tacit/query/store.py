@@ -18,11 +18,12 @@ import duckdb
 
 from tacit.errors import StoreUnusable
 from tacit.mechanisms.noise import bits
-from tacit.privacy.catalog import Catalog, Column, fingerprint
+from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_format_1
 from tacit.query.private_files import files_of_the_owner
 from tacit.query.quoting import text
 
 BEGINNING, LOCK = "preparing-", "prepare.lock"
+FORMAT = 2  # 1 (where no format is written): a row of several owners belonged to the least of them
 
 PublicColumns = Mapping[str, Mapping[str, Column]]
 
@@ -42,22 +43,70 @@ class StoreInfo:
     public: PublicColumns = field(default_factory=dict)
 
 
-def new_info(catalog: Catalog, ledger: str | None, head: str | None, public: PublicColumns) -> StoreInfo:
-    """What a store made now says: its version is drawn at random, since a hash of the data would let guesses be tested."""
+def new_info(
+    catalog: Catalog, ledger: str | None, head: str | None, public: PublicColumns, version: str | None = None
+) -> StoreInfo:
+    """What a store made now says: its version is drawn at random, since a hash of the data would let guesses be tested.
+
+    That nothing has changed would be a fact about the data too, so only its owner can declare it, by giving the old `version`.
+    """
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return StoreInfo(bits.random_bytes(16).hex(), now, fingerprint(catalog), ledger, head, public)
+    return StoreInfo(version or bits.random_bytes(16).hex(), now, fingerprint(catalog), ledger, head, public)
+
+
+def kept_version(catalog: Catalog) -> str:
+    """The version of the store that is there; refused where there is none, or one of another catalog or format."""
+    found = store_info(catalog.store_file)
+    if found is None:
+        raise StoreUnusable("there is no store whose version could be kept", remedy="leave keep_version out")
+    if found.fingerprint != fingerprint(catalog):
+        raise StoreUnusable("the catalog has changed, so the prepared data will too", remedy="leave keep_version out")
+    return found.version
 
 
 def store_info(file: Path) -> StoreInfo | None:
-    """What the store in a file says about itself; None where there is no store."""
+    """What the store in a file says about itself; None where there is no store. A store of another format is not used."""
     if not file.exists():
         return None
+    version, prepared_at, known = _written(file)
+    if (found := known.get("format", 1)) != FORMAT:
+        raise StoreUnusable(
+            f"the prepared store has format {found}, and this version of tacit reads format {FORMAT}", remedy="run: tacit prepare"
+        )
+    try:
+        public = {table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in known["public"].items()}
+        return StoreInfo(version, prepared_at, known["catalog"], known["ledger"], known["head"], public)
+    except (AttributeError, TypeError, KeyError, ValueError):
+        raise _unreadable() from None
+
+
+def ledger_mark(file: Path) -> tuple[str | None, str | None]:
+    """The ledger and its last entry that a store of any format names; none where there is no store."""
+    known = _written(file)[2] if file.exists() else {}
+    return known.get("ledger"), known.get("head")
+
+
+def prepared_for(file: Path, catalog: Catalog) -> str | None:
+    """The version of a store that was prepared for the tables and units of a catalog; None for another one, or none at all."""
+    if not file.exists():
+        return None
+    version, _, known = _written(file)
+    expected = fingerprint_of_format_1(catalog) if known.get("format", 1) == 1 else fingerprint(catalog)
+    return version if known.get("catalog") == expected else None
+
+
+def _written(file: Path) -> tuple[str, str, dict[str, Any]]:
+    """The one row of `tacit_store`, with its details."""
     try:
         with open_store(file) as engine:
-            row = engine.execute("SELECT version, prepared_at, details FROM tacit_store").fetchone()
-        return _read(*row)  # type: ignore[misc]  # no row is a TypeError, and so a damaged store
-    except (duckdb.Error, TypeError, KeyError, ValueError):
-        raise StoreUnusable("the prepared store cannot be read", remedy="run `tacit prepare`") from None
+            version, prepared_at, details = engine.execute("SELECT version, prepared_at, details FROM tacit_store").fetchone() or ()
+        return version, prepared_at, dict(json.loads(details))
+    except (duckdb.Error, TypeError, ValueError):
+        raise _unreadable() from None
+
+
+def _unreadable() -> StoreUnusable:
+    return StoreUnusable("the prepared store cannot be read", remedy="run `tacit prepare`")
 
 
 def open_store(file: Path) -> duckdb.DuckDBPyConnection:
@@ -75,16 +124,11 @@ def open_store(file: Path) -> duckdb.DuckDBPyConnection:
 def write_info(engine: duckdb.DuckDBPyConnection, database: str, info: StoreInfo) -> None:
     """Put the one row of `tacit_store` into a database that is being written."""
     public = {table: {key: column_json(column) for key, column in columns.items()} for table, columns in info.public.items()}
-    details = {"catalog": info.fingerprint, "ledger": info.ledger, "head": info.head, "public": public}
+    known = {"catalog": info.fingerprint, "ledger": info.ledger, "head": info.head, "public": public}
+    details = {"format": FORMAT, **known}
     engine.execute(f"CREATE TABLE {database}.tacit_store (version VARCHAR, prepared_at VARCHAR, details VARCHAR)")
     row = [info.version, info.prepared_at, json.dumps(details, ensure_ascii=False)]
     engine.execute(f"INSERT INTO {database}.tacit_store VALUES (?, ?, ?)", row)
-
-
-def _read(version: str, prepared_at: str, details: str) -> StoreInfo:
-    known = json.loads(details)
-    public = {table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in known["public"].items()}
-    return StoreInfo(version, prepared_at, known["catalog"], known["ledger"], known["head"], public)
 
 
 def column_json(column: Column) -> dict[str, Any]:

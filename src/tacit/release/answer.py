@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from tacit.accounting.caps import at_most
 from tacit.errors import InvalidInput
+from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
+from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
 
-Plain = TypeVar("Plain")
 AGAIN = "asked before: nothing was spent"
+Numeric = int | float | Decimal
+MOST_SHOWN = 40  # rows that are printed for people
+MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves as text
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,8 @@ class Column:
     name: str
     kind: str
     values: tuple[Any, ...]
-    low: tuple[float | str | None, ...] | None = None
-    high: tuple[float | str | None, ...] | None = None
+    low: tuple[float | Decimal | str | None, ...] | None = None
+    high: tuple[float | Decimal | str | None, ...] | None = None
 
     @property
     def is_key(self) -> bool:
@@ -52,13 +54,14 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The released table."""
+    """The released table; `limits` are the public facts that shaped its numbers beside the noise."""
 
     columns: tuple[Column, ...]
     confidence: Fraction
     receipt: Receipt
     simultaneous: bool = False
     notes: tuple[str, ...] = field(default=())
+    limits: tuple[str, ...] = field(default=())
 
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
@@ -81,11 +84,11 @@ class Answer:
         return [{column.name: _cell(column, at) for column in self.columns} for at in range(len(self))]
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as plain values; budgets are exact strings."""
+        """The answer as plain values; budgets are exact strings, and so are numbers that a double does not hold."""
         receipt = self.receipt
         return {
             "columns": [{"name": column.name, "kind": column.kind} for column in self.columns],
-            "rows": self.rows(),
+            "rows": [_plain(row) for row in self.rows()],
             "confidence": float(self.confidence),
             "simultaneous": self.simultaneous,
             "price": {"epsilon": decimal_text(receipt.epsilon), "delta": decimal_text(receipt.delta)},
@@ -94,11 +97,12 @@ class Answer:
             else {"epsilon": decimal_text(receipt.left_epsilon), "delta": decimal_text(receipt.left_delta or Fraction(0))},
             "entry": receipt.entry,
             "data_version": receipt.data_version,
-            "notes": [*self.notes, *([AGAIN] if receipt.again else [])],
+            "notes": [*self.limits, *self.notes, *([AGAIN] if receipt.again else [])],
         }
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+        """Every value exactly; JSON and Parquet alone hold a key as the data has it."""
+        return for_json(self.to_dict())
 
     def flat(self) -> dict[str, list[Any]]:
         """Plain columns of one type each: every number with its ends beside it, as NAME_low and NAME_high."""
@@ -128,14 +132,11 @@ class Answer:
         return pl.DataFrame(self.flat(), strict=False)
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """The flat table as CSV text, written to `path` where one is given."""
-        table, text = self.flat(), io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(table)
-        writer.writerows(zip(*table.values(), strict=True))
+        """The flat table as CSV text, written to `path` where one is given; no cell of it is a formula to a spreadsheet."""
+        text = csv_text(self.flat())
         if path is not None:
-            Path(path).write_text(text.getvalue(), encoding="utf-8")
-        return text.getvalue()
+            Path(path).write_text(text, encoding="utf-8")
+        return text
 
     def to_parquet(self, path: str | Path) -> None:
         import pyarrow.parquet as pq
@@ -151,13 +152,11 @@ class Answer:
     # --- for people ---
 
     def __str__(self) -> str:
-        header = [_visible(column.name) for column in self.columns]
-        body = [[shown(column, at) for column in self.columns] for at in range(len(self))]
-        widths = [max(len(str(row[at])) for row in [header, *body]) for at in range(len(header))]
-        lines = [
-            "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [header, *body]
-        ]
-        return "\n".join([*lines, "", self.footer()])
+        table = [[heading(column) for column in self.columns]]
+        table += [[shown(column, at) for column in self.columns] for at in self._shown]
+        widths = [max(map(width, cells)) for cells in zip(*table, strict=True)]
+        lines = ["  ".join(cell + " " * (most - width(cell)) for cell, most in zip(row, widths, strict=True)) for row in table]
+        return "\n".join([*(line.rstrip() for line in lines), "", *self.below()])
 
     def footer(self) -> str:
         """The price and the meaning of the error bars, in one line."""
@@ -169,6 +168,16 @@ class Answer:
         left = "" if self.receipt.left_epsilon is None else f"; left epsilon {at_most(self.receipt.left_epsilon)}"
         return f"± at {float(self.confidence):.4g} confidence, {together}; {spent}{left}"
 
+    def below(self) -> list[str]:
+        """The lines under the table: how many rows there are, the price, and which public limits shaped the numbers."""
+        more = [f"{MOST_SHOWN} of {len(self):,} rows are shown; CSV, JSON and Parquet have all"] if len(self) > MOST_SHOWN else []
+        return [*more, self.footer(), *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
+
+    @property
+    def _shown(self) -> range:
+        """The rows that people are shown."""
+        return range(min(len(self), MOST_SHOWN))
+
     def __rich__(self) -> Any:
         from rich.console import Group
         from rich.table import Table
@@ -176,54 +185,65 @@ class Answer:
 
         table = Table(header_style="bold")
         for column in self.columns:
-            table.add_column(Text(column.name), justify="left" if column.is_key else "right")
-        for at in range(len(self)):
+            table.add_column(Text(heading(column)), justify="left" if column.is_key else "right")
+        for at in self._shown:
             table.add_row(*(Text(shown(column, at)) for column in self.columns))
-        return Group(table, Text(self.footer(), style="dim"))
+        return Group(table, *(Text(line, style="dim") for line in self.below()))
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        head = "".join(f"<th>{escape(column.name)}</th>" for column in self.columns)
+        head = "".join(f"<th>{for_html(heading(column))}</th>" for column in self.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(shown(column, at))}</td>" for column in self.columns) + "</tr>"
-            for at in range(len(self))
+            "<tr>" + "".join(f"<td>{for_html(shown(column, at))}</td>" for column in self.columns) + "</tr>" for at in self._shown
         )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(self.footer())}</p>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{for_html(' · '.join(self.below()))}</p>"
+
+
+def heading(column: Column) -> str:
+    """The name of a column as people read it."""
+    return for_terminal(column.name, LONGEST_CELL)
 
 
 def shown(column: Column, at: int) -> str:
     """A cell as people read it: a number with its error bar, rounded to what the bar allows."""
     value = column.values[at]
     if column.is_key or value is None or column.low is None or column.high is None:
-        return "NULL" if value is None else _visible(str(value))
+        return "NULL" if value is None else for_terminal(str(value), LONGEST_CELL)
     low, high = column.low[at], column.high[at]
     if low is None or high is None:
-        return f"{value:,.6g} (error unbounded)" if isinstance(value, int | float) else str(value)
+        return f"{value:,.6g} (error unbounded)" if isinstance(value, int | float | Decimal) else str(value)
     if isinstance(value, str) or isinstance(low, str) or isinstance(high, str):
         return f"{value} [{low}, {high}]"
     below, above = value - low, high - value
     whole = all(isinstance(number, int) for number in (value, low, high))
-    digits = 0 if whole else _decimals(max(below, above))
-    if abs(below - above) <= 1e-9 * max(1.0, abs(above)):
-        return f"{value:,.{digits}f} ± {above:,.{digits}f}"
-    return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
+    form = "," if whole else f",.{_decimals(float(max(below, above)))}f"
+    if abs(float(below - above)) <= 1e-9 * max(1.0, abs(float(above))):
+        return f"{value:{form}} ± {above:{form}}"
+    return f"{value:{form}} [{low:{form}}, {high:{form}}]"
 
 
 def _of_one_type(values: Sequence[Any]) -> list[Any]:
-    """The values as a table of one type holds them: text where some are text, floats where some are no 64-bit integers."""
+    """The values as a table of one type holds them: text where some are text, decimals where some fit no machine number."""
     known = [value for value in values if value is not None]
     texts, truths = (sum(isinstance(value, kind) for value in known) for kind in (str, bool))
+    large = any(isinstance(value, Decimal) or (isinstance(value, int) and not -(2**63) <= value < 2**63) for value in known)
     if 0 < texts < len(known) or 0 < truths < len(known):
         return [None if value is None else str(value) for value in values]
-    if any(isinstance(value, float) or (isinstance(value, int) and not -(2**63) <= value < 2**63) for value in known):
+    if large:
+        decimals = [None if value is None else Decimal(str(value)) for value in values]
+        fitting = all(len(number.as_tuple().digits) <= MOST_DIGITS for number in decimals if number is not None)
+        return decimals if fitting else [None if number is None else f"{number:f}" for number in decimals]
+    if any(isinstance(value, float) for value in known):
         return [None if value is None else float(value) for value in values]
     return list(values)
 
 
-def _visible(text: str) -> str:
-    """A text on one line, whatever characters it has: a key of private data must not steer a terminal."""
-    return text if text.isprintable() else "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+def _plain(value: Any) -> Any:
+    """What JSON holds: a number that a reader of doubles would change becomes its exact text."""
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return str(value) if isinstance(value, int) and abs(value) > DOUBLE_LIMIT else value
 
 
 def _decimals(width: float) -> int:
@@ -237,8 +257,8 @@ def _cell(column: Column, at: int) -> Any:
     value = column.values[at]
     if column.is_key:
         return value
-    low, high = (ends[at] if ends else None for ends in (column.low, column.high))
-    cell = {"value": value, "low": low, "high": high}
-    if isinstance(value, int | float) and isinstance(low, int | float) and isinstance(high, int | float):
-        cell["half_width"] = max(value - low, high - value)  # the wider side, where they differ
+    low, high = ((ends[at] if ends else None) for ends in (column.low, column.high))
+    cell: dict[str, Any] = {"value": value, "low": low, "high": high}
+    if all(isinstance(number, Numeric) for number in (value, low, high)):
+        cell["half_width"] = max(cell["value"] - cell["low"], cell["high"] - cell["value"])  # the wider side, where they differ
     return cell

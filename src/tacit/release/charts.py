@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.picture import save
+from tacit.untrusted import distinct, for_chart, for_title, in_columns
 
 if TYPE_CHECKING:
     from tacit.release.answer import Answer, Column
 
 MOST_BARS = 60
+WIDEST_KEY, WIDEST_NAME = 32, 60  # columns of a label and of a title: the picture grows with them
 BLUE, DARK = "#4c78a8", "#222"
 
 
@@ -24,7 +28,7 @@ def chart(answer: Answer, path: str | Path | None = None, column: str | None = N
     number = _number(answer, column)
     keys = [key for key in answer.columns if key.is_key]
     along = bool(keys) and _ordered(keys[0])
-    rows = _rows(answer, number, keys, along)
+    rows = for_chart(_rows(answer, number, keys, along))
     base = alt.Chart(alt.Data(values=rows), width=520, height=300, title=_title(alt, answer, number, len(answer) - len(rows)))
     drawn = _line(alt, base, keys, number) if along else _bars(alt, base, keys, number)
     return save(drawn, path)
@@ -41,23 +45,38 @@ def _number(answer: Answer, name: str | None) -> Column:
 
 def _rows(answer: Answer, number: Column, keys: list[Column], along: bool) -> list[dict[str, Any]]:
     """One for each row of the answer; on a line there is no place for NULL."""
+    groups = [tuple(key.values[at] for key in keys) for at in range(len(answer))]
+    firsts, others = _labels(group[:1] for group in groups), _labels(group[1:] for group in groups)
     rows = []
-    for at in range(len(answer)):
-        first, *others = [key.values[at] for key in keys] or [""]
+    for at, group in enumerate(groups):
         low, high = (ends[at] if ends else None for ends in (number.low, number.high))
-        if not along or first is not None:
-            labels = {"first": first if along else _label(first), "others": " · ".join(map(_label, others))}
-            rows.append({**labels, "value": number.values[at], "low": low, "high": high})
+        first = _drawn(group[0]) if along else firsts[group[:1]]
+        if first is not None:
+            ends = {"value": _drawn(number.values[at]), "low": _drawn(low), "high": _drawn(high)}
+            rows.append({"first": first, "others": others[group[1:]], **ends})
     return rows
 
 
+def _drawn(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def _labels(groups: Iterable[tuple[Any, ...]]) -> dict[Any, str]:
+    """Values as they stand beside their bars: short, and no two the same, whose bars would stand on each other."""
+    return distinct({group: " · ".join(map(_label, group)) for group in groups})
+
+
 def _label(value: Any) -> str:
-    return "NULL" if value is None else str(value)
+    return "NULL" if value is None else in_columns(for_chart(str(value)), WIDEST_KEY)
+
+
+def _name(*columns: Column) -> str:
+    return in_columns(for_title(", ".join(column.name for column in columns)), WIDEST_NAME)
 
 
 def _title(alt: Any, answer: Answer, number: Column, missing: int) -> Any:
     lines = [answer.footer(), *(["the groups of NULL are left out"] if missing else [])]
-    return alt.TitleParams(number.name, subtitle=lines, anchor="start", subtitleColor="#555")
+    return alt.TitleParams(_name(number), subtitle=lines, anchor="start", subtitleColor="#555")
 
 
 def _ordered(key: Column) -> bool:
@@ -80,25 +99,25 @@ def _is_date(value: Any) -> bool:
 def _axis(alt: Any, field: str, number: Column) -> Any:
     """The axis of the number; dates are no numbers, have no zero, and are the same in every time zone."""
     if any(isinstance(value, str) for value in number.values):
-        return alt.Y(f"{field}:T", title=number.name, scale=alt.Scale(type="utc"))
-    return alt.Y(f"{field}:Q", title=number.name)
+        return alt.Y(f"{field}:T", title=_name(number), scale=alt.Scale(type="utc"))
+    return alt.Y(f"{field}:Q", title=_name(number))
 
 
 def _colours(alt: Any, keys: list[Column]) -> dict[str, Any]:
-    return {"color": alt.Color("others:N", title=", ".join(key.name for key in keys[1:]), sort=None)} if keys[1:] else {}
+    return {"color": alt.Color("others:N", title=_name(*keys[1:]), sort=None)} if keys[1:] else {}
 
 
 def _line(alt: Any, base: Any, keys: list[Column], number: Column) -> Any:
     dates = any(isinstance(value, str) for value in keys[0].values)
     shape = {"shorthand": "first:T", "scale": alt.Scale(type="utc")} if dates else {"shorthand": "first:Q"}
-    along, colours = alt.X(title=keys[0].name, **shape), _colours(alt, keys)
+    along, colours = alt.X(title=_name(keys[0]), **shape), _colours(alt, keys)
     band = base.mark_area(opacity=0.25, color=BLUE).encode(x=along, y=_axis(alt, "low", number), y2="high", **colours)
     return band + base.mark_line(color=BLUE).encode(x=along, y=_axis(alt, "value", number), **colours)
 
 
 def _bars(alt: Any, base: Any, keys: list[Column], number: Column) -> Any:
     """Bars from zero, or points for dates; pale where nothing is known of the error."""
-    name = keys[0].name if keys else None
+    name = _name(keys[0]) if keys else None
     along = alt.X("first:N", title=name, sort=None, axis=alt.Axis(labelAngle=-30, labels=bool(keys), ticks=bool(keys)))
     beside = {"xOffset": alt.XOffset("others:N", sort=None)} if keys[1:] else {}
     pale = {"opacity": alt.condition("isValid(datum.low)", alt.value(0.85), alt.value(0.3))}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from tacit.privacy.interval import Interval
 from tacit.query.aggregates import finished, moments_of
 from tacit.query.band import Band, Floats, certain
 from tacit.query.passes.keys import key_value
@@ -18,8 +18,12 @@ from tacit.release.noisy import Noisy, half_width
 
 def band_of(out: Out, quote: Quote, noisy: Noisy) -> Band:
     """An output of the question for every group; all of its released parts miss together with at most 1 - confidence."""
-    missed = missed_by(out, quote.question, quote.request, max(1, len(noisy.groups)))
-    return _band(out, quote, noisy, missed)
+    return _band(out, quote, noisy, missed_in(out, quote, noisy))
+
+
+def missed_in(out: Out, quote: Quote, noisy: Noisy) -> Fraction:
+    """The chance with which each released number of an output may miss."""
+    return missed_by(out, quote.question, quote.request, max(1, len(noisy.groups)))
 
 
 def _band(out: Out, quote: Quote, noisy: Noisy, missed: Fraction) -> Band:
@@ -63,16 +67,20 @@ def _bands(places: Sequence[int], quote: Quote, noisy: Noisy, missed: Fraction) 
     bands = []
     for place in places:
         if place in noisy.sums:
-            part, values = noisy.sums[place]
-            width = half_width(part, missed)
+            part, released = noisy.sums[place]
+            values, width = _floats(released), half_width(part, missed)
+            bands.append(Band(values, values - width.below, values + width.above))
         else:
-            values, width = _counted_units(quote, noisy, missed)
-        bands.append(Band(values, values - width.below, values + width.above))
+            bands.append(_counted_units(quote, noisy, missed))
     return bands
 
 
-def _counted_units(quote: Quote, noisy: Noisy, missed: Fraction) -> tuple[Floats, Interval]:
-    """The numbers of units that came with private keys."""
+def _counted_units(quote: Quote, noisy: Noisy, missed: Fraction) -> Band:
+    """The numbers of units that came with private keys; their ends hold given that the group is shown."""
     assert quote.keys is not None  # noqa: S101  # only then are units not among the sums
     assert noisy.units is not None  # noqa: S101
-    return noisy.units, quote.keys.interval(1 - missed)
+    return Band(_floats(noisy.units), *map(_floats, quote.keys.ends(noisy.units, 1 - missed)))
+
+
+def _floats(numbers: Any) -> Floats:
+    return np.asarray(numbers, dtype=np.float64)

@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.mechanisms.noise.grid import is_array, read_units
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.interval import Interval
 from tacit.privacy.sealed import Sealed
 from tacit.query.exact import Exact
-from tacit.query.passes.keys import domain
+from tacit.query.passes.keys import domain, shown_at_most
 from tacit.query.plan import Call
 from tacit.query.price import Quote, Rank, Sum
 
 Floats = NDArray[np.float64]
+Integers = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noisy:
-    """Released numbers: per moment and group, per quantile and group; the groups by their keys, as integers or text."""
+    """Released numbers: per moment and group, per quantile and group; the groups by their keys, as integers or text.
+
+    Sums and numbers of units are whole and exact, however large. `units` are those that came with private keys.
+    """
 
     groups: tuple[tuple[Any, ...], ...]
-    sums: Mapping[int, tuple[Sum, Floats]]
+    sums: Mapping[int, tuple[Sum, Integers]]
     ranks: Mapping[Call, tuple[Floats, Floats, Floats]]
-    units: Floats | None = None
+    units: Integers | None = None
 
 
 def noised(quote: Quote, exact: Exact) -> Noisy:
@@ -45,7 +50,7 @@ _observers: list[Callable[[Quote, Exact, Noisy], None]] = []
 
 def _with_public_keys(quote: Quote, exact: Exact) -> Noisy:
     groups = tuple(product(*(domain(key) for key in quote.question.group.keys)))
-    sums = {part.place: (part, _floats(part.mechanism.release_units(exact.moments[part.place]))) for part in quote.sums}
+    sums = {part.place: (part, _flat(part.mechanism.release_units(exact.moments[part.place]))) for part in quote.sums}
     return Noisy(groups, sums, {part.call: _quantiles(part, exact.moments[part.place]) for part in quote.ranks})
 
 
@@ -55,26 +60,13 @@ def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
     assert exact.keys is not None  # noqa: S101
     units = next(place for place, moment in enumerate(quote.question.group.moments) if moment.kind == "units")
     others = [*(part.place for part in quote.sums), *(rank.place for rank in quote.ranks)]
-    shown = quote.keys.release_with(exact.keys, exact.moments[units], tuple(exact.moments[place] for place in others))
+    most, columns = shown_at_most(quote.question), tuple(exact.moments[place] for place in others)
+    shown = quote.keys.release_with(exact.keys, exact.moments[units], columns, most)
     kept = dict(zip(others, shown.others, strict=True))
-    sums = {}
-    for part in quote.sums:
-        sized = replace(part, mechanism=_of_size(part.mechanism, len(shown.keys)))
-        sums[part.place] = (sized, _floats(sized.mechanism.release_units(kept[part.place])) if shown.keys else np.zeros(0))
+    sums = {part.place: (part, _flat(part.mechanism.release_each(kept[part.place]))) for part in quote.sums}
     ranks = {part.call: _quantiles(part, kept[part.place]) for part in quote.ranks}
     groups = tuple(key if isinstance(key, tuple) else (key,) for key in shown.keys)
-    return Noisy(groups, sums, ranks, np.asarray(shown.counts, dtype=np.float64))
-
-
-def _of_size(mechanism: Any, dimension: int) -> Any:
-    """The same noise on another number of groups: the sensitivity counts what a unit touches, not how many groups there are."""
-    return type(mechanism)(
-        mechanism.sensitivity, *_budget(mechanism), mechanism.step, max(1, dimension), True, mechanism.neighbours
-    )
-
-
-def _budget(mechanism: Any) -> tuple[Any]:
-    return (mechanism.epsilon if hasattr(mechanism, "epsilon") else mechanism.rho,)
+    return Noisy(groups, sums, ranks, _flat(list(shown.counts)))
 
 
 def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> tuple[Floats, Floats, Floats]:
@@ -89,8 +81,9 @@ def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> tuple[
     return values, lows, highs
 
 
-def _floats(units: Any) -> Floats:
-    return np.atleast_1d(np.asarray(units, dtype=np.float64))
+def _flat(units: Any) -> Integers:
+    """Released whole numbers as they are: 64-bit integers where all fit, else Python's."""
+    return np.asarray(read_units(units if is_array(units) else [units]))
 
 
 def half_width(part: Sum, missed: Any) -> Interval:

@@ -19,7 +19,7 @@ from tacit.accounting.filter import Left
 from tacit.accounting.heads import check_head, remember_head
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.selling import Granted, Recalled, Sale
-from tacit.errors import InvalidValue, StoppedAfterSpending, StoreUnusable, TacitError, TimedOut
+from tacit.errors import CatalogUnusable, StoppedAfterSpending, StoreUnusable, TacitError, TimedOut
 from tacit.release.unforeseen import alone, noted
 
 Value = TypeVar("Value")
@@ -119,8 +119,10 @@ def _ending(error: Exception | KeyboardInterrupt, till: Till, granted: Granted) 
             return StoppedAfterSpending(f"stopped; entry {granted.entry.number} of the ledger stays spent"), ""
         case TimedOut():
             return error, "timed out"
-        case TacitError() if not isinstance(error, InvalidValue):  # of the catalog, the store or the output
+        case StoreUnusable() | CatalogUnusable():  # not of a row
             return error, ""
+        case TacitError():
+            return error, "failed"
         case OSError():
             why = os.strerror(error.errno) if error.errno else type(error).__name__
             what = f"the system failed after the spend, which stays ({why})"

@@ -8,9 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from tacit.release.answer import Answer, Column, Receipt
+from tacit.untrusted import for_json
+
+DECIMAL = "decimal"
 
 
 def record(answer: Answer) -> str:
@@ -22,20 +27,34 @@ def record(answer: Answer) -> str:
         "amounts": [str(answer.receipt.epsilon), str(answer.receipt.delta)],
         "simultaneous": answer.simultaneous,
         "notes": answer.notes,
+        "limits": answer.limits,
     }
-    return json.dumps(kept, ensure_ascii=False, allow_nan=False)
+    return for_json(_written(kept))
+
+
+def _written(value: Any) -> Any:
+    """Plain values, with decimals as objects of their own."""
+    if isinstance(value, Decimal):
+        return {DECIMAL: str(value)}
+    if isinstance(value, dict):
+        return {name: _written(inner) for name, inner in value.items()}
+    return [_written(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _read(known: dict[str, Any]) -> Any:
+    return Decimal(known[DECIMAL]) if set(known) == {DECIMAL} else known
 
 
 def recorded(text: str) -> Answer:
     """The answer that `record` wrote."""
-    kept = json.loads(text)
+    kept = json.loads(text, object_hook=_read)
     columns = [
         Column(name, kind, tuple(values), *(None if end is None else tuple(end) for end in ends))
         for name, kind, values, *ends in kept["columns"]
     ]
     epsilon, delta = map(Fraction, kept["amounts"])
-    receipt = Receipt(epsilon, delta)
-    return Answer(tuple(columns), Fraction(kept["confidence"]), receipt, kept["simultaneous"], tuple(kept["notes"]))
+    notes, limits = tuple(kept["notes"]), tuple(kept["limits"])
+    return Answer(tuple(columns), Fraction(kept["confidence"]), Receipt(epsilon, delta), kept["simultaneous"], notes, limits)
 
 
 def renamed(known: Answer, names: Sequence[str]) -> Answer:

@@ -9,11 +9,13 @@ import numpy as np
 
 from tacit.privacy.catalog import day_of
 from tacit.query.band import Floats
-from tacit.query.passes.keys import key_value
+from tacit.query.passes.keys import key_value, shown_at_most
 from tacit.query.plan import KeyValue, Out, Output, Result, Test
-from tacit.query.price import Quote, is_date
+from tacit.query.price import Quote
+from tacit.query.shaping import shaping
 from tacit.release.answer import Answer, Column, Receipt
-from tacit.release.intervals import band_of
+from tacit.release.intervals import band_of, missed_in
+from tacit.release.large_numbers import large_numbers
 from tacit.release.noisy import Noisy
 
 Plain = TypeVar("Plain")
@@ -23,7 +25,10 @@ def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = 
     """The answer to a question: outputs, then HAVING, ORDER BY and LIMIT, all on released values."""
     kept = _kept(quote, noisy)
     columns = tuple(_column(output, quote, noisy, kept) for output in quote.question.outputs)
-    return Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, tuple(notes))
+    most = shown_at_most(quote.question)
+    largest = [f"only the {most:,} groups with the largest noisy numbers of people are shown"]
+    cut = largest if quote.keys and len(noisy.groups) == most else []
+    return Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, (*notes, *cut), shaping(quote))
 
 
 def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> Column:
@@ -32,10 +37,12 @@ def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> 
         stored = [noisy.groups[at][output.value.index] for at in kept]
         meaning = {value: key_value(key.term, value) for value in set(stored)}
         return Column(output.name, "key", tuple(meaning[value] for value in stored))
-    band = band_of(output.value, quote, noisy)
     call = quote.question.calls[output.value.index] if isinstance(output.value, Result) else None
     kind = call.name if call else "expression"
-    form = _dates if call and is_date(call) else (_counts if kind in ("count", "units") else _numbers)
+    if call and (exact := large_numbers(call, quote, noisy, missed_in(output.value, quote, noisy))) is not None:
+        return Column(output.name, kind, *(tuple(numbers[at] for at in kept) for numbers in exact))
+    band = band_of(output.value, quote, noisy)
+    form = _dates if call and call.is_date else (_counts if kind in ("count", "units") else _numbers)
     places = np.asarray(kept, dtype=np.int64)
     value, low, high = (tuple(form(numbers[places])) for numbers in (band.value, band.low, band.high))
     return Column(output.name, kind, value, low, high)
@@ -91,7 +98,7 @@ def _plain(out: Out, quote: Quote, noisy: Noisy) -> list[Any]:
         term = quote.question.group.keys[out.index].term
         return [key_value(term, group[out.index]) for group in noisy.groups]
     values = band_of(out, quote, noisy).value
-    if isinstance(out, Result) and is_date(quote.question.calls[out.index]):
+    if isinstance(out, Result) and quote.question.calls[out.index].is_date:
         return list(_dates(values))
     return list(values.tolist())
 

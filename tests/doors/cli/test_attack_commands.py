@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from tacit.doors.cli import app, hospital
 from tacit.doors.cli.attack import COMMANDS
-from tacit.evidence.attacks import against_session, questioner
+from tacit.evidence.attacks import against_session, hostile_key, questioner
 from tacit.mechanisms.noise import discrete
 
 run = CliRunner().invoke
@@ -85,6 +85,26 @@ def test_tracing_has_a_line_for_each_noise():
     assert rates[2] < 0.1
 
 
+def test_what_was_given_is_what_is_printed():
+    tall = run(app, ["attack", "auxiliary", "--n", "200", "--of", "height"]).output
+    assert "known to be 2 above the average" in tall
+    assert "10" not in tall.split("known to be")[1].split("is guessed")[0]
+    assert told("auxiliary", "--n", "200", "--less", "-25")["known"] == "25 above the average"
+
+
+def test_a_prior_that_is_wrong_about_everybody():
+    found = told("posterior", "--about", "everybody", "--n", "15")
+    assert found["before"] == 0.99 > 0.01 > found["after_out"] >= found["after_in"]
+    assert found["recovered"] == 1
+    assert "three arms" in run(app, ["attack", "posterior", "--about", "everybody"]).output
+
+
+def test_the_worst_answers_show_wrong_rows_and_none_beyond_four():
+    found = told("exponential", "--answers", "worst", "--n", "12", "--alpha", "1")
+    assert found["by_rows_wrong"] == [1, 0, 4, 0, 1]
+    assert len(found["wrong"]) == found["farthest"] == found["bound"] == 4
+
+
 def test_one_person_against_a_session():
     found = told("differencing", "--n", "40", "--targets", "3", "--against", "session")
     assert (found["questions"], found["refused"]) == (12, 0)
@@ -104,9 +124,11 @@ def test_beliefs_of_each_mechanism(mechanism):
         (["reconstruct", "--noise", "loud:3"], "laplace:SCALE"),
         (["reconstruct", "--noise", "none", "--curve", "noise"], "a curve needs noise"),
         (["reconstruct", "--against", "session", "--epsilon", "0"], "epsilon"),
-        (["exponential", "--n", "20"], "candidates"),
+        (["exponential", "--n", "40", "--alpha", "10"], "candidates"),
         (["differencing", "--n", "10"], "at least 40"),
         (["posterior", "--prior", "1.5"], "below 1"),
+        (["posterior", "--about", "everybody", "--n", "100"], "at most 60"),
+        (["posterior", "--about", "everybody", "--mechanism", "gaussian"], "--mechanism"),
         (["definitions", "--chart", "picture.bmp"], ".svg"),
     ],
 )
@@ -126,19 +148,22 @@ def small(monkeypatch):
 
 @pytest.mark.usefixtures("small")
 def test_a_session_holds_on_the_hospital():
-    """Each of ten limits is passed by luck with a chance of 1e-6."""
-    result = run(app, ["attack", "session"])
+    """Each limit is passed by luck with a chance of 1e-6. On 26 people, most of them do not tell."""
+    result = run(app, ["attack", "session", "--seeds", "1"])
     assert result.exit_code == 0, result.output
     assert "For the curator only; not for publication" in result.output
-    assert all(name in result.output for name in ("least squares", "tracing", "differencing", "averaging", "tracker", "timing"))
-    assert "Every attack failed" in result.output
+    names = ("least squares", "tracing", "differencing", "averaging", "tracker", "timing", "changed unit", "hostile key")
+    assert all(name in result.output for name in names)
+    assert "too few to tell" in result.output
+    assert "No attack succeeded, but 7 of 14 had too few" in " ".join(result.output.split())
 
 
 @pytest.mark.usefixtures("small")
 def test_a_broken_session_exits_with_one(monkeypatch):
     """The planted bug: noise that is always zero."""
     monkeypatch.setattr(discrete, "draw_laplace", lambda scale, size: np.zeros(size, dtype=np.int64))
-    result = run(app, ["attack", "session", "--json"])
+    monkeypatch.setattr(hostile_key, "FORMATS", {"CSV": hostile_key.FORMATS["CSV"]})
+    result = run(app, ["attack", "session", "--seeds", "1", "--json"])
     assert result.exit_code == 1
     report = json.loads(result.stdout)
     assert not report["holds"]

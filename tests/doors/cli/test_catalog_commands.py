@@ -30,6 +30,7 @@ epsilon_per_query = 0.5
 [tables.patients]
 source = "patients.csv"
 unit = "row"
+rows_at_most = 10000
 
 [tables.patients.columns]
 id = { key = true }
@@ -40,6 +41,7 @@ sex = { values = ["F", "M"], unknown = "other", nulls = "drop" }
 source = "visits.csv"
 unit = { column = "patient_id", references = "patients.id" }
 max_rows = 8
+rows_at_most = 80000
 
 [tables.visits.columns]
 cost = { bounds = [0, 5000], step = 0.01 }
@@ -193,6 +195,15 @@ class TestCheck:
         )
         assert report["tables"][0]["columns"][2]["nullable"] is False
 
+    def test_sizes_are_said_and_a_missing_one_is_noted(self, folder):
+        report = json.loads(run("check", "--json").stdout)
+        assert [table.get("rows_at_most") for table in report["tables"]] == [10_000, 80_000, None]
+        assert report["tables"][1]["columns"][2]["declared"] == "private values of at most 256 bytes"
+        assert "at most 8 rows of each, at most 80,000 rows" in run("check").stdout
+        (folder / "tacit.toml").write_text(CATALOG.replace("rows_at_most = 80000\n", "").replace("rows_at_most = 10000\n", ""))
+        (note,) = json.loads(run("check", "--json").stdout)["notes"]
+        assert note.startswith("without rows_at_most, 100,000,000 rows are assumed of patients, visits, so large questions")
+
     def test_the_store_is_missing_ready_or_stale(self, folder):
         from tacit.query.prepare import prepare
 
@@ -219,7 +230,7 @@ class TestCheck:
         (folder / "tacit.toml").write_text(CATALOG.replace("[0, 110]", "[110, 0]").replace("max_rows = 8", ""))
         result = run("check")
         assert (result.exit_code, result.stdout) == (4, "")
-        assert [line.split()[:2] for line in result.stderr.splitlines()[1:]] == [["line", "15:"], ["line", "18:"]]
+        assert [line.split()[:2] for line in result.stderr.splitlines()[1:]] == [["line", "16:"], ["line", "19:"]]
 
     def test_what_a_curator_should_look_at(self, folder):
         (folder / "tacit.toml").write_text(

@@ -11,6 +11,7 @@ from pages import ROOT, tacit
 from tacit.doors.cli.options import in_options
 
 EXAMPLE = str(ROOT / "examples" / "survey.toml")
+WRONG = [" 12", "1_2", "\uff11\uff12", "\u0663"]
 SIMULATE = ("survey", "simulate", "--n", "50", "--runs", "1")
 
 
@@ -75,3 +76,18 @@ def test_help_shows_no_type_of_an_option_that_takes_no_value(words):
     assert code == 0
     assert "--help" in printed
     assert "<bool>" not in printed
+
+
+# --- numbers are ASCII decimals --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", WRONG)
+@pytest.mark.parametrize("option", ["--n", "--confidence", "--epsilon"])
+def test_a_number_that_people_would_not_read_is_refused(option: str, text: str) -> None:
+    """Whole numbers and floats of the framework, and budgets that tacit reads."""
+    code, printed = tacit("survey", "simulate", "--n", "50", "--runs", "1", option, text)
+    assert code == 2, printed
+
+
+def test_plain_numbers_are_taken() -> None:
+    assert tacit("survey", "simulate", "--n", "50", "--runs", "1", "--confidence", ".9", "--epsilon", "1e0")[0] == 0

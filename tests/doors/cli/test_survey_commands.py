@@ -66,6 +66,29 @@ def test_simulate_prints_the_same_for_people():
     assert "curator" not in printed
 
 
+def test_simulate_shows_both_ends():
+    """The first example of the lecture: p = 0 gives every bit away, p = 1/2 leaves the belief as it was."""
+    few = ("simulate", "--truth", "0.3", "--n", "2000", "--epsilons", "1", "--runs", "2")
+    open_end, closed = (json.loads(told(*few, "--p", p, "--json")) for p in ("0", "0.5"))
+    assert (open_end["epsilon"], open_end["estimate"], open_end["truth"]) == ("infinite", [0.3], [0.3])
+    assert open_end["belief_after_report"] == {"1": 1.0, "0": 0.0}
+    assert (closed["epsilon"], closed["estimate"]) == ("0", None)
+    assert closed["belief_after_report"] == {"1": 0.3, "0": 0.3}
+    assert abs(closed["reported"] - 0.5) < 0.06  # of 2,000 fair coins; beyond it with a chance below 1e-6
+    assert [row["epsilon"] for row in closed["errors"] if row["people"] == 2000] == ["1"]
+    assert "no privacy: every report is the answer" in told(*few, "--p", "0")
+    printed = told(*few, "--p", "1/2")
+    assert "perfect privacy" in printed
+    assert "nothing can be estimated" in printed
+
+
+def test_simulate_at_an_end_is_the_curators_too_of_a_column():
+    Path("people.csv").write_text("sex\n" + "F\nM\nF\n" * 20)
+    words = ("simulate", "--csv", "people.csv", "--column", "sex", "--p", "0", "--epsilons", "1", "--runs", "2")
+    assert json.loads(told(*words, "--json"))["for_the_curator_only"] is True
+    assert told(*words).startswith("For the curator only")
+
+
 def test_simulate_compares_several_epsilons_and_draws():
     found = json.loads(told("simulate", "--n", "3000", "--epsilons", "0.5,2", "--runs", "60", "--chart", "s.svg", "--json"))
     at_most = [row for row in found["errors"] if row["people"] == 3000]
@@ -151,7 +174,8 @@ def test_simulate_says_of_which_value_each_share_is():
         (["--p", "0.25", "--epsilon", "1"], "give one of them"),
         (["--p", "0.25", "--truth", "0.5,0.3,0.2"], "give --epsilon instead"),
         (["--p", "0.6"], "at most 1/2"),
-        (["--p", "1/2"], "below 1/2"),
+        (["--p", "0", "--epsilon", "1"], "give one of them"),
+        (["--p", "0", "--epsilons", ""], "--epsilons is empty"),
         (["--p", "1e-30"], "as good as the truth"),
         (["--epsilon", "700"], "as good as the truth"),
         (["--epsilons", "1,40"], "as good as the truth"),

@@ -11,14 +11,16 @@ from tacit.doors.cli import app
 from tacit.doors.cli.verify import Plant
 from tacit.evidence.verify import suite
 from tacit.evidence.verify.plants import PLANTED
+from tacit.evidence.verify.trial import Effort
 
 run = CliRunner().invoke
 
 
 @pytest.fixture
 def small(monkeypatch):
-    """A suite of the planted case alone, or of the last one: what is checked here is the command."""
+    """A suite of the planted case alone, or of the last one, with few draws: what is checked here is the command."""
     everything = suite.cases
+    monkeypatch.setattr(suite, "QUICK", Effort(samples=16))
     monkeypatch.setattr(suite, "cases", lambda plant=None: [PLANTED[plant][1]] if plant else everything()[-1:])
 
 
@@ -44,6 +46,18 @@ def test_a_planted_bug_exits_with_one_and_names_the_law(plant):
     assert any(law in result.output for law in ("loss:", "coverage:", "smoothness:", "grid:", "filter:"))
 
 
+def test_the_table_shows_the_shares_and_why_some_are_small(monkeypatch):
+    shown = [case for case in suite.cases() if case.name in ("Ledger's filter", "Local, yes or no")]
+    monkeypatch.setattr(suite, "cases", lambda plant=None: shown)
+    result = run(app, ["verify", "--quick"])
+    lines = {line.split("  ")[0].strip(): line.split() for line in result.output.splitlines()}
+    assert "1.00" in lines["Local, yes or no"]
+    assert "0.50" in lines["Ledger's filter"]
+    assert "Rows that reach less than 0.9 of their claim" in result.output
+    assert "Ledger's filter (0.50): half of delta" in result.output
+    assert "yes or no (" not in result.output
+
+
 @pytest.mark.usefixtures("small")
 def test_json_is_all_of_standard_output():
     result = run(app, ["verify", "--quick", "--plant", "swap", "--json"])
@@ -51,7 +65,7 @@ def test_json_is_all_of_standard_output():
     assert (result.exit_code, told["holds"]) == (1, False)
     (row,) = told["rows"]
     assert row["broken"][0]["law"] == "coverage"
-    assert {"mechanism", "claimed", "measured", "samples", "exact", "broken"} == set(row)
+    assert {"mechanism", "claimed", "measured", "share", "unreached", "samples", "exact", "broken"} == set(row)
 
 
 def test_another_plant_is_wrong_usage():

@@ -42,6 +42,19 @@ def test_figures_and_chart(tmp_path):
     assert "person not in it" in (tmp_path / "salary.svg").read_text()
 
 
-def test_salaries_beyond_the_bounds_are_refused():
+@pytest.mark.parametrize(
+    ("less", "known"), [(10, "10 below the average"), (-2, "2 above the average"), (0, "just the average"), (3, "3 below")]
+)
+def test_it_says_what_was_given(less, known, tmp_path):
+    found = auxiliary([66, 70, 68, 72] * 50, (48, 96), less=less, of="height")
+    assert f"the height of somebody who is known to be {known}" in found.summary()
+    assert "A height from 48 to 96" in found.summary()
+    assert (found.to_dict()["less"], found.to_dict()["of"]) == (less, "height")
+    found.chart(tmp_path / "height.svg")
+    assert known in (tmp_path / "height.svg").read_text()
+
+
+@pytest.mark.parametrize("values", [[], [300], [100]])
+def test_values_beyond_the_bounds_are_refused(values):
     with pytest.raises(InvalidInput, match="within the bounds"):
-        auxiliary([300], (0, 200))
+        auxiliary(values, (0, 200), less=150)

@@ -7,7 +7,8 @@ import pytest
 
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.answerers import fair_bits
-from tacit.evidence.attacks.exponential_adversary import between, counts, exponential_adversary
+from tacit.evidence.attacks.exponential_adversary import _digits, between, counts, exponential_adversary
+from tacit.evidence.attacks.subset_answers import HalfWay
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -44,9 +45,46 @@ def test_answers_within_half_of_the_people_give_nothing_away():
     assert (found.candidates, found.recovered) == (256, 0)
 
 
-def test_too_many_people_are_refused():
-    with pytest.raises(InvalidInput, match="2\\^n candidates"):
-        exponential_adversary(np.zeros(15), alpha=1)
+@pytest.mark.parametrize("seed", range(5))
+def test_the_worst_answers_reach_four_alpha_and_no_more(seed):
+    """And these are within alpha: every one of all 4,096."""
+    truth = fair_bits(12, seed)
+    answers = HalfWay.worst(truth, 1)
+    assert np.abs(answers.to(_digits(np.arange(4096), 12)) - counts(truth)).max() == 1
+    found = exponential_adversary(truth, 1, answers)
+    assert found.by_distance[:6] == (1, 0, 4, 0, 1, 0)
+    assert len(found.wrong) == found.farthest == found.bound == 4
+    assert not found.blatant
+
+
+def test_forty_people_with_alpha_1_are_blatantly_not_private():
+    truth = fair_bits(40, 0)
+    found = exponential_adversary(truth, 1, HalfWay.worst(truth, 1))
+    assert (found.farthest, found.bound, found.predicted, found.blatant) == (4, 4, 0.9, True)
+    assert found.questions < 10_000
+    assert "blatant non-privacy" in found.summary()
+    assert "2^40" in found.summary()
+    assert found.to_dict()["blatant_non_privacy"] is True
+
+
+def test_the_question_that_rules_a_candidate_out():
+    truth = np.array([1, 0, 1, 0, 1, 0, 1, 0])
+    found = exponential_adversary(truth, 1, HalfWay.worst(truth, 1))
+    example = found.ruled_out
+    candidate = truth.copy()
+    candidate[np.array(example.wrong) - 1] ^= 1
+    asked = np.array(example.question) - 1
+    assert len(example.wrong) == found.bound + 1
+    assert candidate[asked].sum() == example.count
+    assert abs(example.count - example.answer) > 1 >= abs(truth[asked].sum() - example.answer)
+    assert "is ruled out by the question about rows 2, 4 and 6" in found.summary()
+    assert exponential_adversary([1], 1).ruled_out is None  # nobody is too far
+
+
+@pytest.mark.parametrize("alpha", [-1, float("nan")])
+def test_an_error_is_not_negative(alpha):
+    with pytest.raises(InvalidInput, match="at least 0"):
+        exponential_adversary(fair_bits(6, 1), alpha)
 
 
 def test_the_chart_is_saved(tmp_path):

@@ -98,3 +98,17 @@ def test_predictions():
 def test_the_chart_of_one(tmp_path):
     differencing(Exact(BITS), BITS, targets=5).chart(tmp_path / "one.svg")
     assert "100% found" in (tmp_path / "one.svg").read_text()
+
+
+def test_averaging_never_asks_about_nobody():
+    """With ten people in a group, one split in about fifty would leave a part empty."""
+    asked = []
+
+    class Watching:
+        def query(self, subset):
+            asked.append(len(subset))
+            return float(len(subset))
+
+    averaging(Watching(), np.ones(8, dtype=bool), rounds=400, targets=4)
+    assert min(asked) == 1
+    assert len(asked) == 3200

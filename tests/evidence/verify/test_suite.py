@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tacit.errors import InvalidInput
+from tacit.evidence.verify.case import ENOUGH
 from tacit.evidence.verify.plants import PLANTED
 from tacit.evidence.verify.subjects import sound
 from tacit.evidence.verify.suite import FULL, cases
@@ -31,13 +32,24 @@ BREAKS = {
     "tails": "loss",
     "tree": "loss",
     "share": "loss",
+    "hashes": "loss",
+    "two": "loss",
+    "positives": "loss",
+    "threshold": "loss",
+    "spread": "loss",
+    "thirds": "loss",
+    "halved": "loss",
 }
 
 
 @pytest.mark.parametrize("case", sound(), ids=lambda case: case.name)
 def test_every_mechanism_is_within_its_claim(case):
+    """And reaches nearly all of it, or says why no neighbours do."""
     row = case.run(FEW)
     assert row.broken == ()
+    assert (row.share >= ENOUGH) == (not case.unreached), row
+    assert row.unreached == case.unreached
+    assert row.share <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("plant", PLANTED)

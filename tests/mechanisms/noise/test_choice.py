@@ -5,13 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.errors import Broken, InvalidInput
+from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits, choice
-from tacit.mechanisms.noise.choice import Envelope, bernoulli, choose, uniform_integer, uniform_integers
-from tacit.privacy.rounding import exp_down, exp_up, log_down, log_up
+from tacit.mechanisms.noise.choice import bernoulli, choose, uniform_integer, uniform_integers
+from tacit.mechanisms.noise.costs import NumberCosts
+from tacit.mechanisms.noise.envelope import Envelope
 
 ONE_IN_A_MILLION = 5.3  # a normal deviation beyond this, either side, has a chance of about 1e-7; eight cells stay below 1e-6
 
@@ -138,118 +139,19 @@ def test_the_end_of_a_large_range_is_reached():
     assert max(uniform_integers(2**80, size=64)) >= 2**79
 
 
+@pytest.mark.parametrize("below", [1, 3, 2**40 - 1, 2**61])
+def test_a_public_limit_sets_the_work(monkeypatch, below):
+    """Whatever `below` is, as many bytes are asked for, and one is folded in integers of one length."""
+    asked = []
+    monkeypatch.setattr(bits, "random_bytes", lambda size: asked.append(size) or b"\x80" + bytes(size - 2) + b"\x01")
+    assert uniform_integer(below, most=2**62) == below // 2
+    assert asked == [16]  # 63 bits of the limit, and 64 to spare
+
+
 @pytest.mark.parametrize("below", [0, -3])
 def test_nothing_to_choose_from(below):
     with pytest.raises(InvalidInput, match="at least one value"):
         uniform_integers(below, 1)
-
-
-# ---- the envelope ----
-
-lengths_and_costs = st.integers(1, 30).flatmap(
-    lambda n: st.tuples(
-        st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**62)), min_size=n, max_size=n).filter(any),
-        st.one_of(
-            st.lists(st.integers(-(2**63), 2**63 - 1), min_size=n, max_size=n),
-            st.lists(st.integers(0, 3000), min_size=n, max_size=n),
-            st.lists(st.floats(-1e300, 1e300), min_size=n, max_size=n),
-            st.lists(st.fractions(), min_size=n, max_size=n),
-        ),
-    )
-)
-extreme_factors = st.sampled_from([Fraction(1, 10**300), Fraction(1, 10**18), Fraction(10**300)])
-factors = st.one_of(st.fractions(min_value=0, max_value=10), extreme_factors)
-
-
-def true_weight_bounds(envelope, index):
-    """2^shift * length * e^-exponent from below and from above; far exponents are cut at 4096, which only raises them."""
-    exponent = min(envelope.exponent(index), choice.FAR)
-    scaled = int(envelope.lengths[index]) * Fraction(2) ** envelope.shift
-    return scaled * exp_down(-exponent), scaled * exp_up(-exponent)
-
-
-@given(lengths_and_costs, factors)
-@settings(max_examples=150, deadline=None)
-def test_the_envelope_is_above_every_weight(given_pair, factor):
-    lengths, costs = given_pair
-    envelope = Envelope.above(choice._read_lengths(lengths), choice._read_costs(costs), factor)
-    for index, length in enumerate(lengths):
-        if length == 0:
-            assert envelope.weights[index] == 0
-            continue
-        low, high = true_weight_bounds(envelope, index)
-        assert high <= int(envelope.weights[index]) <= low * (1 + Fraction(1, 2**29)) + 1
-    assert 2**50 < max(envelope.weights.tolist()) < 2**53
-    assert envelope.ends[-1] == sum(envelope.weights.tolist())
-
-
-def test_lengths_larger_than_words_are_exact():
-    lengths = [2**900, 2**999, 1]
-    envelope = Envelope.above(choice._read_lengths(lengths), choice._read_costs([0, 100, 0]), Fraction(1))
-    assert all(true_weight_bounds(envelope, i)[1] <= int(envelope.weights[i]) for i in range(3))
-    # 2^999 e^-100 is 2^45 times smaller than 2^900: false alarm 2e-13
-    assert choose(lengths, [0, 100, 0], Fraction(1), size=5).tolist() == [0] * 5
-
-
-def test_proposals_follow_the_weights():
-    weights = np.array([3, 0, 2, 5, 0, 1], dtype=np.int64)
-    one = Envelope(weights, weights, Fraction(1), 0, weights, 0, [11])
-    assert [one._proposed(target) for target in range(11)] == [0] * 3 + [2] * 2 + [3] * 5 + [5]
-
-
-def test_proposals_cross_groups():
-    weights = np.ones(3 * choice.GROUP + 5, dtype=np.int64)
-    envelope = Envelope.above(weights, np.zeros(weights.size, dtype=np.int64), Fraction(1))
-    each = int(envelope.weights[0])
-    for index in (0, 1, choice.GROUP - 1, choice.GROUP, 2 * choice.GROUP + 7, weights.size - 1):
-        assert envelope._proposed(index * each) == envelope._proposed((index + 1) * each - 1) == index
-
-
-def test_the_assumption_on_floats():
-    points = np.concatenate([np.linspace(-744, 40, 1500), np.linspace(-1, 1, 301), [-1e-300, 1e-9, -700.5]])
-    for point, value in zip(points.tolist(), np.exp(points).tolist(), strict=True):
-        if value > 1e-300:
-            error = max(abs(Fraction(value) / exp_down(Fraction(point)) - 1), abs(Fraction(value) / exp_up(Fraction(point)) - 1))
-            assert error < Fraction(1, 2**45)
-    numbers = np.concatenate([np.arange(1, 800), 2.0 ** np.arange(10, 999, 7), 3.0 ** np.arange(5, 600, 11)])
-    for number, value in zip(numbers.tolist(), np.log(numbers).tolist(), strict=True):
-        low, high = log_down(Fraction(number)), log_up(Fraction(number))
-        assert max(abs(Fraction(value) - low), abs(Fraction(value) - high)) <= high * Fraction(1, 2**45) + Fraction(1, 10**50)
-
-
-# ---- keeping ----
-
-
-def test_keeping_refines_until_it_is_sure(monkeypatch):
-    half = exp_down(Fraction(-1), 400)  # the first words agree with e^-1, the last one decides
-    first, second = divmod(math.floor(half * 2**128), 2**64)
-    queue = inject(monkeypatch, first, second - 1)
-    assert choice._happens(Fraction(1), Fraction(1))
-    assert not queue
-    inject(monkeypatch, first, second + 1)
-    assert not choice._happens(Fraction(1), Fraction(1))
-
-
-def test_far_exponents_are_products(monkeypatch):
-    asked = []
-    monkeypatch.setattr(choice, "_happens", lambda ratio, exponent: asked.append((ratio, exponent)) or True)
-    envelope = Envelope.above(np.array([1, 1]), np.array([0, 10_000]), Fraction(1))
-    assert envelope._keeps(1)
-    assert sum(exponent for _, exponent in asked) == 10_000
-    assert max(exponent for _, exponent in asked) == choice.FAR
-    assert math.prod(ratio for ratio, _ in asked) == Fraction(2) ** envelope.shift / int(envelope.weights[1])
-
-
-def test_an_enormous_exponent_costs_nothing():
-    envelope = Envelope.above(np.array([1, 1]), np.array([0, 2**62]), Fraction(1))
-    assert not envelope._keeps(1)  # happens with probability e^-4096 * ...: false alarm far below 1e-1000
-
-
-def test_a_low_envelope_stops():
-    good = Envelope.above(np.array([1, 1]), np.array([0, 1]), Fraction(1))
-    low = Envelope(good.lengths, good.costs, good.factor, good.least, good.weights // 2, good.shift, good.ends)
-    with pytest.raises(Broken, match="envelope"):
-        low._keeps(0)
 
 
 # ---- the whole ----
@@ -286,9 +188,9 @@ def test_rounded_weights_would_be_seen():
 def test_costs_of_every_kind_give_one_law():
     kinds = [COSTS, COSTS.astype(np.uint8), COSTS.astype(float), COSTS - 2.0, COSTS - 2**62]
     kinds += [[Fraction(int(cost)) for cost in COSTS], [int(cost) + 2**70 for cost in COSTS]]
-    envelopes = [Envelope.above(LENGTHS, choice._read_costs(kind), Fraction(1, 2)) for kind in kinds]
+    envelopes = [Envelope.above(LENGTHS, NumberCosts.read(kind, LENGTHS > 0), Fraction(1, 2)) for kind in kinds]
     for envelope in envelopes:
-        assert [envelope.exponent(i) for i in range(8)] == [Fraction(int(c), 2) for c in COSTS]
+        assert [envelope.costs.exponent(i, Fraction(1, 2)) for i in range(8)] == [Fraction(int(c), 2) for c in COSTS]
         assert envelope.weights.tolist() == envelopes[0].weights.tolist()
 
 

@@ -132,7 +132,7 @@ def test_the_size_beyond_one_is_enclosed(prefix, powers):
 
 
 def test_a_draw_is_used_once_and_blocks_are_drawn_ahead(monkeypatch):
-    noise = HeavyTails(Fraction(7, 5))
+    noise = HeavyTails(Fraction(17, 11))
     first = noise.draw()
     monkeypatch.setattr(bits, "random_words", _stop)
     seen = {id(draw) for draw in [first, *(noise.draw() for _ in range(100))]}
@@ -140,20 +140,41 @@ def test_a_draw_is_used_once_and_blocks_are_drawn_ahead(monkeypatch):
     assert isinstance(first, Draw)
 
 
-@pytest.mark.slow  # a clock is read: other work on the machine can disturb it
-def test_time_says_nothing_of_the_noise():
-    """Rank correlation of time and size over 20,000 draws: below 0.05, which is seven times its spread if there is none."""
-    noise, scale, centre = HeavyTails(4), Fraction(10**6, 7), Fraction(1000)
+def told_by_time(noise, count):
+    """Rank correlation of the time of a release and the size of its noise."""
     times, sizes = [], []
-    for _ in range(20_000):
-        start = time.perf_counter_ns()
-        released = noise.draw().rounded(centre, scale)
-        times.append(time.perf_counter_ns() - start)
-        sizes.append(abs(released - 1000))
-    assert abs(stats.spearmanr(times, sizes).statistic) < 0.05
+    for _ in range(count):
+        start = time.thread_time_ns()
+        released = noise.draw().rounded(Fraction(1000), Fraction(10**6, 7))
+        times.append(time.thread_time_ns() - start)
+        sizes.append(math.log(abs(released - 1000) + 1))
+    return abs(stats.spearmanr(times, sizes).statistic)
 
 
-@pytest.mark.parametrize("gamma", [1, 0.5, -4, 65, "100/99"])
-def test_a_gamma_without_a_law_or_too_long_is_refused(gamma):
-    with pytest.raises(InvalidInput, match="gamma=4"):
+@pytest.mark.slow  # a clock is read: other work on the machine can disturb it
+@pytest.mark.parametrize("gamma", ["3/2", "2", "4"])
+def test_time_says_nothing_of_the_noise(gamma):
+    """20,000 draws: below 0.05, which is seven times the spread if there is no correlation."""
+    assert told_by_time(HeavyTails(gamma), 20_000) < 0.05
+
+
+def test_time_tells_heavier_noise(monkeypatch):
+    """Planted: the gamma that is refused for it."""
+    monkeypatch.setattr(heavy, "LEAST_GAMMA", Fraction(64, 63))
+    assert told_by_time(HeavyTails("64/63"), 2000) > 0.3
+
+
+@pytest.mark.parametrize("gamma", [1, 0.5, -4, "64/63", "7/5", "1.499"])
+def test_a_gamma_whose_draws_take_their_time_is_refused(gamma):
+    with pytest.raises(InvalidInput, match=r"at least 3/2.*gamma=4"):
         HeavyTails(gamma)
+
+
+@pytest.mark.parametrize("gamma", [65, "100/49"])
+def test_a_gamma_of_long_terms_is_refused(gamma):
+    with pytest.raises(InvalidInput, match=r"terms of at most 64.*gamma=4"):
+        HeavyTails(gamma)
+
+
+def test_the_least_gamma_is_drawn():
+    assert len(heavy_draws(HeavyTails("3/2").gamma, 3)) == 3

@@ -38,6 +38,9 @@ def test_the_permanent_filter_is_within_epsilon(hashes):
     assert answer.channel.within(1)
     assert answer.channel.epsilon > Fraction(999, 1000)
     assert answer.channel.epsilon <= answer.epsilon_once
+    permanent = BloomRappor(3, 1, bits=2, hashes=hashes).permanent_channel
+    assert permanent.within(1)
+    assert permanent.epsilon > Fraction(999, 1000)
 
 
 @pytest.mark.parametrize("hashes", [1, 2])

@@ -10,7 +10,7 @@ from enumeration import moments, surveys
 from tacit.errors import InvalidInput
 from tacit.publish.local.categories import Binary, KAry
 from tacit.publish.local.compare import compare
-from tacit.publish.local.estimate import Request, Tally, Total
+from tacit.publish.local.estimate import Request, Tally, Total, mean_scatter
 from tacit.publish.local.one_bit import OneBit
 from tacit.publish.local.scatter import GUARANTEED
 
@@ -58,6 +58,22 @@ def test_means_of_groups():
     assert found.low[0] == pytest.approx(4 - found.margin)
     assert found.high[0] == pytest.approx(min(10, 4 + found.margin))
     assert "mean" in str(found.named(["mean"]))
+    assert found.margin == pytest.approx(scatter(randomizer, 1000, 500).half_width("hoeffding", Fraction(1, 20)) + 1)  # a step
+    assert "with ± 1 for rounding" in str(found)
+
+
+def scatter(randomizer, *sizes):
+    one, other = (mean_scatter(randomizer, people) for people in sizes)
+    return one + other
+
+
+def test_groups_that_rounding_moves_apart_do_not_differ():
+    """All of one group answer 4.4, all of the other 4.6, on a grid of step 1: a difference of 0.2 that is seen as 1."""
+    randomizer, people = OneBit(0, 10, 100), 10**6
+    groups = Total(people, 5.0 * people), Total(people, 4.0 * people)
+    found, bare = compare(randomizer, *groups), compare(randomizer, *groups, Request(on_grid=True))
+    assert found.low[0] <= 0.2 <= found.high[0]
+    assert bare.low[0] > 0.2  # the planted bug
 
 
 def test_how_it_is_shown(tmp_path):

@@ -6,6 +6,8 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 from enumeration import moments, surveys
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput, InvalidValue, TacitError
 from tacit.publish.local.bloom import BloomRappor
@@ -17,6 +19,7 @@ from tacit.publish.local.estimate import (
     corrected,
     estimate,
     is_oracle,
+    mean,
     mean_scatter,
     numeric,
     share_variance,
@@ -87,6 +90,33 @@ def test_means_are_unbiased_within_the_variance_that_is_used(kind):
         mean, variance = moments((a * b, (x + y) / 2) for (a, x), (b, y) in pairs)
         assert mean == sum(randomizer.point(value) for value in values) / 2
         assert variance <= mean_scatter(randomizer, people=2).variance
+
+
+def left_out(randomizer, values, request, people=10**9):
+    """How far the mean of these values lies outside of its interval, where no noise moved the estimate: by rounding alone."""
+    on_grid = sum(randomizer.point(randomizer.place(value)) for value in values) / len(values)
+    found = mean(randomizer, Total(people, float(on_grid) * people), request)
+    truth = sum(map(float, values)) / len(values)
+    return max(found.low - truth, truth - found.high)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.fractions(0, 100), min_size=1, max_size=20), st.sampled_from([2, 3, 6, 101]))
+def test_the_interval_of_a_mean_holds_what_rounding_moved(values, points):
+    """With so many people that the noise has no width to speak of, the half step alone must hold it."""
+    assert left_out(OneBit(0, 100, 5, points), values, Request()) <= 1e-9
+
+
+def test_an_interval_without_the_half_step_is_caught():
+    """The planted bug: 7.4 counts as 0 on a grid of 0, 15, ..., 90, and the interval around 0 ended at 3.6."""
+    coarse, many = FoldedLaplace(0, 90, 3, points=7), 20_000
+    assert left_out(coarse, [7.4], Request(), many) <= 0
+    assert left_out(coarse, [7.4], Request(on_grid=True), many) > 3
+    seen = estimate(coarse, coarse.randomize([7.4] * many))
+    assert seen.low <= 7.4 <= seen.high  # 18 standard deviations of the estimate: never by bad luck
+    assert not (lambda bare: bare.low <= 7.4 <= bare.high)(estimate(coarse, coarse.randomize([7.4] * many), on_grid=True))
+    assert "with ± 7.5 for rounding" in str(seen)
+    assert seen.margin == pytest.approx(estimate(coarse, Total(many, 0.0), on_grid=True).margin + 7.5)
 
 
 def test_the_variance_of_a_sample_covers_random_people():

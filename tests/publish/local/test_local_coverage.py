@@ -118,7 +118,7 @@ def test_intervals_of_items_in_sets_cover_in_a_thousand_surveys():
 
 def means_measured(randomizer, runs, bound, shorten=1.0):
     totals = [Total.of(randomizer, randomizer.randomize(VALUES)) for _ in range(runs)]
-    found = [estimate(randomizer, total, CONFIDENCE, bound) for total in totals]
+    found = [estimate(randomizer, total, CONFIDENCE, bound, on_grid=True) for total in totals]
     truth = VALUES.mean()
     return coverage_of_draws([abs(each.value - truth) <= shorten * each.margin for each in found], CONFIDENCE)
 

@@ -1,11 +1,13 @@
 """Plans: with so many people the half-width is within the wanted one, and with one person fewer it is not."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput
+from tacit.publish.local import planning
 from tacit.publish.local.categories import Binary, KAry
 from tacit.publish.local.compare import compare
 from tacit.publish.local.estimate import Request, Tally, Total, estimate
@@ -56,6 +58,36 @@ def test_two_percent_at_epsilon_one():
     assert found["normal"] == int(np.ceil(1.9599639845**2 * variance / slope**2))
 
 
+@pytest.mark.parametrize("half_width", ["1/50", "0.02", "0.1", "1/3", "0.05"])
+@pytest.mark.parametrize("flip", ["1/4", "2/5", "1/10", "3/8"])
+@pytest.mark.parametrize("bound", ["chebyshev", "chebyshev as printed"])
+def test_chebyshev_asks_for_not_one_person_too_many(bound, flip, half_width):
+    """In rationals the least n is ceil(v / (miss w^2 slope^2)); where that is whole, n people are enough and not n + 1."""
+    oracle, wanted = Binary.with_flip(flip), Fraction(half_width)
+    variance = Fraction(1, 4) if "printed" in bound else oracle.hit * (1 - oracle.hit)
+    least = variance / (Fraction(1, 20) * wanted**2 * (oracle.hit - oracle.false_hit) ** 2)
+    half_width_of, _ = reach(oracle, Request())
+    assert least_people(lambda people: half_width_of(bound, people), wanted) == math.ceil(least)
+
+
+def test_one_person_too_many_is_caught(monkeypatch):
+    """The planted bug: a double above 1/50 compared with 1/50 itself."""
+    half_width, _ = reach(Binary.with_flip("1/4"), Request())
+    assert half_width("chebyshev as printed", 50_000) == 0.02
+    assert Fraction(half_width("chebyshev as printed", 50_000)) > Fraction(1, 50)
+    monkeypatch.setattr(planning, "float_up", lambda number: number)  # so that the wanted one is compared as it is
+    assert least_people(lambda people: half_width("chebyshev as printed", people), Fraction(1, 50)) == 50_001
+
+
+def test_a_half_width_within_the_rounding_is_out_of_reach_of_any_number_of_people():
+    assert plan(OneBit(0, 100, 1), "0.6").people > plan(OneBit(0, 100, 1), "0.6", Request(on_grid=True)).people
+    with pytest.raises(InvalidInput, match=r"half_width must be above 0.5, which is for rounding to the grid"):
+        plan(OneBit(0, 100, 1), "0.5")
+    with pytest.raises(InvalidInput, match=r"half_width must be above 1, which is for rounding to the grid"):
+        plan_difference(OneBit(0, 100, 1), "0.9")
+    assert "with ± 0.5 for rounding" in str(plan(OneBit(0, 100, 1), "0.6"))
+
+
 def test_the_best_guarantee_is_the_plan_and_normal_never_is():
     found = plan(Binary(1), 0.02)
     assert found.people == min(people for bound, people in found.by_bound.items() if bound != "normal")
@@ -65,7 +97,7 @@ def test_the_best_guarantee_is_the_plan_and_normal_never_is():
 
 def test_more_is_needed_for_a_population_than_for_those_who_answer():
     assert plan(Binary(4), 0.02, Request(sampled=True)).people > plan(Binary(4), 0.02).people
-    mean = OneBit(0, 1, 6)
+    mean = OneBit(0, 1, 6, points=1001)
     assert plan(mean, "0.1", Request(sampled=True, bound="chebyshev")).people > plan(mean, "0.1", Request(bound="chebyshev")).people
 
 

@@ -227,6 +227,11 @@ def test_the_report_is_the_curators_and_lies_elsewhere(source, tmp_path):
     assert "<script" not in page
     found = utility_of(release)
     assert f"{found.variation:.2%}" in page
+    assert "Short and long commutes to dense and sparse destinations" in page
+    for each in found.crossed:
+        assert f"<td>{each.name}</td>" in page
+        shown = "none" if np.isnan(each.signed) else f"{each.signed:+.2%}"
+        assert f"<td>{shown}</td>" in page
 
 
 def test_maps_are_drawn_of_finer_origins_too(source, monkeypatch):

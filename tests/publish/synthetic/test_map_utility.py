@@ -75,6 +75,32 @@ def test_rings_have_no_dense_origins():
     assert len(measured(compared([DOMAIN, other], truth, truth)).groups) == 2
 
 
+def test_short_and_long_commutes_to_dense_and_sparse_destinations_by_hand():
+    """Two large destinations and two small ones; noise far away makes the long commutes of the small ones longer."""
+    wide = Domain(np.array(["near", "mid", "far", "elsewhere"], dtype=object), np.array([4.0, 20.0, 60.0, np.nan]), np.arange(4))
+    dense, sparse = cells(300, 100, 0, 0), cells(30, 10, 0, 5)
+    synthetic = [dense, dense, cells(30, 8, 8, 0), cells(30, 4, 4, 1)]
+    found = {each.name: each for each in measured(compared([wide] * 4, [dense, dense, sparse, sparse], synthetic)).crossed}
+    assert list(found) == [
+        f"{length}, to {kind} destinations"
+        for length in ("short commutes, up to 10 km", "long commutes, beyond 10 km")
+        for kind in ("dense", "sparse")
+    ]
+    assert [each.signed for each in found.values()] == [0, 0, 0, pytest.approx(1.0)], "40 km where 20 are true"
+    long = found["long commutes, beyond 10 km, to sparse destinations"]
+    assert (long.truth, long.synthetic) == (pytest.approx(20 / 890), pytest.approx(24 / 885))
+    assert long.error == pytest.approx(1.0)
+
+
+def test_the_sign_is_that_of_the_error():
+    """The planted bug would lose it: both maps are off by the same share."""
+    truth = [cells(0, 200, 200, 0)]
+    longer, shorter = ([cells(0, 100, 300, 0)], [cells(0, 300, 100, 0)])
+    averages = [measured(compared([DOMAIN], truth, made), near=50).groups[0] for made in (longer, shorter)]
+    assert [each.error for each in averages] == [pytest.approx(6.5 / 17)] * 2
+    assert [each.signed for each in averages] == [pytest.approx(6.5 / 17), pytest.approx(-6.5 / 17)]
+
+
 def test_the_tutorials_shares():
     """8 million blocks, 0.74 fake workers each, a million real: 5.92 of 6.92 are fake. The slides say 6/7, and 1/7 from afar."""
     fake = fake_share(8_000_000, "0.74", 1_000_000)

@@ -18,7 +18,7 @@ from worlds import World, without, world_in_memory
 
 from tacit.accounting.composition import cost_under
 from tacit.accounting.filter import NOTHING_SPENT, Filter
-from tacit.errors import NoBounds, NoBudget, NotAllowed, TooManyGroups, UnknownName, WrongType
+from tacit.errors import InvalidBudget, NoBounds, NoBudget, NotAllowed, TooManyGroups, UnknownName, WrongType
 from tacit.mechanisms.farthest import Farthest
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.catalog import Catalog, Column, Table
@@ -38,7 +38,7 @@ from tacit.publish.synthetic.marginals import (
 )
 from tacit.publish.synthetic.selection import chosen_pairs, guesses, measure
 from tacit.query.plan import Bound
-from tacit.query.price import request
+from tacit.query.price import Request, request
 
 BUDGETS = ({"epsilon": 1}, {"epsilon": 1, "delta": "1e-5"})
 
@@ -274,7 +274,11 @@ def test_the_design_with_less_noise_stands_first(place: World) -> None:
 
 
 def test_a_budget_that_leaves_nothing_but_noise_is_refused(place: World) -> None:
+    """Of a request that is below what a question may cost, as none is from outside."""
+    chosen = chosen_columns(place.catalog, "visits")
     with pytest.raises(NoBudget, match="nothing but noise"):
+        tree_designs(chosen.table, chosen.axes, Request(Fraction(1, 10**20)), "add-remove")
+    with pytest.raises(InvalidBudget, match=r"at least 0\.0001"):
         design_of(place.catalog, epsilon="1e-20")
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from tacit.doors.cli import app
 from tacit.mechanisms.dirichlet_calibration import PublicFacts
 from tacit.mechanisms.noise.urn import BlockClass
-from tacit.publish.synthetic.noise_table import fake_share, noise_table, written_up
+from tacit.publish.synthetic.noise_table import fake_share, noise_table, total_up, written_up
 
 run = CliRunner().invoke
 COMMAND = ["synthesize", "noise-table", "--n", "1e6", "--m", "1e6", "--blocks", "1e5", "--delta", "1e-5"]
@@ -30,6 +30,44 @@ def test_the_command_prints_the_table():
     assert [row[3] for row in rows] == ["21.50", "5.667", "2.158", "0.735"]
     assert "One job moves" in printed.output
     assert "ratio^j" in " ".join(printed.output.split())
+
+
+def test_the_totals_are_blocks_times_noise():
+    """The tutorial's eight million blocks: 160 billion fake workers where 20,000 stand on each, and 6 million with 0.74."""
+    assert (total_up(Fraction(20_000), 8 * MILLION), total_up(Fraction("0.74"), 8 * MILLION)) == ("160 billion", "5.92 million")
+    command = ["synthesize", "noise-table", "--blocks", "8e6", "--ratios", "50"]
+    printed = run(app, command).output
+    assert "164 billion" in printed, "20,409 on each, which the tutorial rounds to 20,000"
+    assert "7.03 million" in printed
+    (row,) = json.loads(run(app, [*command, "--json"]).stdout)["rows"]
+    assert Fraction(row["pure_total"]) == 8 * MILLION * Fraction(row["pure"])
+    assert Fraction(row["probabilistic_total"]) == 8 * MILLION * Fraction(row["probabilistic"])
+
+
+@pytest.mark.parametrize(
+    ("noise", "words"),
+    [
+        ("0.999", "999"),
+        ("999.9991", "1.00 million"),
+        ("123456", "124 million"),
+        ("1e9", "1.00 trillion"),
+        ("1234e9", "1,234 trillion"),
+    ],
+)
+def test_totals_are_rounded_up(noise, words):
+    assert total_up(Fraction(noise), 1000) == words
+
+
+def test_no_number_of_blocks_gives_the_tutorials_row():
+    """17.5, 5.5, 2.16 and 0.74: the noise grows with the blocks, and each of them needs another number of blocks."""
+    published = dict(zip((5, 10, 20, 50), ("17.5", "5.5", "2.16", "0.74"), strict=True))
+    few, some, many = (
+        noise_table(PublicFacts(MILLION, MILLION, (BlockClass(blocks),)), 1e-5) for blocks in (5_000, 10_000, 200_000)
+    )
+    assert few[0].probable > Fraction(published[5]), "17.5 needs fewer than 5,000 blocks"
+    assert some[3].probable < some[2].probable < Fraction(published[20]), "2.16 and 0.74 need more than 10,000"
+    assert some[3].probable < Fraction(published[50]) < many[3].probable
+    assert some[1].probable < Fraction(published[10]) < many[1].probable
 
 
 def test_json_has_the_exact_noise():

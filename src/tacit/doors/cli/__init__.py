@@ -24,7 +24,7 @@ from tacit.doors.cli.demo import demo
 from tacit.doors.cli.finding import find_catalog
 from tacit.doors.cli.init import init
 from tacit.doors.cli.options import Command, Group, in_options, options_of
-from tacit.doors.cli.output import error_report
+from tacit.doors.cli.output import error_report, let_all_letters_pass, print_error, say
 from tacit.doors.cli.prepare import prepare
 from tacit.doors.cli.schema import schema
 from tacit.doors.cli.survey import COMMANDS as SURVEYS
@@ -42,6 +42,7 @@ from tacit.errors import (
     TacitError,
     Unforeseen,
 )
+from tacit.release.processes import start_ahead
 
 EXIT_CODES: tuple[tuple[type[TacitError], int], ...] = (
     (Broken, 1),
@@ -74,7 +75,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
         else:
             return
         named = partial(in_options, options=options_of(command))
-        print(error_report(error, as_json=options.get("as_json", False), named=named), file=sys.stderr)
+        print_error(error_report(error, as_json=options.get("as_json", False), named=named))
         raise typer.Exit(_exit_code(error))
 
     return run
@@ -139,7 +140,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        print(f"tacit {version('tacit')}")
+        say(f"tacit {version('tacit')}")
         raise typer.Exit
 
 
@@ -152,13 +153,16 @@ def tacit(
 
 def main() -> None:
     """The entry point of the command `tacit`."""
+    if sys.argv[1:2] == ["sql"]:
+        start_ahead()  # the process that will answer loads while this one reads the question
     if sys.argv[1:2] in (["sql"], ["explain"], ["budget"], ["history"]):
         gc.disable()  # such a process ends after one answer; looking for garbage takes a quarter of a second of its start
+    let_all_letters_pass()
     try:
         app(prog_name="tacit")
     except Exception as caught:  # outside of every command, such as in reading its options
         error = _told(caught, None)
     else:
         return
-    print(error_report(error, as_json="--json" in sys.argv), file=sys.stderr)
+    print_error(error_report(error, as_json="--json" in sys.argv))
     sys.exit(_exit_code(error))

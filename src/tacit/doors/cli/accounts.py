@@ -36,7 +36,7 @@ def budget(analyst: AnalystOption = None, as_json: AsJson = False, catalog: Cata
         cells = (account.cap.epsilon, account.cap.delta), (account.left.epsilon, account.left.delta)
         table.add_row(account.name, *map(as_text, cells[0]), spent, as_text(account.spent.rho), *map(at_most, cells[1]))
     console().print(table)
-    console().print("left: what one further question may cost; the rules are in the ledger's filter", style="dim", highlight=False)
+    console().print("left: what one further question may cost; the rules are in the ledger's filter", style="dim")
 
 
 def _account(account: Account) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def history(
             table.add_row(*_entry(entry))
         console().print(table)
         verdict = f"the chain of {report.entries} entries is whole" if report.whole else f"the chain is broken: {report.problem}"
-        console().print(verdict, style=None if report.whole else "red", highlight=False)
+        console().print(verdict, style=None if report.whole else "red")
     if not report.whole:
         raise typer.Exit(1)
 
@@ -112,7 +112,7 @@ def begin(
         print_json({"ledger": begun.identity, "data_set": begun.belongs["data_set"]})
     else:
         name = begun.belongs["data_set"]
-        console().print(f"ledger {begun.identity[:8]} of the data set '{name}' begun", highlight=False, markup=False)
+        console().print(f"ledger {begun.identity[:8]} of the data set '{name}' begun")
 
 
 def units(
@@ -138,13 +138,11 @@ def units(
     if as_json:
         print_json({"entry": entry, "data_set": _account(account)})
         return
-    console().print(f"recorded as entry {entry}; everything before it counts for the units that are declared now", highlight=False)
+    console().print(f"recorded as entry {entry}; everything before it counts for the units that are declared now")
     spent = "by rho alone" if account.spent.epsilon is None else f"epsilon {at_least(account.spent.epsilon)}"
-    console().print(
-        f"spent so far: {spent}, rho {at_least(account.spent.rho)}, delta {at_least(account.spent.delta)}", highlight=False
-    )
+    console().print(f"spent so far: {spent}, rho {at_least(account.spent.rho)}, delta {at_least(account.spent.delta)}")
     if not account.left.epsilon:
-        console().print("that is at or above the budget: nothing more is admitted", style="red", highlight=False)
+        console().print("that is at or above the budget: nothing more is admitted", style="red")
 
 
 def resume(
@@ -159,7 +157,7 @@ def resume(
     if as_json:
         print_json({"entry": entry})
     else:
-        console().print(f"questions go on; recorded as entry {entry}", highlight=False)
+        console().print(f"questions go on; recorded as entry {entry}")
 
 
 def adopt(
@@ -169,11 +167,12 @@ def adopt(
 ) -> None:
     """Accept the ledger that was found as this data set's own, after a move or a restore. The act is recorded in it."""
     from tacit.session import open as open_data
+    from tacit.untrusted import for_terminal, without_passwords
 
-    entry = open_data(find_catalog(catalog)).adopt(reason)
+    entry = open_data(find_catalog(catalog)).adopt(for_terminal(without_passwords(reason)))
     if as_json:
         print_json({"entry": entry})
     elif entry is None:
-        console().print("nothing to adopt: this is the ledger that the store knows", highlight=False)
+        console().print("nothing to adopt: this is the ledger that the store knows")
     else:
-        console().print(f"adopted; recorded as entry {entry}", highlight=False)
+        console().print(f"adopted; recorded as entry {entry}")

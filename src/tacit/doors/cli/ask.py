@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.doors.cli.finding import CatalogOption, find_catalog
-from tacit.doors.cli.output import console, print_json
+from tacit.doors.cli.output import console, print_csv, print_json
 from tacit.mechanisms.picture import check_format
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ def sql(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    groups: Annotated[
+        int | None, typer.Option("--groups", min=1, help="Largest number of groups to answer; required above 10,000.")
+    ] = None,
     chart: Annotated[Path | None, typer.Option("--chart", help="Draw the answer into a .svg, .png or .html file.")] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_json: AsJson = False,
@@ -45,19 +48,19 @@ def sql(
         check_format(chart)
     session = opened(catalog, analyst)
     with session.data:
-        answer = session.sql(question, **_budget(epsilon, delta, error, confidence, simultaneous))
+        answer = session.sql(question, **_budget(epsilon, delta, error, confidence, simultaneous), groups=groups)
     _print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart)
         if not (as_json or as_csv):
-            console().print(f"chart: {chart}", highlight=False, soft_wrap=True)
+            console().print(f"chart: {chart}", soft_wrap=True)
 
 
 def _print_answer(answer: Answer, as_csv: bool, as_json: bool) -> None:
     if as_json:
         print_json(answer.to_dict())
     elif as_csv:
-        print(answer.to_csv(), end="")
+        print_csv(answer.to_csv())
     else:
         console().print(answer)
 
@@ -77,15 +80,14 @@ def explain(
     budget = _budget(epsilon, delta, error, confidence, simultaneous)
     priced = {"epsilon", "error"} & set(budget)
     session = opened(catalog, analyst)
-    explanation = session.explain(question, **budget)
+    with session.data:
+        explanation = session.explain(question, **budget)
     if as_json:
         print_json(explanation.to_dict())
         return
-    console().print(str(explanation), highlight=False, markup=False, soft_wrap=True)
+    console().print(str(explanation), soft_wrap=True)
     if not priced:
-        console().print(
-            "priced at epsilon 1, as no budget was given (unless one is written in the question)", style="dim", highlight=False
-        )
+        console().print("priced at epsilon 1, as no budget was given (unless one is written in the question)", style="dim")
 
 
 def opened(catalog: Path | None, analyst: str | None) -> Session:

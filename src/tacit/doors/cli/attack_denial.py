@@ -51,11 +51,13 @@ def _outcome(outcome: Any) -> dict[str, Any]:
 
 
 def _show(found: Any) -> None:
+    from tacit.doors.cli.screen import styled
+
     screen = console()
-    screen.print("[bold]Values from refusals[/bold] · the largest of a group, then of the group without one row", highlight=False)
+    screen.print(styled(("Values from refusals", "bold"), " · the largest of a group, then of the group without one row"))
     for name, outcome in (("value-based", found.value_based), ("simulatable", found.simulatable)):
         named = [f"x{row + 1} = {value:g}" for row, value in sorted(outcome.named.items())]
         more = f" and {len(named) - 8} more" if len(named) > 8 else ""
-        sure = f"[red]{', '.join(named[:8])}{more}[/red]" if named else "[green]nothing[/green]"
-        screen.print(f"  {name}: {outcome.refused} of {outcome.asked} refused; the refusals give away {sure}", highlight=False)
-    screen.print(found.summary(), highlight=False, markup=False)
+        sure = (f"{', '.join(named[:8])}{more}", "red") if named else ("nothing", "green")
+        screen.print(styled(f"  {name}: {outcome.refused} of {outcome.asked} refused; the refusals give away ", sure))
+    screen.print(found.summary())

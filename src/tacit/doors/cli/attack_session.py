@@ -15,8 +15,10 @@ from tacit.doors.cli.output import console, print_json, progress
 from tacit.doors.cli.showing import ChartOption, JsonOption, SeedOption
 
 if TYPE_CHECKING:
-    from tacit.evidence.attacks.against_session import SessionReport
+    from tacit.evidence.attacks.session_report import SessionReport
     from tacit.privacy.catalog import Catalog
+
+VERDICT_COLOURS = {"failed": "green", "succeeded": "red", "too few to tell": "yellow"}
 
 
 def session(
@@ -26,6 +28,7 @@ def session(
     secret: Annotated[str | None, typer.Option(help="What is to be found out: a condition in SQL.")] = None,
     epsilon: Annotated[str, typer.Option(help="The budget of each attack, on a ledger of its own.")] = "1",
     seed: SeedOption = 0,
+    seeds: Annotated[int, typer.Option(help="Number of seeds, each with fresh questions and fresh noise.", min=1)] = 3,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -37,7 +40,7 @@ def session(
     budget = positive_budget(epsilon)
     with _attacked(catalog) as declared:
         target = chosen_target(declared, table, by, secret)
-        found = attack_session(declared, target, budget, seed=seed, progress=progress)
+        found = attack_session(declared, target, budget, seed=seed, seeds=seeds, progress=progress)
     if chart is not None:
         found.chart(str(chart))
     if as_json:
@@ -68,16 +71,17 @@ def _attacked(given: Path | None) -> Iterator[Catalog]:
 def _print(found: SessionReport) -> None:
     from rich.table import Table
 
+    from tacit.doors.cli.screen import styled
+
     table = Table("attack", "what was measured", box=None, header_style="bold")
     for heading in ("figure", "limit of luck", "expected"):
         table.add_column(heading, justify="right")
     table.add_column("verdict")
     for one in found.findings:
         expected = "" if one.predicted is None else f"{one.predicted:.3g}"
-        verdict = "[green]failed[/green]" if one.failed else "[red]succeeded[/red]"
+        verdict = styled((one.verdict, VERDICT_COLOURS[one.verdict]))
         table.add_row(one.attack, one.measure, f"{one.figure:.3g}", f"{one.limit:.3g}", expected, verdict)
     screen = console()
-    screen.print("[bold]For the curator only; not for publication.[/bold] The figures compare with the truth.", highlight=False)
+    screen.print(styled(("For the curator only; not for publication.", "bold"), " The figures compare with the truth."))
     screen.print(table)
-    words = "Every attack failed." if found.holds else "An attack succeeded: nothing should be published until it is known why."
-    screen.print(f"{found.people} people, epsilon {found.epsilon:g} for each attack. {words}", highlight=False)
+    screen.print(f"{found.setting} {found.verdict}")

@@ -44,6 +44,13 @@ class Method(StrEnum):
     program = "program"
 
 
+class Errors(StrEnum):
+    """The errors of answers within alpha."""
+
+    random = "random"
+    worst = "worst"
+
+
 class Over(StrEnum):
     """What a curve runs over."""
 
@@ -120,17 +127,20 @@ def _solver(method: Method) -> Solver:
 
 
 def exponential(
-    n: PeopleOption = 10,
+    n: PeopleOption = 40,
     alpha: Annotated[float | None, typer.Option(help="The largest error of an answer; n / 40 by default.", min=0)] = None,
+    answers: Annotated[Errors, typer.Option(help="Random errors, or those that hide most: up to 4 alpha rows.")] = Errors.worst,
     seed: SeedOption = 0,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask all 2^n subset counts and keep who agrees: all within 4 alpha. Defence: answer fewer questions, less exactly."""
+    """Keep who agrees with all 2^n subset counts: within 4 alpha rows of the truth. Defence: fewer answers, less exact."""
     from tacit.evidence.attacks.answerers import fair_bits
     from tacit.evidence.attacks.exponential_adversary import exponential_adversary
+    from tacit.evidence.attacks.subset_answers import HalfWay
 
-    show(exponential_adversary(fair_bits(n, seed), n / 40 if alpha is None else alpha, seed=seed), chart, as_json)
+    bits, error = fair_bits(n, seed), n / 40 if alpha is None else alpha
+    show(exponential_adversary(bits, error, HalfWay.worst(bits, error) if answers is Errors.worst else None, seed), chart, as_json)
 
 
 def trace(

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit.doors.cli.showing import ChartOption, JsonOption, SeedOption, show
+from tacit.errors import InvalidInput
 
 EpsilonOption = Annotated[str, typer.Option(help="The epsilon that is claimed.")]
 
@@ -19,6 +20,23 @@ class Kind(StrEnum):
     laplace = "laplace"
     gaussian = "gaussian"
     response = "randomized-response"
+
+
+class Known(StrEnum):
+    """What is known of a person relative to the average."""
+
+    salary = "salary"
+    height = "height"
+
+
+class About(StrEnum):
+    """Whom a prior is about."""
+
+    person = "person"
+    everybody = "everybody"
+
+
+MADE_UP = {Known.salary: ((60, 15), (0, 200), 10), Known.height: ((69, 3), (48, 96), -2)}  # mean and spread, bounds, less
 
 
 def floating_point(
@@ -56,19 +74,22 @@ def definitions(chart: ChartOption = None, as_json: JsonOption = False) -> None:
 
 def auxiliary(
     n: Annotated[int, typer.Option("--n", help="How many people the average is over.", min=2)] = 1000,
+    of: Annotated[Known, typer.Option(help="Salaries, 10 below average; or heights in inches, 2 above.")] = Known.salary,
+    less: Annotated[int | None, typer.Option(help="How far below the average the person is; above, if negative.")] = None,
     epsilon: EpsilonOption = "1",
     seed: SeedOption = 0,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find a salary known to be 10 below average, the person in the data or not. Defence: none; the difference is bounded."""
+    """Find a value known to be so far from average, the person in the data or not. Defence: none; the difference is bounded."""
     import numpy as np
 
     from tacit.evidence.attacks.auxiliary import auxiliary as measured
     from tacit.privacy.loss import positive_budget
 
-    salaries = np.random.default_rng(seed).normal(60, 15, n).clip(20, 180).round().astype(int).tolist()  # made up
-    found = measured(salaries, (0, 200), positive_budget(epsilon))
+    (mean, deviation), bounds, usual = MADE_UP[of]
+    values = np.random.default_rng(seed).normal(mean, deviation, n).clip(*bounds).round().astype(int).tolist()
+    found = measured(values, bounds, positive_budget(epsilon), usual if less is None else less, of=of.value)
     show(found, chart, as_json)
     if not found.holds:
         raise typer.Exit(1)
@@ -77,16 +98,27 @@ def auxiliary(
 def posterior(
     mechanism: Annotated[Kind, typer.Option(help="What is released.")] = Kind.laplace,
     epsilon: EpsilonOption = "1",
-    prior: Annotated[str, typer.Option(help="The belief beforehand that the person has the secret.")] = "0.5",
+    prior: Annotated[str | None, typer.Option(help="The belief in advance: 0.5 of a person, 0.99 of everybody.")] = None,
+    about: Annotated[About, typer.Option(help="A secret of one person; or a prior that is wrong about everybody.")] = About.person,
+    n: Annotated[int, typer.Option("--n", help="How many people the wrong prior is about.", min=2)] = 20,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show an adversary's belief before and after a release, and how far odds can move: at most by e^epsilon."""
     from tacit.evidence.attacks.posterior import posterior_of
+    from tacit.evidence.attacks.wrong_prior import wrong_prior
     from tacit.privacy.loss import probability
     from tacit.privacy.rounding import exact
 
-    belief = probability(exact(prior, "prior"))
+    if about is About.everybody:
+        if mechanism is not Kind.laplace:
+            raise InvalidInput("a prior about everybody is shown for a count with Laplace noise; leave --mechanism out")
+        found = wrong_prior(n, epsilon, "0.99" if prior is None else prior)
+        show(found, chart, as_json)
+        if not found.holds:
+            raise typer.Exit(1)
+        return
+    belief = probability(exact("0.5" if prior is None else prior, "prior"))
     made, values = _made(mechanism, epsilon)
     show(posterior_of(made, values, {"yes": belief, "no": 1 - belief}), chart, as_json)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.output import console, error_report, print_json, progress
+from tacit.doors.cli.output import console, error_report, print_json, progress, say
 from tacit.errors import InvalidInput, Refused
 
 if TYPE_CHECKING:
@@ -70,13 +70,15 @@ def _names(text: str) -> list[str]:
 
 
 def _bounds(text: str) -> tuple[float | None, float | None]:
+    from tacit.privacy.rounding import exact
+
     if not text:
         return None, None
     low, comma, high = text.partition(",")
     try:
         if not comma:
             raise ValueError
-        return (float(low) if low.strip() else None), (float(high) if high.strip() else None)
+        return (float(exact(low.strip())) if low.strip() else None), (float(exact(high.strip())) if high.strip() else None)
     except ValueError:
         raise InvalidInput(f"bounds are written LOW,HIGH, for example 0,100 or 0, and not {text[:40]!r}") from None
 
@@ -124,11 +126,11 @@ def _batch(desk: Desk, asked: list[str], as_json: bool) -> None:
             misunderstood = True
             told.append({"question": text, "error": {"code": refusal.code, "message": refusal.message, "remedy": refusal.remedy}})
             if not as_json:
-                print(f"{text}\n  {error_report(refusal, as_json=False)}")
+                say(f"{text}\n  {error_report(refusal, as_json=False)}")
         else:
             told.append(_told(reply))
             if not as_json:
-                print(f"{text}\n  {reply}")
+                say(f"{text}\n  {reply}")
     if as_json:
         print_json({"replies": told, "summary": _summary_told(desk.summary()), "differentially_private": False})
     else:
@@ -140,24 +142,24 @@ def _batch(desk: Desk, asked: list[str], as_json: bool) -> None:
 def _converse(desk: Desk) -> None:
     """Questions one by one, until the end of input."""
     column = next(iter(desk.data.public), "a public column")
-    print(f"{desk.data}\n{NOTE}\n{HELP.format(value=desk.data.value, column=column)}")
+    say(f"{desk.data}\n{NOTE}\n{HELP.format(value=desk.data.value, column=column)}")
     while True:
         try:
             text = input("audit> ").strip()
         except (EOFError, KeyboardInterrupt):
-            print()
+            say("")
             return
         if text in ("quit", "exit"):
             return
         if text == "summary":
             _show(desk.summary())
         elif text in ("help", "?"):
-            print(HELP.format(value=desk.data.value, column=column))
+            say(HELP.format(value=desk.data.value, column=column))
         elif text:
             try:
-                print(f"  {desk.ask(text)}")
+                say(f"  {desk.ask(text)}")
             except Refused as refusal:
-                print(f"  {error_report(refusal, as_json=False)}")
+                say(f"  {error_report(refusal, as_json=False)}")
 
 
 def _told(reply: Reply) -> dict[str, Any]:
@@ -178,14 +180,15 @@ def _summary_told(summary: Summary) -> dict[str, Any]:
 
 
 def _show(summary: Summary) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
+    from tacit.doors.cli.screen import styled
+
     screen = console()
-    screen.print(f"\n[bold]{summary.auditor}[/bold], {escape(summary.facts)}: {escape(summary.said)}", highlight=False)
-    screen.print(f"Refused so far: {summary.refusals:,}. {NOTE}\n", highlight=False)
+    screen.print(styled("\n", (summary.auditor, "bold"), f", {summary.facts}: {summary.said}"))
+    screen.print(f"Refused so far: {summary.refusals:,}. {NOTE}\n")
     table = Table("asked now", "rows", "would be", box=None, header_style="bold")
     for line in summary.outlook:
         colour = {"answered": "green", "refused": "yellow"}.get(line.outcome, "dim")
-        table.add_row(escape(line.question), f"{line.rows:,}", f"[{colour}]{line.outcome}[/{colour}]")
+        table.add_row(line.question, f"{line.rows:,}", styled((line.outcome, colour)))
     screen.print(table)

@@ -51,6 +51,8 @@ def _told(turn: Turn) -> dict[str, Any]:
 
 
 def _show_examples(maxima: Sequence[Turn], sums: Sequence[Turn]) -> None:
+    from tacit.doors.cli.screen import styled
+
     screen = console()
     half = len(maxima) // 2
     for title, turns in (
@@ -58,19 +60,20 @@ def _show_examples(maxima: Sequence[Turn], sums: Sequence[Turn]) -> None:
         ("The same questions where x4 is 10 too: only the value-based auditor decides otherwise", maxima[half:]),
         ("SUM over three values: the triangle", sums),
     ):
-        screen.print(f"\n[bold]{title}[/bold]", highlight=False)
+        screen.print(styled("\n", (title, "bold")))
         screen.print(_table(turns))
 
 
 def _table(turns: Sequence[Turn]) -> Any:
-    from rich.markup import escape
     from rich.table import Table
+
+    from tacit.doors.cli.screen import styled
 
     table = Table("auditor", "question", "reply", "what the refusal gives away", box=None, header_style="dim", padding=(0, 2))
     for turn in turns:
         reply = getattr(turn.reply, "answer", None)
-        shown = f"[green]{reply:g}[/green]" if reply is not None else f"[yellow]refused[/yellow]: {escape(turn.reply.reason)}"
-        away = f"[red]{turn.concludes}[/red]" if turn.concludes else "" if reply is not None else "[green]nothing[/green]"
+        shown = styled((f"{reply:g}", "green")) if reply is not None else styled(("refused", "yellow"), f": {turn.reply.reason}")
+        away = styled((turn.concludes, "red") if turn.concludes else "" if reply is not None else ("nothing", "green"))
         table.add_row(turn.auditor, turn.question, shown, away)
     return table
 
@@ -78,14 +81,15 @@ def _table(turns: Sequence[Turn]) -> Any:
 def _show_costs(costs: Utility, chart: Path | None) -> None:
     from rich.table import Table
 
+    from tacit.doors.cli.screen import styled
+
     screen = console()
-    screen.print(
-        f"\n[bold]What it costs[/bold] · random halves of {costs.people} rows, asked until the first refusal", highlight=False
-    )
+    halves = f" · random halves of {costs.people} rows, asked until the first refusal"
+    screen.print(styled("\n", ("What it costs", "bold"), halves))
     table = Table("auditor", "fewest", "median", "most", box=None, header_style="dim", padding=(0, 2))
     for name, least, middle, most in costs.rows():
         table.add_row(name, f"{least}", f"{middle:g}", f"{most}")
     screen.print(table)
     if chart is not None:
-        screen.print(f"Drawn into {chart}.", highlight=False, markup=False)
-    screen.print(f"\n{FAREWELL}", highlight=False, markup=False)
+        screen.print(f"Drawn into {chart}.")
+    screen.print(f"\n{FAREWELL}")

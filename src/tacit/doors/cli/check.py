@@ -32,20 +32,20 @@ def check(
 
 
 def _print(report: dict[str, Any]) -> None:
-    from rich.markup import escape
+    from tacit.doors.cli.screen import styled
 
     screen = console()
-    screen.print(f"[bold]{escape(report['catalog'])}[/bold] is sound.", highlight=False, soft_wrap=True)
+    screen.print(styled((report["catalog"], "bold"), " is sound."), soft_wrap=True)
     for line in _promise(report):
-        screen.print(line, highlight=False, markup=False)
+        screen.print(line)
     for table in report["tables"]:
-        screen.print(f"\n[bold]{escape(table['name'])}[/bold], {escape(_rows(table))}", highlight=False)
+        screen.print(styled("\n", (table["name"], "bold"), f", {_rows(table)}"))
         _print_columns(table)
     screen.print()
     for note in report["notes"]:
-        screen.print(f"[yellow]note[/yellow]: {escape(note)}", highlight=False)
-    screen.print(STORE[report["store"]["state"]].format_map(report["store"]), highlight=False, markup=False)
-    screen.print(_ledger(report), highlight=False, markup=False, soft_wrap=True)
+        screen.print(styled(("note", "yellow"), f": {note}"))
+    screen.print(STORE[report["store"]["state"]].format_map(report["store"]))
+    screen.print(_ledger(report), soft_wrap=True)
 
 
 def _ledger(report: dict[str, Any]) -> str:
@@ -85,19 +85,18 @@ def _rows(table: dict[str, Any]) -> str:
     most = table["max_rows"]
     limit = "" if table["unit"] == "row" else f", at most {most:,} row{'s' if most > 1 else ''} of each"
     whose = "each row is one unit" if table["unit"] == "row" else f"the unit is {table['unit']}"
-    return f"from {table['source']}: {whose}{limit}"
+    return f"from {table['source']}: {whose}{limit}, at most {table['rows_at_most']:,} rows"
 
 
 def _print_columns(table: dict[str, Any]) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     if not table["columns"]:
         asked = "every column may be asked about, as it is found in the data" if table["public"] else "only COUNT(*) may be asked"
-        console().print(f"  {asked}", highlight=False)
+        console().print(f"  {asked}")
         return
     grid = Table("column", "kind", "declared", "NULL", "what may be asked", box=None, header_style="dim", padding=(0, 2))
     for column in table["columns"]:
         null = "possible" if column["nullable"] else "no"
-        grid.add_row(*(escape(cell) for cell in (column["name"], column["kind"], column["declared"], null, column["may_ask"])))
+        grid.add_row(column["name"], column["kind"], column["declared"], null, column["may_ask"])
     console().print(grid)

@@ -19,6 +19,8 @@ from tacit.doors.cli.output import console, print_json, progress
 from tacit.errors import InvalidInput, Refused
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from tacit.doors.cli.hospital import Plain
     from tacit.session import Session
 
@@ -65,13 +67,13 @@ def demo(
     if as_json:
         print_json(told | {"folder": None if folder is None else str(folder)})
     else:
-        console().print(_farewell(folder), highlight=False, soft_wrap=True)
+        console().print(_farewell(folder), soft_wrap=True)
 
 
 def _print(part: Part) -> None:
     screen = console()
     for piece in part.show():
-        screen.print(piece, highlight=False, width=min(WIDTH, screen.width))
+        screen.print(piece, width=min(WIDTH, screen.width))
 
 
 @contextmanager
@@ -87,12 +89,13 @@ def _place(folder: Path | None) -> Iterator[Path]:
     yield folder
 
 
-def _farewell(folder: Path | None) -> str:
-    from rich.markup import escape
+def _farewell(folder: Path | None) -> Text:
+    from tacit.doors.cli.screen import styled
 
     if folder is None:
-        return "\nAll of it was in a temporary folder, and is gone. Keep it with: [bold]tacit demo --folder hospital[/bold]\n"
-    return f"\nIt is kept. Ask on: [bold]cd {escape(quote(str(folder)))} && {NEXT}[/bold]\n"
+        gone = "\nAll of it was in a temporary folder, and is gone. Keep it with: "
+        return styled(gone, ("tacit demo --folder hospital", "bold"), "\n")
+    return styled("\nIt is kept. Ask on: ", (f"cd {quote(str(folder))} && {NEXT}", "bold"), "\n")
 
 
 def _parts(here: Path) -> Iterator[Part]:
@@ -113,7 +116,7 @@ def _parts(here: Path) -> Iterator[Part]:
         yield Budgets(data.accounts())
         yield _attacked(data.session("mallory"), plain)
     yield Fingerprint(floating_point(DRAWS))
-    data.engine.close()
+    data.close()
 
 
 def _questions(ana: Session, plain: Plain, chart: Path) -> Iterator[Part]:

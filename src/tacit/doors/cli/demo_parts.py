@@ -87,16 +87,18 @@ class Answered:
     def show(self) -> Iterator[Any]:
         yield from self.question.show()
         yield _inset(self._table())
-        yield _inset(f"[dim]{self.answer.footer()}[/dim]", above=0)
+        yield _inset(_styled((self.answer.footer(), "dim")), above=0)
 
     def tell(self, told: Told) -> None:
         self.question.tell(told, answer=self.answer.to_dict(), exact=[list(row) for row in self.exact])
 
     def _table(self) -> Any:
+        from tacit.release.answer import heading
+
         columns = self.answer.columns
         table = _plain_table()
         for column in columns:
-            table.add_column(column.name, justify="left" if column.is_key else "right")
+            table.add_column(heading(column), justify="left" if column.is_key else "right")
             if not column.is_key:
                 table.add_column("(exact)", justify="right", style="dim")
         keys = [place for place, column in enumerate(columns) if column.is_key]
@@ -116,7 +118,7 @@ class TurnedDown:
 
     def show(self) -> Iterator[Any]:
         yield from self.question.show()
-        yield _inset(_refused(self.refusal))
+        yield _inset(_styled(*_refused(self.refusal)))
 
     def tell(self, told: Told) -> None:
         known = {"code": self.refusal.code, "message": self.refusal.message, "remedy": self.refusal.remedy}
@@ -139,10 +141,10 @@ class Drawn:
             height = round((value - low) / max(1, high - low) * (len(BLOCKS) - 1))
             years[month[:4]] = years.get(month[:4], "") + BLOCKS[height]
         yield from self.question.show()
-        yield _inset("   ".join(f"[dim]{year}[/dim] {blocks}" for year, blocks in years.items()))
-        text = f"{len(values)} months, from {low:,} to {high:,} visits; with their error band in [bold]{self.chart.name}[/bold]"
-        yield _inset(text, above=0)
-        yield _inset(f"[dim]{self.answer.footer()}[/dim]", above=0)
+        yield _inset(_styled(*(part for year, blocks in years.items() for part in ((year, "dim"), f" {blocks}   "))))
+        months_told = f"{len(values)} months, from {low:,} to {high:,} visits; with their error band in "
+        yield _inset(_styled(months_told, (self.chart.name, "bold")), above=0)
+        yield _inset(_styled((self.answer.footer(), "dim")), above=0)
 
     def tell(self, told: Told) -> None:
         self.question.tell(told, answer=self.answer.to_dict(), chart=self.chart.name)
@@ -186,17 +188,17 @@ class Attacked:
             f"{people} of the patients work here, and mallory knows their badges. She asks {questions} counts, each over about "
             "half of these people, so that each looks harmless, and solves for who has a chronic diagnosis."
         )
-        yield _inset(f"[cyan]{', '.join(self.question.split(', ')[:8])}, ...)[/cyan]")
+        yield _inset(_styled((f"{', '.join(self.question.split(', ')[:8])}, ...)", "cyan")))
         table = _plain_table("answers", "error of each", "diagnoses right")
-        table.add_row("exact, from a plain engine", "none", f"[red]{_right(self.exact)} of {people}[/red]")
+        table.add_row("exact, from a plain engine", "none", _styled((f"{_right(self.exact)} of {people}", "red")))
         table.add_row(
             f"from tacit, epsilon {as_text(self.epsilon)} for all together",
             f"± {self.error:,}",
-            f"[green]{_right(self.private)} of {people}[/green]",
+            _styled((f"{_right(self.private)} of {people}", "green")),
         )
-        table.add_row("[dim]none: tossing a coin[/dim]", "", f"[dim]{people // 2} ± {people**0.5:.0f} of {people}[/dim]")
+        table.add_row("none: tossing a coin", "", f"{people // 2} ± {people**0.5:.0f} of {people}", style="dim")
         yield _inset(table)
-        yield _inset(f"Her question {questions + 1} is {_refused(self.refusal)}")
+        yield _inset(_styled(f"Her question {questions + 1} is ", *_refused(self.refusal)))
 
     def tell(self, told: Told) -> None:
         told["reconstruction"] = {
@@ -221,16 +223,22 @@ class Fingerprint:
         yield _inset("Outputs that only one of two neighbouring databases can give: a single one settles which it was.")
         table = _plain_table("noise", "draws", "gives away")
         drawn = f"{2 * self.attack.draws:,}"
-        table.add_row("textbook floating-point Laplace", drawn, f"[red]{self.attack.textbook:.1%}[/red]")
-        table.add_row("tacit: integers on a public grid", drawn, f"[green]{self.attack.ours:.0%}[/green]")
+        table.add_row("textbook floating-point Laplace", drawn, _styled((f"{self.attack.textbook:.1%}", "red")))
+        table.add_row("tacit: integers on a public grid", drawn, _styled((f"{self.attack.ours:.0%}", "green")))
         yield _inset(table)
 
     def tell(self, told: Told) -> None:
         told["floating_point"] = {"draws": self.attack.draws, "textbook": self.attack.textbook, "ours": self.attack.ours}
 
 
-def _heading(words: str, aside: str = "") -> str:
-    return f"\n[bold]{words}[/bold]" + (f" [dim]· {aside}[/dim]" if aside else "")
+def _heading(words: str, aside: str = "") -> Any:
+    return _styled("\n", (words, "bold"), (f" · {aside}" if aside else "", "dim"))
+
+
+def _styled(*parts: Any) -> Any:
+    from tacit.doors.cli.screen import styled
+
+    return styled(*parts)
 
 
 def _inset(piece: Any, above: int = 1) -> Any:
@@ -248,10 +256,8 @@ def _plain_table(*columns: str) -> Any:
     return table
 
 
-def _refused(refusal: Refused) -> str:
-    from rich.markup import escape
-
-    return f"[yellow]refused ({refusal.code})[/yellow]: {escape(str(refusal))}"
+def _refused(refusal: Refused) -> tuple[tuple[str, str], str]:
+    return (f"refused ({refusal.code})", "yellow"), f": {refusal}"
 
 
 def _cells(column: Column, at: int, exact: Any) -> list[str]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInput
-from tacit.privacy.catalog import Analyst, Budget, Catalog, Column, Kind, Table, day_of, fingerprint
+from tacit.privacy.catalog import ASSUMED_ROWS, Analyst, Budget, Catalog, Column, Kind, Table, day_of, fingerprint
 from tacit.privacy.catalog_file.reading import folded
 from tacit.privacy.catalog_file.shape import nearest
 from tacit.privacy.catalog_file.text import key_text, value_text
 from tacit.privacy.rounding import decimal_text
+from tacit.untrusted import without_password
 
 MAY_ASK: Mapping[Kind, str] = {
     "number": "every aggregate; filters; groups",
@@ -23,7 +23,6 @@ MAY_ASK: Mapping[Kind, str] = {
     "key": "COUNT(DISTINCT); joins",
     "presence": "COUNT, IS NULL; bounds or values would allow more",
 }
-PASSWORD = re.compile(r"://[^/@:]*:(?!\$)[^/@]+@")
 
 
 def described(catalog: Catalog) -> dict[str, Any]:
@@ -36,7 +35,7 @@ def described(catalog: Catalog) -> dict[str, Any]:
         "promise": f"{catalog.neighbours}, with all its rows in all private tables",
         "analysts": {name: _analyst(analyst) for name, analyst in catalog.analysts.items()},
         "tables": [_table(table) for table in catalog.tables.values()],
-        "notes": [*_about_analysts(catalog), *_about_sources(catalog)],
+        "notes": [*_about_analysts(catalog), *_about_sizes(catalog), *_about_sources(catalog)],
         "store": _store(catalog),
         "ledger": _ledger(catalog),
     }
@@ -53,12 +52,13 @@ def _analyst(analyst: Analyst) -> dict[str, str]:
 
 
 def _table(table: Table) -> dict[str, Any]:
-    source, limits = table.source, {}
+    source, limits = without_password(table.source.declared), {}
     if not table.public:
         limits = {"max_rows": table.max_rows, "max_rows_per_group": table.rows_per_group, "min_people": table.min_people}
+        limits |= {"rows_at_most": table.most_rows, "max_joined_rows": table.most_joined_rows}
     return {
         "name": table.name,
-        "source": source.declared if source.table is None else f"{source.table} in {_hidden(source.declared)}",
+        "source": source if table.source.table is None else f"{table.source.table} in {source}",
         "public": table.public,
         "unit": None if table.public else _unit(table),
         **limits,
@@ -88,15 +88,10 @@ def _declared(column: Column) -> str:
     if column.kind == "category":
         return value_text(column.domain)
     if column.bounds is None or column.step is None:
-        return "private values" if column.kind == "text" else ""
+        return f"private values of at most {column.longest} bytes" if column.kind == "text" else ""
     ends = (day_of(int(end)).isoformat() if column.kind == "date" else decimal_text(end) for end in column.bounds)
     step = "" if column.step == Fraction(1) else f" by {decimal_text(column.step)}"
     return " to ".join(ends) + step + (f", {len(column.bins)} bins" if column.bins else "")
-
-
-def _hidden(url: str) -> str:
-    """A URL without what may be a password in it."""
-    return PASSWORD.sub("://...@", url)
 
 
 def _about_analysts(catalog: Catalog) -> Iterator[str]:
@@ -104,8 +99,17 @@ def _about_analysts(catalog: Catalog) -> Iterator[str]:
         if analyst.budget and analyst.budget.epsilon > catalog.budget.epsilon:
             yield f"analyst {analyst.name} has a larger epsilon than the data set, whose own stands first"
     urls = [catalog.ledger_url or "", *(table.source.declared for table in catalog.tables.values())]
-    if any(PASSWORD.search(url) for url in urls):
+    if any(without_password(url) != url for url in urls):
         yield "a password stands in the catalog; write $NAME in its place, and set the variable NAME in the environment"
+
+
+def _about_sizes(catalog: Catalog) -> Iterator[str]:
+    unknown = [key_text([table.name]) for table in catalog.tables.values() if not table.public and table.rows_at_most is None]
+    if unknown:
+        yield (
+            f"without rows_at_most, {ASSUMED_ROWS:,} rows are assumed of {', '.join(unknown)}, so large questions are refused; "
+            "declare it from public knowledge, for example rows_at_most = 1000000"
+        )
 
 
 def _about_sources(catalog: Catalog) -> Iterator[str]:
@@ -117,13 +121,13 @@ def _about_sources(catalog: Catalog) -> Iterator[str]:
         if table.source.kind == "postgres" or "*" in str(path) or (path.exists() and not path.is_file()):
             continue
         try:
-            there = [folded(field.name) for field in fields_of(path, table.source.table)]
+            there = [folded(field.name) for field in fields_of(path, table.source.table, table.source.encoding)]
         except InvalidInput as error:
             yield f"the source of {key_text([table.name])}: {error}"
             continue
         wanted = [*table.columns, *([table.unit.column] if table.unit else [])]
         for name in dict.fromkeys(name for name in wanted if name not in there):
-            yield f"{key_text([name])} is not a column of {table.source.declared}; {nearest(name, there)}"
+            yield f"{key_text([name])} is not a column of {without_password(table.source.declared)}; {nearest(name, there)}"
 
 
 def _store(catalog: Catalog) -> dict[str, Any]:

@@ -33,6 +33,8 @@ WARDS = {  # where, beds, usual cost, share of visits
 }
 FIRST_DAY, DAYS = np.datetime64("2022-01-01"), 1096
 MOST_VISITS, MOST_COST = 15, 8000
+NOTES = ("none", "allergic to penicillin", "pacemaker", "insulin", "interpreter needed", "lives alone", "second opinion")
+LONGEST_NOTE, FAR_TOO_LONG = 64, 20_000  # bytes; every sixteenth of those who work here has a note that is far too long
 
 CATALOG = f"""\
 # What is declared here is public; nothing in it is taken from the data.
@@ -51,6 +53,7 @@ delta = 0
 [tables.patients]
 source = "patients.parquet"
 unit = "row"                 # every row is one person
+rows_at_most = {2 * PATIENTS}        # a public fact: what a question can take at most follows from it
 
 [tables.patients.columns]
 id        = {{ key = true }}
@@ -59,11 +62,13 @@ sex       = {{ values = ["F", "M"], unknown = "drop" }}
 diagnosis = {{ values = {list(DIAGNOSES)}, unknown = "drop" }}
 badge     = {{ bounds = [1, {STAFF}], outside = "null" }}     # of those who work here; their colleagues know it
 weight    = {{ type = "number" }}                        # no bounds yet
+note      = {{ keys = "private", longest = {LONGEST_NOTE} }}       # what people write is not public; longer notes count as missing
 
 [tables.visits]
 source = "visits.parquet"
 unit = {{ column = "patient_id", references = "patients.id" }}
 max_rows = {MOST_VISITS}                # most visits of one patient that any answer uses
+rows_at_most = {2 * PATIENTS * MOST_VISITS}
 
 [tables.visits.columns]
 ward = {{ values = {list(WARDS)}, unknown = "drop" }}
@@ -101,13 +106,16 @@ def _patients(generator: np.random.Generator, count: int) -> dict[str, Any]:
     chronic = generator.random(count) < np.where(works, 0.5, 0.15 + 0.006 * age)
     acute = generator.choice(np.array(DIAGNOSES[1:]), count, p=[0.35, 0.3, 0.1, 0.25])
     shuffled = generator.permutation(count)
+    badge = np.where(works, 1 + np.arange(count), 0)
+    note = np.array(NOTES, dtype=object)[(age + np.arange(count)) % len(NOTES)]
     columns: dict[str, NDArray[Any]] = {
         "id": 100_000 + generator.permutation(count),
         "age": age,
         "sex": np.where(generator.random(count) < 0.53, "F", "M"),
         "diagnosis": np.where(chronic, DIAGNOSES[0], acute),
-        "badge": np.where(works, 1 + np.arange(count), 0),
+        "badge": badge,
         "weight": np.round(generator.normal(72, 14, count).clip(3, 220), 1),
+        "note": np.where(badge % 16 == 4, "a" * FAR_TOO_LONG, note),
     }
     return {name: values[shuffled] for name, values in columns.items()}
 

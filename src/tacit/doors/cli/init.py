@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tacit.doors.cli.finding import NAME
-from tacit.doors.cli.output import keep_what_is_read, print_json
+from tacit.doors.cli.output import keep_what_is_read, print_json, say
 from tacit.errors import InvalidInput
 
 
@@ -33,8 +33,8 @@ def init(
     if as_json:
         print_json({"catalog": str(out.absolute()), "tables": len(found), "columns": columns, "to_fill_in": places})
     else:
-        print(f'{out}: {_count(len(found), "table")}, {_count(columns, "column")}, {_count(places, "place")} marked "?" to fill in')
-        print("then `tacit check` says what is left, and `tacit prepare` reads the data")
+        say(f'{out}: {_count(len(found), "table")}, {_count(columns, "column")}, {_count(places, "place")} marked "?" to fill in')
+        say("then `tacit check` says what is left, and `tacit prepare` reads the data")
 
 
 def _seen_from(out: Path, file: Path) -> str:

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, get_type_hints
 
+from typer import BadParameter
 from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
+
+from tacit.privacy.rounding import is_decimal
 
 QUOTED = r"""(?<!\w)'[^'\n]*'|"[^"\n]*"|`[^`\n]*`"""  # what somebody wrote, and stays as it is
 VALUE = r"[^\s,;()]*[^\s,;().]"
 VERBS = "must|is|are|needs|lies"
+NO_NUMBERS = ("nan", "inf", "infinity")  # which commands refuse in words of their own
 OTHERWISE = {"flip": "p", "ratio": "ratios", "half_width": "error"}  # arguments under another name, as one or several
 
 
@@ -63,10 +68,10 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
 
 
 class Command(TyperCommand):
-    """A command whose help shows no type beside an option that takes no value."""
+    """A command whose help shows no type beside an option that takes no value, and whose numbers are ASCII decimals."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _flags_without_type(super().get_params(ctx))
+        return _flags_without_type(list(map(_with_plain_numbers, super().get_params(ctx))))
 
 
 class Group(TyperGroup):
@@ -74,6 +79,21 @@ class Group(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _flags_without_type(super().get_params(ctx))
+
+
+def _with_plain_numbers(parameter: Any) -> Any:
+    """The parameter, with a number refused that Python would read and people would not: " 1", "1_0", digits of other scripts."""
+    if not isinstance(parameter.process_value, partial):
+        parameter.process_value = partial(_processed, parameter.process_value)
+    return parameter
+
+
+def _processed(process: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
+    read = process(ctx, value)
+    plain = not isinstance(value, str) or is_decimal(value) or value.lower().lstrip("+-") in NO_NUMBERS
+    if isinstance(read, int | float) and not isinstance(read, bool) and not plain:
+        raise BadParameter(f"{value!r} is not a plain number; write it like 20, 0.5 or 1e-6")
+    return read
 
 
 def _flags_without_type(parameters: list[Any]) -> list[Any]:

@@ -1,26 +1,56 @@
-"""What every command prints in the same way: JSON, errors, progress on a terminal."""
+"""What every command prints in the same way: lines, JSON, CSV, errors, progress on a terminal. No other module prints.
+
+What is printed may hold a value of the data, a name in a question or that of a file: see screen.py and untrusted.py.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import InvalidInput, TacitError
+from tacit.untrusted import for_json, lines_for_terminal, without_passwords
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from tacit.doors.cli.screen import Screen
 
 Item = TypeVar("Item")
 
 
+def say(text: str, to_stderr: bool = False) -> None:
+    """A text on standard output, or on standard error."""
+    print(lines_for_terminal(without_passwords(text)), file=sys.stderr if to_stderr else sys.stdout, flush=to_stderr)
+
+
 def print_json(answer: dict[str, Any]) -> None:
     """One JSON object on standard output, and nothing else there."""
-    print(json.dumps(answer, indent=2, ensure_ascii=False))
+    print(for_json(answer, indent=2, plain=not _in_unicode()))
+
+
+def print_csv(text: str) -> None:
+    """CSV on standard output, and nothing else there; its cells were escaped where it was written."""
+    print(text, end="")
+
+
+def _in_unicode() -> bool:
+    return (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+
+
+def print_error(report: str) -> None:
+    """What `error_report` wrote, on standard error."""
+    print(report, file=sys.stderr)
+
+
+def let_all_letters_pass() -> None:
+    """A letter that the terminal's encoding lacks is printed as its escape: an answer that is paid for is printed in any case."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def keep_what_is_read(written: Path | None, *read: Path) -> None:
@@ -36,7 +66,7 @@ def error_report(error: TacitError, as_json: bool, named: Callable[[str], str] =
     `named` puts the options of the command in the place of the arguments that a message names.
     """
     if not as_json:
-        return f"tacit: {named(str(error))}"
+        return f"tacit: {lines_for_terminal(without_passwords(named(str(error))))}"
     code = getattr(error, "code", None) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
     known: dict[str, Any] = {"code": code, "message": named(getattr(error, "message", str(error)))}
     if remedy := getattr(error, "remedy", ""):
@@ -45,7 +75,7 @@ def error_report(error: TacitError, as_json: bool, named: Callable[[str], str] =
         known["line"], known["column"] = at
     if problems := getattr(error, "problems", ()):
         known |= {"remedy": problems[0].remedy, "line": problems[0].line, "problems": [asdict(problem) for problem in problems]}
-    return json.dumps({"error": known}, ensure_ascii=False)
+    return for_json({"error": known})
 
 
 def figure(number: float, sign: str = "") -> str:
@@ -57,11 +87,11 @@ def figure(number: float, sign: str = "") -> str:
     return f"{number:{sign},.0f}" if 1000 <= abs(number) < 10**15 else f"{number:{sign}.4g}"
 
 
-def console() -> Console:
+def console() -> Screen:
     """Where tables go: standard output, wide enough for them where it is no terminal."""
-    from rich.console import Console
+    from tacit.doors.cli.screen import Screen
 
-    return Console() if sys.stdout.isatty() else Console(width=120)
+    return Screen() if sys.stdout.isatty() else Screen(width=120)
 
 
 def progress(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
@@ -69,7 +99,20 @@ def progress(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
     if not sys.stderr.isatty():
         yield from items
         return
-    from rich.console import Console
-    from rich.progress import track
+    from tacit.doors.cli.screen import bars
 
-    yield from track(items, description=what, total=total, console=Console(stderr=True), transient=True)
+    with bars() as shown:
+        yield from shown.track(items, total=total, description=what)
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Callable[[str, float], None] | None]:
+    """A bar on standard error that is told what is done and how far it is, from 0 to 1; None if that is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from tacit.doors.cli.screen import bars
+
+    with bars() as shown:
+        task = shown.add_task(what, total=1.0)
+        yield lambda words, fraction: shown.update(task, description=words, completed=fraction)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.doors.cli.finding import CatalogOption, find_catalog
-from tacit.doors.cli.output import console, print_json
+from tacit.doors.cli.output import bar, console, print_json
+from tacit.untrusted import for_terminal
 
 if TYPE_CHECKING:
     from tacit.query.prepare import Prepared, TableReport
-    from tacit.query.prepare.workshop import Progress
+    from tacit.query.prepare.verdict import ColumnReport
 
 Reason = Annotated[
     str, typer.Option("--reason", help="Why the same people get a second budget, where another ledger covers them; it is recorded.")
 ]
 NO_LEDGER = "There is no ledger yet, so nothing can be asked. Run `tacit ledger begin` once."
+LONGEST_EXAMPLE = 40
+WORDS = {"rounded": "rounded to the step"}
 FOR_THE_CURATOR = "These counts are exact and of private data: they are for the curator alone."
+NOT_ACCEPTED = "The old store stays. Correct the catalog, or accept what was found: tacit prepare --yes"
 REASONS = {"value": "value out of the declared", "no unit": "no unit", "limit": "beyond max_rows or a repeated key"}
 
 
@@ -32,47 +33,55 @@ def prepare(
     ] = False,
     reason: Reason = "",
     memory: Annotated[str, typer.Option(help="Memory to use; what needs more is put on disk, beside the store.")] = "60%",
+    yes: Annotated[bool, typer.Option("--yes", help="Accept data that does not look as it is declared.")] = False,
+    keep_version: Annotated[
+        bool,
+        typer.Option(
+            "--keep-version", help="Declare that the data has not changed: answers that were given stay valid. Anybody may know it."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Copy the declared columns into the store: clean, on their grids, with units and ranks. Budgets stay as they are."""
+    from tacit.query.prepare.verdict import NotAccepted
     from tacit.session import open as open_data
 
-    with _bar() as told, open_data(find_catalog(catalog)) as data:
-        prepared = data.prepare(told, new_ledger=new_ledger, reason=reason, memory=memory)
+    with bar("preparing") as told, open_data(find_catalog(catalog)) as data:
+        options: dict[str, Any] = {
+            "new_ledger": new_ledger,
+            "reason": reason,
+            "memory": memory,
+            "yes": yes,
+            "keep_version": keep_version,
+        }
+        try:
+            prepared, accepted = data.prepare(told, **options), True
+        except NotAccepted as refused:
+            prepared, accepted = refused.prepared, False
         has_ledger = data.has_ledger
     if as_json:
-        print_json(_as_json(prepared))
+        print_json(_as_json(prepared, accepted))
     else:
-        _print(prepared)
+        _print(prepared, accepted)
         if not has_ledger:
-            console().print(NO_LEDGER, highlight=False)
+            console().print(NO_LEDGER)
+    if not accepted:
+        raise typer.Exit(1)
 
 
-@contextmanager
-def _bar() -> Iterator[Progress | None]:
-    """A bar on standard error, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bars
-
-    with Bars(console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("preparing", total=1.0)
-        yield lambda words, fraction: bars.update(task, description=words, completed=fraction)
-
-
-def _as_json(prepared: Prepared) -> dict[str, Any]:
+def _as_json(prepared: Prepared, accepted: bool) -> dict[str, Any]:
+    private = {"tables": [asdict(table) for table in prepared.tables], "alarms": prepared.alarms, "accepted": accepted}
     return {
         "store": str(prepared.store),
-        "version": prepared.version,
-        "for_the_curator_alone": {"tables": [asdict(table) for table in prepared.tables]},
+        "version": prepared.version if accepted else None,
+        "for_the_curator_alone": private,
     }
 
 
-def _print(prepared: Prepared) -> None:
-    from rich.markup import escape
+def _print(prepared: Prepared, accepted: bool) -> None:
     from rich.table import Table
+
+    from tacit.doors.cli.screen import styled
 
     screen = console()
     grid = Table("table", "", box=None, header_style="bold", padding=(0, 2))
@@ -81,19 +90,41 @@ def _print(prepared: Prepared) -> None:
     grid.add_column("what was found")
     for table in prepared.tables:
         kind = "public" if table.public else "private"
-        grid.add_row(escape(table.name), kind, f"{table.read:,}", f"{table.kept:,}", escape("\n".join(_findings(table))))
+        grid.add_row(table.name, kind, f"{table.read:,}", f"{table.kept:,}", "\n".join(_findings(table)))
     screen.print(grid)
-    screen.print(FOR_THE_CURATOR, style="yellow", highlight=False)
+    screen.print(FOR_THE_CURATOR, style="yellow")
     for note in prepared.notes:
-        screen.print(f"[yellow]note[/yellow]: {escape(note)}", highlight=False)
-    screen.print(f"The store has the version {prepared.version}.", highlight=False)
+        screen.print(styled(("note", "yellow"), f": {note}"))
+    for alarm in prepared.alarms:
+        screen.print(styled((alarm, "bold red")))
+    screen.print(f"The store has the version {prepared.version}." if accepted else NOT_ACCEPTED)
 
 
 def _findings(table: TableReport) -> list[str]:
     """Why rows were dropped, what was cleaned in which column, and what was left out."""
     dropped = [f"{count:,} rows dropped: {REASONS[reason]}" for reason, count in table.dropped.items() if count]
-    cleaned = {
-        column.name: ", ".join(f"{count:,} {fate}" for fate, count in column.fates.items() if count) for column in table.columns
-    }
+    larger = [", ".join(f"max_rows = {limit:,} would keep {count:,}" for limit, count in table.would_keep.items())]
+    cleaned = [line for column in table.columns for line in _cleaned(column)]
     left_out = [f"{column} is left out: {reason}" for column, reason in table.left_out.items()]
-    return [*dropped, *(f"{column}: {found}" for column, found in cleaned.items() if found), *left_out] or ["all clean"]
+    return [*dropped, *(larger if table.would_keep else []), *_sharing(table), *cleaned, *left_out] or ["all clean"]
+
+
+def _cleaned(column: ColumnReport) -> list[str]:
+    """What was found in a column, and of what could not be read an example with the likely cause."""
+    counts = [f"{count:,} {WORDS.get(fate, fate)}" for fate, count in column.fates.items() if count]
+    examples = [
+        f"  {fate}, such as '{for_terminal(value, LONGEST_EXAMPLE)}'"
+        + (f": {column.causes[fate]}" if fate in column.causes else "")
+        for fate, value in column.examples.items()
+    ]
+    return [f"{column.name}: {', '.join(counts)}", *examples] if counts else []
+
+
+def _sharing(table: TableReport) -> list[str]:
+    """Rows of several owners: what stands in one is protected at so many times epsilon."""
+    if not table.shared:
+        return []
+    return [
+        f"{table.shared:,} rows are shared by several units, at most {table.most_owners:,} each: a row of m units is protected at "
+        f"m times epsilon; {table.copies:,} copies are stored, and COUNT(*) counts copies"
+    ]

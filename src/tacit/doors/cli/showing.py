@@ -30,6 +30,6 @@ def show(result: Shown, chart: Path | None, as_json: bool) -> None:
         print_json(result.to_dict() | ({} if chart is None else {"chart": str(chart)}))
         return
     screen = console()
-    screen.print(result.summary(), highlight=False, markup=False, soft_wrap=True)
+    screen.print(result.summary(), soft_wrap=True)
     if chart is not None:
-        screen.print(f"chart: {chart}", highlight=False, markup=False, soft_wrap=True)
+        screen.print(f"chart: {chart}", soft_wrap=True)

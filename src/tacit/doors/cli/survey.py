@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.output import console, figure, keep_what_is_read, print_json
+from tacit.doors.cli.output import console, figure, keep_what_is_read, print_json, say
 from tacit.doors.cli.survey_collect import collect
 from tacit.doors.cli.survey_estimate import estimate
 from tacit.doors.cli.survey_simulate import simulate
@@ -51,10 +51,10 @@ def form(
         print_json(known | {"questions": [_told(each) for each in randomized(asked)]})
         return
     questions = "1 question" if len(asked.questions) == 1 else f"{len(asked.questions)} questions"
-    print(f"{out}: {questions}, {len(page) / 1000:.0f} kB, nothing to load\nSHA-256 {digest}")
+    say(f"{out}: {questions}, {len(page) / 1000:.0f} kB, nothing to load\nSHA-256 {digest}")
     if asked.closed_at(datetime.now(UTC)):
-        print(f"The survey closed on {asked.closes}: the page takes no answers any more. Set closes to a later day.")
-    print(_promise(asked))
+        say(f"The survey closed on {asked.closes}: the page takes no answers any more. Set closes to a later day.")
+    say(_promise(asked))
     _show_questions(asked, ("question", "epsilon", "randomized by", "why"), [(*_row(each), each.why) for each in randomized(asked)])
 
 
@@ -85,7 +85,7 @@ def plan(
         print_json({"survey": asked.id, "people": n, "people_per_question": people, "confidence": confidence, "questions": told})
         return
     each_asked = f", about {people:,} on each question" if asked.share == "sample" else ""
-    print(f"{asked.title}: {n:,} people{each_asked}, {100 * confidence:g} % intervals\n{_promise(asked)}")
+    say(f"{asked.title}: {n:,} people{each_asked}, {100 * confidence:g} % intervals\n{_promise(asked)}")
     rows = [(*_row(each), _within(each, half), bound, f"{needed:,}" if needed else "") for each, half, bound, needed in planned]
     average = ", on average" if shared_by > 1 else ""  # how many are asked a question is drawn by chance
     heads = ("question", "epsilon", "randomized by", "half-width", "bound", f"people for ± {error:g}{average}" if error else "")
@@ -140,12 +140,11 @@ def _told(each: Randomized) -> dict[str, Any]:
 
 
 def _show_questions(asked: Survey, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table(*heads, box=None, header_style="bold")
     for row in rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*row)
     console().print(table)
 
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from tacit.doors.cli.output import print_json, progress
+from tacit.doors.cli.output import print_json, progress, say
 from tacit.errors import InvalidInput
+from tacit.untrusted import for_terminal
 
 if TYPE_CHECKING:
     from tacit.publish.local.survey.store import Store
@@ -157,9 +158,9 @@ def _listen(store: Store, address: tuple[str, int]) -> None:
     survey = store.form.survey
     everywhere = address[0] in ("0.0.0.0", "::")  # noqa: S104  # no address that a browser could send to
     endpoint.page = build_form(survey if survey.send_to or everywhere else replace(survey, send_to=url))
-    print(f"reports are taken at {url} (POST), and the form is shown there; Ctrl-C ends it", file=sys.stderr, flush=True)
+    say(f"reports are taken at {url} (POST), and the form is shown there; Ctrl-C ends it", to_stderr=True)
     if survey.closed_at(datetime.now(UTC)):
-        print(f"the survey closed on {survey.closes}: what comes now is set aside as late", file=sys.stderr, flush=True)
+        say(f"the survey closed on {survey.closes}: what comes now is set aside as late", to_stderr=True)
     with endpoint, _asked_to_end() as asked:
         threading.Thread(target=endpoint.serve_forever, daemon=True).start()
         try:
@@ -184,13 +185,13 @@ def _asked_to_end() -> Iterator[list[int]]:
 
 def _watch(store: Store, asked: list[int]) -> None:
     """Shows how many have come, on a terminal, until asked to end."""
-    from rich.console import Console
+    from tacit.doors.cli.screen import Screen, styled
 
-    screen = Console(stderr=True)
+    screen = Screen(stderr=True)
     with screen.status("waiting for reports") if screen.is_terminal else nullcontext() as status:
         while not asked:
             if status is not None:
-                status.update(counted(store.counts()))
+                status.update(styled(counted(store.counts())))
             time.sleep(0.2)
 
 
@@ -205,10 +206,10 @@ def counted(counts: dict[str, int]) -> str:
 def _summary(store: Store, told: list[dict[str, Any]]) -> None:
     alike = [list(lines) for _, lines in groupby(told, itemgetter("file", "reason", "why"))]  # of a wrong file, one line
     for lines in alike[:20]:
-        print(f"set aside, {lines[0]['reason']}: {lines[0]['file']}, {_where(lines)}: {lines[0]['why']}")
+        say(f"set aside, {lines[0]['reason']}: {for_terminal(lines[0]['file'])}, {_where(lines)}: {lines[0]['why']}")
     if len(alike) > 20:
-        print(f"... and {sum(map(len, alike[20:])):,} more; all of them are in the table set_aside of {store.path}")
-    print(f"{store.path}: {counted(store.counts())}")
+        say(f"... and {sum(map(len, alike[20:])):,} more; all of them are in the table set_aside of {store.path}")
+    say(f"{store.path}: {counted(store.counts())}")
 
 
 def _where(lines: list[dict[str, Any]]) -> str:

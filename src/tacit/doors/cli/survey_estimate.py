@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.output import console, figure, keep_what_is_read, print_json
+from tacit.doors.cli.output import console, figure, keep_what_is_read, print_json, say
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ def estimate(
     else:
         _show(survey, counts, found, differences, consistent)
         if compare and len(differences) < len(survey.questions):
-            print(
+            say(
                 f"\n{len(survey.questions) - len(differences)} questions are not compared: one of the groups has no reports on them"
             )
         if csv or chart:
-            print(f"\nWritten: {' and '.join(str(each) for each in (csv, chart) if each)}")
+            say(f"\nWritten: {' and '.join(str(each) for each in (csv, chart) if each)}")
 
 
 def _opened(path: Path, survey: Survey) -> Store:
@@ -159,25 +159,24 @@ def _told_result(each: Result) -> dict[str, Any]:
 
 
 def _show(survey: Survey, counts: dict[str, int], found: list[Result], differences: list[Compared], consistent: bool) -> None:
-    from rich.markup import escape
-
+    from tacit.doors.cli.screen import styled
     from tacit.doors.cli.survey_collect import counted
 
     screen = console()
-    screen.print(f"[bold]{escape(survey.title)}[/bold]", highlight=False)
-    screen.print(counted(counts), highlight=False)
+    screen.print(survey.title, style="bold")
+    screen.print(counted(counts))
     for each in found:
         group = f", {each.group}" if each.group else ""
-        screen.print(f"\n[bold]{escape(each.asked.question.ask + group)}[/bold]", highlight=False)
-        screen.print(_table(each, consistent) if each.estimate else "  no reports", highlight=False)
+        screen.print(f"\n{each.asked.question.ask}{group}", style="bold")
+        screen.print(_table(each, consistent) if each.estimate else "  no reports")
         if each.estimate:
-            screen.print(f"  {each.estimate.people:,} reports; {each.estimate.terms}", style="dim", highlight=False)
+            screen.print(f"  {each.estimate.people:,} reports; {each.estimate.terms}", style="dim")
     for compared in differences:
         one, other = compared.groups
-        screen.print(f"\n[bold]{escape(compared.asked.question.ask)}[/bold] {escape(one)} less {escape(other)}", highlight=False)
-        screen.print(_differences(compared), highlight=False)
+        screen.print(styled("\n", (compared.asked.question.ask, "bold"), f" {one} less {other}"))
+        screen.print(_differences(compared))
         first, second = compared.difference.people
-        screen.print(f"  {first:,} and {second:,} reports; {compared.difference.terms}", style="dim", highlight=False)
+        screen.print(f"  {first:,} and {second:,} reports; {compared.difference.terms}", style="dim")
 
 
 def _table(each: Result, consistent: bool) -> Any:
@@ -215,10 +214,8 @@ def _empty_table() -> Any:
 
 def _name(question: Question, row: dict[str, Any]) -> str:
     """What a row is of: a category, or the mean with its unit."""
-    from rich.markup import escape
-
     unit = getattr(question, "unit", "")
-    return escape((f"mean, {unit}" if unit else "mean") if question.kind == "number" else row["category"])
+    return (f"mean, {unit}" if unit else "mean") if question.kind == "number" else str(row["category"])
 
 
 WIDTH = 30

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.output import console, keep_what_is_read, print_json, progress
+from tacit.doors.cli.output import console, keep_what_is_read, print_json, progress, say
+from tacit.doors.cli.survey_ends import end_of, show_end
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ MOST_ANSWERS = 100_000_000  # in all simulated surveys of the largest size; with
 def simulate(
     truth: Annotated[str, typer.Option(help="The share of yes; or the shares of all options, with commas.")] = "0.3",
     n: Annotated[int, typer.Option("--n", min=1, max=MOST_PEOPLE, help="How many people answer; of --csv, all rows.")] = 20_000,
-    p: Annotated[str, typer.Option("--p", help="Of yes and no: the chance that an answer is flipped. Instead of --epsilon.")] = "",
+    p: Annotated[
+        str, typer.Option("--p", help="Of yes and no: the chance that an answer is flipped, 0 to 0.5. Instead of --epsilon.")
+    ] = "",
     epsilon: Annotated[str, typer.Option(help="The epsilon of one answer.")] = "",
     epsilons: Annotated[str, typer.Option(help="Others to compare with, with commas.")] = "0.5,1,2,4",
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
@@ -54,13 +57,18 @@ def simulate(
     if not csv and (column or bounds):
         raise InvalidInput("--column and --bounds are of a file; name it with --csv, or give --truth alone")
     if csv and not as_json:
-        print(FOR_THE_CURATOR)  # before the file is read: what is wrong with it is told of the column, too
+        say(FOR_THE_CURATOR)  # before the file is read: what is wrong with it is told of the column, too
     people = _from_column(csv, column, bounds) if csv else _invented(truth, n)
+    _check_flip(people, p, epsilon)
+    if (end := end_of(p)) is not None:
+        several = _several(people, _epsilons(epsilons), runs)
+        _draw(several, chart, csv)
+        show_end(end, people.said, people.values, several, {"for_the_curator_only": True} if csv else {}, as_json)
+        return
     randomizer = _randomizer(people, p, epsilon)
     found = _one_survey(people, randomizer, confidence)
-    several = _several(people, _epsilons(epsilons, randomizer), runs)
-    if chart is not None:
-        several.chart(chart, note=FOR_THE_CURATOR if csv else "")
+    several = _several(people, _epsilons(epsilons, randomizer.epsilon), runs)
+    _draw(several, chart, csv)
     if as_json:
         print_json(_told(people, randomizer, found, several, bool(csv)))
     else:
@@ -168,14 +176,17 @@ def _pair(text: str) -> tuple[Fraction, Fraction]:
     return exact(low.strip(), "bounds"), exact(high.strip(), "bounds")
 
 
-def _randomizer(people: People, p: str, epsilon: str) -> Randomizer:
-    from tacit.privacy.loss import positive_budget
-    from tacit.publish.local.categories import Binary
-
+def _check_flip(people: People, p: str, epsilon: str) -> None:
     if p and epsilon:
         raise InvalidInput("--p and --epsilon say the same thing in two ways; give one of them")
     if p and (people.is_number or len(people.truth) != 2):
         raise InvalidInput("--p is for a yes or a no; give --epsilon instead")
+
+
+def _randomizer(people: People, p: str, epsilon: str) -> Randomizer:
+    from tacit.privacy.loss import positive_budget
+    from tacit.publish.local.categories import Binary
+
     if p:
         flipping = Binary.with_flip(p)
         _small_enough(flipping.epsilon)
@@ -189,13 +200,15 @@ def _small_enough(epsilon: Fraction) -> Fraction:
     return epsilon
 
 
-def _epsilons(text: str, randomizer: Randomizer) -> list[Fraction]:
+def _epsilons(text: str, *own: Fraction) -> list[Fraction]:
     from tacit.privacy.loss import positive_budget
 
     asked = {positive_budget(part.strip(), "epsilons") for part in text.split(",") if part.strip()}
     if asked and max(asked) > MOST_EPSILON:
         raise InvalidInput(f"--epsilons are at most {MOST_EPSILON}: beyond it every report is as good as the truth")
-    return sorted(asked | {randomizer.epsilon})
+    if not asked | set(own):
+        raise InvalidInput("--epsilons is empty; name at least one, for example --epsilons 1,2")
+    return sorted(asked | set(own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +252,11 @@ def _several(people: People, epsilons: list[Fraction], runs: int) -> Simulation:
     return Simulation(made[0].what, tuple(cell for part in made for cell in part.cells))
 
 
+def _draw(several: Simulation, chart: Path | None, csv: Path | None) -> None:
+    if chart is not None:
+        several.chart(chart, note=FOR_THE_CURATOR if csv else "")
+
+
 def _told(people: People, randomizer: Randomizer, found: Found, several: Simulation, curator: bool) -> dict[str, Any]:
     from tacit.privacy.rounding import decimal_text
 
@@ -257,10 +275,10 @@ def _show(people: People, randomizer: Randomizer, found: Found, several: Simulat
 
     flip = f", each answer flipped with probability {as_text(randomizer.flip)}" if hasattr(randomizer, "flip") else ""
     who = "1 person" if people.count == 1 else f"{people.count:,} people"
-    print(f"{people.said}, {who}{flip}: epsilon {as_text(randomizer.epsilon)}")
+    say(f"{people.said}, {who}{flip}: epsilon {as_text(randomizer.epsilon)}")
     names = [f"{name or '(empty)'}: " for name in people.names] if len(people.names) > 2 else [""]
     for name, truth, estimate in zip(names, found.truth, found.estimate, strict=True):
-        print(f"{name}estimate {_four_decimals(estimate)}, the truth is {truth:.4g}")
+        say(f"{name}estimate {_four_decimals(estimate)}, the truth is {truth:.4g}")
     table = Table("half-width", f"at {100 * confidence:g} %", "", box=None, header_style="bold")
     for bound, half in found.half_widths.items():
         table.add_row(bound, _four_decimals(half), NOTES.get(bound, ""))

@@ -30,4 +30,4 @@ def check_flows(
         print_json(found.to_dict())
         return
     for sentence in found.sentences():
-        console().print(sentence, highlight=False, markup=False, soft_wrap=True)
+        console().print(sentence, soft_wrap=True)

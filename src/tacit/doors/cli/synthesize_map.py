@@ -99,7 +99,7 @@ def state(
     if as_json:
         print_json({"flows": str(flows), "blocks": str(chart), "jobs": int(made.jobs.sum())})
     else:
-        console().print(f"{flows} and {chart}: {int(made.jobs.sum()):,} jobs, {len(made.blocks):,} blocks", highlight=False)
+        console().print(f"{flows} and {chart}: {int(made.jobs.sum()):,} jobs, {len(made.blocks):,} blocks")
 
 
 def refuse_seed(seed: str | None) -> None:
@@ -159,7 +159,7 @@ def _show(release: Release, out: Path, asked: Path | None, written: Path | None,
     screen: Any = console()
     sentences = [*release.offer.promise(), *_drawn(release), *_spent(release), *_files(out, asked, written)]
     for sentence in [*sentences, *(_more(release) if verbose else [])]:
-        screen.print(sentence, highlight=False, markup=False, soft_wrap=True)
+        screen.print(sentence, soft_wrap=True)
 
 
 def _drawn(release: Release) -> list[str]:

@@ -57,6 +57,8 @@ def _as_json(facts: PublicFacts, delta: str, rows: tuple[NoiseRow, ...]) -> dict
             "pure": str(row.pure),
             "probabilistic": str(row.probable),
             "probabilistic_noise_counted": str(row.counted),
+            "pure_total": str(row.pure * row.blocks),
+            "probabilistic_total": str(row.probable * row.blocks),
             "fake_share": float(row.fakes),
             "epsilon_of_dropping": float(row.extra),
             "ratio_in_all": ratio_of(row.whole) if row.extra else at_least(row.ratio),
@@ -71,29 +73,28 @@ def _as_json(facts: PublicFacts, delta: str, rows: tuple[NoiseRow, ...]) -> dict
 def _show(facts: PublicFacts, delta: str, rows: tuple[NoiseRow, ...]) -> None:
     from rich.table import Table
 
-    from tacit.publish.synthetic.noise_table import RELATION, written_up
+    from tacit.publish.synthetic.noise_table import RELATION, total_up, written_up
     from tacit.publish.synthetic.spending import ratio_of
 
     dropped = facts.classes[0].keep < 1
-    names = ["ratio", "epsilon", "pure", "probabilistic", "noise counted", "fake share"]
+    names = ["ratio", "epsilon", "pure", "probabilistic", "noise counted", "pure, total", "probabilistic, total", "fake share"]
     table = Table(box=None, header_style="bold")
     for name in [*names, *(["dropping", "ratio in all", "epsilon in all"] if dropped else [])]:
         table.add_column(name, justify="right")
     for row in rows:
         cells = [f"{float(row.ratio):g}", f"{float(row.epsilon):.4f}", *map(written_up, (row.pure, row.probable, row.counted))]
+        totals = [total_up(noise, row.blocks) for noise in (row.pure, row.probable)]
         more = [f"+ {float(row.extra):.4f}", ratio_of(row.whole), f"{float(row.whole):.4f}"] if dropped else []
-        table.add_row(*cells, f"{float(row.fakes):.1%}", *more)
+        table.add_row(*cells, *totals, f"{float(row.fakes):.1%}", *more)
     screen = console()
     screen.print(
         f"Fake workers per block: {facts.workers:,} workers, {facts.draws:,} synthetic, {facts.blocks:,} blocks, delta {delta}"
     )
     screen.print(table)
+    screen.print(f"{RELATION} A person with j jobs is protected at ratio^j (epsilon times j; delta grows with it).", style="dim")
     screen.print(
-        f"[dim]{RELATION} A person with j jobs is protected at ratio^j (epsilon times j; delta grows with it).[/dim]",
-        highlight=False,
-    )
-    screen.print(
-        "[dim]Printed rounded up. The noise of other blocks is counted on in the urn in the last noise column only, "
-        "and there only of blocks that are kept for certain.[/dim]",
-        highlight=False,
+        "Printed rounded up. A total is the noise of a block times the number of blocks. The noise of other blocks is "
+        "counted on in the urn in the last noise column only, "
+        "and there only of blocks that are kept for certain.",
+        style="dim",
     )

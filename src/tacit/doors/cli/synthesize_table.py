@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +10,7 @@ import typer
 
 from tacit.doors.cli.ask import AnalystOption, AsJson
 from tacit.doors.cli.finding import CatalogOption, find_catalog
-from tacit.doors.cli.output import console, print_json
+from tacit.doors.cli.output import bar, console, print_json
 from tacit.doors.cli.synthesize_map import SeedOption, refuse_seed
 from tacit.errors import InvalidInput
 
@@ -21,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.publish.synthetic.contingency import SyntheticContingency
     from tacit.publish.synthetic.tables import SyntheticTable
     from tacit.session import DataSet
-
-Told = Callable[[str, float], None]
 
 
 class Method(StrEnum):
@@ -72,9 +67,10 @@ def table(
 def _from_marginals(data: DataSet, name: str, out: Path, asked: dict[str, Any], report: Path | None, as_json: bool) -> None:
     from tacit.publish.synthetic.tables import synthesize_table
 
-    with _bar() as told:
+    with bar("synthesizing") as told:
         made = synthesize_table(data, name, told=told, **asked)
-        told("writing", 0.99)
+        if told is not None:
+            told("writing", 0.99)
         receipt = made.save(out)
         written = None if report is None else _reported(data, made, report, out)
     if as_json:
@@ -129,18 +125,4 @@ def _say_paid(data: DataSet, made: SyntheticTable | SyntheticContingency, out: P
 
 
 def _say(text: str) -> None:
-    console().print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-@contextmanager
-def _bar() -> Iterator[Told]:
-    """A bar on standard error, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda words, fraction: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("synthesizing", total=1.0)
-        yield lambda words, fraction: bars.update(task, description=words, completed=fraction)
+    console().print(text, soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ import typer
 from tacit.doors.cli.output import console, print_json, progress
 
 if TYPE_CHECKING:
+    from tacit.doors.cli.screen import Screen
     from tacit.evidence.verify.case import Row
 
 
@@ -29,12 +31,19 @@ class Plant(StrEnum):
     hash = "hash"
     window = "window"
     blank = "blank"
+    hashes = "hashes"
     fakes = "fakes"
     occupied = "occupied"
     counted = "counted"
     tails = "tails"
     tree = "tree"
     share = "share"
+    two = "two"
+    positives = "positives"
+    threshold = "threshold"
+    spread = "spread"
+    thirds = "thirds"
+    halved = "halved"
 
 
 def verify(
@@ -61,6 +70,8 @@ def _as_json(rows: list[Row]) -> dict[str, object]:
             "mechanism": row.name,
             "claimed": row.claimed,
             "measured": row.measured,
+            "share": row.share if isfinite(row.share) else None,
+            "unreached": row.unreached,
             "samples": row.samples,
             "exact": row.samples == 0,
             "broken": [{"law": breach.law, "message": str(breach)} for breach in row.broken],
@@ -71,22 +82,43 @@ def _as_json(rows: list[Row]) -> dict[str, object]:
 
 
 def _print_table(rows: list[Row], false_alarm: float) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
+    from tacit.doors.cli.screen import styled
+
     table = Table("mechanism", "claimed", box=None, header_style="bold")
-    table.add_column("measured, at least", justify="right")
+    table.add_column("at least", justify="right")
+    table.add_column("share", justify="right")
     table.add_column("samples", justify="right")
     table.add_column("verdict")
     for row in rows:
         samples = f"{row.samples:,}" if row.samples else "exact"
-        verdict = f"[red]broken: {', '.join(row.laws)}[/red]" if row.broken else "[green]within[/green]"
-        table.add_row(row.name, row.claimed, row.measured, samples, verdict)
+        verdict = styled((f"broken: {', '.join(row.laws)}", "red") if row.broken else ("within", "green"))
+        share = styled((f"{row.share:.2f}", "yellow" if row.unreached else ""))
+        table.add_row(row.name, row.claimed, row.measured, share, samples, verdict)
     screen = console()
     screen.print(table)
     screen.print(
-        f"[dim]What is drawn accuses a sound mechanism with probability {false_alarm:g} a check; to pass is no proof.[/dim]"
+        "share: the part of the claim that the neighbours tried here reach; of an interval, the part of the misses that it "
+        f"allows.\nSampled checks accuse a sound mechanism with probability {false_alarm:g} each; to pass is not a proof.",
+        style="dim",
     )
+    _print_unreached(screen, rows)
     for row in rows:
         for breach in row.broken:
-            screen.print(f"[red]broken[/red] {escape(str(breach))}", highlight=False)
+            screen.print(styled(("broken", "red"), f" {breach}"))
+
+
+def _print_unreached(screen: Screen, rows: list[Row]) -> None:
+    """Why some rows reach a small share of their claim."""
+    from tacit.doors.cli.screen import styled
+    from tacit.evidence.verify.case import ENOUGH
+
+    by_reason: dict[str, list[str]] = {}
+    for row in rows:
+        if row.unreached:
+            by_reason.setdefault(row.unreached, []).append(f"{row.name} ({row.share:.2f})")
+    if by_reason:
+        screen.print(f"\nRows that reach less than {ENOUGH:g} of their claim, and why:")
+    for reason, names in by_reason.items():
+        screen.print(styled(f"  {'; '.join(names)}: ", (reason, "dim")))

@@ -1,8 +1,7 @@
 """All attacks that apply, against one data set of ours: a copy, with a scratch ledger for each attack. For the curator only.
 
-Each attack spends the whole of `epsilon`. It failed if what it found is within what luck gives to somebody whose answers have the
-noise that was paid for: a limit that such luck passes once in a million. The report has figures and no released value; it
-compares with the truth all the same, and is not for publication.
+Each attack spends the whole of `epsilon`, once for each seed. The report (`session_report.py`) has figures and no released value;
+it compares with the truth all the same, and is not for publication.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,89 +17,27 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.answerers import Bits
 from tacit.evidence.attacks.changed_unit import changed_unit
-from tacit.evidence.attacks.figures import Axes, bars, lucky_share, told
+from tacit.evidence.attacks.fates import joining_questions, pattern_questions, told_apart
+from tacit.evidence.attacks.hostile_key import broken_out, hostile_names, released_keys
 from tacit.evidence.attacks.isolation import averaging, differencing, predicted_share, tracker
 from tacit.evidence.attacks.linear_programming import least_absolute
 from tacit.evidence.attacks.questioner import Questioner, Target, known_people
 from tacit.evidence.attacks.reconstruction import Subsets, reconstruct
 from tacit.evidence.attacks.reconstruction import predicted_share as predicted_bits
 from tacit.evidence.attacks.scratch import copied_data
+from tacit.evidence.attacks.session_report import Correlation, Never, Part, SessionReport, Tries, pooled
 from tacit.evidence.attacks.timing import spearman
 from tacit.evidence.attacks.tracing import QUANTILE
 from tacit.privacy.catalog import Catalog
 from tacit.privacy.rounding import Number, exact
+from tacit.session import DataSet
 
 Progress = Callable[[Iterable[Any], int, str], Iterable[Any]]
-FINDINGS = 11
-FEWEST = 24  # people: all their bits are found by luck once in ten million
+FINDINGS = 14  # at most: of a data set without public tables or without private text there are fewer
+FEWEST = 24  # people that an attack needs at all
+ENOUGH_PEOPLE, ENOUGH_MEMBERS = 64, 8  # below, luck reaches so far that a failed attack says nothing
 PLENTY = 10**6  # an epsilon under which noise vanishes: the truth, for the judge
 TARGETS, GROUPS, REPEATS = 32, 8, 16
-NORMAL = 4.9  # deviations that a normal number passes once in a million, on both sides together
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What one attack found, as a figure; it failed if that is not above `limit`."""
-
-    attack: str
-    measure: str
-    figure: float
-    limit: float
-    predicted: float | None = None
-
-    @property
-    def failed(self) -> bool:
-        return self.figure <= self.limit
-
-    def summary(self) -> str:
-        """The finding in one line."""
-        verdict = "failed" if self.failed else "SUCCEEDED"
-        return f"{self.attack}: {verdict}; {self.measure} {self.figure:.3g}, where luck may reach {self.limit:.3g}"
-
-
-@dataclass(frozen=True, slots=True)
-class SessionReport:
-    """What every attack found. Not for publication."""
-
-    people: int
-    epsilon: float
-    findings: tuple[Finding, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Whether every attack failed."""
-        return all(finding.failed for finding in self.findings)
-
-    def summary(self) -> str:
-        """A line for each attack."""
-        head = (
-            f"Attacks on {self.people} people of a copy, epsilon {self.epsilon:g} each. For the curator only; not for publication."
-        )
-        return "\n".join([head, *(finding.summary() for finding in self.findings)])
-
-    def to_dict(self) -> dict[str, Any]:
-        listed = [
-            told(
-                attack=one.attack,
-                measure=one.measure,
-                recovered=one.figure,
-                limit=one.limit,
-                predicted=one.predicted,
-                failed=one.failed,
-            )
-            for one in self.findings
-        ]
-        known = told(people=self.people, epsilon=self.epsilon, holds=self.holds)
-        return {"for": "the curator only; not for publication", **known, "attacks": listed}
-
-    def chart(self, path: str | Path | None = None) -> Any:
-        """Each figure beside its limit."""
-        rows = [
-            {"x": one.attack, "y": min(1.0, value), "series": series}
-            for one in self.findings
-            for series, value in (("found", one.figure), ("limit of luck", one.limit))
-        ]
-        return bars(rows, Axes("", "figure", share=True), "Attacks on a session (not for publication)", path)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,23 +50,31 @@ class Battle:
     epsilon: Number
     seed: int
 
+    @property
+    def enough(self) -> bool:
+        """Whether there are enough people for a failed attack to say something."""
+        return len(self.bits) >= ENOUGH_PEOPLE
+
 
 def attack_session(
-    catalog: Catalog, target: Target, epsilon: Number = 1, *, seed: int = 0, progress: Progress | None = None
+    catalog: Catalog, target: Target, epsilon: Number = 1, *, seed: int = 0, seeds: int = 3, progress: Progress | None = None
 ) -> SessionReport:
-    """Every attack in turn, each on a fresh copy with `epsilon` to spend.
+    """Every attack in turn, each on a fresh copy with `epsilon` to spend, and all of that again with the following seeds.
 
-    `seed` rules the questions; noise is the session's own.
+    A seed rules the questions; noise is the session's own. The findings of all seeds are pooled.
     """
+    if seeds < 1:
+        raise InvalidInput(f"seeds must be a whole number of at least 1, not {seeds}")
     with copied_data(catalog, 4 * PLENTY) as data:
         known, bits = known_people(data.session(), target, PLENTY)
     if len(bits) < FEWEST:
-        raise InvalidInput(f"only {len(bits)} people are known by {target.column}; of fewer than {FEWEST} luck may find all")
-    battle = Battle(catalog, known, bits, epsilon, seed)
-    findings = (finding for attack in ATTACKS for finding in attack(battle))
-    return SessionReport(
-        len(bits), float(exact(epsilon)), tuple(progress(findings, FINDINGS, "attacking") if progress else findings)
-    )
+        raise InvalidInput(
+            f"only {len(bits)} people are known by {target.column}; an attack needs at least {FEWEST}, and {ENOUGH_PEOPLE} to tell"
+        )
+    battles = [Battle(catalog, known, bits, epsilon, seed + place) for place in range(seeds)]
+    parts = (part for battle in battles for attack in ATTACKS for part in attack(battle))
+    found = pooled(progress(parts, FINDINGS * seeds, "attacking") if progress else parts)
+    return SessionReport(len(bits), int(bits.sum()), float(exact(epsilon)), seeds, found)
 
 
 def _ask(battle: Battle, questions: int, attack: Callable[[Questioner], Any]) -> tuple[Questioner, Any]:
@@ -144,7 +88,7 @@ def _deviation(battle: Battle, questions: int) -> float:
     return sqrt(2) * questions / float(exact(battle.epsilon))
 
 
-def _counts_over_subsets(battle: Battle) -> Iterator[Finding]:
+def _counts_over_subsets(battle: Battle) -> Iterator[Part]:
     """Random subset counts, and five things to make of them."""
     people = len(battle.bits)
     subsets = Subsets(people, 2 * people, battle.seed)
@@ -158,52 +102,55 @@ def _counts_over_subsets(battle: Battle) -> Iterator[Finding]:
     asked, one_more = _ask(battle, len(subsets), asking)
     answers, deviation = np.array(asked.answers[: len(subsets)]), _deviation(battle, len(subsets))
     rows = np.vstack(list(subsets.blocks()))
-    share = predicted_bits(people, len(subsets), deviation)
-    limit = lucky_share(people, share or 0.5)
+    share = predicted_bits(people, len(subsets), deviation) or 0.5
     for method, solver in (("least squares", reconstruct), ("linear programming", least_absolute)):
-        found = solver(subsets, answers, truth=battle.bits).recovered or 0.0
-        yield Finding(f"reconstruction by {method}", "share of bits right", found, limit, share)
-    yield _tracing(battle.bits, rows, answers)
-    yield Finding("floating point", "share of outputs off the public grid", float((answers % 1 != 0).mean()), 0.0, 0.0)
+        right = round((solver(subsets, answers, truth=battle.bits).recovered or 0.0) * people)
+        yield Tries(f"reconstruction by {method}", "share of bits right", right, people, share, share, battle.enough)
+    yield _tracing(battle, rows, answers)
+    yield Never("floating point", "share of outputs off the public grid", float((answers % 1 != 0).mean()), 0.0)
     noise = np.abs(answers - rows @ battle.bits.astype(np.int64))
-    told_by_time = abs(spearman(asked.seconds[: len(subsets)], noise))
-    yield Finding("timing", "rank correlation of time and noise", told_by_time, NORMAL / sqrt(len(answers) - 1), 0.0)
-    yield Finding("one question more", "answers beyond the budget", one_more, 0.0, 0.0)
+    told_by_time = spearman(asked.seconds[: len(subsets)], noise)
+    yield Correlation("timing", "rank correlation of time and noise", told_by_time, len(answers), battle.enough)
+    yield Never("one question more", "answers beyond the budget", one_more, 0.0)
 
 
-def _tracing(bits: Bits, rows: NDArray[np.uint8], answers: NDArray[np.float64]) -> Finding:
+def _tracing(battle: Battle, rows: NDArray[np.uint8], answers: NDArray[np.float64]) -> Tries:
     """Who is among those counted: scores of people with the secret, against the spread of the others' scores."""
+    bits = battle.bits
     scores = (rows - 0.5).T @ (answers - answers.mean())
     others = scores[~bits] if (~bits).sum() > 1 else scores
-    rate = float((scores[bits] > others.mean() + QUANTILE * others.std(ddof=1)).mean()) if bits.any() else 0.0
+    recognized = int((scores[bits] > others.mean() + QUANTILE * others.std(ddof=1)).sum())
+    members = int(bits.sum())
+    enough = battle.enough and min(members, len(bits) - members) >= ENOUGH_MEMBERS
     chance = 0.03  # 1%, with the spread estimated from few others
-    return Finding("tracing", "members recognized at 1% false positives", rate, lucky_share(max(1, int(bits.sum())), chance), 0.01)
+    return Tries("tracing", "members recognized at 1% false positives", recognized, members, chance, 0.01, enough)
 
 
-def _differencing(battle: Battle) -> Iterator[Finding]:
+def _differencing(battle: Battle) -> Iterator[Part]:
     targets = min(TARGETS, len(battle.bits))
     yield from _isolated(battle, differencing, "differencing", targets, rounds=2, questions=4 * targets)
 
 
-def _tracker(battle: Battle) -> Iterator[Finding]:
+def _tracker(battle: Battle) -> Iterator[Part]:
     targets = min(TARGETS, len(battle.bits))
     yield from _isolated(battle, tracker, "tracker", targets, rounds=1, questions=4 * targets)
 
 
-def _averaging(battle: Battle) -> Iterator[Finding]:
+def _averaging(battle: Battle) -> Iterator[Part]:
     yield from _isolated(battle, averaging, "averaging", GROUPS, rounds=GROUPS, questions=2 * GROUPS * GROUPS)
 
 
-def _isolated(battle: Battle, attack: Any, name: str, targets: int, rounds: int, questions: int) -> Iterator[Finding]:
+def _isolated(battle: Battle, attack: Any, name: str, targets: int, rounds: int, questions: int) -> Iterator[Part]:
     def run(asked: Questioner) -> Any:
         return attack(asked, battle.bits, rounds=rounds, targets=targets, seed=battle.seed)
 
     _, found = _ask(battle, questions, run)
     expected = predicted_share(name, _deviation(battle, questions), rounds)
-    yield Finding(name, "share of targets found", found.recovered, lucky_share(len(found.truth), expected), expected)
+    tried = len(found.truth)
+    yield Tries(name, "share of targets found", round(found.recovered * tried), tried, expected, expected, battle.enough)
 
 
-def _verbatim(battle: Battle) -> Iterator[Finding]:
+def _verbatim(battle: Battle) -> Iterator[Part]:
     """The same question again and again: it is remembered, so that nothing new comes, and nothing more is spent."""
 
     def run(asked: Questioner) -> int:
@@ -212,13 +159,50 @@ def _verbatim(battle: Battle) -> Iterator[Finding]:
         return len(set(asked.answers))
 
     _, different = _ask(battle, 1, run)
-    yield Finding("asking again", "different answers to one question", float(different), 1.0, 1.0)
+    yield Never("asking again", "different answers to one question", float(different), 1.0)
 
 
-def _changed_unit(battle: Battle) -> Iterator[Finding]:
+def _changed_unit(battle: Battle) -> Iterator[Part]:
     """Another unit declared over what was spent: nothing more may be admitted until it is restated, and here nothing after that."""
     found = changed_unit(battle.catalog, battle.target.table.lower(), battle.epsilon)
-    yield Finding("changed unit", "share of the budget admitted for another unit", found.before + found.after, 0.0, 0.0)
+    yield Never("changed unit", "share of the budget admitted for another unit", found.before + found.after, 0.0)
 
 
-ATTACKS = (_counts_over_subsets, _differencing, _tracker, _averaging, _verbatim, _changed_unit)
+def _hostile_key(battle: Battle) -> Iterator[Part]:
+    """Values and names that try to be more than texts: keys of made-up people, and names in questions about these people."""
+    with copied_data(battle.catalog, battle.epsilon) as data:
+        named = list(hostile_names(data.session(), battle.target.table, battle.epsilon))
+    escaped = broken_out([released_keys(), *named])
+    yield Never("hostile key", "formats that a value got out of", float(len(escaped)), 0.0)
+
+
+def _time_out(battle: Battle) -> Iterator[Part]:
+    """Twenty joins that multiply rows if one person has the secret: whether the question ends in time is then the secret."""
+    yield from _fates(battle, joining_questions, "time-out")
+
+
+def _long_cell(battle: Battle) -> Iterator[Part]:
+    """A pattern that takes long on one long text: whether the question ends in time says who has one."""
+    yield from _fates(battle, pattern_questions, "long cell")
+
+
+def _fates(battle: Battle, asking: Callable[[DataSet, Target], list[str]], attack: str) -> Iterator[Part]:
+    with copied_data(battle.catalog, battle.epsilon) as data:
+        questions = asking(data, battle.target)
+        if questions:
+            share = exact(battle.epsilon) / len(questions)
+            found = told_apart(data.session(), questions, share)
+            yield Never(attack, "people told apart by a question's fate", found, 0.0)
+
+
+ATTACKS = (
+    _counts_over_subsets,
+    _differencing,
+    _tracker,
+    _averaging,
+    _verbatim,
+    _time_out,
+    _long_cell,
+    _changed_unit,
+    _hostile_key,
+)

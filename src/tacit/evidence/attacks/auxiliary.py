@@ -1,7 +1,7 @@
 """Knowledge from elsewhere: "earns 10 less than the average". The average gives the salary away, in the data or not.
 
 Dwork (2006): no useful release keeps somebody safe who is described relative to what it teaches. What can be promised is that
-taking part makes no difference. So the figure is not how well the salary is guessed, but how much better with the person in the
+taking part makes no difference. So the figure is not how well the value is guessed, but how much better with the person in the
 data than without: in log odds, at most epsilon; computed from the exact laws of both releases.
 """
 
@@ -31,28 +31,41 @@ class Auxiliary:
 
     people: int
     epsilon: float
-    salary: float
+    bounds: tuple[int, int]
+    less: int
     prior_error: float
     error_in: float
     error_out: float
     log_odds: float
+    of: str = "salary"
 
     @property
     def holds(self) -> bool:
         """Whether the difference is at most what was claimed."""
         return self.log_odds <= self.epsilon * (1 + 1e-12)
 
+    @property
+    def known(self) -> str:
+        """What the attacker knows of the person."""
+        side = "above" if self.less < 0 else "below"
+        return f"{abs(self.less):g} {side} the average" if self.less else "just the average"
+
     def summary(self) -> str:
         """The result in three sentences."""
+        low, high = self.bounds
         return (
-            f"A salary between bounds is guessed with an error of {self.prior_error:.3g} without the release. After a private "
-            f"average of {self.people:,} people, who is known to earn 10 less is guessed with an error of {self.error_in:.3g} if "
-            f"in the data, and of {self.error_out:.3g} if not: the harm is in what was known. Being in the data is worth "
-            f"{self.log_odds:.4g} in log odds; claimed is {self.epsilon:g} at most."
+            f"A {self.of} from {low} to {high} is guessed with an error of {self.prior_error:.3g} without the release. After a "
+            f"private average of {self.people:,} people, the {self.of} of somebody who is known to be {self.known} is guessed with "
+            f"an error of {self.error_in:.3g} if they are in the data, and of {self.error_out:.3g} if not: the harm is in what was "
+            f"known. Being in the data is worth {self.log_odds:.4g} in log odds; claimed is {self.epsilon:g} at most."
         )
 
     def to_dict(self) -> dict[str, Any]:
         return told(
+            of=self.of,
+            known=self.known,
+            less=self.less,
+            bounds=self.bounds,
             people=self.people,
             epsilon=self.epsilon,
             prior_error=self.prior_error,
@@ -67,27 +80,32 @@ class Auxiliary:
         """The three errors."""
         known = {"without the release": self.prior_error, "person in the data": self.error_in, "person not in it": self.error_out}
         rows = [{"x": name, "y": value, "series": "error of the guess"} for name, value in known.items()]
-        return bars(rows, Axes("", "error of the guess"), "Earns 10 less than the average", path)
+        return bars(rows, Axes("", "error of the guess"), f"A {self.of} that is {self.known}", path)
 
 
-def auxiliary(salaries: Sequence[int], bounds: tuple[int, int], epsilon: Number = 1, less: int = 10) -> Auxiliary:
-    """Release the average of `salaries`, with and without one person who earns `less` than it, and guess that person's salary.
+def auxiliary(
+    values: Sequence[int], bounds: tuple[int, int], epsilon: Number = 1, less: int = 10, *, of: str = "salary"
+) -> Auxiliary:
+    """Release the average of `values`, with and without one person who is `less` below it, and guess that person's value.
 
     A sum (centred between the bounds) and a count, each with half of epsilon, are divided. Noise is tacit's own.
 
     >>> found = auxiliary([45, 55, 60, 40, 50] * 100, bounds=(0, 200), epsilon=1)
     >>> found.holds, found.error_in < 10 > found.error_out
     (True, True)
+    >>> auxiliary([66, 70, 68, 72] * 100, bounds=(48, 96), less=-2, of="height").known
+    '2 above the average'
     """
     low, high = bounds
-    if not salaries or min(salaries) < low or max(salaries) > high:
-        raise InvalidInput("auxiliary needs salaries, all of them within the bounds")
-    salary = round(float(np.mean(salaries))) - less
-    inside, outside = [*salaries, salary], list(salaries)
+    value = round(float(np.mean(values))) - less if values else low - 1
+    if min([value, *values]) < low or max([value, *values]) > high:
+        raise InvalidInput(f"auxiliary needs values, all of them and the person's own within the bounds {low} and {high}")
+    inside, outside = [*values, value], list(values)
     mechanisms, budget = _mechanisms(bounds, exact(epsilon, "epsilon")), float(exact(epsilon))
-    errors = [_error(rows, bounds, mechanisms, salary + less) for rows in (inside, outside)]
-    prior = float(np.mean([abs(guess - salary) for guess in range(low, high + 1)]))
-    return Auxiliary(len(outside), budget, salary, prior, errors[0], errors[1], _log_odds(inside, outside, bounds, mechanisms))
+    errors = [_error(rows, bounds, mechanisms, value + less) for rows in (inside, outside)]
+    prior = float(np.mean([abs(guess - value) for guess in range(low, high + 1)]))
+    odds = _log_odds(inside, outside, bounds, mechanisms)
+    return Auxiliary(len(outside), budget, bounds, less, prior, errors[0], errors[1], odds, of)
 
 
 def _mechanisms(bounds: tuple[int, int], epsilon: Fraction) -> tuple[Laplace, Laplace]:

@@ -3,34 +3,59 @@
 Dinur and Nissim (2003), Theorem 1. Among all 2^n candidates, keep those whose every subset count lies within alpha of the
 answer. The truth is among them; and any other one, c, is near it: the rows where c has a one and the truth a zero are a subset,
 so that both counts of it lie within alpha of one answer, and differ by 2 alpha at most; likewise for the rows the other way
-round. Answers that are wrong by n/40 at most therefore give 9/10 of the rows away. The bound is reached: see `between`.
+round. Answers that are wrong by n/40 at most therefore give 9/10 of the rows away: *blatant non-privacy*, an adversary who has all
+but few rows right. The bound is reached by answers half way between the truth and another candidate (`HalfWay`).
+
+Up to `MOST_LISTED` people all candidates are held against all answers; for more, `candidate_search.py` finds those that agree.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import floor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from tacit.errors import InvalidInput
-from tacit.evidence.attacks.figures import Axes, lines, told
+from tacit.evidence.attacks.candidate_search import Candidates, search
+from tacit.evidence.attacks.figures import Axes, bars, told
+from tacit.evidence.attacks.subset_answers import SLACK, Answers, Bits, Floats, HalfWay, Listed, RandomErrors, checked
 
-Answers = NDArray[np.float64]
-MOST_PEOPLE = 14  # 2^14 candidates times 2^14 questions
+MOST_LISTED = 14  # 2^14 candidates times 2^14 questions
 BLOCK = 2**22
+NEARLY_ALL = 0.9  # of the rows: what n/40 gives away
+
+
+@dataclass(frozen=True, slots=True)
+class RuledOut:
+    """A candidate that is too far from the truth, and the question that rules it out: these rows, its count, and the answer."""
+
+    wrong: tuple[int, ...]
+    question: tuple[int, ...]
+    count: int
+    answer: float
+
+    def summary(self) -> str:
+        """The example in one sentence."""
+        return (
+            f"A candidate that has {_listed(self.wrong)} wrong is ruled out by the question about {_listed(self.question)}: "
+            f"it has {self.count} there, and the answer is {self.answer:.3g}."
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Consistent:
-    """How many candidates agree with all answers, by their distance from the truth."""
+    """How many candidates agree with the answers, by their distance from the truth; the worst of them, and one that does not."""
 
     people: int
     alpha: float
     by_distance: tuple[int, ...]
+    questions: int
+    wrong: tuple[int, ...] = ()
+    ruled_out: RuledOut | None = None
 
     @property
     def candidates(self) -> int:
@@ -44,7 +69,7 @@ class Consistent:
     @property
     def bound(self) -> int:
         """What the theorem allows: 4 alpha, in whole rows."""
-        return min(self.people, floor(4 * self.alpha))
+        return min(self.people, floor(4 * self.alpha + SLACK))
 
     @property
     def recovered(self) -> float:
@@ -56,56 +81,86 @@ class Consistent:
         """The share that the theorem promises the adversary."""
         return 1 - self.bound / self.people
 
+    @property
+    def blatant(self) -> bool:
+        """Whether the theorem alone gives nine tenths of the rows away, whatever the answers within alpha are."""
+        return self.predicted >= NEARLY_ALL - SLACK
+
     def summary(self) -> str:
-        """The result in one sentence."""
+        """What agrees, by rows that are wrong; the worst; one that does not agree; and what that means."""
+        rows = "\n".join(f"  {wrong:>2} wrong: {count:,}" for wrong, count in enumerate(self.by_distance) if count)
+        worst = f"The worst of them has {_listed(self.wrong)} wrong." if self.wrong else "The only one is the truth."
+        example = [] if self.ruled_out is None else [self.ruled_out.summary()]
+        return "\n".join([self._head(), rows, worst, *example, self._verdict()])
+
+    def _head(self) -> str:
+        every = f"{2**self.people:,}" if self.people <= MOST_LISTED else f"2^{self.people}"
+        asked = f"All {every}" if self.questions == 2**self.people else f"{self.questions:,} of {every}"
         return (
-            f"All {2**self.people:,} subset counts of {self.people} people, each within {self.alpha:g}: {self.candidates:,} of "
-            f"{2**self.people:,} candidates agree with them, none of them wrong in more than {self.farthest} rows "
-            f"(the theorem allows {self.bound})."
+            f"{asked} subset counts of {self.people} people, each within {self.alpha:g}: {self.candidates:,} of {every} candidates "
+            f"agree with them. Rows that a candidate has wrong, and how many candidates (the theorem allows {self.bound} rows):"
         )
 
+    def _verdict(self) -> str:
+        known = f"Whichever candidate is chosen, at least {self.people - self.bound} of {self.people} rows are right"
+        if self.blatant:
+            return f"{known}, {self.predicted:.0%}: blatant non-privacy."
+        return f"{known}, {self.predicted:.0%}. At alpha = n/40 it is nine tenths: blatant non-privacy."
+
     def to_dict(self) -> dict[str, Any]:
+        example = self.ruled_out
         return told(
             people=self.people,
             alpha=self.alpha,
+            questions=self.questions,
             candidates=self.candidates,
+            by_rows_wrong=self.by_distance[: self.farthest + 1],
             farthest=self.farthest,
+            wrong=self.wrong,
             bound=self.bound,
             recovered=self.recovered,
             predicted=self.predicted,
+            blatant_non_privacy=self.blatant,
+            ruled_out=example and told(wrong=example.wrong, question=example.question, count=example.count, answer=example.answer),
         )
 
     def chart(self, path: str | Path | None = None) -> Any:
         """Consistent candidates by their distance from the truth, saved if a path is given."""
-        rows = [{"x": distance, "y": count, "series": "consistent"} for distance, count in enumerate(self.by_distance)]
-        rows += [{"x": 4 * self.alpha, "y": count, "series": "4 alpha"} for count in (0, max(self.by_distance))]
-        return lines(rows, Axes("rows that a candidate has wrong", "candidates"), "Who agrees with all answers", path)
+        shown = max(self.farthest, self.bound) + 2
+        counts = [*self.by_distance, *(0,) * shown][:shown]
+        rows = [{"x": str(wrong), "y": count, "series": "agree"} for wrong, count in enumerate(counts)]
+        title = f"Who agrees with all answers (4 alpha: {self.bound} rows)"
+        return bars(rows, Axes("rows that a candidate has wrong", "candidates"), title, path)
 
 
-def exponential_adversary(truth: ArrayLike, alpha: float, answers: Answers | None = None, seed: int = 0) -> Consistent:
-    """Weed all candidates out that disagree with an answer by more than `alpha`.
+def exponential_adversary(truth: ArrayLike, alpha: float, answers: ArrayLike | Answers | None = None, seed: int = 0) -> Consistent:
+    """Keep the candidates that agree with every answer within `alpha`.
 
-    `answers` are those to all subsets, by their binary number; without them each count gets noise uniform in [-alpha, alpha],
-    drawn from a seeded generator (it stands for somebody's answers, not for tacit's).
+    `answers` may be any of `subset_answers.py`, or a list for all subsets by their binary number; without them each count gets
+    noise uniform in [-alpha, alpha].
 
     >>> found = exponential_adversary([1, 0, 1, 1, 0, 0, 1, 0], alpha=1)
     >>> found.farthest <= found.bound == 4
     True
+    >>> worst = exponential_adversary([1, 0] * 20, 1, HalfWay.worst([1, 0] * 20, 1))
+    >>> worst.by_distance[:5], worst.wrong, worst.blatant
+    ((1, 0, 4, 0, 1), (1, 2, 3, 4), True)
     """
-    bits = np.asarray(truth).astype(np.int64)
-    if not 1 <= len(bits) <= MOST_PEOPLE:
-        raise InvalidInput(f"the exponential adversary takes 1 to {MOST_PEOPLE} people, not {len(bits)}: it tries 2^n candidates")
-    if answers is None:
-        answers = counts(bits) + np.random.default_rng(seed).uniform(-alpha, alpha, 2 ** len(bits))
-    distance = np.zeros(len(bits) + 1, dtype=np.int64)
-    for block, candidates in _consistent(len(bits), answers, alpha):
-        wrong = (block[candidates] != bits).sum(axis=1)
-        distance += np.bincount(wrong, minlength=len(bits) + 1)
-    return Consistent(len(bits), float(alpha), tuple(distance.tolist()))
+    bits = checked(truth, alpha)
+    given = _read(bits, alpha, answers, seed)
+    if len(bits) <= MOST_LISTED:
+        kept, questions = np.concatenate(list(_consistent(given))), 2 ** len(bits)
+    else:
+        found = search(given, seed)
+        kept, questions = found.candidates, found.questions
+    distances = (kept != bits).sum(axis=1)
+    worst = kept[distances.argmax()] != bits
+    counts = np.bincount(distances, minlength=len(bits) + 1)
+    return Consistent(len(bits), float(alpha), tuple(counts.tolist()), questions, _places(worst), _example(given))
 
 
-def between(truth: ArrayLike, other: ArrayLike) -> Answers:
-    """Answers half way between two candidates: both agree with them, so that nobody can tell which is true.
+def between(truth: ArrayLike, other: ArrayLike) -> Floats:
+    """All answers half way between two candidates, listed: both agree with them, so that nobody can tell which is true.
 
     Where the other has `2 alpha` ones less and `2 alpha` more, no answer is off by more than alpha, and 4 alpha rows are wrong:
 
@@ -116,19 +171,50 @@ def between(truth: ArrayLike, other: ArrayLike) -> Answers:
     return (counts(np.asarray(truth)) + counts(np.asarray(other))) / 2
 
 
-def counts(bits: ArrayLike) -> Answers:
+def counts(bits: ArrayLike) -> Floats:
     """The exact counts over all subsets; the subset of number s has the people whose binary digit in s is one."""
     known = np.asarray(bits, dtype=np.float64)
     return np.asarray(_digits(np.arange(2 ** len(known)), len(known)) @ known, dtype=np.float64)
 
 
-def _consistent(people: int, answers: Answers, alpha: float) -> Any:
-    subsets = _digits(np.arange(2**people), people).T.astype(np.float32)
-    slack = alpha + 1e-9  # of sums of halves in floats
-    rows = max(1, BLOCK >> people)
+def _read(bits: Bits, alpha: float, answers: ArrayLike | Answers | None, seed: int) -> Answers:
+    if answers is None:
+        return RandomErrors(bits, float(alpha), seed)
+    if isinstance(answers, RandomErrors | HalfWay | Listed):
+        return answers
+    return Listed(bits, float(alpha), np.asarray(answers, dtype=np.float64))
+
+
+def _consistent(answers: Answers) -> Iterator[Candidates]:
+    people = len(answers.truth)
+    subsets = _digits(np.arange(2**people), people)
+    listed, columns, rows = answers.to(subsets), subsets.T.astype(np.float32), max(1, BLOCK >> people)
     for start in range(0, 2**people, rows):
         block = _digits(np.arange(start, min(start + rows, 2**people)), people)
-        yield block, (np.abs(block.astype(np.float32) @ subsets - answers) <= slack).all(axis=1)
+        yield block[(np.abs(block.astype(np.float32) @ columns - listed) <= answers.alpha + SLACK).all(axis=1)]
+
+
+def _example(answers: Answers) -> RuledOut | None:
+    """The truth with more than 2 alpha rows changed one way, and as many as 2 alpha the other way, where there are so many."""
+    truth, most = answers.truth, floor(2 * answers.alpha + SLACK)
+    for value in (0, 1):
+        same, others = np.flatnonzero(truth == value)[: most + 1], np.flatnonzero(truth != value)[:most]
+        if len(same) > most:
+            candidate, question = truth.copy(), np.zeros((1, len(truth)), dtype=np.int64)
+            candidate[same], candidate[others], question[0, same] = 1 - value, value, 1
+            count, answer = int(question[0] @ candidate), float(answers.to(question)[0])
+            if abs(count - answer) > answers.alpha + SLACK:
+                return RuledOut(_places(candidate != truth), _places(question[0] == 1), count, answer)
+    return None
+
+
+def _places(rows: Any) -> tuple[int, ...]:
+    """Rows as people count them, from 1."""
+    return tuple((np.flatnonzero(rows) + 1).tolist())
+
+
+def _listed(rows: tuple[int, ...]) -> str:
+    return f"row {rows[0]}" if len(rows) == 1 else f"rows {', '.join(map(str, rows[:-1]))} and {rows[-1]}"
 
 
 def _digits(numbers: Any, width: int) -> Any:

@@ -156,6 +156,7 @@ def averaging(answerer: Answerer, truth: ArrayLike, *, rounds: int = 1, targets:
 
     def plan(target: int, turn: int, generator: np.random.Generator) -> Signed:
         left = generator.random(len(groups[target])) < generator.uniform(0.25, 0.75)
+        left[generator.permutation(len(left))[:2]] = True, False  # a count over nobody is no question
         return [(1, groups[target][left]), (1, groups[target][~left])]
 
     counts = np.array([bits[group].sum() for group in groups])

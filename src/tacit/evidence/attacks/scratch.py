@@ -7,7 +7,7 @@ attack is answered there may be published.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +30,7 @@ delta = 0
 [tables.people]
 source = "people.csv"
 unit = "row"
+rows_at_most = 100000
 
 [tables.people.columns]
 person = {{ bounds = [1, {people}] }}
@@ -45,22 +46,31 @@ def people_data(bits: ArrayLike, epsilon: Number) -> Iterator[DataSet]:
     ...     print(data.session().explain("SELECT COUNT(*) FROM people", epsilon=1).left)
     left: epsilon 1, delta 0
     """
+    secret = np.asarray(bits).astype(int)
+    rows = [f"{place + 1},{bit}" for place, bit in enumerate(secret)]
+    catalog = PEOPLE.format(epsilon=float(exact(epsilon)), people=len(secret))
+    with made_data(catalog, {"people.csv": "\n".join(["person,secret", *rows, ""]).encode()}) as data:
+        yield data
+
+
+@contextmanager
+def made_data(catalog: str, files: Mapping[str, bytes]) -> Iterator[DataSet]:
+    """Made-up files, prepared as a catalog declares them; gone afterwards."""
     from tacit.query.prepare import prepare
 
-    secret = np.asarray(bits).astype(int)
     with TemporaryDirectory(prefix="tacit-attack-") as name:
         folder = Path(name)
-        rows = [f"{place + 1},{bit}" for place, bit in enumerate(secret)]
-        (folder / "people.csv").write_text("\n".join(["person,secret", *rows, ""]), encoding="utf-8")
-        catalog = folder / "tacit.toml"
-        catalog.write_text(PEOPLE.format(epsilon=float(exact(epsilon)), people=len(secret)), encoding="utf-8")
-        data = open_data(catalog)
+        for file, content in files.items():
+            (folder / file).write_bytes(content)
+        place = folder / "tacit.toml"
+        place.write_text(catalog, encoding="utf-8")
+        data = open_data(place)
         prepare(data.catalog)
         data.begin_scratch("people made up for an attack")
         try:
             yield data
         finally:
-            data.engine.close()
+            data.close()
 
 
 @contextmanager
@@ -85,4 +95,4 @@ def copied_data(catalog: Catalog, epsilon: Number) -> Iterator[DataSet]:
         try:
             yield data
         finally:
-            data.engine.close()
+            data.close()

@@ -7,23 +7,31 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tacit.accounting.events import Event
-from tacit.errors import Broken
-from tacit.evidence.verify.claims import parameter
+from tacit.errors import Broken, InvalidInput
+from tacit.evidence.verify.claims import claimed, parameter
 from tacit.evidence.verify.contract import CONVERTED_AT, Check, contract
 from tacit.evidence.verify.trial import Effort, Pair
 from tacit.mechanisms.mechanism import Mechanism
 from tacit.privacy.loss import Loss, weakened
 
+ENOUGH = 0.9  # of a claim: noise a tenth too small would show
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is claimed, what was measured from how many draws a side (0: exactly), and the first breach of each broken law."""
+    """What is claimed, what was measured from how many draws a side (0: exactly), and the first breach of each broken law.
+
+    `share` is what was measured over what is claimed. A check whose neighbours reach a small share of the claim says little:
+    where it is below `ENOUGH`, `unreached` says why no neighbours reach more.
+    """
 
     name: str
     claimed: str
     measured: str
     samples: int
     broken: tuple[Broken, ...]
+    share: float
+    unreached: str = ""
 
     @property
     def laws(self) -> list[str]:
@@ -39,13 +47,16 @@ class Contracted:
     mechanism: Mechanism
     pairs: tuple[Pair, ...]
     patience: int = 1  # how many times the draws of an effort
+    unreached: str = ""
 
     def run(self, effort: Effort) -> Row:
         report = contract(self.mechanism, self.pairs, replace(effort, samples=self.patience * effort.samples))
         first = {check.law: check for check in reversed(report.checks) if not check.holds}
         broken = tuple(Broken(law, f"{self.name}: {check.found}") for law, check in reversed(first.items()))
         claim = weakened(self.mechanism.loss, CONVERTED_AT) if report.samples else self.mechanism.loss
-        return Row(self.name, parameter(claim), f"{report.measured:.4f}", report.samples, broken)
+        share = report.measured / float(claimed(claim))
+        why = self.unreached if share < ENOUGH else ""  # many draws may reach more than few
+        return Row(self.name, parameter(claim), f"{report.measured:.4f}", report.samples, broken, share, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +66,15 @@ class Exhaustive:
     name: str
     claimed: str
     check: Callable[[], Check]
+    unreached: str = ""
 
     def run(self, effort: Effort) -> Row:
         """The same row for every effort."""
         check = self.check()
         broken = () if check.holds else (Broken(check.law, f"{self.name}: {check.found}"),)
-        measured = "" if check.measured is None else f"{check.measured:.4f}"
-        return Row(self.name, self.claimed, measured, 0, broken)
+        if check.measured is None or check.share is None:
+            raise InvalidInput(f"{self.name}: a check by exhaustion measures something and says its share of the claim")
+        return Row(self.name, self.claimed, f"{check.measured:.4f}", 0, broken, check.share, self.unreached)
 
 
 @dataclass(frozen=True, slots=True)

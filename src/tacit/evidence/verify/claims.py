@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import singledispatch
+from functools import reduce, singledispatch
 from typing import Any
 
 from tacit.errors import InvalidInput
@@ -97,15 +97,17 @@ def processed(law: Law, function: Callable[[Any], Hashable]) -> Law:
 def _gathered(law: Law, against: Law, elsewhere: Elsewhere) -> Law:
     if against.missing == 0:
         return law
-    return law.map(lambda outcome: outcome if outcome in against.probabilities else elsewhere)
+    listed = {outcome: weight for outcome, weight in law.probabilities.items() if outcome in against.probabilities}
+    rest = reduce(ARITHMETIC.add, (weight for outcome, weight in law.probabilities.items() if outcome not in listed), Decimal(0))
+    return Law({**listed, **({elsewhere: rest} if rest else {})}, law.missing, law.unplaced)
 
 
 def _most_telling(one: Law, other: Law) -> list[Odds]:
     """The odds of the outcomes, the largest ratio first. Those that `other` does not list make one event, of which it may
-    have no more than it misses.
+    have no more than it misses; of those that it lists it may have more by what is unplaced.
     """
     odds = [
-        (probability, other.probabilities[outcome])
+        (probability, other.probabilities[outcome] + other.unplaced)
         for outcome, probability in one.probabilities.items()
         if probability > 0 and outcome in other.probabilities
     ]

@@ -54,12 +54,13 @@ EFFORT = Effort()
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One law looked at once: what was found, and whether it is within the law."""
+    """One law looked at once: what was found, whether it is within the law, and the share of the claim that was reached."""
 
     law: str
     holds: bool
     found: str
     measured: float | None = None
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,21 +25,33 @@ from tacit.publish.local.categories import KAry
 
 CONFIDENCE = Fraction(95, 100)
 CLAIMED = "covers 95%"
+TAIL_BOUND = "the width is a bound that holds whatever the true share is, and no interval of this width is exact"
+EVERY_VALUE = "the width allows for a draw at every value of the grid, and most draws are near their aim"
 
 
 def cases() -> list[Exhaustive]:
-    """Every kind of interval that comes with a release."""
-    pair = Laplace(1, 1, step=1, dimension=2, on_grid=True)
-    measured: list[tuple[str, WithError, Any]] = [
-        ("Interval of Laplace, a count", Laplace(1, 1, step=1, on_grid=True), 5),
-        ("Interval of Laplace, a real number", Laplace(1, 1, step="1/4"), 0.3),
-        ("Interval of Laplace, two counts at once", pair, (5, 6)),
-        ("Interval of Gaussian, a count", Gaussian(1, "1/2", step=1, on_grid=True), 5),
-        ("Interval of a surveyed share", SurveyedShare(40, RandomizedResponse(1)), Fraction(12, 40)),
+    """Every kind of interval that comes with a release.
+
+    The share is of the misses that an interval allows. Whole numbers have few widths: with noise of many steps, or at a confidence
+    that a width just reaches, the intervals of noise use up all that they allow.
+    """
+    pair, just_reached = Laplace(1, 1, step=1, dimension=2, on_grid=True), Fraction(947, 1000)
+    share = SurveyedShare(40, RandomizedResponse(1))
+    simple: list[tuple[str, WithError, Any, Fraction, str]] = [
+        ("Interval of Laplace, a count", Laplace(1, "1/20", step=1, on_grid=True), 5, CONFIDENCE, ""),
+        ("Interval of Laplace, a real number", Laplace(1, 1, step="1/4"), 0.3, CONFIDENCE, ""),
+        ("Interval of Laplace, two counts at once", pair, (5, 6), just_reached, ""),
+        ("Interval of Gaussian, a count", Gaussian(1, "1/800", step=1, on_grid=True), 5, CONFIDENCE, ""),
+        ("Interval of a surveyed share", share, Fraction(12, 40), CONFIDENCE, TAIL_BOUND),
     ]
-    simple = [Exhaustive(name, CLAIMED, partial(_covers, mechanism, value)) for name, mechanism, value in measured]
-    medians = Exhaustive("Interval of a median, on every list", CLAIMED, median_covers)
-    return [*simple, medians, Exhaustive("Intervals of a surveyed category, on every count", CLAIMED, shares_cover)]
+    return [
+        *(
+            Exhaustive(name, f"covers {100 * float(confidence):g}%", partial(_covers, mechanism, value, confidence), unreached)
+            for name, mechanism, value, confidence, unreached in simple
+        ),
+        Exhaustive("Interval of a median, on every list", CLAIMED, median_covers, EVERY_VALUE),
+        Exhaustive("Intervals of a surveyed category, on every count", CLAIMED, shares_cover, TAIL_BOUND),
+    ]
 
 
 def median_covers() -> Check:
@@ -47,7 +59,8 @@ def median_covers() -> Check:
     mechanism = QuantileWithInterval("1/2", lower=0, upper=4, step=1, epsilon=3, confidence=CONFIDENCE)
     lists = [list(database.rows) for database in Universe(tuple(range(5))).databases_up_to(3) if database.size]
     least = min(_enclosing(mechanism, rows) for rows in lists)
-    return Check("coverage", least >= float(CONFIDENCE), f"covers {least:.4f} at the worst list, says {float(CONFIDENCE):g}", least)
+    found = f"covers {least:.4f} at the worst list, says {float(CONFIDENCE):g}"
+    return Check("coverage", least >= float(CONFIDENCE), found, least, _missed(least))
 
 
 def shares_cover() -> Check:
@@ -57,7 +70,7 @@ def shares_cover() -> Check:
     guaranteed = [name for name, bound in intervals.BOUNDS.items() if bound.guaranteed]
     least, worst = min((_least_enclosed(setting, bound), bound) for bound in guaranteed)
     found = f"{worst} covers {float(least):.4f} at the worst count, says {float(CONFIDENCE):g}"
-    return Check("coverage", least >= CONFIDENCE, found, float(least))
+    return Check("coverage", least >= CONFIDENCE, found, float(least), _missed(float(least)))
 
 
 def _least_enclosed(setting: intervals.Setting, bound: str) -> Fraction:
@@ -83,6 +96,11 @@ def _enclosing(mechanism: QuantileWithInterval, rows: list[Any]) -> float:
     return float(sum(weight for (_, below, above), weight in law.items() if below <= low and high <= above))
 
 
-def _covers(mechanism: WithError, value: Any) -> Check:
-    found = coverage(mechanism, value, float(CONFIDENCE))
-    return Check("coverage", found.holds, str(found), found.low)
+def _covers(mechanism: WithError, value: Any, confidence: Fraction = CONFIDENCE) -> Check:
+    found = coverage(mechanism, value, float(confidence))
+    return Check("coverage", found.holds, str(found), found.low, _missed(found.low, confidence))
+
+
+def _missed(covered: float, confidence: Fraction = CONFIDENCE) -> float:
+    """The share of the allowed misses that happen."""
+    return (1 - covered) / float(1 - confidence)

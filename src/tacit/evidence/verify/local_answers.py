@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate, combinations
-from math import inf, lcm
+from functools import partial
+from itertools import accumulate, combinations, product
+from math import comb, inf, lcm, prod
 from typing import Any
+
+import numpy as np
 
 from tacit.accounting.events import RandomizedAnswer
 from tacit.evidence.verify.case import Case, Contracted, Exhaustive
@@ -16,6 +19,7 @@ from tacit.evidence.verify.trial import Pair
 from tacit.mechanisms.noise import choice
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Pure
+from tacit.privacy.neighbours import CHANGE_ONE
 from tacit.publish.local.bloom import BloomRappor
 from tacit.publish.local.categories import Binary, KAry
 from tacit.publish.local.channel import Channel
@@ -28,10 +32,11 @@ from tacit.publish.local.randomizer import LocalMechanism
 from tacit.publish.local.rappor import Rappor
 from tacit.publish.local.sets import Sets
 from tacit.publish.local.several import Sampled, Split
-from tacit.publish.local.unary import Unary
+from tacit.publish.local.unary import Unary, unpack
 
 KARY, UNARY, HASHING = "Local, one of four", "Local, unary, one of four", "Local, hashing, one of five"
 PIECEWISE, SETS = "Local, a number, piecewise", "Local, at most two of four"
+PERMANENT = "Local, RAPPOR on a filter, the permanent answer"
 EVERY = "Local, every ratio of every channel"
 EPSILONS = (Fraction(1, 10), Fraction(1), Fraction(3))
 MOST_PAIRS = 12
@@ -46,16 +51,19 @@ def every_ratio() -> Exhaustive:
     """All pairs of answers and all reports of the same randomizers at several epsilons."""
 
     def check() -> Check:
-        channels = [(name, epsilon, each.channel) for epsilon in EPSILONS for name, each in randomizers(epsilon).items()]
+        answers = [(name, each) for epsilon in EPSILONS for name, each in randomizers(epsilon).items()]
+        channels = [(name, each.loss.epsilon, each.channel) for name, each in answers]
         above = [name for name, epsilon, channel in channels if not channel.within(epsilon)]
         found = f"{', '.join(above)} can be told apart better than claimed" if above else "every ratio is within its claim"
-        return Check("loss", not above, found, max(float(channel.epsilon / epsilon) for _, epsilon, channel in channels))
+        share = max(float(channel.epsilon / epsilon) for _, epsilon, channel in channels)
+        return Check("loss", not above, found, share, share)
 
     return Exhaustive(EVERY, "1 times epsilon", check)
 
 
-def randomizers(epsilon: Fraction) -> dict[str, LocalMechanism]:
+def randomizers(epsilon: Fraction) -> dict[str, LocalMechanism | Told]:
     """One of each kind, small enough to be listed."""
+    basic, on_filter = Rappor(3, epsilon), BloomRappor(3, epsilon, bits=2, hashes=2)
     return {
         "Local, yes or no": Binary(epsilon),
         KARY: KAry(4, epsilon),
@@ -64,9 +72,11 @@ def randomizers(epsilon: Fraction) -> dict[str, LocalMechanism]:
         HASHING: LocalHashing(5, epsilon, cells=4),
         "Local, hashing to three cells": LocalHashing(5, epsilon, cells=3),
         "Local, Hadamard, one of five": HadamardResponse(5, epsilon),
-        "Local, RAPPOR, the permanent answer": Rappor(3, epsilon).permanent,
-        "Local, RAPPOR, one report": Rappor(3, epsilon),
-        "Local, RAPPOR on a filter": BloomRappor(3, epsilon, bits=2, hashes=2),
+        "Local, RAPPOR, the permanent answer": basic.permanent,
+        "Local, RAPPOR, one report": Told(basic.epsilon_once, basic.channel, basic.randomize),
+        "Local, RAPPOR, four reports of one answer": Told(epsilon, several_reports(basic, 4), _several(basic, 4)),
+        PERMANENT: Told(epsilon, on_filter.permanent_channel, on_filter.permanent),
+        "Local, RAPPOR on a filter, one report": Told(on_filter.epsilon_once, on_filter.channel, on_filter.randomize),
         "Local, a number, one bit": OneBit(0, 4, epsilon),
         PIECEWISE: Piecewise(0, 4, epsilon),
         "Local, a number, Laplace": FoldedLaplace(0, 4, epsilon),
@@ -78,25 +88,55 @@ def randomizers(epsilon: Fraction) -> dict[str, LocalMechanism]:
 
 
 @dataclass(frozen=True)
-class PlantedChannel:
-    """Draws from `actual`, lists it, and claims the loss of `claim`."""
+class Told:
+    """What is seen of an answer: the loss that is claimed of it, its channel, and the code that draws from that."""
 
-    claim: LocalMechanism
-    actual: Channel
+    epsilon: Fraction
+    channel: Channel
+    draws: Callable[[Any], Any]
 
     @property
     def event(self) -> RandomizedAnswer:
-        return self.claim.event
+        return RandomizedAnswer(self.epsilon, CHANGE_ONE)
 
     @property
     def loss(self) -> Pure:
-        return self.claim.loss
+        return Pure(self.epsilon, CHANGE_ONE)
 
     def release(self, value: Any) -> Any:
-        return draw(self.actual, value)
+        return self.draws(value)
 
     def law(self, value: Any) -> Law:
-        return self.actual.law(value)
+        return self.channel.law(value)
+
+
+def several_reports(answer: Rappor, times: int) -> Channel:
+    """How often each bit is set in so many fresh reports of one permanent answer, which is all that they tell of it."""
+
+    def count_chance(chance: Fraction, count: int) -> Fraction:
+        """Of a permanent bit that is set with `chance`: it is drawn once, the reports of it afresh."""
+        return sum(
+            (weight * comb(times, count) * one**count * (1 - one) ** (times - count))
+            for weight, one in ((chance, answer.one), (1 - chance, answer.zero))
+        )  # type: ignore[return-value]  # a sum of two fractions
+
+    def probability(value: Hashable, counts: Any) -> Fraction:
+        hit, false_hit = answer.permanent.hit, answer.permanent.false_hit
+        return prod(
+            (count_chance(hit if place == value else false_hit, count) for place, count in enumerate(counts)), start=Fraction(1)
+        )
+
+    return Channel.of(range(answer.size), product(range(times + 1), repeat=answer.size), probability)
+
+
+def _several(answer: Rappor, times: int) -> Callable[[Any], Any]:
+    """Draws those counts: one permanent answer, and reports of it."""
+
+    def draws(value: Any) -> Any:
+        kept = answer.permanent.randomize(value)
+        return np.sum([unpack(answer.report(kept), answer.size) for _ in range(times)], axis=0, dtype=np.int64)
+
+    return draws
 
 
 def draw(channel: Channel, value: Hashable) -> Hashable:
@@ -117,10 +157,11 @@ def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
         "hash": (HASHING, "a hash chosen by the answer", _hash_by_answer()),
         "window": (PIECEWISE, "the window cut at the bounds", _cut_window()),
         "blank": (SETS, "one kind of blank", _one_blank()),
+        "hashes": (PERMANENT, "the hashes forgotten", BloomRappor(3, 2 * one, bits=2, hashes=2).permanent_channel),
     }
     for plant, (spoiled, what, channel) in wrong.items():
-        case = Contracted(f"{spoiled}, {what} (planted)", PlantedChannel(sound[spoiled], channel), _pairs(channel))
-        yield plant, (spoiled, case)
+        spoils = Told(sound[spoiled].epsilon, channel, partial(draw, channel))
+        yield plant, (spoiled, Contracted(f"{spoiled}, {what} (planted)", spoils, _pairs(channel)))
 
 
 def _swapped() -> Channel:

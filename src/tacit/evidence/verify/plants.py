@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 
 from tacit.accounting.composition import Cost
-from tacit.accounting.events import LaplaceNoise
 from tacit.accounting.filter import Filter, State
-from tacit.evidence.verify import local_answers, small_maps, small_tables
+from tacit.evidence.verify import classical, local_answers, small_maps, small_tables
 from tacit.evidence.verify.case import Case, Contracted, Exhaustive
+from tacit.evidence.verify.classical import Underclaimed
 from tacit.evidence.verify.subjects import (
     BETA,
     CAP,
@@ -40,34 +40,19 @@ from tacit.mechanisms.smooth_sensitivity import order_place
 from tacit.mechanisms.sorted_rows import SortedRows
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import Loss
 from tacit.privacy.rounding import exp_up
 
 
 @dataclass(frozen=True)
-class PlantedUnderclaim:
-    """Runs `actual` and claims the loss of `claim`."""
+class PlantedUnderclaim(Underclaimed):
+    """Runs `actual`, and claims the loss, the grid and the intervals of `claim`."""
 
     claim: Laplace
     actual: Laplace
 
     @property
-    def event(self) -> LaplaceNoise:
-        return self.claim.event
-
-    @property
-    def loss(self) -> Loss:
-        return self.claim.loss
-
-    @property
     def step(self) -> Fraction:
         return self.claim.step
-
-    def release(self, value: Any) -> Any:
-        return self.actual.release(value)
-
-    def law(self, value: Any) -> Law:
-        return self.actual.law(value)
 
     def interval(self, confidence: float) -> Interval:
         return self.claim.interval(confidence)
@@ -182,4 +167,5 @@ PLANTED: dict[str, tuple[str, Case]] = {
     **dict(local_answers.planted()),
     **dict(small_maps.planted()),
     **dict(small_tables.planted()),
+    **dict(classical.planted()),
 }

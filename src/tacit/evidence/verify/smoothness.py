@@ -40,9 +40,9 @@ def smooth_everywhere(
             change, limit, next_limit = abs(answer(one) - answer(other)), bounded(one), bounded(other)
             if change > limit:
                 found = f"the answers of two neighbours differ by {as_text(change)}, and the bound says {as_text(limit)}"
-                return Check("smoothness", False, found, math.inf)
+                return Check("smoothness", False, found, math.inf, math.inf)
             if limit > 0:
                 growth = max(growth, limit / next_limit if next_limit else math.inf)
     measured = math.log(growth)
     found = f"bounds of {pairs} pairs of neighbours differ by up to e^{measured:.4f} where e^{as_text(beta)} is claimed"
-    return Check("smoothness", growth <= exp_up(beta) * ROUNDING, found, measured)
+    return Check("smoothness", growth <= exp_up(beta) * ROUNDING, found, measured, measured / float(beta))

@@ -22,13 +22,14 @@ from tacit.mechanisms.noise.lazy import WORD, Draw, Known, Shape, Words, as_arra
 from tacit.mechanisms.noise.pool import drawn_ahead
 from tacit.privacy.rounding import Number, as_text, exact
 
+LEAST_GAMMA = Fraction(3, 2)  # below it draws are so large that the time of their arithmetic tells their size: see heavy.md, "Time"
 LARGEST_TERM = 64  # of gamma in lowest terms: the sampler raises integers to such powers
 GUARD = 15  # digits that the sums below may lose
 
 
 @dataclass(frozen=True, slots=True)
 class HeavyTails:
-    """Noise of density proportional to 1 / (1 + |z|^gamma), for a rational gamma above 1.
+    """Noise of density proportional to 1 / (1 + |z|^gamma), for a rational gamma of at least 3/2.
 
     >>> f"{2 * HeavyTails(2).within(Fraction(1), 20):.5f} {2 * HeavyTails(4).within(Fraction(1), 20):.5f}"
     '0.50000 0.78055'
@@ -173,9 +174,13 @@ def _decimal(number: Fraction, context: Context) -> Decimal:
 
 def _read_gamma(gamma: Number) -> Fraction:
     number = exact(gamma, "gamma")
-    if number <= 1 or max(number.numerator, number.denominator) > LARGEST_TERM:
+    if number < LEAST_GAMMA:
         raise InvalidInput(
-            f"gamma must be above 1 and a fraction with terms of at most {LARGEST_TERM}, not {as_text(number)}; "
-            "give for example gamma=4"
+            f"gamma must be at least 3/2, not {as_text(number)}: "
+            "with heavier tails the time of a release tells the size of its noise; give for example gamma=4"
+        )
+    if max(number.numerator, number.denominator) > LARGEST_TERM:
+        raise InvalidInput(
+            f"gamma must be a fraction with terms of at most {LARGEST_TERM}, not {as_text(number)}; give for example gamma=4"
         )
     return number

@@ -19,7 +19,7 @@ from tacit.mechanisms.noise.enclosure import Enclosure
 
 WORD = 64
 FIRST = 2 * WORD  # bits of the uniform number that are known of every draw: a question needs more about once in 2^50 times
-LARGE = 1 << 64  # a draw is larger with probability below 2^-64
+LARGE = 1 << 64  # a draw is larger with probability below 2^-32, and below 2^-64 where gamma is at least 2
 
 Words = Iterator[int]
 Known = tuple[int, int]  # the first bits of a uniform number, as an integer, and how many they are

@@ -13,7 +13,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from tacit.privacy.catalog import LARGEST, Column, Kind, Value, canonical, day_number
+from tacit.privacy.catalog import LARGEST, PLAIN, Column, Kind, Notation, Value, canonical, day_number
+from tacit.privacy.catalog_file.notation import read_notation
 from tacit.privacy.catalog_file.reading import Wrong
 from tacit.privacy.catalog_file.text import value_text
 from tacit.privacy.rounding import decimal_text, exact
@@ -23,21 +24,26 @@ Declared = Mapping[str, Any]
 KINDS: Mapping[str, Kind] = {"key": "key", "keys": "text", "values": "category"}
 ROLES = (*KINDS, "bounds")
 APPLIES: Mapping[Kind, frozenset[str]] = {
-    "number": frozenset({"type", "bounds", "step", "outside", "nulls", "bins"}),
-    "date": frozenset({"type", "bounds", "outside", "nulls", "bins"}),
-    "category": frozenset({"type", "values", "unknown", "nulls"}),
-    "text": frozenset({"type", "keys", "nulls"}),
-    "key": frozenset({"key"}),
-    "presence": frozenset({"type", "nulls"}),
+    "number": frozenset({"type", "bounds", "step", "outside", "nulls", "bins", "decimal", "thousands", "missing"}),
+    "date": frozenset({"type", "bounds", "outside", "nulls", "bins", "format", "missing"}),
+    "category": frozenset({"type", "values", "unknown", "nulls", "missing"}),
+    "text": frozenset({"type", "keys", "nulls", "longest", "missing"}),
+    "key": frozenset({"key", "missing"}),
+    "presence": frozenset({"type", "nulls", "missing"}),
 }
-NEEDS = {"unknown": "values", "outside": "bounds", "step": "bounds", "bins": "bounds"}
+NEEDS = {
+    **dict.fromkeys(("outside", "step", "bins", "decimal", "thousands"), "bounds"),
+    "unknown": "values",
+    "longest": 'keys = "private"',
+    "format": 'type = "date"',
+}
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 LARGEST_INTEGER = 2**63 - 1
 MOST_DIGITS = 18  # on each side of the point: what fits is exact in 128-bit integers, on every engine
 
 
-def read_column(name: str, declared: Declared, line: int | None = None) -> Column:
-    """The column that is declared, or `Wrong`.
+def read_column(name: str, declared: Declared, line: int | None = None, notation: Notation = PLAIN) -> Column:
+    """The column that is declared, or `Wrong`; `notation` is how the table's source writes values where the column says nothing.
 
     In `nulls` the words "keep" and "drop" are what happens to a NULL; anything else is the value that takes its place. Where it is
     not declared, a NULL stays, or goes where `unknown` values go.
@@ -48,13 +54,17 @@ def read_column(name: str, declared: Declared, line: int | None = None) -> Colum
     given = {key: value for key, value in declared.items() if (key, value) != ("key", False)}
     kind = _kind(given)
     _check_keys(kind, given)
-    column = Column(name, kind, outside=given.get("outside", "clamp"), unknown=given.get("unknown", "null"), line=line)
+    written = read_notation(given, notation)
+    column = Column(name, kind, line=line, notation=written, **{key: given[key] for key in ("outside", "unknown") if key in given})
     if kind in ("number", "date"):
         bounds, step = _grid(kind, given)
         column = replace(column, bounds=bounds, step=step)
         column = replace(column, bins=_bins(column, given["bins"])) if "bins" in given else column
     if kind == "category":
         column = replace(column, values=_values(given))
+        _check_missing(column)
+    if kind == "text":
+        column = replace(column, longest=given.get("longest", column.longest))
     if column.unknown == "other":
         _check_other(column.values)
     nulls = given.get("nulls", {"drop": "drop", "other": "other"}.get(column.unknown, "keep"))  # NULL is an unknown value too
@@ -152,6 +162,12 @@ def _values(given: Declared) -> tuple[Value, ...]:
     return values
 
 
+def _check_missing(column: Column) -> None:
+    both = [value for value in column.values if str(value) in column.notation.missing]
+    if both:
+        raise Wrong("values", f"has {value_text(both[0])}, which is declared as missing too", "take it out of one of them")
+
+
 def _check_other(values: tuple[Value, ...]) -> None:
     if not isinstance(values[0], str):
         raise Wrong("unknown", 'is "other", a text, and the values are not texts', 'write unknown = "null" or "drop"')
@@ -166,12 +182,18 @@ def _nulls(column: Column, declared: Any) -> Fraction | Value:
     if column.kind == "date":
         return _on_grid(column, _day("nulls", declared), declared)
     if column.kind == "text" and isinstance(declared, str):
-        return canonical(declared)
+        return _short_enough(column, str(canonical(declared)))
     for value in column.domain:
         if type(value) is type(declared) and value == canonical(declared):
             return value
     wanted = ", or one of the values" if column.kind == "category" else ", or a number" if column.kind == "number" else ""
     raise Wrong("nulls", f"is {value_text(declared)}, which the column cannot have", f'write "keep", "drop"{wanted}')
+
+
+def _short_enough(column: Column, text: str) -> str:
+    if len(text.encode()) > column.longest:
+        raise Wrong("nulls", f"is {value_text(text)}, which has more than {column.longest} bytes", "shorten it, or raise longest")
+    return text
 
 
 def _on_grid(column: Column, value: Fraction, declared: object) -> Fraction:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tacit.privacy.catalog import Column, Source, Table
+from tacit.privacy.catalog import PLAIN, Column, Notation, Source, Table
 from tacit.privacy.catalog_file.columns import read_column
+from tacit.privacy.catalog_file.notation import KEYS, read_encoding, read_notation
 from tacit.privacy.catalog_file.reading import Reading, Wrong, folded
 from tacit.privacy.catalog_file.shape import BROKEN, Broken
 from tacit.privacy.catalog_file.text import Path as KeyPath
@@ -18,8 +20,14 @@ from tacit.privacy.catalog_file.units import Claim, owners
 Declared = Mapping[str, Any]
 Columns = dict[str, Column | Broken]
 
-OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "no_unit", "min_people")
+OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "rows_at_most", "max_joined_rows", "no_unit", "min_people")
 OF_ROWS = ("max_rows", "max_rows_per_group")
+READ_APART = ("source", "columns", "unit", "encoding", *KEYS)
+EXAMPLES = {
+    "csv": '{ csv = "visits.csv", multiline = true }',
+    "duckdb": '{ duckdb = "hospital.duckdb", table = "visits" }',
+    "postgres": '{ postgres = "postgresql://reader:$PASSWORD@db/hospital", table = "visits" }',
+}
 SAY_WHOSE = 'say whose a row is: unit = "row", or unit = { column = "..." } with max_rows = 8; or public = true'
 
 
@@ -28,10 +36,11 @@ def read_tables(declared: Declared, folder: Path | None, reading: Reading) -> di
     names = reading.folded(("tables",), declared)
     paths = {name: ("tables", written) for name, written in names.items() if declared[written] is not BROKEN}
     bodies: dict[str, Declared] = {name: declared[path[1]] for name, path in paths.items()}
-    columns = {name: _columns(body, paths[name], reading) for name, body in bodies.items()}
+    notations = {name: _notation(body, paths[name], reading) for name, body in bodies.items()}
+    columns = {name: _columns(body, notations[name], paths[name], reading) for name, body in bodies.items()}
     claims = {name: _claim(body, columns[name], paths[name], reading) for name, body in bodies.items()}
     units = owners(claims, lambda name, check: reading.attempt(paths[name], check))
-    sources = {name: reading.attempt(paths[name], partial(read_source, body["source"], folder)) for name, body in bodies.items()}
+    sources = {name: reading.attempt(paths[name], partial(_encoded_source, body, folder)) for name, body in bodies.items()}
     if reading.problems:
         return {}
     return {
@@ -41,10 +50,26 @@ def read_tables(declared: Declared, folder: Path | None, reading: Reading) -> di
             columns=columns[name],  # type: ignore[arg-type]
             unit=units[name],
             line=reading.line(paths[name]),
-            **{key: value for key, value in body.items() if key not in ("source", "columns", "unit")},
+            notation=notations[name],
+            **{key: value for key, value in body.items() if key not in READ_APART},
         )
         for name, body in bodies.items()
     }
+
+
+def _notation(body: Declared, path: KeyPath, reading: Reading) -> Notation:
+    sound = {key: value for key, value in body.items() if value is not BROKEN}
+    found = reading.attempt(path, partial(read_notation, sound))
+    return PLAIN if found is BROKEN else found
+
+
+def _encoded_source(body: Declared, folder: Path | None) -> Source | Broken:
+    source, encoding = read_source(body["source"], folder), body.get("encoding")
+    if source is BROKEN or encoding is None or encoding is BROKEN:
+        return source
+    if source.kind != "csv":
+        raise Wrong("encoding", "is for CSV files", "take it away: other sources say themselves how texts are encoded")
+    return replace(source, encoding=read_encoding(encoding))
 
 
 def read_source(declared: Any, folder: Path | None) -> Source | Broken:
@@ -57,19 +82,30 @@ def read_source(declared: Any, folder: Path | None) -> Source | Broken:
         return BROKEN
     if isinstance(declared, str):
         return Source("parquet" if declared.lower().endswith(".parquet") else "csv", _path(declared, folder), None, declared)
-    if len(declared.keys() & {"duckdb", "postgres"}) != 1:
-        example = '{ duckdb = "hospital.duckdb", table = "visits" }'
-        raise Wrong("source", "names no database, or two", f"write for example source = {example}")
-    if "postgres" in declared:
-        return Source("postgres", declared["postgres"], declared["table"], declared["postgres"])
-    return Source("duckdb", _path(declared["duckdb"], folder), declared["table"], declared["duckdb"])
+    kinds = declared.keys() & {"csv", "duckdb", "postgres"}
+    if len(kinds) != 1:
+        raise Wrong("source", "names no file and no database, or two", f"write for example source = {EXAMPLES['duckdb']}")
+    return _source_in(declared, kinds.pop(), folder)
+
+
+def _source_in(declared: Declared, kind: Any, folder: Path | None) -> Source:
+    """A source that is declared by a table of keys."""
+    location = declared[kind]
+    if kind == "csv" and "table" in declared:
+        raise Wrong("source", "names a table, which a CSV file does not have", f"write for example source = {EXAMPLES['csv']}")
+    if kind != "csv" and "table" not in declared:
+        raise Wrong("source", "names a database without a table", f"write for example source = {EXAMPLES[kind]}")
+    if kind != "csv" and "multiline" in declared:
+        raise Wrong("source", "says multiline, which is for CSV files", "take it away")
+    path = location if kind == "postgres" else _path(location, folder)
+    return Source(kind, path, declared.get("table"), location, declared.get("multiline"))
 
 
 def _path(declared: str, folder: Path | None) -> str:
     return declared if folder is None else str(folder / declared)
 
 
-def _columns(body: Declared, path: KeyPath, reading: Reading) -> Columns:
+def _columns(body: Declared, notation: Notation, path: KeyPath, reading: Reading) -> Columns:
     path = (*path, "columns")
     declared = {} if body.get("columns", BROKEN) is BROKEN else body["columns"]
     found: Columns = {}
@@ -77,13 +113,13 @@ def _columns(body: Declared, path: KeyPath, reading: Reading) -> Columns:
         own = (*path, written)
         column, public = declared[written], body.get("public") is True
         broken = column is BROKEN or BROKEN in column.values()
-        read = partial(_public_column if public else read_column, name, column, reading.line(own))
+        read = partial(_public_column if public else read_column, name, column, reading.line(own), notation)
         found[name] = BROKEN if broken else reading.attempt(own, read)
     return found
 
 
-def _public_column(name: str, declared: Declared, line: int | None) -> Column:
-    column = read_column(name, declared, line)
+def _public_column(name: str, declared: Declared, line: int | None, notation: Notation) -> Column:
+    column = read_column(name, declared, line, notation)
     if column.kind in ("key", "text", "presence"):
         raise Wrong("", "says nothing about a column of a public table", "declare bounds or values, or leave it to the data")
     if column.bins:
@@ -103,6 +139,7 @@ def _claim(body: Declared, columns: Columns, path: KeyPath, reading: Reading) ->
         column=folded(owned["column"]) if owned else None,
         references=folded(owned["references"]) if "references" in owned else None,
         public=body.get("public") is True,
+        own=body.get("no_unit") == "own",
         sound=sound and BROKEN not in columns.values(),
     )
 
@@ -134,6 +171,9 @@ def _check_owned(body: Declared) -> None:
     most, in_one_group = body["max_rows"], body.get("max_rows_per_group", 1)
     if BROKEN not in (most, in_one_group) and in_one_group > most:
         raise Wrong("max_rows_per_group", f"is {in_one_group}, above max_rows", f"write at most {value_text(most)}")
+    joined = body.get("max_joined_rows", most)
+    if BROKEN not in (most, joined) and joined < most:
+        raise Wrong("max_joined_rows", f"is {joined}, below max_rows", f"write at least {value_text(most)}")
 
 
 def _refuse(body: Declared, keys: tuple[str, ...] | list[str], what: str, remedy: str) -> None:

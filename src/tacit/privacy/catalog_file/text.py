@@ -8,6 +8,8 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
+from tacit.untrusted import NOT_ASCII, without_password
+
 Path = tuple[str, ...]
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -51,9 +53,20 @@ def value_text(value: object) -> str:
 
     >>> print(value_text({"bounds": [0, 0.5], "type": "number", "key": True}))
     { bounds = [0, 0.5], type = "number", key = true }
+    >>> print(value_text("postgresql://reader:secret@db/hospital"))
+    "postgresql://...@db/hospital"
     """
-    text = whole_text(value)
+    text = whole_text(_shown(value))
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def _shown(value: object) -> object:
+    """The value without the passwords of URLs in it: whoever mistypes one is told of the mistake, and nobody of the password."""
+    if isinstance(value, Mapping):
+        return {name: _shown(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shown(member) for member in value]
+    return without_password(value) if isinstance(value, str) else value
 
 
 def whole_text(value: object) -> str:
@@ -70,7 +83,12 @@ def whole_text(value: object) -> str:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")  # JSON lets this control character stand
+    return NOT_ASCII.sub(_in_toml, json.dumps(text, ensure_ascii=False))
+
+
+def _in_toml(found: re.Match[str]) -> str:
+    """JSON lets some control characters stand, and marks that turn a line; TOML reads their escapes as the same text."""
+    return found[0] if found[0].isprintable() else f"\\u{ord(found[0]):04X}" if found[0] <= "\uffff" else f"\\U{ord(found[0]):08X}"
 
 
 class _Lost(Exception):

@@ -18,7 +18,8 @@ Attempt = Callable[[str, Callable[[], Owner | None]], Owner | Broken | None]
 class Claim:
     """What one table says about its rows; `column` is None where every row is a unit, and for public tables.
 
-    `sound` is False where something else about the table was found wrong: then a reference to it is not judged.
+    `own` says whether rows without a unit are units of their own. `sound` is False where something else about the table was
+    found wrong: then a reference to it is not judged.
     """
 
     columns: frozenset[str] = frozenset()
@@ -26,14 +27,15 @@ class Claim:
     column: str | None = None
     references: str | None = None
     public: bool = False
+    own: bool = False
     sound: bool = True
 
 
 def owners(claims: Mapping[str, Claim], attempt: Attempt) -> dict[str, Owner | None]:
     """The owner of the rows of every table; `attempt` runs the check of a table and keeps what it raises.
 
-    A reference leads to a column that identifies one row (`key = true`), so that row's unit is meant, or to a column that
-    is itself the owner of its table. Following references ends: a circle is refused.
+    A reference leads to a column that identifies rows (`key = true`), so their units are meant, or to a column that is itself
+    the owner of its table. Following references ends: a circle is refused.
 
     >>> patients, visits = Claim(frozenset({"id"}), key="id"), Claim(column="patient_id", references="patients.id")
     >>> owners({"patients": patients, "visits": visits}, lambda table, check: check())["visits"]
@@ -43,6 +45,7 @@ def owners(claims: Mapping[str, Claim], attempt: Attempt) -> dict[str, Owner | N
     found = {table: None if owner is BROKEN else owner for table, owner in tried.items()}
     for table in found:
         attempt(table, partial(_check_circle, table, found))
+        attempt(table, partial(_check_own, table, claims, found))
     return found
 
 
@@ -87,3 +90,22 @@ def _check_circle(table: str, found: Mapping[str, Owner | None]) -> None:
     if table in seen:
         circle = ", ".join(key_text([name]) for name in sorted(seen))
         raise Wrong("unit", f"leads in a circle through {circle}", "let one of them say whose its rows are")
+
+
+def _check_own(table: str, claims: Mapping[str, Claim], found: Mapping[str, Owner | None]) -> None:
+    """Where units are looked up in another table, one row more there could claim any number of rows that had none."""
+    if claims[table].own and (parent := _looked_up_in(table, found)):
+        what = f'is "own", but the unit is looked up in {key_text([parent])}, where one new row could claim many such rows'
+        raise Wrong("no_unit", what, 'write no_unit = "drop"')
+
+
+def _looked_up_in(table: str, found: Mapping[str, Owner | None]) -> str | None:
+    """The table in which the unit is looked up; None where the value itself is the unit."""
+    owner, seen = found[table], {table}
+    while owner is not None and owner.references is not None and owner.references[0] not in seen:
+        parent, column = owner.references
+        seen.add(parent)
+        owner = found[parent]
+        if owner is not None and owner.column != column:
+            return parent
+    return None

@@ -160,19 +160,35 @@ class BloomRappor(LocalMechanism):
     @cached_property
     def channel(self) -> Channel:
         """Of one report, as the tuple of its bytes."""
-        filters = Unary.with_chances(self.length, self.set_if_true, self.set_if_false).patterns()
+        return self._channel(self.set_if_true, self.set_if_false)
+
+    @cached_property
+    def permanent_channel(self) -> Channel:
+        """Of the permanent answer, as the tuple of its bytes: what all reports together can tell at most.
+
+        >>> answer = BloomRappor(size=3, epsilon=1, bits=2, hashes=2)
+        >>> answer.permanent_channel.within(1), round(float(answer.permanent_channel.epsilon), 4)
+        (True, 1.0)
+        """
+        return self._channel(self.truth, 1 - self.truth)
+
+    def _channel(self, if_true: Fraction, if_false: Fraction) -> Channel:
+        """Of a cohort and a filter: the bits of the value are set with probability `if_true`, the others with `if_false`."""
+        filters = Unary.with_chances(self.length, if_true, if_false).patterns()
         cohorts = {cohort: tuple(_bytes_of(np.array([cohort]))[0].tolist()) for cohort in range(self.cohorts)}
         outputs = {(*name, *packed): (cohort, bits) for cohort, name in cohorts.items() for packed, bits in filters.items()}
-        return Channel.of(range(self.size), outputs, lambda value, report: self._probability(value, *outputs[report]))  # type: ignore[index]
 
-    def _probability(self, value: Any, cohort: int, bits: tuple[int, ...]) -> Fraction:
-        cells = self._cells(np.array([cohort]), np.array([value]))
-        true_bits = {block * self.bits + int(cell[0]) for block, cell in enumerate(cells)}
-        weight = Fraction(1, self.cohorts)
-        for place, bit in enumerate(bits):
-            chance = self.set_if_true if place in true_bits else self.set_if_false
-            weight *= chance if bit else 1 - chance
-        return weight
+        def probability(value: Any, report: Any) -> Fraction:
+            cohort, bits = outputs[report]
+            cells = self._cells(np.array([cohort]), np.array([value]))
+            true_bits = {block * self.bits + int(cell[0]) for block, cell in enumerate(cells)}
+            weight = Fraction(1, self.cohorts)
+            for place, bit in enumerate(bits):
+                chance = if_true if place in true_bits else if_false
+                weight *= chance if bit else 1 - chance
+            return weight
+
+        return Channel.of(range(self.size), outputs, probability)
 
     def supports(self, reports: Any) -> NDArray[np.int64]:
         """For each category the number of reports that have all its bits: by a fast transform if it has one, else one by one."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.privacy.rounding import float_up
 from tacit.publish.local.estimate import (
     NumericRandomizer,
     Request,
@@ -99,9 +100,10 @@ def _of_means(randomizer: NumericRandomizer, groups: tuple[Any, Any], request: R
     miss = read_miss(request.confidence)
     one, other = (mean_scatter(randomizer, total.people, request.sampled) for total in totals)
     first, second = (total.total / total.people for total in totals)
-    bound = request.bound or (one + other).tightest(miss)
+    bound, rounding = request.bound or (one + other).tightest(miss), request.rounding(randomizer, groups=2)
+    half = float_up((one + other).half_width_up(bound, miss) + rounding)
     people, reach = (totals[0].people, totals[1].people), float(randomizer.upper - randomizer.lower)
-    return _between(np.array([first - second]), (one + other).half_width(bound, miss), reach, people, request.terms(bound))
+    return _between(np.array([first - second]), half, reach, people, request.terms(bound, rounding))
 
 
 def _between(values: Floats, half: float, reach: float, people: tuple[int, int], terms: Terms) -> Difference:

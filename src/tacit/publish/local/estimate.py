@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
-from tacit.privacy.rounding import Number, exact
+from tacit.privacy.rounding import Number, exact, float_up
 from tacit.publish.local.intervals import Setting, margin, read_miss, share_ends, tightest
 from tacit.publish.local.randomizer import FrequencyOracle, Randomizer
 from tacit.publish.local.results import Frequencies, Mean, Terms
@@ -41,6 +41,10 @@ class NumericRandomizer(Randomizer, Protocol):
     @property
     def spread(self) -> Fraction:
         """The largest decoded report less the smallest."""
+
+    @property
+    def rounding(self) -> Fraction:
+        """The farthest that the grid moves a value in [lower, upper]."""
 
     def decode(self, reports: Any) -> NDArray[np.float64]:
         """The unbiased number of each report."""
@@ -138,19 +142,21 @@ def estimate(
     bound: str | None = None,
     simultaneous: bool = False,
     sampled: bool = False,
+    on_grid: bool = False,
 ) -> Frequencies | Mean:
     """The shares of all categories, or the mean of a number, from reports or from their tally.
 
     `bound` is a name of `intervals.BOUNDS` or `scatter.SUM_BOUNDS`; without one, the tightest that is a guarantee.
     `simultaneous` makes all intervals hold together; `sampled` makes them speak of a population of which the people who reported
-    are a random sample, and not of these people alone.
+    are a random sample, and not of these people alone. `on_grid` says that all answers were points of the grid to begin with, so
+    that the interval of a mean need not hold the half step by which rounding may have moved it.
 
     >>> from tacit.publish.local.categories import KAry
     >>> shares = estimate(KAry(size=2, epsilon="1.0986122886681098"), Tally(20_000, [12_000, 8_000]), bound="chebyshev")
     >>> [round(float(number), 4) for number in (shares.values[1], shares.low[1], shares.high[1])]
     [0.3, 0.2726, 0.3274]
     """
-    request = Request(confidence, bound, simultaneous, sampled)
+    request = Request(confidence, bound, simultaneous, sampled, on_grid)
     return frequencies(randomizer, reports, request) if is_oracle(randomizer) else mean(numeric(randomizer), reports, request)
 
 
@@ -174,9 +180,14 @@ class Request:
     bound: str | None = None
     simultaneous: bool = False
     sampled: bool = False
+    on_grid: bool = False
 
-    def terms(self, bound: str) -> Terms:
-        return Terms(exact(self.confidence, "confidence"), bound, self.simultaneous, self.sampled)
+    def terms(self, bound: str, rounding: Fraction = Fraction(0)) -> Terms:
+        return Terms(exact(self.confidence, "confidence"), bound, self.simultaneous, self.sampled, rounding)
+
+    def rounding(self, randomizer: NumericRandomizer, groups: int = 1) -> Fraction:
+        """How far rounding to the grid may have moved a mean, or the difference of two: half a step for each, which is public."""
+        return Fraction(0) if self.on_grid else groups * randomizer.rounding
 
 
 def frequencies(oracle: FrequencyOracle, reports: Any, request: Request = Request()) -> Frequencies:  # noqa: B008  # frozen
@@ -204,9 +215,10 @@ def mean(randomizer: NumericRandomizer, reports: Any, request: Request = Request
     total = reports if isinstance(reports, Total) else Total.of(randomizer, reports)
     scatter, miss = mean_scatter(randomizer, total.people, request.sampled), read_miss(request.confidence)
     bound = request.bound or scatter.tightest(miss)
-    half, value = scatter.half_width(bound, miss), total.total / total.people
+    rounding, value = request.rounding(randomizer), total.total / total.people
+    half = float_up(scatter.half_width_up(bound, miss) + rounding)
     low, high = (float(end) for end in ends_within(value, half, float(randomizer.lower), float(randomizer.upper)))
-    return Mean(total.people, value, low, high, half, request.terms(bound))
+    return Mean(total.people, value, low, high, half, request.terms(bound, rounding))
 
 
 def ends_within(value: Any, half: float, lowest: float, highest: float) -> tuple[Any, Any]:

@@ -79,7 +79,7 @@ class Bound:
     """One way to an interval: the ends of the rates for each observed rate, and the largest half-width of a rate beforehand."""
 
     ends: Callable[[Setting, Floats], Ends]
-    margin: Callable[[Setting], float]
+    margin: Callable[[Setting], Fraction]
     guaranteed: bool = True
 
 
@@ -91,7 +91,7 @@ def margin(setting: Setting, bound: str) -> float:
     >>> [f"{margin(lecture, bound):.6f}" for bound in BOUNDS]
     ['0.031623', '0.027386', '0.019206', '0.019206', '0.016726', '0.012002']
     """
-    return float_up(Fraction(BOUNDS[known(bound)].margin(setting)) / setting.slope)
+    return float_up(BOUNDS[known(bound)].margin(setting) / setting.slope)
 
 
 def share_ends(setting: Setting, bound: str, supports: NDArray[np.int64]) -> Ends:
@@ -165,7 +165,7 @@ def _by_variance(factor: Factor) -> Bound:
         half = np.sqrt(np.maximum(inside, 0.0))  # below zero no rate fits: an observed rate that is hardly possible
         return (middle - half) / lead, (middle + half) / lead
 
-    return Bound(ends, lambda setting: float_up(sqrt_up(factor(setting) * setting.worst_variance)), factor is not _normal)
+    return Bound(ends, lambda setting: sqrt_up(factor(setting) * setting.worst_variance), factor is not _normal)
 
 
 def _symmetric(half_width: Callable[[Setting], Fraction]) -> Bound:
@@ -175,7 +175,7 @@ def _symmetric(half_width: Callable[[Setting], Fraction]) -> Bound:
         half = float_up(half_width(setting))
         return observed - half, observed + half
 
-    return Bound(ends, lambda setting: float_up(half_width(setting)))
+    return Bound(ends, half_width)
 
 
 def _as_printed(setting: Setting) -> Fraction:
@@ -203,10 +203,10 @@ def _bernstein_distance(setting: Setting, observed: Floats, side: int) -> Floats
     return np.where(inside > 0, np.maximum((half + np.sqrt(np.maximum(inside, 0.0))) / lead, 0.0), 0.0)
 
 
-def _bernstein_margin(setting: Setting) -> float:
+def _bernstein_margin(setting: Setting) -> Fraction:
     log = _exponent(setting)
     linear = setting.deviation * log / 3
-    return float_up(linear + sqrt_up(linear**2 + 2 * setting.worst_variance * log))
+    return linear + sqrt_up(linear**2 + 2 * setting.worst_variance * log)
 
 
 def _exponent(setting: Setting) -> Fraction:
@@ -221,8 +221,8 @@ def _chernoff_ends(setting: Setting, observed: Floats) -> Ends:
     return chernoff.ends(observed, float_up(_exponent(setting)))
 
 
-def _chernoff_margin(setting: Setting) -> float:
-    return chernoff.largest_deviation(setting.false_hit, setting.hit, float_up(_exponent(setting))) + NUDGE
+def _chernoff_margin(setting: Setting) -> Fraction:
+    return Fraction(chernoff.largest_deviation(setting.false_hit, setting.hit, float_up(_exponent(setting))) + NUDGE)
 
 
 BOUNDS: Mapping[str, Bound] = MappingProxyType(

@@ -3,7 +3,7 @@
 Numbers lie on a public grid of `points` values from `lower` to `upper`: by default every whole number if the bounds are whole and
 not far apart. Others count as the nearest of them (a tie goes up), and what is beyond a bound counts as the bound. A decoded
 report is exactly unbiased for the value on the grid, so that rounding moves a mean of reports by at most half a step, which is
-public; where the answers are on the grid to begin with, by nothing.
+public and part of every interval; where the answers are on the grid to begin with, by nothing.
 """
 
 from __future__ import annotations
@@ -65,6 +65,11 @@ class Numeric(LocalMechanism):
     def spacing(self) -> Fraction:
         """The distance of two neighbouring points of the grid."""
         return (self.upper - self.lower) / (self.points - 1)
+
+    @property
+    def rounding(self) -> Fraction:
+        """The farthest that the grid moves a value between the bounds, and so a mean: half a step."""
+        return self.spacing / 2
 
     @property
     @abstractmethod

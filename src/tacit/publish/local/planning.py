@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tacit.errors import InvalidInput
-from tacit.privacy.rounding import Number, as_text, exact
+from tacit.privacy.rounding import Number, as_text, exact, float_up
 from tacit.publish.local.estimate import Request, is_oracle, mean_scatter, numeric
 from tacit.publish.local.intervals import BOUNDS, Setting, margin, read_miss
 from tacit.publish.local.randomizer import Randomizer
@@ -83,9 +83,15 @@ def reach(randomizer: Randomizer, request: Request, groups: int = 1) -> tuple[Re
             if shares
             else mean_scatter(numeric(randomizer), people, request.sampled)
         )
-        return (one if groups == 1 else one + one).half_width(bound, miss)
+        whole = one if groups == 1 else one + one
+        return float_up(whole.half_width_up(bound, miss) + _rounding(randomizer, request, groups))
 
     return half_width, tuple(SUM_BOUNDS)
+
+
+def _rounding(randomizer: Randomizer, request: Request, groups: int) -> Fraction:
+    """The part of the half-width that no number of people makes smaller."""
+    return Fraction(0) if is_oracle(randomizer) else request.rounding(numeric(randomizer), groups)
 
 
 def _setting(oracle: Any, people: int, miss: Fraction, request: Request) -> Setting:
@@ -99,28 +105,32 @@ def _planned(randomizer: Randomizer, half_width: Number, request: Request, group
     half_width_of, bounds = reach(randomizer, request, groups)
     if request.bound is not None and request.bound not in bounds:
         raise InvalidInput(f"a bound here is one of {', '.join(bounds)}, not {request.bound!r}")
+    if wanted <= (rounding := _rounding(randomizer, request, groups)):
+        raise InvalidInput(
+            f"half_width must be above {as_text(rounding)}, which is for rounding to the grid; give a larger one, or a finer grid"
+        )
     needed = {bound: people for bound in bounds if (people := least_people(partial(half_width_of, bound), wanted)) is not None}
     fitting = [bound for bound in needed if (bound == request.bound if request.bound else bound != "normal")]
     if not fitting:
         raise InvalidInput(f"half_width needs more than {MOST_PEOPLE:,} people; give a larger one, or a larger epsilon")
     chosen = min(fitting, key=lambda bound: needed[bound])
-    return Plan(needed[chosen], wanted, request.terms(chosen), randomizer.epsilon, MappingProxyType(needed), groups)
+    return Plan(needed[chosen], wanted, request.terms(chosen, rounding), randomizer.epsilon, MappingProxyType(needed), groups)
 
 
 def least_people(half_width_of: Callable[[int], float], wanted: Fraction) -> int | None:
     """The least number of people of a half-width, which falls with their number, that is at most the wanted one; None if there are
-    not so many people.
+    not so many people. Half-widths are doubles, rounded up, so the wanted one is compared as such: 1/50 is 0.02.
 
     >>> least_people(lambda people: 3 / people, Fraction(1, 2))
     6
     """
-    high = 1
-    while half_width_of(high) > wanted:
+    high, most = 1, float_up(wanted)
+    while half_width_of(high) > most:
         high *= 2
         if high > 2 * MOST_PEOPLE:
             return None
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if half_width_of(middle) <= wanted else (middle, high)
+        low, high = (low, middle) if half_width_of(middle) <= most else (middle, high)
     return high if high <= MOST_PEOPLE else None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,24 +15,30 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import as_text
 from tacit.publish.local.consistent import narrowed, onto_simplex
+from tacit.untrusted import LONGEST_CELL, csv_text, distinct, for_chart, for_terminal, for_title, in_columns, width
 
 Floats = NDArray[np.float64]
-FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet takes for the beginning of one, or passes over
+WIDEST_LABEL = 58  # columns of a category's name in a chart
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What an interval says: how sure, by which bound, for all numbers together or for each, and of whom."""
+    """What an interval says: how sure, by which bound, for all numbers together or for each, and of whom.
+
+    `rounding` is the part of the half-width that rounding the answers to the public grid may have cost.
+    """
 
     confidence: Fraction
     bound: str
     simultaneous: bool = False
     sampled: bool = False
+    rounding: Fraction = Fraction(0)
 
     def __str__(self) -> str:
         together = "all together" if self.simultaneous else "each"
         whom = "of the population sampled" if self.sampled else "of those who answered"
-        return f"{as_text(100 * self.confidence)} % {together}, {self.bound}, {whom}"
+        rounding = f", with ± {as_text(self.rounding)} for rounding" if self.rounding else ""
+        return f"{as_text(100 * self.confidence)} % {together}, {self.bound}, {whom}{rounding}"
 
 
 class Rows(ABC):
@@ -140,25 +144,28 @@ def rows_of(columns: Sequence[str], names: Sequence[str], *numbers: NDArray[Any]
 
 def written(columns: Sequence[str], rows: Sequence[dict[str, Any]], path: str | Path | None) -> str:
     """Rows as CSV text, saved where a path is given; no text in them is a formula to a spreadsheet."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _plain(value) for name, value in row.items()} for row in rows)
+    text = csv_text({name: [row.get(name, "") for row in rows] for name in columns})
     if path is not None:
-        Path(path).write_text(text.getvalue(), encoding="utf-8")
-    return text.getvalue()
-
-
-def _plain(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
+        Path(path).write_text(text, encoding="utf-8")
+    return text
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of text, the first to the left and the others to the right."""
-    widths = [max(len(cell) for cell in column) for column in zip(heads, *rows, strict=True)]
-    lines = [[cells[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True))]
-             for cells in (heads, *rows)]  # fmt: skip
+    """Columns of text, the first to the left and the others to the right; a name has no line of its own, and no great length."""
+    shown = [[for_terminal(cell, LONGEST_CELL) for cell in row] for row in (heads, *rows)]
+    widths = [max(map(width, column)) for column in zip(*shown, strict=True)]
+    blanks = [[" " * (most - width(cell)) for cell, most in zip(row, widths, strict=True)] for row in shown]
+    lines = [
+        [first + blank, *(more + cell for cell, more in zip(cells, before, strict=True))]
+        for (first, *cells), (blank, *before) in zip(shown, blanks, strict=True)
+    ]
     return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def told_apart(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """The rows with labels of which no two are the same, since what has one label is drawn as one."""
+    labels = distinct({at: in_columns(for_chart(str(row[name])), WIDEST_LABEL) for at, row in enumerate(rows)})
+    return list(for_chart([{**row, name: labels[at]} for at, row in enumerate(rows)]))
 
 
 def interval_chart(rows: list[dict[str, Any]], name: str, value: str, title: str, path: str | Path | None) -> Any:
@@ -167,10 +174,9 @@ def interval_chart(rows: list[dict[str, Any]], name: str, value: str, title: str
 
     from tacit.mechanisms.picture import COLOURS, save
 
+    rows, title = told_apart(rows, name), for_title(title)
     order = [row[name] for row in rows]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
-        y=alt.Y(f"{name}:N", title=None, sort=order, axis=alt.Axis(labelLimit=320))
-    )
+    base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y(f"{name}:N", title=None, sort=order, axis=alt.Axis(labelLimit=0)))
     across: dict[str, Any] = {"title": value, "axis": alt.Axis(tickCount=6, gridOpacity=0.4)}
     lines = base.mark_rule(strokeWidth=2, color=COLOURS[1]).encode(x=alt.X("low:Q", **across), x2="high:Q")
     dots = base.mark_circle(size=60, color=COLOURS[1], opacity=1).encode(x=f"{value}:Q")

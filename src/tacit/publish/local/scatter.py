@@ -54,9 +54,13 @@ class Scatter:
         >>> [f"{mean.half_width(bound, Fraction(1, 20)):.4f}" for bound in SUM_BOUNDS]
         ['0.0894', '0.0679', '0.0549', '0.0392']
         """
+        return float_up(self.half_width_up(bound, miss))
+
+    def half_width_up(self, bound: str, miss: Fraction) -> Fraction:
+        """The same before it is rounded to a float: exact where it is rational, and else above it by far less."""
         if bound not in SUM_BOUNDS:
             raise InvalidInput(f"a bound here is one of {', '.join(SUM_BOUNDS)}, not {bound!r}")
-        return float_up(SUM_BOUNDS[bound](self, miss))
+        return SUM_BOUNDS[bound](self, miss)
 
     def tightest(self, miss: Fraction) -> str:
         """The guaranteed bound of the smallest half-width: a choice by public things alone, so that it costs no confidence."""

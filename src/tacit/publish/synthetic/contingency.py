@@ -30,6 +30,7 @@ from tacit.publish.synthetic.axes import Chosen, Codes, chosen_columns
 from tacit.publish.synthetic.marginals import counted
 from tacit.publish.synthetic.rows import read_rows, shuffled
 from tacit.publish.synthetic.tables import paid, save_rows, values_of
+from tacit.query.work import afford_counts
 from tacit.release.answer import Receipt
 from tacit.release.once import Form, once
 from tacit.session import DataSet
@@ -101,6 +102,7 @@ def synthesize_contingency(
     if number is None:
         raise InvalidInput("resampling needs a number of rows, which is public; give for example rows=1000")
     urn, relation = urn_for(chosen, epsilon, number), data.catalog.neighbours
+    afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], len(chosen.axes))
     event, what = _event(urn, chosen, relation), f"synthetic rows of {chosen.table.name} by resampling"
     key = _fingerprint(chosen, urn, data.version)
     sale = Sale((event,), data.session(analyst).analyst, what, data.version, key, (chosen.table.name,))

@@ -7,11 +7,11 @@ published with it by mistake: a report that is asked for there goes into `.tacit
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 
 from tacit.errors import InvalidInput
 from tacit.publish.synthetic.outputs import check_links, check_writable, not_written
+from tacit.untrusted import for_html
 
 NOTICE = "For the curator alone: this page compares with the real data, so it is as private as that, and carries no guarantee."
 PAGES = (".html", ".htm")
@@ -46,9 +46,9 @@ def curators_place(report: Path, out: Path) -> Path:
 
 def curators_page(title: str, body: str) -> str:
     """A page of HTML, complete in itself, whose first line says whose it is; `body` is HTML already."""
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
-    notice = f'<p class="notice">{escape(NOTICE)}</p>'
-    whole = f'<html lang="en"><head>{head}</head><body>\n{notice}\n<h1>{escape(title)}</h1>\n{body}\n</body></html>'
+    head = f'<meta charset="utf-8"><title>{for_html(title)}</title><style>{STYLE}</style>'
+    notice = f'<p class="notice">{for_html(NOTICE)}</p>'
+    whole = f'<html lang="en"><head>{head}</head><body>\n{notice}\n<h1>{for_html(title)}</h1>\n{body}\n</body></html>'
     return f"<!-- {NOTICE} -->\n<!doctype html>\n{whole}\n"
 
 

@@ -99,13 +99,6 @@ def bands(found: Utility, path: str | Path | None = None) -> Any:
     return save(chart.properties(width=520, height=240, title=title).configure_view(stroke=None), path)
 
 
-def svg(chart: Any) -> str:
-    """The chart as a picture to stand in a page, with nothing to load."""
-    import vl_convert
-
-    return str(vl_convert.vegalite_to_svg(chart.to_dict()))
-
-
 def _size(jobs: float) -> str:
     return f"{FEW_JOBS} jobs or more" if jobs >= FEW_JOBS else f"under {FEW_JOBS} jobs"
 

@@ -35,6 +35,7 @@ from tacit.query.price import UNIT, Request, calibrate_rho
 
 SHARES = (Fraction(2, 5), Fraction(1, 10), Fraction(1, 2))  # of the columns, of the choices, of the pairs
 LARGEST_DEVIATION = 2.0**40  # beyond it noise is all there is, and does not fit 64 bits
+COLUMNS_TOGETHER = 7  # of two cells or more: log2 of the cells below
 MOST_TOGETHER = 128  # cells of the columns that are counted as one with as many others: a question for each pair takes longer
 RARE = 3  # standard deviations of noise below which cells of a column are counted as one in pairs
 

@@ -1,7 +1,8 @@
 """How many fake workers a block needs, ratio by ratio: the table of the tutorial, for any destination.
 
 The tutorial prints one such table (17.5, 5.5, 2.16 and 0.74 for a million workers and a delta of 1e-5) without the number of
-blocks. No condition that is proved here gives that row, so it is neither reproduced nor claimed; these are our own values.
+blocks. No condition that is proved here gives that row: 17.5 would need a few thousand blocks, 5.5 some 40,000, and 2.16 and 0.74
+some 100,000. So it is neither reproduced nor claimed; these are our own values.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ RELATION = "One job moves from one block to another; the workers and the synthet
 class NoiseRow:
     """The noise per block for one ratio: pure, probabilistic, and probabilistic with the fake workers of certain blocks counted on.
 
-    `fakes` is the share of fake workers in the urn with the probabilistic noise, were every block kept; `extra` is what dropping
-    adds to epsilon with it, 0 where nothing is dropped.
+    `blocks` is how many there are: the noise of one times that is the total. `fakes` is the share of fake workers in the urn with
+    the probabilistic noise, were every block kept; `extra` is what dropping adds to epsilon with it, 0 where nothing is dropped.
     """
 
     ratio: Fraction
+    blocks: int
     pure: Fraction
     probable: Fraction
     counted: Fraction
@@ -73,6 +75,23 @@ def written_up(noise: Fraction) -> str:
     return f"{whole / 10**places:.{places}f}" if places else str(whole)
 
 
+def total_up(noise: Fraction, blocks: int) -> str:
+    """The fake workers of all blocks together, in words, rounded up to three digits from a million on.
+
+    The tutorial has eight million blocks: 160 billion fake workers with the 20,000 on each that pure privacy needs at ratio 50,
+    and 6 million with 0.74 on each.
+
+    >>> total_up(Fraction(20_000), 8 * 10**6), total_up(Fraction(74, 100), 8 * 10**6), total_up(Fraction(1, 3), 1000)
+    ('160 billion', '5.92 million', '334')
+    """
+    total = math.ceil(noise * blocks)
+    for size, word in ((10**12, "trillion"), (10**9, "billion"), (10**6, "million")):
+        if total >= size:
+            places = max(0, 3 - len(str(total // size)))
+            return f"{math.ceil(Fraction(total, size) * 10**places) / 10**places:,.{places}f} {word}"
+    return f"{total:,}"
+
+
 def fake_share(facts: PublicFacts, noise: Fraction) -> Fraction:
     """k a / (n + k a): the share of fake workers in the urn, were every block kept.
 
@@ -90,4 +109,5 @@ def _row(facts: PublicFacts, ratio: Fraction, delta: Number) -> NoiseRow:
     counting = PublicFacts(facts.workers, facts.draws, facts.classes, count_noise=True)
     noise = probable_noise(plain, ratio, delta)
     counted = probable_noise(counting, ratio, delta)
-    return NoiseRow(ratio, pure_noise(facts.draws, ratio), noise, counted, fake_share(facts, noise), dropping(plain, noise).epsilon)
+    extra = dropping(plain, noise).epsilon
+    return NoiseRow(ratio, facts.blocks, pure_noise(facts.draws, ratio), noise, counted, fake_share(facts, noise), extra)

@@ -1,16 +1,14 @@
 """What leaves: a table of origin, destination and jobs, and beside it the receipt that says what it promises and what it cost.
 
 Both are written whole or not at all, and hold public parameters and released numbers only: no wall time, no row count of the
-input, no hash of it.
+input, no hash of it. In CSV no text is a formula to a spreadsheet, and the receipt says how to read back one that would have been;
+Parquet holds every text as it is.
 """
 
 from __future__ import annotations
 
-import csv
 import errno
 import gzip
-import io
-import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -20,9 +18,14 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import Catalog
+from tacit.untrusted import csv_text, for_csv, for_json
 
 FORMATS = (".parquet", ".csv", ".csv.gz")
 Table = Mapping[str, NDArray[Any]]
+IN_CSV = (
+    "A text that a spreadsheet would take for a formula has an apostrophe before it, and a character that is not seen is written "
+    "as its escape; tacit.untrusted.from_csv takes the apostrophe off. A Parquet file holds every text as it is."
+)
 
 
 def check_output(out: Path, inputs: Iterable[Path] = ()) -> Path:
@@ -94,7 +97,7 @@ def write_output(table: Table, receipt: Mapping[str, Any], out: Path) -> Path:
 
     Neither takes the place of an earlier one before both are written.
     """
-    told = json.dumps(receipt, indent=2, ensure_ascii=False)
+    told = for_json(receipt if out.suffix == ".parquet" else {**receipt, "csv": in_csv(table)}, indent=2)
     new, new_receipt = _new(out), _new(receipt_beside(out))
     try:
         if out.suffix == ".parquet":
@@ -112,6 +115,16 @@ def write_output(table: Table, receipt: Mapping[str, Any], out: Path) -> Path:
     return receipt_beside(out)
 
 
+def in_csv(table: Table) -> dict[str, Any]:
+    """What the receipt of a CSV file says of its texts: the rule, and the columns in which some are not as they were.
+
+    >>> in_csv({"band": ["<5", "-5 to 0"], "n": [1, 2]})["changed"]
+    ['band']
+    """
+    texts = {name: {value for value in column if isinstance(value, str)} | {name} for name, column in table.items()}
+    return {"texts": IN_CSV, "changed": [name for name, found in texts.items() if any(for_csv(each) != each for each in found)]}
+
+
 def _new(place: Path) -> Path:
     """Where a file is written before it takes its place; another process has another one."""
     return place.with_name(f".{place.name}.{os.getpid()}.new")
@@ -126,7 +139,5 @@ def _write_parquet(table: Table, receipt: str, place: Path) -> None:
 
 
 def _write_csv(table: Table, suffix: str, place: Path) -> None:
-    lines = io.StringIO()
-    csv.writer(lines, lineterminator="\n").writerows([tuple(table), *zip(*table.values(), strict=True)])
-    text = lines.getvalue().encode()
+    text = csv_text(table).encode()
     place.write_bytes(gzip.compress(text, mtime=0) if suffix == ".gz" else text)

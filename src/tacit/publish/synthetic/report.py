@@ -6,21 +6,23 @@ Each number in it is computed from the private flows without noise; curators.py 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 
 import numpy as np
 
+from tacit.mechanisms.picture import svg
 from tacit.privacy.rounding import as_text
 from tacit.publish.synthetic import maps
 from tacit.publish.synthetic.curators import curators_page, curators_place, write_for_curator
 from tacit.publish.synthetic.geography import Zones
 from tacit.publish.synthetic.publishing import Release
-from tacit.publish.synthetic.utility import FEW_JOBS, Cells, Utility, compared, measured, suppression_loss
+from tacit.publish.synthetic.utility import FEW_JOBS, Cells, Group, Utility, compared, measured, suppression_loss
+from tacit.untrusted import for_html
 
 SHOWN = 3  # destinations that are drawn: the largest, the one in the middle, and a small one
 MOST_CIRCLES = 4000  # of one map: a page with more is slow, and nobody can see them
 FEWEST = (2, 3, 5, 10)
+GROUPED = ("group", "share, real", "share, synthetic", "median error of the average", "the same with its sign")
 Rows = Sequence[Sequence[str]]
 
 
@@ -49,12 +51,15 @@ def report_page(release: Release) -> str:
         _claim(release),
         "<h2>How far it is from the truth</h2>",
         _table(("", "value"), _figures(release, found)),
-        f"<figure>{maps.svg(maps.average_commutes(found))}</figure>",
+        f"<figure>{svg(maps.average_commutes(found))}</figure>",
         "<h2>Short and long commutes, dense and sparse origins</h2>",
-        _table(("group", "share, real", "share, synthetic", "median error of the average"), _groups(found)),
+        _table(GROUPED, _groups(found.groups)),
+        "<h2>Short and long commutes to dense and sparse destinations</h2>",
+        "<p>A destination is dense if it has more jobs than the median one. Above zero, the synthetic average is too long.</p>",
+        _table(GROUPED, _groups(found.crossed)),
         "<h2>By distance</h2>",
         _table(("band", "share, real", "share, synthetic", "part of the total variation"), _bands(found)),
-        f"<figure>{maps.svg(maps.bands(found))}</figure>",
+        f"<figure>{svg(maps.bands(found))}</figure>",
         "<h2>Leaving outliers out instead</h2>",
         "<p>Suppression of rare origins is no protection by itself, and it costs this share of the jobs:</p>",
         _table(("cells left out", "jobs lost"), _suppressed(release)),
@@ -65,7 +70,7 @@ def report_page(release: Release) -> str:
 
 def _claim(release: Release) -> str:
     sentences = [*release.offer.claim(), f"Recorded as entry {release.paid.entry} of the ledger ({release.paid.ledger})."]
-    return "".join(f"<p>{escape(each)}</p>" for each in sentences)
+    return "".join(f"<p>{for_html(each)}</p>" for each in sentences)
 
 
 def _figures(release: Release, found: Utility) -> Rows:
@@ -92,8 +97,11 @@ def _figures(release: Release, found: Utility) -> Rows:
     )
 
 
-def _groups(found: Utility) -> Rows:
-    return [(each.name, _share(each.truth), _share(each.synthetic), _share(each.error)) for each in found.groups]
+def _groups(groups: Sequence[Group]) -> Rows:
+    return [
+        (each.name, _share(each.truth), _share(each.synthetic), _share(each.error), _share(each.signed, sign="+"))
+        for each in groups
+    ]
 
 
 def _bands(found: Utility) -> Rows:
@@ -126,14 +134,14 @@ def _pictures(release: Release) -> list[str]:
         )
         for place in list(chosen)[:SHOWN]
     ]
-    return ["<h2>Maps</h2>", *(f"<figure>{maps.svg(drawing)}</figure>" for drawing in drawings)]
+    return ["<h2>Maps</h2>", *(f"<figure>{svg(drawing)}</figure>" for drawing in drawings)]
 
 
-def _share(share: float) -> str:
-    return "none" if np.isnan(share) else f"{share:.2%}"
+def _share(share: float, sign: str = "") -> str:
+    return "none" if np.isnan(share) else f"{share:{sign}.2%}"
 
 
 def _table(header: Sequence[str], rows: Rows) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    head = "".join(f"<th>{for_html(name)}</th>" for name in header)
+    body = "".join("<tr>" + "".join(f"<td>{for_html(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -25,7 +25,7 @@ from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.policy import Policy
 from tacit.accounting.selling import Granted, Sale
 from tacit.accounting.units import Units
-from tacit.errors import BudgetExceeded, InvalidBudget, InvalidInput
+from tacit.errors import BudgetExceeded, InvalidBudget, InvalidInput, NoLedger
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Budget, Table
 from tacit.privacy.loss import Approximate, Pure, weakened
@@ -111,10 +111,12 @@ def sold_beside(out: Path, loss: Pure | Approximate, what: str, run: Callable[[P
 def _beside(place: Path) -> Ledger:
     """The ledger beside an output, begun where there is none; it counts the homes of jobs, and always did."""
     address, policy = f"sqlite:///{place.absolute()}", Policy(NO_CAP, neighbours=ONE_JOB, units=HOMES)
-    if not place.exists():
+    try:
+        ledger = open_ledger(address, policy)
+    except NoLedger:  # no file, or one without a ledger in it yet: its maker is at it, or was killed
         with suppress(InvalidInput):  # another process was first
             begin_ledger(address, policy, bits.random_bytes(16).hex())
-    ledger = open_ledger(address, policy)
+        ledger = open_ledger(address, policy)
     if ledger.changed_units():
         ledger.accept_units(1, "curator", "homes of jobs, as before")
     return ledger

@@ -23,11 +23,12 @@ from tacit.privacy.neighbours import Change
 from tacit.privacy.rounding import Number, as_text, decimal_text
 from tacit.publish.synthetic.axes import Axis, Chosen, Codes, chosen_columns
 from tacit.publish.synthetic.inference import Model, fitted, require_mbi
-from tacit.publish.synthetic.marginals import RARE, Design, Measured, Told, independent_designs, tree_designs
+from tacit.publish.synthetic.marginals import COLUMNS_TOGETHER, RARE, Design, Measured, Told, independent_designs, tree_designs
 from tacit.publish.synthetic.outputs import check_output, write_output
 from tacit.publish.synthetic.rows import drawn_codes, read_rows, usual_rows
 from tacit.publish.synthetic.selection import measure
 from tacit.query.price import Request, request
+from tacit.query.work import afford_counts
 from tacit.release.answer import Receipt
 from tacit.release.once import Form, once
 from tacit.session import DataSet, Session
@@ -168,6 +169,7 @@ def _synthesized(designer: Designer, session: Session, asked: Asked, told: Told 
     require_mbi()
     data, chosen = session.data, asked.chosen
     designs = designer(chosen.table, chosen.axes, asked.budget, data.catalog.change)
+    afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], 2 * COLUMNS_TOGETHER)
     key, what = _fingerprint(designs, asked, data.version), f"synthetic rows of {chosen.table.name}"
     events = tuple(design.event for design in designs)
     sale = Sale(events, session.analyst, what, data.version, key, (chosen.table.name,))

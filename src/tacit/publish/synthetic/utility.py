@@ -2,9 +2,10 @@
 private flows without noise, and publishing it beside the map would undo what was paid for.
 
 The measure of the tutorial: at every destination the average distance of its synthetic commuters against that of the real ones.
-Beside it: short and long commutes, dense and sparse origins, the total variation in each band of distance, and the share of the
-jobs that are fake, as expected and as seen. Distances are between the centres of cells for truth and synthetic alike, so a job
-inside its own zone counts 0 km in both; jobs from elsewhere have no distance and are in no average, in both.
+Beside it: short and long commutes, dense and sparse origins, short and long commutes to dense and sparse destinations with the sign
+of the error (the tutorial: long commutes in sparse regions are overestimated), the total variation in each band of distance, and
+the share of the jobs that are fake, as expected and as seen. Distances are between the centres of cells for truth and synthetic
+alike, so a job inside its own zone counts 0 km in both; jobs from elsewhere have no distance and are in no average, in both.
 """
 
 from __future__ import annotations
@@ -59,13 +60,15 @@ class Group:
     """One group of commutes: its share of the true and of the synthetic jobs, and how far the averages are off.
 
     `error` is the median, over destinations with at least `FEW_JOBS` jobs and some of this group in both maps, of the relative
-    error of the group's average distance; NaN where no destination has any, or where the group's distances are all 0.
+    error of the group's average distance; NaN where no destination has any, or where the group's distances are all 0. `signed` is
+    the median of the same errors with their sign: above 0, the synthetic map overestimates.
     """
 
     name: str
     truth: float
     synthetic: float
     error: float
+    signed: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ class Utility:
     mean_truth: Numbers
     mean_synthetic: Numbers
     groups: tuple[Group, ...]
+    crossed: tuple[Group, ...]
     bands: tuple[Band, ...]
     from_nowhere: float
     too_far: float
@@ -129,14 +133,19 @@ def measured(both: Comparison, near: float = 10.0, edges: Sequence[float] = BAND
     truth, synthetic = (_mean(both, values, known) for values in (both.truth, both.synthetic))
     nowhere = both.synthetic[(both.truth == 0) & known].sum() / max(both.synthetic.sum(), 1)
     beyond = both.synthetic[known & (both.distance > both.farthest[both.destination])].sum() / max(both.synthetic.sum(), 1)
-    groups, bands = _groups(both, near), _bands(both, edges)
-    return Utility(both.total(both.truth), truth, synthetic, groups, bands, float(nowhere), float(beyond))
+    groups, crossed, bands = _groups(both, near), _crossed(both, near), _bands(both, edges)
+    return Utility(both.total(both.truth), truth, synthetic, groups, crossed, bands, float(nowhere), float(beyond))
 
 
 def relative(found: Numbers, truth: Numbers) -> Numbers:
     """|found - truth| / truth, NaN where the truth is 0 or either is missing."""
+    return np.abs(signed(found, truth))
+
+
+def signed(found: Numbers, truth: Numbers) -> Numbers:
+    """(found - truth) / truth, NaN where the truth is 0 or either is missing."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(truth > 0, np.abs(found - truth) / truth, np.nan)
+        return np.where(truth > 0, (found - truth) / truth, np.nan)
 
 
 def median(values: Numbers) -> float:
@@ -192,15 +201,31 @@ def _mean(both: Comparison, values: Numbers, where: NDArray[np.bool_]) -> Number
 
 def _groups(both: Comparison, near: float) -> tuple[Group, ...]:
     """Short and long commutes; dense and sparse origins, where a cell is the same place for all destinations."""
-    known = ~np.isnan(both.distance)
-    kinds = {
-        f"short commutes, up to {near:g} km": known & (both.distance <= near),
-        f"long commutes, beyond {near:g} km": known & (both.distance > near),
-    }
+    kinds, known = _by_length(both, near), ~np.isnan(both.distance)
     if both.same_cells:
         dense = _dense(both)[both.cell]
         kinds |= {"dense origins": known & dense, "sparse origins": known & ~dense}
-    return tuple(_group(both, name, where) for name, where in kinds.items())
+    large = both.total(both.truth) >= FEW_JOBS
+    return tuple(_group(both, name, where, large) for name, where in kinds.items())
+
+
+def _crossed(both: Comparison, near: float) -> tuple[Group, ...]:
+    """Short and long commutes to dense destinations, with more jobs than the median one, and to sparse ones: small ones count."""
+    jobs = both.total(both.truth)
+    dense = jobs > np.median(jobs)
+    return tuple(
+        _group(both, f"{length}, to {kind} destinations", where & chosen[both.destination], chosen)
+        for length, where in _by_length(both, near).items()
+        for kind, chosen in (("dense", dense), ("sparse", ~dense))
+    )
+
+
+def _by_length(both: Comparison, near: float) -> dict[str, NDArray[np.bool_]]:
+    known = ~np.isnan(both.distance)
+    return {
+        f"short commutes, up to {near:g} km": known & (both.distance <= near),
+        f"long commutes, beyond {near:g} km": known & (both.distance > near),
+    }
 
 
 def _dense(both: Comparison) -> NDArray[np.bool_]:
@@ -210,11 +235,11 @@ def _dense(both: Comparison) -> NDArray[np.bool_]:
     return np.asarray(workers > (np.median(living) if len(living) else 0))
 
 
-def _group(both: Comparison, name: str, where: NDArray[np.bool_]) -> Group:
-    large = both.total(both.truth) >= FEW_JOBS
-    errors = relative(_mean(both, both.synthetic, where), _mean(both, both.truth, where))
+def _group(both: Comparison, name: str, where: NDArray[np.bool_], counted: NDArray[np.bool_]) -> Group:
+    """The group of the entries `where`, its errors over the destinations that are `counted`."""
+    errors = signed(_mean(both, both.synthetic, where), _mean(both, both.truth, where))[counted]
     truth, synthetic = (float(values[where].sum() / max(values.sum(), 1)) for values in (both.truth, both.synthetic))
-    return Group(name, truth, synthetic, median(errors[large]))
+    return Group(name, truth, synthetic, median(np.abs(errors)), median(errors))
 
 
 def _bands(both: Comparison, edges: Sequence[float]) -> tuple[Band, ...]:

@@ -5,9 +5,8 @@ Everything here is computed from the real rows, and so is as private as they are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from itertools import combinations, islice
 from math import comb, prod
 from pathlib import Path
@@ -15,15 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from tacit.mechanisms.picture import svg
 from tacit.privacy.catalog import Catalog
 from tacit.publish.synthetic.axes import Axis, Chosen, Codes
 from tacit.publish.synthetic.curators import curators_page, write_for_curator
 from tacit.publish.synthetic.tables import SyntheticTable
 from tacit.query.store import open_store
+from tacit.untrusted import distinct, for_chart, for_html, in_columns
 
 MOST_MARGINALS = 500  # of three columns; where there are more, every so-manieth is taken
 WAYS = (1, 2, 3)
 MANY_BARS = 30
+WIDEST_LABEL = 32  # columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ def write_report(found: Workload, made: SyntheticTable, place: Path) -> Path:
 def _summary(found: Workload, made: SyntheticTable) -> str:
     rows = "".join(
         f"<tr><td>{ways}</td><td>{len(found.of(ways))}</td><td>{found.mean(ways):.4f}</td>"
-        f"<td>{found.worst(ways).variation:.4f}</td><td>{escape(', '.join(found.worst(ways).columns))}</td></tr>"
+        f"<td>{found.worst(ways).variation:.4f}</td><td>{for_html(', '.join(found.worst(ways).columns))}</td></tr>"
         for ways in WAYS
         if found.of(ways)
     )
@@ -135,15 +137,14 @@ def _summary(found: Workload, made: SyntheticTable) -> str:
         "An error is the total variation of a marginal, from 0 (the same) to 1 (nothing in common), between the real rows "
         "that answers use and the synthetic ones, in the declared cells."
     )
-    return f"<p>{escape(str(made))}.</p><p>{meaning}</p><table>{head}{rows}</table>{skipped}"
+    return f"<p>{for_html(str(made))}.</p><p>{meaning}</p><table>{head}{rows}</table>{skipped}"
 
 
 def _charts(found: Workload, made: SyntheticTable) -> str:
     import altair as alt
-    import vl_convert
 
     charts = [_errors_chart(alt, found), _pairs_chart(alt, found), *_columns_charts(alt, found, made)]
-    return "\n".join(f"<figure>{vl_convert.vegalite_to_svg(chart.to_json())}</figure>" for chart in charts)
+    return "\n".join(f"<figure>{svg(chart)}</figure>" for chart in charts)
 
 
 def _errors_chart(alt: Any, found: Workload) -> Any:
@@ -157,10 +158,14 @@ def _errors_chart(alt: Any, found: Workload) -> Any:
 
 
 def _pairs_chart(alt: Any, found: Workload) -> Any:
+    names = dict.fromkeys(name for error in found.errors for name in error.columns)
+    shown = dict(zip(names, _told_apart(names), strict=True))
     cells = [
-        {"one": a, "other": b, "error": error.variation} for error in found.of(2) for a, b in (error.columns, error.columns[::-1])
+        {"one": shown[a], "other": shown[b], "error": error.variation}
+        for error in found.of(2)
+        for a, b in (error.columns, error.columns[::-1])
     ]
-    order = [error.columns[0] for error in found.of(1)]
+    order = [shown[error.columns[0]] for error in found.of(1)]
     return (
         alt.Chart(alt.Data(values=cells), title="Pairs of columns")
         .mark_rect()
@@ -198,4 +203,9 @@ def _columns_charts(alt: Any, found: Workload, made: SyntheticTable) -> Iterator
 def _bar_labels(labels: Sequence[str]) -> list[str]:
     """The cells that have a bar of their own; the rest of a long axis shares the last one, so that no row is left out."""
     others = len(labels) - MANY_BARS
-    return [*labels[:MANY_BARS], f"{others} others"] if others > 0 else list(labels)
+    shown = [*labels[:MANY_BARS], f"{others} others"] if others > 0 else labels
+    return _told_apart(shown)
+
+
+def _told_apart(labels: Iterable[str]) -> list[str]:
+    return list(distinct({at: in_columns(for_chart(label), WIDEST_LABEL) for at, label in enumerate(labels)}).values())

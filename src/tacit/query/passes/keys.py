@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_EVEN
 from math import prod
 from typing import Any
 
 from tacit.errors import TooManyGroups
 from tacit.privacy.catalog import day_of
+from tacit.privacy.rounding import decimal_near
 from tacit.query.plan import BooleanType, CategoryType, DateType, Key, NumberType, Question, Term, TextColumn
 
 MOST_CELLS = 10**7
+DISTINCT = 2**52  # up to so many steps from zero, no two multiples of a step have the same nearest double
 MOST_QUANTILES = 10**5  # each is drawn by itself, in about a millisecond
+MOST_SHOWN, MOST_SHOWN_QUANTILES = 10**5, 10**4  # of private keys
 
 
 def keys(question: Question) -> Question:
@@ -32,6 +36,12 @@ def private(question: Question) -> bool:
     return any(isinstance(key.term.node, TextColumn) for key in question.group.keys)
 
 
+def shown_at_most(question: Question) -> int:
+    """How many groups of private keys an answer has at most: those with the largest noisy numbers of units."""
+    quantiles = sum(call.name == "quantile" for call in question.calls)
+    return max(1, MOST_SHOWN_QUANTILES // quantiles) if quantiles else MOST_SHOWN
+
+
 def domain(key: Key) -> tuple[int | None, ...]:
     """The possible integers of a public key, in order, NULL last."""
     node = key.term.node
@@ -48,7 +58,9 @@ def key_value(term: Term, stored: Any) -> Any:
     match term.type:
         case NumberType(step):
             exact = stored * step
-            return int(exact) if exact.denominator == 1 else float(exact)
+            if exact.denominator == 1:
+                return int(exact)
+            return float(exact) if abs(stored) <= DISTINCT else decimal_near(exact, ROUND_HALF_EVEN)
         case CategoryType(values):
             return values[stored]
         case DateType():

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import chain, count
 
-from tacit.errors import NotAllowed, UnknownName, WrongType
+from tacit.errors import NeverTrue, NotAllowed, TooMuchWork, UnknownName, WrongType
 from tacit.privacy.catalog import Catalog, Column, Table
 from tacit.query import terms
 from tacit.query.binding import Binder
+from tacit.query.extent import nodes_of
 from tacit.query.plan import (
     CategoryType,
+    Choose,
     Condition,
     DateType,
     Group,
@@ -27,17 +30,21 @@ from tacit.query.plan import (
     Term,
     TextColumn,
     TextIs,
+    Truth,
     Where,
 )
+from tacit.query.plan import Column as PlanColumn
+from tacit.query.possible import can_be
 from tacit.query.results import Asked, is_column
-from tacit.query.scope import PublicFacts, Scope, Source, column_term
-from tacit.query.surface import Apply, Constant, Expression, From, Item, Joined, Name, Select, Star
+from tacit.query.scope import PublicFacts, Scope, Source, column_term, declared_range
+from tacit.query.surface import Apply, At, Constant, Expression, From, Item, Joined, Name, Select, Star
 
 WORDS = {
     "+": "plus", "-": "minus", "*": "times", "/": "per", "%": "modulo",
     "=": "is", "<>": "is_not", "<": "below", "<=": "up_to", ">": "above", ">=": "from",
 }  # fmt: skip
 LONGEST_NAME = 60
+MOST_JOINS = 8
 
 
 def qualify(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
@@ -47,10 +54,16 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
         raise NotAllowed(f"{table.name} is public", remedy="read it where it is; private tables are asked here", at=select.table.at)
     scope = Scope((Source(select.table.alias, table, _columns(table, public)),))
     relation: Scan | Join = Scan(table)
+    if len(select.joins) > MOST_JOINS:
+        raise TooMuchWork(
+            f"the question has {len(select.joins)} joins: at most {MOST_JOINS} are answered",
+            remedy="join fewer tables",
+            at=select.joins[MOST_JOINS].table.at,
+        )
     for joined in select.joins:
         scope, relation = _join(scope, relation, joined, catalog, public)
     binder = Binder(scope)
-    where = binder.condition(select.where) if select.where is not None else None
+    where = _possible(select.where, binder) if select.where is not None else None
     asked = Asked(catalog, binder, _keys(select, binder))
     outputs = _outputs(select.items, asked)
     having = asked.test(select.having) if select.having is not None else None
@@ -59,6 +72,44 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
         raise NotAllowed("the question asks for no aggregate", remedy="add one, for example COUNT(*)")
     child = Where(relation, where) if where is not None else relation
     return Question(Group(child, asked.keys, ()), tuple(asked.calls), outputs, having, order, select.limit, select.offset)
+
+
+def _possible(written: Expression, binder: Binder) -> Condition:
+    """The condition of WHERE; refused where the catalog alone decides that no row can meet it, at the part that says so."""
+    for part in _joined_by_and(written):
+        found = binder.condition(part)
+        if not can_be(found):
+            raise _never(part, found, binder.scope)
+    whole = binder.condition(written)
+    if not can_be(whole):
+        remedy = "check the borders of each"
+        raise NeverTrue("the conditions exclude each other: no row can meet all of them", remedy=remedy, at=written.at)
+    return whole
+
+
+def _joined_by_and(written: Expression) -> Iterator[Expression]:
+    if isinstance(written, Apply) and written.function == "and":
+        for part in written.arguments:
+            yield from _joined_by_and(part)
+    else:
+        yield written
+
+
+def _never(written: Expression, found: Condition, scope: Scope) -> NeverTrue:
+    if found == Truth(None):
+        return NeverTrue("a comparison with NULL is never true", remedy="use IS NULL or IS NOT NULL", at=written.at)
+    columns = dict.fromkeys(scope.find(name)[1] for name in _names(written))
+    declared = ", ".join(f"{column.name} is {words}" for column in columns if (words := declared_range(column)))
+    what = "the condition is never true" + (f": {declared}" if declared else "")
+    return NeverTrue(what, remedy="compare with a value that can occur", at=written.at)
+
+
+def _names(written: Expression) -> Iterator[Name]:
+    if isinstance(written, Name):
+        yield written
+    elif isinstance(written, Apply):
+        for part in written.arguments:
+            yield from _names(part)
 
 
 def _table(written: From, catalog: Catalog) -> Table:
@@ -90,8 +141,9 @@ def _join(scope: Scope, child: Scan | Join, joined: Joined, catalog: Catalog, pu
     source = Source(joined.table.alias, table, _columns(table, public), joined.kind == "left", (joined.using or "").lower())
     left, right = _sides(scope, source, joined)
     fan_out = max(1, public.fan_out(table.name, right.name.lower()))
-    node = _translated(Binder(scope).term(left), column_term(0, right, False), right)
-    relation = Join(child, table, node, right.name.lower(), joined.kind, fan_out)
+    node = _translated(_mapped(Binder(scope).term(left), joined.table.at), column_term(0, right, False), right)
+    size, width = public.size(table.name), len(source.columns)
+    relation = Join(child, table, node, right.name.lower(), joined.kind, fan_out, size, width)
     return Scope((*scope.sources, source)), relation
 
 
@@ -104,6 +156,24 @@ def _sides(scope: Scope, source: Source, joined: Joined) -> tuple[Expression, Co
         if isinstance(right, Name) and left is not None and _belongs(right, source, scope):
             return left, alone.find(right)[1]
     raise NotAllowed("a join needs an equality with a column of the joined table", at=joined.table.at)
+
+
+def _mapped(term: Term, at: At) -> Term:
+    """The private side of a join: a column, or an expression that maps declared values; refused where it is more than that.
+
+    What chooses (CASE, and what is made of it) may look at one column: a condition on several, or on private text, belongs to
+    WHERE.
+    """
+    choices = [node for node in nodes_of(term.node) if isinstance(node, Choose)]
+    columns = [{leaf for leaf in nodes_of(choice) if isinstance(leaf, PlanColumn | TextColumn)} for choice in choices]
+    private = [used for used in columns if any(leaf.source == 0 for leaf in used)]
+    if any(len(used) > 1 or any(isinstance(leaf, TextColumn) for leaf in used) for used in private):
+        raise NotAllowed(
+            "ON compares a CASE over several columns or over private text: it may map the declared values of one column",
+            remedy="join on a column, and put the condition into WHERE",
+            at=at,
+        )
+    return term
 
 
 def _belongs(name: Name, source: Source, scope: Scope) -> bool:

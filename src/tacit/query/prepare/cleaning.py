@@ -1,7 +1,7 @@
 """What becomes of every raw value: per kind of column, SQL that cannot fail and that looks at one row alone.
 
-Each row gets a *fate* in each column (clean, missing, unreadable, below, above, unknown) and a code; the catalog says what each
-fate means: a code, NULL, or that the row is dropped. Since no value depends on another row, neighbouring databases stay
+Each row gets a *fate* in each column (clean, missing, unreadable, below, above, unknown, too long) and a code; the catalog says
+what each fate means: a code, NULL, or that the row is dropped. Since no value depends on another row, neighbouring databases stay
 neighbours (store.md).
 """
 
@@ -17,7 +17,9 @@ from tacit.query.prepare.grids import (
     ABOVE,
     BELOW,
     CLEAN,
+    LONG,
     MISSING,
+    ROUNDED,
     UNKNOWN,
     UNREADABLE,
     Cleaning,
@@ -27,11 +29,11 @@ from tacit.query.prepare.grids import (
     from_text,
     measures,
 )
-from tacit.query.prepare.reading import Nature, Raw, filled, named
+from tacit.query.prepare.reading import Nature, Raw, filled, named, without_missing
 from tacit.query.prepare.workshop import Workshop
 from tacit.query.quoting import name, text
 
-FATES = ("clean", "missing", "unreadable", "below", "above", "unknown")
+FATES = ("clean", "missing", "unreadable", "below", "above", "unknown", "too long", "rounded")
 DROP = -1
 OUTSIDE = {"clamp": None, "drop": (DROP, DROP), "null": (None, None)}
 
@@ -47,6 +49,7 @@ NUMBERS: Mapping[Nature, Callable[[Column, Raw], Cleaning]] = {
 
 def cleaning(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
     """SQL that cleans one declared column, from its type in the source."""
+    raw = without_missing(raw, column.notation)
     if column.kind == "presence":
         return _presence(raw)
     if raw.nature == "nested" or (column.kind == "number" and raw.nature not in NUMBERS):
@@ -55,7 +58,7 @@ def cleaning(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
         return NUMBERS[raw.nature](column, raw)
     if column.kind == "date":
         return _date(column, raw)
-    return _text(raw) if column.kind == "text" else _category(column, raw, workshop)
+    return _text(column, raw) if column.kind == "text" else _category(column, raw, workshop)
 
 
 def meanings(column: Column) -> Mapping[int, Meaning]:
@@ -64,7 +67,7 @@ def meanings(column: Column) -> Mapping[int, Meaning]:
     missing: Meaning = None if column.nulls == "keep" else DROP if column.nulls == "drop" else _code_of(column, column.nulls)
     below, above = OUTSIDE[column.outside] or (0, top)
     unknown = {"other": top, "drop": DROP, "null": None}[column.unknown]
-    return {MISSING: missing, UNREADABLE: missing, BELOW: below, ABOVE: above, UNKNOWN: unknown}
+    return {MISSING: missing, UNREADABLE: missing, BELOW: below, ABOVE: above, UNKNOWN: unknown, LONG: missing}
 
 
 def prepared_value(column: Column, fate: str, code: str) -> str:
@@ -72,7 +75,8 @@ def prepared_value(column: Column, fate: str, code: str) -> str:
     kind, null = ("VARCHAR", "NULL") if column.kind == "text" else ("BIGINT", str(column.points))
     instead = {mark: value for mark, value in meanings(column).items() if value is not None and value != DROP}
     cases = "".join(f" WHEN {mark} THEN {text(str(value))}::{kind}" for mark, value in instead.items())
-    return f"CASE {fate} WHEN {CLEAN} THEN CAST({code} AS {kind}){cases} ELSE {null} END"
+    rounded = f" WHEN {ROUNDED} THEN CAST({code} AS {kind})" if column.kind == "number" else ""
+    return f"CASE {fate} WHEN {CLEAN} THEN CAST({code} AS {kind}){rounded}{cases} ELSE {null} END"
 
 
 def dropping(column: Column) -> tuple[int, ...]:
@@ -82,9 +86,12 @@ def dropping(column: Column) -> tuple[int, ...]:
 
 def possible(column: Column) -> tuple[int, ...]:
     """The fates but clean that a value of the column can have."""
-    return {"category": (MISSING, UNKNOWN), "text": (MISSING,), "presence": (MISSING,)}.get(
-        column.kind, (MISSING, UNREADABLE, BELOW, ABOVE)
-    )
+    return {
+        "category": (MISSING, UNKNOWN),
+        "text": (MISSING, LONG),
+        "presence": (MISSING,),
+        "date": (MISSING, UNREADABLE, BELOW, ABOVE),
+    }.get(column.kind, (MISSING, UNREADABLE, BELOW, ABOVE, ROUNDED))
 
 
 def _code_of(column: Column, value: Fraction | Value) -> int | str:
@@ -107,15 +114,25 @@ def _date(column: Column, raw: Raw) -> Cleaning:
     if raw.nature in ("day", "moment"):
         day = raw.sql if raw.nature == "day" else f"TRY_CAST({raw.sql} AS DATE)"
         return Cleaning(({x: day},), f"CASE WHEN {x} IS NULL THEN {MISSING} {outside}", code)
-    if raw.nature not in ("text", "bytes"):
+    if raw.nature not in ("text", "bytes") and (column.notation.format is None or raw.nature != "integer"):
         raise _unreadable(column, raw)
     unreadable = f"CASE WHEN {t} IS NULL THEN {MISSING} WHEN {x} IS NULL THEN {UNREADABLE} {outside}"
-    return Cleaning(({t: filled(raw)}, {x: f"TRY_CAST({t} AS DATE)"}), unreadable, code)
+    return Cleaning(({t: filled(raw)}, {x: written_day(t, column.notation.format)}), unreadable, code)
 
 
-def _text(raw: Raw) -> Cleaning:
+def written_day(t: str, written_as: str | None) -> str:
+    """SQL for the day that a text is. A year has four digits: 31/12/20 is no day of the year 31, nor 1.2.23 one of the year 23."""
+    if written_as is None:
+        return f"CASE WHEN NOT regexp_matches({t}, '^[0-9]{{1,3}}[^0-9]') THEN TRY_CAST({t} AS DATE) END"
+    day = f"CAST(try_strptime({t}, {text(written_as)}) AS DATE)"
+    return f"CASE WHEN {day} >= DATE '1000-01-01' THEN {day} END"
+
+
+def _text(column: Column, raw: Raw) -> Cleaning:
+    """A text of more than `longest` bytes is not cut, which would count it under a text that nobody wrote: it is missing."""
     t = raw.part("t")
-    return Cleaning(({t: filled(raw)},), f"CASE WHEN {t} IS NULL THEN {MISSING} ELSE {CLEAN} END", t)
+    fate = f"CASE WHEN {t} IS NULL THEN {MISSING} WHEN strlen({t}) > {column.longest} THEN {LONG} ELSE {CLEAN} END"
+    return Cleaning(({t: filled(raw)},), fate, t)
 
 
 def _presence(raw: Raw) -> Cleaning:

@@ -8,17 +8,19 @@ for step = p / q: every engine with IEEE doubles gives the same point.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from tacit.errors import CatalogUnusable
-from tacit.privacy.catalog import Column
+from tacit.privacy.catalog import Column, Notation
 from tacit.query.prepare.reading import Raw, filled
 from tacit.query.quoting import text
 
-CLEAN, MISSING, UNREADABLE, BELOW, ABOVE, UNKNOWN = range(6)
+CLEAN, MISSING, UNREADABLE, BELOW, ABOVE, UNKNOWN, LONG, ROUNDED = range(8)
 MOST_DIGITS = 38
+NO_NUMBER = "?"
 SMALL, LARGE = 2**62, 2**125  # what BIGINT and HUGEINT hold with room for one sum
 ENDS = {"BIGINT": (-(2**63), 2**63 - 1), "HUGEINT": (-(2**127), 2**127 - 1)}
 
@@ -63,7 +65,12 @@ class Grid:
         """SQL for on which side of the bounds a number is; where `rest`, it is a little above its whole number."""
         low, high = self.number(self.low), self.number(self.high)
         above = f"{scaled} > {high}" if rest == "FALSE" else f"{scaled} > {high} OR ({scaled} = {high} AND {rest})"
-        return f"CASE WHEN {scaled} < {low} THEN {BELOW} WHEN {above} THEN {ABOVE} ELSE {CLEAN} END"
+        moved = rest if self.step == 1 else f"{rest} OR {self.between(scaled)}"
+        return f"CASE WHEN {scaled} < {low} THEN {BELOW} WHEN {above} THEN {ABOVE} WHEN {moved} THEN {ROUNDED} ELSE {CLEAN} END"
+
+    def between(self, scaled: str) -> str:
+        """SQL for whether a number is no grid point, so that rounding moves it; to be asked of numbers within the bounds alone."""
+        return f"({scaled} - {self.number(self.low)}) % {self.number(self.step)} <> 0"
 
 
 def grid(column: Column, digits: int = 0) -> Grid:
@@ -93,7 +100,8 @@ def from_integer(column: Column, raw: Raw) -> Cleaning:
     first, last = (f"'{min(max(end, ENDS[kind][0]), ENDS[kind][1])}'::{kind}" for end in (math.ceil(low), math.floor(high)))
     held = f"CAST(least(greatest({x}, {first}), {last}) AS {points.type})"
     scaled = f"{held} * {points.number(10**points.digits)}" if points.digits else held
-    fate = f"CASE WHEN {x} IS NULL THEN {MISSING} WHEN {below} THEN {BELOW} WHEN {above} THEN {ABOVE} ELSE {CLEAN} END"
+    moved = f"WHEN {points.between(scaled)} THEN {ROUNDED} " if points.step > 1 else ""
+    fate = f"CASE WHEN {x} IS NULL THEN {MISSING} WHEN {below} THEN {BELOW} WHEN {above} THEN {ABOVE} {moved}ELSE {CLEAN} END"
     return Cleaning(({x: f"CAST({raw.sql} AS {kind})"},), fate, points.point(scaled))
 
 
@@ -125,10 +133,11 @@ def from_text(column: Column, raw: Raw) -> Cleaning:
     """
     t, d, point, rest, cut, y = (raw.part(word) for word in ("t", "d", "point", "rest", "cut", "y"))
     points = grid(column, grid(column).digits + 1)
+    as_written = filled(raw) if raw.nature == "decimal" else plain_number(filled(raw), column.notation)
     whole = f"CASE WHEN {point} > 0 THEN left({t}, {point} - 1) ELSE {t} END"
     fraction = f"CASE WHEN {point} > 0 THEN substr({t}, {point} + 1, {points.digits}) ELSE '' END"
     layers = (
-        {t: filled(raw)},
+        {t: as_written},
         {d: f"CASE WHEN NOT contains({t}, '_') THEN TRY_CAST({t} AS DOUBLE) END", point: f"strpos({t}, '.')"},
         {
             rest: f"{point} > 0 AND ltrim(substr({t}, {point} + {points.digits + 1}), '0') <> ''",
@@ -144,6 +153,21 @@ def from_text(column: Column, raw: Raw) -> Cleaning:
     return Cleaning(layers, fate, f"CASE WHEN {y} IS NULL THEN {_double_point(column, d)} ELSE {points.point(points.held(y))} END")
 
 
+def plain_number(sql: str, notation: Notation) -> str:
+    """SQL for a number in text with the decimal point and without groups; what is not written as declared stays no number.
+
+    Where groups are declared, digits stand in groups of three or in none; then `1.5` is no number with thousands = ".".
+    """
+    if (notation.decimal, notation.thousands) == (".", ""):
+        return sql
+    sign, between = re.escape(notation.decimal), re.escape(notation.thousands)
+    groups = f"[0-9]{{1,3}}({between}[0-9]{{3}})+|" if notation.thousands else ""
+    pattern = f"[+-]?(({groups}[0-9]+)({sign}[0-9]*)?|{sign}[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(?i:inf|infinity|nan)"
+    ungrouped = f"replace({sql}, {text(notation.thousands)}, '')" if notation.thousands else sql
+    plain = f"replace({ungrouped}, ',', '.')" if notation.decimal == "," else ungrouped
+    return f"CASE WHEN {sql} IS NULL OR regexp_full_match({sql}, {text(pattern)}) THEN {plain} ELSE {text(NO_NUMBER)} END"
+
+
 def _beyond(x: str, sign: str, bound: int, kind: str) -> str:
     """SQL for x < bound or x > bound, without leaving the type of x."""
     lowest, highest = ENDS[kind]
@@ -154,7 +178,16 @@ def _beyond(x: str, sign: str, bound: int, kind: str) -> str:
 
 def _double_fate(column: Column, x: str) -> str:
     low, high, _ = measures(column)
-    return f"CASE WHEN {x} < {_double(low)} THEN {BELOW} WHEN {x} > {_double(high)} THEN {ABOVE} ELSE {CLEAN} END"
+    outside = f"WHEN {x} < {_double(low)} THEN {BELOW} WHEN {x} > {_double(high)} THEN {ABOVE}"
+    return f"CASE {outside} WHEN {_double_between(column, x)} THEN {ROUNDED} ELSE {CLEAN} END"
+
+
+def _double_between(column: Column, x: str) -> str:
+    """SQL for whether a double within the bounds is off its grid point by more than doubles are off the decimals they mean."""
+    low, high, step = measures(column)
+    steps = f"(({x} - {_double(low)}) * {_double(step.denominator)} / {_double(step.numerator)})"
+    slack = 0.001 + float(max(abs(low), abs(high)) / step) * 2.0**-50
+    return f"abs(({steps} + 0.5::DOUBLE) % 1::DOUBLE - 0.5::DOUBLE) > {text(repr(slack))}::DOUBLE"
 
 
 def _double_point(column: Column, x: str) -> str:

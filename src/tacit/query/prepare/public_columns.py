@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 
-from tacit.privacy.catalog import LARGEST, Column, Value, day_number
+from tacit.privacy.catalog import LARGEST, PLAIN, Column, Notation, Value, day_number
 from tacit.privacy.rounding import exact
-from tacit.query.prepare.reading import Raw, filled, named
+from tacit.query.prepare.cleaning import written_day
+from tacit.query.prepare.grids import plain_number
+from tacit.query.prepare.reading import Raw, filled, named, without_missing
 from tacit.query.prepare.workshop import Workshop
 
 MOST_VALUES = 100_000
@@ -18,11 +21,16 @@ WRITTEN_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 Found = Column | str
 
 
-def found_column(workshop: Workshop, relation: str, key: str, raw: Raw, typed: bool) -> Found:
-    """The column that the public data show, or the reason why it is left out."""
+def found_column(workshop: Workshop, relation: str, key: str, raw: Raw, typed: bool, notation: Notation = PLAIN) -> Found:
+    """The column that the public data show, written as the table says, or the reason why it is left out."""
+    found = _found(workshop, relation, key, without_missing(raw, notation), typed, notation)
+    return replace(found, notation=notation) if isinstance(found, Column) else found
+
+
+def _found(workshop: Workshop, relation: str, key: str, raw: Raw, typed: bool, notation: Notation) -> Found:
     if key.startswith("tacit_"):
         return "such names are tacit's own"
-    look = _Look(workshop, relation, key, raw)
+    look = _Look(workshop, relation, key, raw, notation)
     if raw.nature in ("integer", "wide", "truth"):
         return look.values() if raw.nature == "truth" else look.number(raw.sql, 0)
     if raw.nature == "decimal":
@@ -37,8 +45,8 @@ def found_column(workshop: Workshop, relation: str, key: str, raw: Raw, typed: b
 class _Look:
     """Questions about one public column."""
 
-    def __init__(self, workshop: Workshop, relation: str, key: str, raw: Raw) -> None:
-        self.workshop, self.relation, self.key, self.raw = workshop, relation, key, raw
+    def __init__(self, workshop: Workshop, relation: str, key: str, raw: Raw, notation: Notation) -> None:
+        self.workshop, self.relation, self.key, self.raw, self.notation = workshop, relation, key, raw, notation
 
     def one(self, *asked: str) -> tuple[object, ...]:
         (row,) = self.workshop.rows(f"SELECT {', '.join(asked)} FROM {self.relation}")
@@ -62,16 +70,17 @@ class _Look:
 
     def text(self) -> Found:
         """Texts of a CSV file: numbers or days if all of them are written so, else values."""
-        sql = filled(self.raw)
-        is_day = f"regexp_full_match({sql}, '{WRITTEN_DAY}') AND TRY_CAST({sql} AS DATE) IS NOT NULL"
+        sql, day = filled(self.raw), written_day(filled(self.raw), self.notation.format)
+        plain = plain_number(sql, self.notation)
+        is_day = f"{day} IS NOT NULL" + (f" AND regexp_full_match({sql}, '{WRITTEN_DAY}')" if self.notation.format is None else "")
         numbers, days, places = self.one(
-            f"bool_and(regexp_full_match({sql}, '{WRITTEN_NUMBER}'))",
+            f"bool_and(regexp_full_match({plain}, '{WRITTEN_NUMBER}'))",
             f"bool_and({is_day}) FILTER ({sql} IS NOT NULL)",
-            f"max(length(regexp_extract({sql}, '\\.(.*)$', 1)))",
+            f"max(length(regexp_extract({plain}, '\\.(.*)$', 1)))",
         )
-        if numbers:
-            return self.number(f"TRY_CAST({sql} AS DECIMAL(38, {places}))", int(str(places)))
-        return self.days(f"TRY_CAST({sql} AS DATE)") if days else self.values()
+        if numbers and not (days and self.notation.format):
+            return self.number(f"TRY_CAST({plain} AS DECIMAL(38, {places}))", int(str(places)))
+        return self.days(day) if days else self.values()
 
     def days(self, sql: str) -> Found:
         known = f"CASE WHEN {sql} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {sql} END"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from tacit.privacy.catalog import BLANKS
+from tacit.privacy.catalog import BLANKS, Notation
 from tacit.query.quoting import name, text
 
 Nature = Literal["integer", "wide", "decimal", "double", "truth", "day", "moment", "bytes", "nested", "text"]
@@ -28,6 +28,9 @@ BEGINNINGS: Mapping[str, Nature] = {
     "MAP(": "nested",
     "UNION(": "nested",
 }
+
+
+WHOLE = re.compile(r"^([+-]?[0-9]+)\.0+$")  # as in `named`
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,18 @@ def named(raw: Raw) -> str:
     if raw.nature not in ("text", "bytes"):
         return written(raw)
     return f"regexp_replace({written(raw)}, '^([+-]?[0-9]+)\\.0+$', '\\1')"
+
+
+def without_missing(raw: Raw, notation: Notation) -> Raw:
+    """The column with NULL in the place of what the catalog says is written for a missing value; compared as values are.
+
+    >>> without_missing(Raw("x", "BIGINT"), Notation(missing=("-9",))).sql
+    "(CASE WHEN CAST(x AS VARCHAR) NOT IN ('-9') THEN x END)"
+    """
+    if not notation.missing or raw.nature == "nested":
+        return raw
+    codes = ", ".join(text(WHOLE.sub(r"\1", code)) for code in notation.missing)
+    return replace(raw, sql=f"(CASE WHEN {named(raw)} NOT IN ({codes}) THEN {raw.sql} END)")
 
 
 def _text(raw: Raw) -> str:

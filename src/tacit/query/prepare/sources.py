@@ -1,8 +1,8 @@
 """Where rows come from: Parquet, CSV, DuckDB and PostgreSQL, each as something that the engine can select from.
 
-The engine's own readers are quick, and stop at the first string that is not UTF-8 and the first line that is no CSV. Such a
-file is read again by a reader that takes every row (mending.py). PostgreSQL comes in Arrow batches (postgres.py). Names of
-columns match without case.
+CSV has a reader of its own, in which no row changes how another is read (csv_rows.py). The engine's reader of Parquet is quick,
+and stops at the first string that is not UTF-8; such a file is read again by a reader that takes every row (mending.py).
+PostgreSQL comes in Arrow batches (postgres.py). Names of columns match without case.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import duckdb
 from tacit.errors import CatalogUnusable
 from tacit.privacy.catalog import Catalog, Kind, Source, Table
 from tacit.privacy.catalog_file.reading import folded
-from tacit.query.prepare.mending import Header, csv_batches, csv_header, parquet_batches
+from tacit.query.prepare.csv_rows import CsvRows, Header, csv_header
+from tacit.query.prepare.mending import FILE, PLACE, text_batches
 from tacit.query.prepare.postgres import postgres_batches
 from tacit.query.prepare.reading import Raw
 from tacit.query.prepare.workshop import Workshop
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PATTERNS = {"parquet": ("*.parquet",), "csv": ("*.csv", "*.csv.gz")}
-LONGEST_LINE = 1 << 28
-NO_NULL = "\x01NULL\x02"  # else the engine reads an empty field as NULL: here both readers give a text, and `nulls` decides
 
 Wanted = Mapping[str, Kind] | None
 Reader = Callable[[Workshop, Catalog, Source, Wanted], AbstractContextManager["Rows"]]
@@ -57,31 +56,36 @@ def _parquet(workshop: Workshop, catalog: Catalog, source: Source, _: Wanted) ->
 
 @contextmanager
 def _mended_parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
-    """The same types as from the engine's own reader: whether one string is invalid says nothing about other columns."""
+    """Texts from a reader that takes them all, everything else from the engine, as ever; joined by the place of a row."""
     files = _files(catalog, source)
-    native = _described(workshop, _parquet_relation(files)).columns
-    with _registered(workshop, parquet_batches(files, wanted)) as rows:
-        yield replace(rows, columns={key: _like(raw, native[key]) for key, raw in rows.columns.items() if key in native})
+    native = _described(workshop, relation := _parquet_relation(files)).columns
+    if taken := {FILE, PLACE} & native.keys():
+        raise CatalogUnusable(f"a text is not UTF-8, and {taken.pop()} is a name that tacit needs to mend it; rename that column")
+    texts = [key for key, raw in native.items() if (wanted is None or key in wanted) and _is_text(raw)]
+    with _registered(workshop, text_batches(files, texts)):
+        places = " AND ".join(f"native.{place} = batches.{place}" for place in (FILE, PLACE))
+        columns = {key: replace(raw, sql=f"native.{raw.sql}") for key, raw in native.items()}
+        mended = {key: Raw(f"batches.{name(key)}", "VARCHAR") for key in texts}
+        yield Rows(f"{relation} AS native JOIN batches ON {places}", {**columns, **mended})
+
+
+def _is_text(raw: Raw) -> bool:
+    return raw.type in ("VARCHAR", "JSON") or raw.nature == "nested"
 
 
 @contextmanager
-def _csv(_: Workshop, catalog: Catalog, source: Source, __: Wanted) -> Iterator[Rows]:
+def _csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
     files = _files(catalog, source)
-    header = _common_header(files)
-    columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(header.names)))
-    relation = (
-        f"read_csv({_listed(files)}, columns = {{{columns}}}, auto_detect = false, header = true, "
-        f"delim = {text(header.delimiter)}, "
-        f"""quote = '"', escape = '"', comment = '', nullstr = {text(NO_NULL)}, max_line_size = {LONGEST_LINE})"""
-    )
-    yield Rows(relation, {key: Raw(f"c{place}", "VARCHAR") for key, place in header.places.items()}, typed=False)
-
-
-@contextmanager
-def _mended_csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
-    files = _files(catalog, source)
-    with _registered(workshop, csv_batches(files, _common_header(files), wanted)) as rows:
-        yield replace(rows, typed=False)
+    header = _common_header(files, source.encoding)
+    places = {key: place for key, place in header.places.items() if wanted is None or key in wanted}
+    rows = CsvRows(files, header, source.multiline, places.values(), source.encoding)
+    try:
+        with _registered(workshop, rows.batches(workshop.tell_share)):
+            yield Rows("batches", {key: Raw(f"c{place}", "VARCHAR") for key, place in places.items()}, typed=False)
+    except duckdb.Error:
+        if rows.problem is not None:
+            raise rows.problem from None
+        raise
 
 
 @contextmanager
@@ -102,7 +106,7 @@ def _postgres(workshop: Workshop, _: Catalog, source: Source, wanted: Wanted) ->
 
 
 READERS: Mapping[str, Reader] = {"parquet": _parquet, "csv": _csv, "duckdb": _duckdb, "postgres": _postgres}
-MENDING: Mapping[str, Reader] = {"parquet": _mended_parquet, "csv": _mended_csv}
+MENDING: Mapping[str, Reader] = {"parquet": _mended_parquet}
 MENDED = (duckdb.InvalidInputException, duckdb.ConversionException)  # what the engine raises about a row
 
 
@@ -145,8 +149,8 @@ def _listed(files: list[Path]) -> str:
     return f"[{', '.join(text(escape(str(file))) for file in files)}]"
 
 
-def _common_header(files: list[Path]) -> Header:
-    headers = {csv_header(file) for file in files}
+def _common_header(files: list[Path], encoding: str | None) -> Header:
+    headers = {csv_header(file, encoding) for file in files}
     if len(headers) > 1:
         raise CatalogUnusable(
             f"the {len(files)} CSV files beside {files[0].name} have different headers; give them one, or one table each"
@@ -159,12 +163,6 @@ def _described(workshop: Workshop, relation: str) -> Rows:
     for column, kind, *_ in workshop.rows(f"DESCRIBE SELECT * FROM {relation}"):
         columns.setdefault(folded(column), Raw(name(column), kind))
     return Rows(relation, columns)
-
-
-def _like(raw: Raw, native: Raw) -> Raw:
-    return (
-        raw if raw.type == native.type or native.nature == "nested" else Raw(f"TRY_CAST({raw.sql} AS {native.type})", native.type)
-    )
 
 
 @contextmanager

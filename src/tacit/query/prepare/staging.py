@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 import duckdb
 
 from tacit.errors import CatalogUnusable
-from tacit.privacy.catalog import Catalog, Column, Kind, Table
+from tacit.privacy.catalog import Catalog, Column, Kind, Notation, Table
 from tacit.query.headers import columns_told
 from tacit.query.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
+from tacit.query.prepare.grids import Cleaning
 from tacit.query.prepare.ownership import key_name, staged_name
 from tacit.query.prepare.packing import packing
-from tacit.query.prepare.reading import Raw, named
+from tacit.query.prepare.reading import Raw, named, without_missing, written
 from tacit.query.prepare.sources import MENDED, MENDING, READERS, Rows, Wanted
+from tacit.query.prepare.verdict import TOLD, ColumnReport, likely_cause
 from tacit.query.prepare.workshop import Workshop
 from tacit.query.quoting import name
 
+MOST_LOOKED_AT = 100_000  # rows in which an example is looked for
+LONGEST_EXAMPLE = 100
 KEY_TYPES = {"integer": "BIGINT", "wide": "HUGEINT"}
 TROUBLES: tuple[tuple[type[duckdb.Error], str], ...] = (
     (duckdb.CatalogException, "names a table that is not there; correct `table`"),
     (duckdb.IOException, "cannot be read from disk, or there is no room left beside the store; check both"),
 )
 UNREADABLE = (OSError, EOFError, zlib.error)  # of files that are not what their names say; their words may quote bytes
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnReport:
-    """In how many rows a column was missing, unreadable, below or above its bounds, or unknown. For the curator alone."""
-
-    name: str
-    fates: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +41,20 @@ class Tally:
     dropped: int
     columns: tuple[ColumnReport, ...]
 
+    @property
+    def by_name(self) -> dict[str, ColumnReport]:
+        return {column.name: column for column in self.columns}
+
 
 def stage(workshop: Workshop, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> set[str]:
     """Read the source of a private table into the workshop, declared columns and keys alone; the types of the keys come back."""
-    wanted: dict[str, Kind] = {**{key: column.kind for key, column in table.columns.items()}, **dict.fromkeys(keys, "key")}
+    wanted: dict[str, Kind] = {**_kinds(table), **dict.fromkeys(keys, "key")}
     types: set[str] = set()
 
     def select(rows: Rows) -> str:
         check_columns(table, rows, wanted)
         types.update(_key_type(rows.columns[key]) for key in keys)
-        carried = {key_name(key): _key(rows.columns[key]) for key in keys}
+        carried = {key_name(key): _key(without_missing(rows.columns[key], notation_of(table, key))) for key in keys}
         return cleaned(workshop, stored_columns(table), rows, carried)
 
     read(workshop, catalog, table, wanted, select)
@@ -77,6 +78,15 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
                 raise _unusable(table, error) from None
 
 
+def _kinds(table: Table) -> dict[str, Kind]:
+    return {key: column.kind for key, column in table.columns.items()}
+
+
+def notation_of(table: Table, key: str) -> Notation:
+    """How a column of a table is written, declared or not."""
+    return table.columns[key].notation if key in table.columns else table.notation
+
+
 def stored_columns(table: Table) -> dict[str, Column]:
     """The declared columns that the store holds: all but keys, which the units' codes stand for."""
     return {key: column for key, column in table.columns.items() if column.kind != "key"}
@@ -84,15 +94,72 @@ def stored_columns(table: Table) -> dict[str, Column]:
 
 def cleaned(workshop: Workshop, columns: Mapping[str, Column], rows: Rows, carried: Mapping[str, str]) -> str:
     """SQL for packed rows of the columns and their fates, with what is `carried` along as it is."""
-    plans = {key: cleaning(column, replace(rows.columns[key], alias=f"tacit {key}"), workshop) for key, column in columns.items()}
+    plans = _plans(workshop, columns, rows)
+    query = _with_fates(plans, rows, carried)
+    fates = [fate_name(key) for key in plans]
+    values = packing(columns).pack({key: prepared_value(columns[key], fate_name(key), plan.code) for key, plan in plans.items()})
+    return f"SELECT {', '.join([*carried, *fates, _named(values)] if plans else [*carried] or ['*'])} FROM ({query})"
+
+
+def _plans(workshop: Workshop, columns: Mapping[str, Column], rows: Rows) -> dict[str, Cleaning]:
+    return {key: cleaning(column, replace(rows.columns[key], alias=f"tacit {key}"), workshop) for key, column in columns.items()}
+
+
+def _with_fates(plans: Mapping[str, Cleaning], rows: Rows, carried: Mapping[str, str], most: int | None = None) -> str:
+    """SQL for the rows, or the first of them, with the fates of all columns and what these are worked out from."""
     first = {**carried, **_merged(plan.layers[:1] for plan in plans.values())}
-    query = f"SELECT {_named(first) or '0 AS tacit_row'} FROM {rows.relation}"
+    limit = "" if most is None else f" LIMIT {most}"
+    query = f"SELECT {_named(first) or '0 AS tacit_row'} FROM {rows.relation}{limit}"
     for layer in list(zip_longest(*(plan.layers for plan in plans.values()), fillvalue={}))[1:]:
         query = f"SELECT *, {_named(_merged([layer]))} FROM ({query})"
     fates = {fate_name(key): f"CAST({plan.fate} AS UTINYINT)" for key, plan in plans.items()}
-    query = f"SELECT *, {_named(fates)} FROM ({query})" if fates else query
-    values = packing(columns).pack({key: prepared_value(columns[key], fate_name(key), plan.code) for key, plan in plans.items()})
-    return f"SELECT {', '.join([*carried, *fates, _named(values)] if plans else [*carried] or ['*'])} FROM ({query})"
+    return f"SELECT *, {_named(fates)} FROM ({query})" if fates else query
+
+
+def with_examples(workshop: Workshop, catalog: Catalog, table: Table, found: Tally) -> Tally:
+    """The tally of a private table with an example of what could not be read, where there is one among the first rows."""
+    odd = {key: column for key, column in stored_columns(table).items() if _odd(found, key)}
+    readers = [each[table.source.kind] for each in (READERS, MENDING) if table.source.kind in each] if odd else []
+    for reader in readers:
+        with suppress(*MENDED), reader(workshop, catalog, table.source, _kinds(table)) as rows:
+            return examples_in(workshop, odd, rows, found)
+    return found
+
+
+def examples_in(workshop: Workshop, columns: Mapping[str, Column], rows: Rows, found: Tally) -> Tally:
+    """The same, from rows that are there already."""
+    odd = {key: column for key, column in columns.items() if _odd(found, key)}
+    asked = [(key, fate) for key in odd for fate in _odd(found, key)]
+    if not asked:
+        return found
+    seen = {name(f"tacit_seen {key}"): f"left({written(rows.columns[key])}, {LONGEST_EXAMPLE})" for key in odd}
+    values = [
+        f"any_value(CASE WHEN {fate_name(key)} = {FATES.index(fate)} THEN {name(f'tacit_seen {key}')} END)" for key, fate in asked
+    ]
+    (row,) = workshop.rows(
+        f"SELECT {', '.join(values)} FROM ({_with_fates(_plans(workshop, odd, rows), rows, seen, MOST_LOOKED_AT)})"
+    )
+    shown: dict[str, dict[str, str]] = {key: {} for key in odd}
+    for (key, fate), value in zip(asked, row, strict=True):
+        if value is not None:
+            shown[key][fate] = value
+    return replace(found, columns=tuple(_exemplified(each, odd, shown, rows) for each in found.columns))
+
+
+def _odd(found: Tally, key: str) -> list[str]:
+    """The fates of a column that an example explains."""
+    return [fate for fate in TOLD if found.by_name[key].fates.get(fate)]
+
+
+def _exemplified(
+    report: ColumnReport, odd: Mapping[str, Column], shown: Mapping[str, Mapping[str, str]], rows: Rows
+) -> ColumnReport:
+    if report.name not in odd:
+        return report
+    values = shown[report.name]
+    as_text = rows.columns[report.name].nature in ("text", "bytes")
+    causes = {fate: likely_cause(odd[report.name], fate, value) for fate, value in values.items() if as_text or fate != "rounded"}
+    return replace(report, as_text=as_text, examples=values, causes=causes)
 
 
 def kept(columns: Mapping[str, Column]) -> str:
@@ -109,9 +176,9 @@ def tally(workshop: Workshop, relation: str, columns: Mapping[str, Column]) -> T
     ((rows, dropped, *found),) = workshop.rows(
         f"SELECT {', '.join(['count(*)', f'count(*) FILTER (NOT ({kept(columns)}))', *counts])} FROM {relation}"
     )
-    by_column = {
-        key: {FATES[fate]: count for (other, fate), count in zip(asked, found, strict=True) if other == key} for key in columns
-    }
+    by_column: dict[str, dict[str, int]] = {key: {} for key in columns}
+    for (key, fate), count in zip(asked, found, strict=True):
+        by_column[key][FATES[fate]] = count
     return Tally(rows, dropped, tuple(ColumnReport(key, fates) for key, fates in by_column.items()))
 
 

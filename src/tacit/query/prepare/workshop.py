@@ -48,6 +48,7 @@ class Workshop:
     steps: int = 1
     done: int = 0
     told: float = 0.0
+    share: float = 0.0
     engine: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
 
     def __post_init__(self) -> None:
@@ -61,7 +62,7 @@ class Workshop:
     def step(self, words: str, statement: str, parameters: Parameters = None) -> None:
         """Run one statement of the plan, telling how far it is; an exception in the telling, or Ctrl-C, stops it."""
         self._watched(lambda: self.engine.execute(statement, parameters), words)
-        self.done += 1
+        self.done, self.share = self.done + 1, 0.0
 
     def run(self, statement: str) -> None:
         """Run one statement that is not worth a word."""
@@ -70,6 +71,10 @@ class Workshop:
     def rows(self, query: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         """All rows of a small answer."""
         return self._watched(lambda: self.engine.execute(query, parameters).fetchall())
+
+    def tell_share(self, share: float) -> None:
+        """How far a source is read that the engine cannot measure."""
+        self.share = share
 
     def _watched(self, work: Callable[[], Result], words: str = "") -> Result:
         """What the work gives. Another thread does it, so that this one hears Ctrl-C, which the engine would make an error of."""
@@ -87,7 +92,7 @@ class Workshop:
 
     def _told(self, words: str) -> None:
         """Tell how far all steps are. The engine may still speak of an earlier statement, so nothing told is taken back."""
-        within = min(max(0.0, self.engine.query_progress() / 100), 0.99)
+        within = min(max(self.share, self.engine.query_progress() / 100), 0.99)
         self.told = max(self.told, (self.done + within) / self.steps)
         if self.tell is not None and words:
             self.tell(words, self.told)

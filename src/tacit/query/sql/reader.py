@@ -15,6 +15,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from tacit.errors import NotAllowed, WrongType
+from tacit.privacy.rounding import is_decimal
 from tacit.query.surface import Apply, At, Constant, Expression, From, Item, Joined, Name, Ordering, Select, Star
 
 MOST_DIGITS = 40
@@ -22,6 +23,8 @@ MOST_DIGITS = 40
 
 def read_number(text: str) -> Fraction | None:
     """A number of at most MOST_DIGITS digits, before and after the point; None for anything else."""
+    if not is_decimal(text):
+        return None
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -340,7 +343,7 @@ class Reader:
         self.only(node, "this", "unit")
         if not isinstance(node.this, exp.Literal) or node.args.get("unit") is None:
             raise self.refuse(node, "an interval is written INTERVAL 7 DAY")
-        count = Constant(Fraction(str(node.this.this)) if re.fullmatch(r"-?\d{1,9}", str(node.this.this)) else None)
+        count = Constant(Fraction(str(node.this.this)) if re.fullmatch("-?[0-9]{1,9}", str(node.this.this)) else None)
         return Apply("interval", (count, Constant(node.args["unit"].name.lower().rstrip("s"))), self.at(node))
 
     def round(self, node: exp.Expr) -> Expression:

@@ -112,6 +112,20 @@ def test_what_is_sent_is_shown_with_what_could_have_been(browser, tmp_path):
         assert sums == pytest.approx([1] * 6, abs=1e-6), "what could have been sent is everything that could"
 
 
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [("en", "You wrote 7.4. It counts as 5 minutes"), ("de", "Sie haben 7,4 geschrieben. Das zählt als 5 minutes")],
+)
+def test_the_page_says_when_it_rounds(language, told, browser, tmp_path):
+    survey = every_method(language=f'"{language}"')
+    with opened(browser, written(survey, tmp_path)) as page:
+        fill(page, survey, ANSWERS | {"noisy": 7.4, "bit": 2.5, "near": 1.75})
+        review(page)
+        assert page.locator('[data-answer="noisy"] .notice').text_content().startswith(told)
+        assert "3" in page.locator('[data-answer="bit"] .notice').text_content(), "a tie counts as the upper one"
+        assert page.locator("[data-answer] .notice").count() == 2, "what is on the grid is not rounded"
+
+
 def test_shown_probabilities_are_those_of_the_channel(browser, tmp_path):
     form = Form.of(SURVEY)
     with opened(browser, written(SURVEY, tmp_path)) as page:

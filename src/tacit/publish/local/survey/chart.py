@@ -12,10 +12,11 @@ from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import as_text
-from tacit.publish.local.results import Terms
+from tacit.publish.local.results import Terms, told_apart
 from tacit.publish.local.survey.declaration import Number, Question, Survey
 from tacit.publish.local.survey.results import Compared, Estimate, Result
 from tacit.publish.local.survey.texts import filled
+from tacit.untrusted import for_chart, for_title
 
 Texts = Mapping[str, str]
 
@@ -50,7 +51,7 @@ def chart(found: Sequence[Result], differences: Sequence[Compared], survey: Surv
     if not panels:
         raise InvalidInput("there are no reports to draw; collect some first")
     whole = alt.vconcat(*(_drawn(each) for each in panels), spacing=28).resolve_scale(x="independent")
-    title = alt.TitleParams(survey.title, subtitle=texts["marks"], anchor="start", fontSize=16, offset=14)
+    title = alt.TitleParams(for_title(survey.title), subtitle=for_chart(texts["marks"]), anchor="start", fontSize=16, offset=14)
     number = {"decimal": texts["decimal"], "thousands": texts["thousands"], "grouping": [3], "currency": ["", ""], "percent": " %"}
     whole = whole.properties(title=title).configure(locale={"number": number})
     return save(whole.configure_view(stroke=None), path)
@@ -128,18 +129,19 @@ def _drawn(panel: Panel) -> Any:
 
     from tacit.mechanisms.picture import COLOURS
 
+    rows = told_apart(panel.rows, "name")
     scale = alt.Scale(domain=panel.domain, nice=False, clamp=True)  # an estimate that cannot be is drawn at the border
-    base = alt.Chart(alt.InlineData(values=panel.rows)).encode(
-        y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=320, labelPadding=10, ticks=False, domain=False))
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=0, labelPadding=10, ticks=False, domain=False))
     )
     axis = alt.Axis(format=panel.format, tickCount=6, gridOpacity=0.4)
     lines = base.mark_rule(strokeWidth=3, color=COLOURS[1]).encode(
-        x=alt.X("low:Q", title=panel.axis, scale=scale, axis=axis), x2="high:Q"
+        x=alt.X("low:Q", title=for_title(panel.axis), scale=scale, axis=axis), x2="high:Q"
     )
     dots = base.mark_circle(size=70, color=COLOURS[2], opacity=1).encode(x=alt.X("value:Q", scale=scale))
     layers = [lines, dots]
     if panel.domain[0] < 0 < panel.domain[1]:
         nothing = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=COLOURS[5], strokeDash=[4, 3])
         layers.insert(0, nothing.encode(x=alt.X("zero:Q", scale=scale)))
-    title = alt.TitleParams(panel.title, anchor="start", frame="group", subtitle=panel.said)
+    title = alt.TitleParams(for_title(panel.title), anchor="start", frame="group", subtitle=for_chart(panel.said))
     return alt.layer(*layers).properties(title=title, width=460, height=max(40, 24 * len(panel.rows)))

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import math
 from functools import cache
-from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from string import Template
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from tacit.privacy.rounding import as_text, exp_down, exp_up
 from tacit.publish.local.survey.declaration import Choice, Number, Question, SetOf, Survey, YesNo
 from tacit.publish.local.survey.randomized import Randomized, form_of, randomized, recipe, stream_of
 from tacit.publish.local.survey.texts import filled, page_texts
+from tacit.untrusted import for_html, for_script, prose_for_html
 
 SCRIPTS = ("randomize.js", "show.js", "hand_in.js", "form.js")
 TO_THE_LEFT = {"ar", "ckb", "dv", "fa", "he", "ks", "ps", "sd", "syr", "ug", "ur", "yi", "Arab", "Hebr", "Syrc", "Thaa"}
@@ -33,18 +32,18 @@ def build_form(survey: Survey) -> str:
     """The page of a survey, as the text of one HTML file."""
     texts = page_texts(survey.language, survey.texts)
     style, script = _part("form.css"), "\n".join(map(_part, SCRIPTS))
-    blanks = {key: escape(text) for key, text in (texts | _spoken(survey, texts)).items()}
+    blanks = {key: prose_for_html(text) for key, text in (texts | _spoken(survey, texts)).items()}
     return Template(_part("form.html")).substitute(
         {
             **blanks,
-            "language": escape(survey.language),
+            "language": prose_for_html(survey.language),
             "direction": direction(survey.language),
-            "title": escape(survey.title),
-            "version": escape(version("tacit")),
-            "policy": escape(policy(style, script, survey.send_to)),
+            "title": prose_for_html(survey.title),
+            "version": prose_for_html(version("tacit")),
+            "policy": prose_for_html(policy(style, script, survey.send_to)),
             "except_group": f"<p>{blanks['except_group']}</p>" if survey.group else "",
             "weak": f'<p class="notice">{blanks["weak"]}</p>' if is_weak(survey) else "",
-            "about": f'<p class="about">{escape(survey.about)}</p>' if survey.about else "",
+            "about": f'<p class="about">{prose_for_html(survey.about)}</p>' if survey.about else "",
             "sample": f'<p class="fine">{blanks["sample"]}</p>' if survey.share == "sample" and len(survey.questions) > 1 else "",
             "cards": "\n".join(_cards(survey, texts)),
             "send_button": f'<button type="button" id="send" class="main">{blanks["send"]}</button>' if survey.send_to else "",
@@ -52,7 +51,7 @@ def build_form(survey: Survey) -> str:
             "deliver": blanks["send_to"] if survey.send_to else blanks["deliver"],
             "style": style,
             "script": script,
-            "data": json.dumps(page_data(survey, texts), ensure_ascii=False).replace("<", "\\u003c"),
+            "data": for_script(page_data(survey, texts)),
         }
     )
 
@@ -70,8 +69,11 @@ def policy(style: str, script: str, send_to: str) -> str:
 
     >>> policy("", "", "https://a.example/in?x=1").split("; ")[3]
     'connect-src https://a.example/in'
+    >>> policy("", "", "https://a.example/in;script-src *").split("; ")[3]
+    'connect-src https://a.example/in%3Bscript-src%20%2A'
     """
     scheme, host, path, _, _ = urlsplit(send_to)
+    host, path = quote(host, safe=":[]"), quote(path, safe="/%:@!$&()+=~")  # a semicolon would begin another rule
     return "; ".join(
         [
             "default-src 'none'",
@@ -149,20 +151,21 @@ def _ratio(survey: Survey) -> float:
 def _cards(survey: Survey, texts: dict[str, str]) -> list[str]:
     cards = []
     if survey.group:
-        badge = f'<p class="badge">{escape(texts["public"])}</p>'
+        badge = f'<p class="badge">{prose_for_html(texts["public"])}</p>'
         cards.append(_card("group", survey.group.ask, badge + _options("group", "radio", survey.group.values)))
     return cards + [_card(each.id, each.ask, _hint(each, texts) + _fields(each, texts)) for each in survey.questions]
 
 
 def _card(id: str, ask: str, inside: str) -> str:
+    id = for_html(id)
     error = f'<p class="error" id="{id}-error" hidden></p>'
-    legend = f'<legend id="{id}-ask">{escape(ask)}</legend>'
+    legend = f'<legend id="{id}-ask">{prose_for_html(ask)}</legend>'
     return f'<fieldset class="card" data-question="{id}">{legend}<div>{inside}</div>{error}</fieldset>'
 
 
 def _hint(question: Question, texts: dict[str, str]) -> str:
     hint = question.hint or (filled(texts["up_to"], count=question.at_most) if isinstance(question, SetOf) else "")
-    return f'<p class="hint">{escape(hint)}</p>' if hint else ""
+    return f'<p class="hint">{prose_for_html(hint)}</p>' if hint else ""
 
 
 def _fields(question: Question, texts: dict[str, str]) -> str:
@@ -174,10 +177,11 @@ def _fields(question: Question, texts: dict[str, str]) -> str:
 
 
 def _options(id: str, type: str, options: tuple[str, ...], reverse: bool = False) -> str:
+    id = for_html(id)
     # A bare name such as "reset" would stand in the place of the form's own property of that name.
     labels = [
         f'<label class="option"><input type="{type}" name="question-{id}" value="{code}" autocomplete="off"'
-        f' aria-describedby="{id}-error"><span>{escape(option)}</span></label>'
+        f' aria-describedby="{id}-error"><span>{prose_for_html(option)}</span></label>'
         for code, option in enumerate(options)
     ]
     short = " short" if max(map(len, options)) <= SHORT and len(options) <= 4 else ""
@@ -185,13 +189,14 @@ def _options(id: str, type: str, options: tuple[str, ...], reverse: bool = False
 
 
 def _number(question: Number, texts: dict[str, str]) -> str:
+    id = for_html(question.id)
     lower, upper, step = (as_text(value) for value in (question.lower, question.upper, question.step))
     limits = filled(texts["between_unit" if question.unit else "between"], lower=lower, upper=upper, unit=question.unit)
     limits += f", {filled(texts['steps'], step=step)}" if question.step != 1 else ""
     return (
         f'<div class="number"><input type="number" inputmode="decimal" min="{lower}" max="{upper}" step="{step}" autocomplete="off"'
-        f' aria-labelledby="{question.id}-ask" aria-describedby="{question.id}-limits {question.id}-error">'
-        f'<span id="{question.id}-limits">{escape(limits)}</span></div>'
+        f' aria-labelledby="{id}-ask" aria-describedby="{id}-limits {id}-error">'
+        f'<span id="{id}-limits">{prose_for_html(limits)}</span></div>'
     )
 
 

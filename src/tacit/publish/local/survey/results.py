@@ -84,7 +84,8 @@ def _result(store: Store, each: Randomized, request: Request, code: int | None, 
 
 def estimated(survey: Survey, each: Randomized, reports: Any, request: Request) -> Estimate:
     """The estimate from reports on one question, with names for the categories."""
-    found = estimate(each.randomizer, reports, request.confidence, request.bound, request.simultaneous, request.sampled)
+    asked = (request.confidence, request.bound, request.simultaneous, request.sampled, request.on_grid)
+    found = estimate(each.randomizer, reports, *asked)
     if isinstance(found, Mean):
         return found
     return found.named(labels(each.question, survey))

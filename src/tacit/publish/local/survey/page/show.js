@@ -121,10 +121,20 @@ function card(question, value, report) {
     made("div", { class: "pair" },
       box({}, `${texts.your_answer} · ${texts.stays}`, ANSWERED[question.kind](question, value)), arrow(),
       box({ class: "leaves" }, texts.is_sent, shown.sent(question, report))),
+    ...rounding(question, value),
     ...(explained ? [made("p", { class: "could" }, explained)] : []),
     made("p", { class: "could", id: `could-${question.id}` }, texts.could_be),
     ...(question.kind === "number" && could.length > 12 ? spread(could, question, value) : [outcomes(could, question.id, report)]),
     made("p", { class: "fine" }, filled(texts.deny, { percent: format.format(question.deny) })));
+}
+
+// A number that was written between two steps counts as the nearest one: people are told before they send.
+function rounding(question, value) {
+  if (question.kind !== "number") return [];
+  const written = Number(fieldsOf(question.id)[0].value);
+  if (Math.abs(written - (question.lower + value * question.step)) <= 1e-9 * question.step) return [];
+  const words = filled(texts.rounded, { written: format.format(written), value: ANSWERED.number(question, value) });
+  return [made("p", { class: "notice" }, words)];
 }
 
 function outcomes(could, id, report) {

@@ -1,0 +1,40 @@
+"""Messages between the process that asks and the one that answers: a kind of one byte, a length, and the content."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+
+HEAD = struct.Struct("!cQ")
+LONGEST = 2**33  # bytes of a message
+GRACE = 1.0  # seconds: first the engine stops itself, then whoever waits ends it, then the operating system
+ASKED, OPENED, UNUSABLE, RELEASED, FAILED = b"?", b"o", b"u", b"r", b"f"
+
+
+def send(line: socket.socket, kind: bytes, content: bytes) -> None:
+    """Send one message whole."""
+    line.sendall(HEAD.pack(kind, len(content)))
+    line.sendall(content)
+
+
+def receive(line: socket.socket, deadline: float | None = None) -> tuple[bytes, bytes]:
+    """The next message, its kind and its content; `OSError` where none comes in time, or ever."""
+    kind, length = HEAD.unpack(_exactly(line, HEAD.size, deadline))
+    if length > LONGEST:
+        raise ConnectionError("a message of an impossible length")
+    return kind, _exactly(line, length, deadline)
+
+
+def _exactly(line: socket.socket, count: int, deadline: float | None) -> bytes:
+    room = memoryview(bytearray(count))
+    filled = 0
+    while filled < count:
+        line.settimeout(None if deadline is None else max(0.001, deadline - time.monotonic()))
+        came = line.recv_into(room[filled:])
+        if came == 0:
+            raise ConnectionError("the other end is closed")
+        if deadline is not None and time.monotonic() > deadline:
+            raise TimeoutError("the time is up")
+        filled += came
+    return bytes(room)

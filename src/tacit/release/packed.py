@@ -1,0 +1,98 @@
+"""Released numbers on their way from the process that answers to the one that asked: bytes that hold numbers and keys alone.
+
+Whoever unpacks them knows the quote, so that of public groups only the numbers travel. Nothing that is unpacked is run, as pickled
+objects would be: what answers is kept apart from what asks, and stays apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidValue
+from tacit.query.passes.keys import domain, size
+from tacit.query.price import Quote
+from tacit.release.noisy import Integers, Noisy
+
+KEYS = (str, int, float, type(None))  # what a key of a group can be
+WHOLE, REAL, WIDE = "i8", "f8", "wide"  # 64-bit integers, doubles, and integers of any size, as JSON
+
+
+def packed(quote: Quote, noisy: Noisy) -> bytes:
+    """The released numbers as bytes: a line of JSON with the keys of private groups and the parts, then the parts themselves."""
+    keys = [list(group) for group in noisy.groups] if quote.keys else None
+    parts = [_written(array) for array in _arrays(quote, noisy)]
+    head = json.dumps([keys, [[kind, len(data)] for kind, data in parts]])
+    return b"".join([head.encode(), b"\n", *(data for _, data in parts)])
+
+
+def _arrays(quote: Quote, noisy: Noisy) -> list[Integers]:
+    """Every array of numbers, in the order of the quote."""
+    sums = [noisy.sums[part.place][1] for part in quote.sums]
+    ranks = [ends for part in quote.ranks for ends in noisy.ranks[part.call]]
+    return [*sums, *ranks, *([] if noisy.units is None else [noisy.units])]
+
+
+def _written(array: Integers) -> tuple[str, bytes]:
+    if array.dtype == object:
+        return WIDE, json.dumps([int(number) for number in array]).encode()
+    kind = REAL if array.dtype.kind == "f" else WHOLE
+    return kind, np.ascontiguousarray(array, dtype=kind).tobytes()
+
+
+def unpacked(quote: Quote, data: bytes) -> Noisy:
+    """The numbers that `packed` wrote for the same quote; `InvalidValue` for anything else."""
+    line, _, numbers = data.partition(b"\n")
+    try:
+        keys, parts = json.loads(line)
+        groups = _groups(quote, keys)
+        cells = len(groups) if quote.keys else prod(size(key) for key in quote.question.group.keys)
+        expected = [WHOLE] * len(quote.sums) + [REAL] * (3 * len(quote.ranks)) + [WHOLE] * bool(quote.keys)
+        arrays = iter([_read(*part, cells) for part in _split(numbers, parts, expected)])
+    except (ValueError, TypeError, RecursionError):
+        raise InvalidValue("what came back is not an answer to the question") from None
+    sums = {part.place: (part, next(arrays)) for part in quote.sums}
+    ranks = {part.call: (next(arrays), next(arrays), next(arrays)) for part in quote.ranks}
+    return Noisy(groups, sums, ranks, next(arrays) if quote.keys else None)
+
+
+def _groups(quote: Quote, keys: Any) -> tuple[tuple[Any, ...], ...]:
+    if quote.keys is None:
+        if keys is not None:
+            raise ValueError("keys that are public do not travel")
+        return tuple(product(*(domain(key) for key in quote.question.group.keys)))
+    groups = tuple(tuple(key) for key in keys)
+    expected = len(quote.question.group.keys)
+    if not all(len(group) == expected and all(isinstance(value, KEYS) for value in group) for group in groups):
+        raise ValueError("keys of another question")
+    return groups
+
+
+def _split(numbers: bytes, parts: Any, expected: list[str]) -> Iterator[tuple[str, bytes]]:
+    """The bytes of every part, of the kinds that the quote expects; whole numbers may be wide."""
+    start = 0
+    for wanted, (kind, length) in zip(expected, parts, strict=True):
+        if kind not in ({WHOLE, WIDE} if wanted == WHOLE else {REAL}) or not isinstance(length, int) or length < 0:
+            raise ValueError("numbers of another kind")
+        yield kind, numbers[start : start + length]
+        start += length
+    if start != len(numbers):
+        raise ValueError("numbers of another question")
+
+
+def _read(kind: str, data: bytes, cells: int) -> Integers:
+    if kind == WIDE:
+        found = json.loads(data)
+        if not isinstance(found, list) or not all(type(number) is int for number in found):
+            raise ValueError("not whole numbers")
+        array = np.array([*found, None], dtype=object)[:-1]  # never a matrix, nor 64-bit
+    else:
+        array = np.frombuffer(data, dtype=kind).copy()
+    if len(array) != cells:
+        raise ValueError("numbers of another question")
+    return array

@@ -1,0 +1,137 @@
+"""The process that answers: it opens a store, runs plans on it, adds the noise, and hands back what is released and nothing else.
+
+Exact numbers never leave it. It is started by `running.py`, with one end of a pair of sockets and nothing else: no input, no
+output, nowhere to print. Whatever goes wrong in it is one byte to whoever asked. It ends when the other end is closed, and a
+question that outlives its time is ended by the operating system.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import queue
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tacit.release.frames import FAILED, GRACE, OPENED, RELEASED, UNUSABLE, receive, send
+
+ROOM = 2**30  # bytes of the process beside what the engine may use
+
+
+class Worker:
+    """One store, once it is opened, and the questions to it."""
+
+    def __init__(self) -> None:
+        self.engine: Any = None
+
+    def handle(self, message: bytes) -> tuple[bytes, bytes]:
+        """What to reply: a kind, and its content."""
+        name, *given = pickle.loads(message)  # noqa: S301  # from the process that started this one
+        replies: dict[str, Callable[..., tuple[bytes, bytes]]] = {"open": self.open, "noisy": self.noisy}
+        return replies[name](*given)
+
+    def open(self, path: Path, limits: Any, version: str | None) -> tuple[bytes, bytes]:
+        """Open a store of one version; what can be wrong with it is public, so that its words are handed back."""
+        from tacit.errors import StoreUnusable
+        from tacit.query.engines import DuckDBEngine
+
+        try:
+            self.engine = DuckDBEngine(path, limits, version)
+            self.engine.open()
+            limit_memory(limits.memory)
+        except StoreUnusable as error:
+            return UNUSABLE, f"{error.message}\n{error.remedy}".encode()
+        except Exception:  # the engine's words go no further
+            return FAILED, b""
+        return OPENED, b""
+
+    def noisy(self, quote: Any) -> tuple[bytes, bytes]:
+        """The released numbers of a question; nothing of why there are none."""
+        from tacit.release.noisy import noised
+        from tacit.release.packed import packed
+
+        try:
+            with ended_after(self.engine.limits.seconds + 2 * GRACE):
+                return RELEASED, packed(quote, noised(quote, self.engine.run(quote.question.group)))
+        except Exception:  # one reply for every reason
+            return FAILED, b""
+
+
+@contextmanager
+def ended_after(seconds: float) -> Iterator[None]:
+    """The operating system ends this process if the work within takes longer, whatever it is at and whoever still waits for it."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def limit_memory(declared: str) -> None:
+    """At most as much memory as the engine may use and a third more, also for what comes after the engine."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = process_bytes(declared)
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+
+
+def process_bytes(declared: str) -> int:
+    """The most bytes of the process, from the engine's memory: a share of the machine's, or a size.
+
+    >>> process_bytes("3GB") == 4 * 10**9, process_bytes("12MB") == 12 * 10**6 + 2**30
+    (True, True)
+    """
+    units = {
+        "%": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 100,
+        "KB": 10**3,
+        "MB": 10**6,
+        "GB": 10**9,
+        "TB": 10**12,
+    }
+    units |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+    number = declared.rstrip("%KMGTiB")
+    engine = int(float(number) * units[declared[len(number) :].strip()])
+    return max(engine * 4 // 3, engine + ROOM)
+
+
+def serve(descriptor: int) -> NoReturn:
+    """Answer until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    line = socket.socket(fileno=descriptor)
+    messages: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(line, messages), daemon=True).start()
+    _load()
+    worker = Worker()
+    while True:
+        send(line, *worker.handle(messages.get()))
+        gc.collect()  # when nobody waits for it
+
+
+def _listen(line: socket.socket, messages: queue.SimpleQueue[bytes]) -> None:
+    """Also while a question runs: when nobody can hear the answer any more, the process ends."""
+    try:
+        while True:
+            messages.put(receive(line)[1])
+    except OSError:
+        os._exit(0)
+
+
+def _load() -> None:
+    """All that answering needs, before it is asked for: whoever starts this process has other things to do meanwhile."""
+    gc.disable()
+    import ibis
+
+    import tacit.query.compile
+    import tacit.query.engines
+    import tacit.release.packed  # noqa: F401
+
+    _ = ibis.duckdb
+    gc.freeze()

@@ -1,0 +1,335 @@
+r"""Text that tacit did not write, made harmless in each format that it writes: a value alters nothing outside of its cell.
+
+A key of the data, a name in a question, the name of a file or of an analyst may hold anything: markup, a formula, the escape
+sequences of a terminal, marks that turn the direction of a line, a million letters. None of them is trusted, whoever declared it.
+
+    visible        what all formats for people share: no control, no mark of direction, nothing without width, no heap of accents
+    for_terminal   one line of text for people, cut where it is long         lines_for_terminal   the same with its line breaks
+    for_html       the inside of an element or of a quoted attribute         prose_for_html       the same for sentences
+    for_json       any value as JSON, exactly; nothing that a terminal obeys stands in it unescaped
+    for_script     the same inside of <script>
+    for_chart      the specification of a chart, as vl-convert and a page may have it      for_title      a title in one
+    for_csv        a cell that no spreadsheet takes for a formula            csv_text             a whole table of them
+    without_password, without_passwords    a URL, and a text with URLs in it, without the passwords
+
+JSON and Parquet hold a value exactly; everything else is for people, and shows what it must not hold as an escape such as \x1b.
+Letters of scripts that run to the left stay as they are: a terminal that reorders a line may show them in another place of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from html import escape
+from itertools import accumulate
+from typing import Any
+from unicodedata import category, east_asian_width
+
+LONGEST_CELL = 100  # characters of a value in a table
+LONGEST_IN_CSV = 32_000  # a spreadsheet's cell has 32,767 at most, and many readers of CSV give up soon after
+TAG = re.compile("<(?=[a-zA-Z/!?])")
+INHERITED = frozenset(  # the names that every object of JavaScript has
+    ("__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__", "constructor", "hasOwnProperty",
+     "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf")
+)  # fmt: skip
+LONGEST_LABEL = 300  # of any text in a chart: measuring a long one takes its square in time
+NOTE = 30  # the note on what was cut is not longer: a text that was cut once is not cut again
+MOST_MARKS = 4  # accents on one letter; writing systems need three, and a heap of them covers the lines above
+BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159")  # letters and marks that nobody sees
+VARIANTS = re.compile("[\u180b-\u180f\ufe00-\ufe0d\U000e0100-\U000e01ef]")  # of a letter; that of an emoji may stand
+JOINERS = "\u200c\u200d"  # they join or part letters inside of Persian and Indic words, and make one emoji of several
+JOINED = re.compile("[\u0600-\u0dff\u1000-\u109f\u1780-\u18af\u2190-\u2bff\ufb50-\ufdff\ufe0f\ufe70-\ufefc\U0001f000-\U0001faff]")
+
+
+# --- for people --------------------------------------------------------------------------------------------------------------
+
+
+def visible(text: str) -> str:
+    r"""The text on one line, with an escape in the place of every character that is not seen where it stands; blanks may stand.
+
+    >>> print(visible("a\x1b[31mb\u202ec\n"), visible("naïve 東京 ❤️"))
+    a\x1b[31mb\u202ec\n naïve 東京 ❤️
+    """
+    return text if text.isascii() and text.isprintable() else "".join(_signs(text))
+
+
+def _signs(text: str) -> Iterable[str]:
+    marks = MOST_MARKS  # one that begins a text would stand on what is before it
+    for at, sign in enumerate(text):
+        if category(sign) in ("Mn", "Me"):
+            marks += 1
+            seen = marks <= MOST_MARKS and not VARIANTS.match(sign)
+        else:
+            marks, seen = 0, sign.isprintable() or category(sign) == "Zs" or (sign in JOINERS and _joins(text, at))
+        yield sign if seen and sign not in BLANK else ascii(sign)[1:-1]
+
+
+def _joins(text: str, at: int) -> bool:
+    around = text[at - 1 : at], text[at + 1 : at + 2]
+    return all(JOINED.match(sign) for sign in around)
+
+
+def for_terminal(text: str, longest: int | None = None) -> str:
+    r"""One line of visible text; of one that is much longer than `longest`, so many characters, and how many there are.
+
+    >>> for_terminal("x" * 1000, longest=10)
+    'xxxxxxxxxx… (1,000 characters)'
+    """
+    if longest is None:
+        return visible(text)
+    whole = len(text) <= longest + NOTE
+    shown = visible(text if whole else text[:longest])
+    if whole and len(shown) <= longest + NOTE:
+        return shown
+    return f"{shown[:longest]}…" + ("" if whole else f" ({len(text):,} characters)")
+
+
+def lines_for_terminal(text: str) -> str:
+    """The text with its own line breaks, and each line visible."""
+    return text if text.isascii() and text.isprintable() else "\n".join(map(visible, text.split("\n")))
+
+
+def width(text: str) -> int:
+    """How many columns of a terminal a visible text takes.
+
+    >>> width("né"), width("ne\u0301"), width("東京")
+    (2, 2, 4)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(2 if east_asian_width(sign) in "WF" else category(sign) not in ("Mn", "Me", "Cf") for sign in text)
+
+
+def in_columns(text: str, most: int) -> str:
+    """A visible text in at most so many columns, with an ellipsis where it is cut.
+
+    >>> in_columns("northern", 6), in_columns("東京都庁", 6), in_columns("south", 6)
+    ('north…', '東京…', 'south')
+    """
+    if width(text) <= most:
+        return text
+    ends = accumulate(map(width, text))
+    return text[: sum(end < most for end in ends)].rstrip(JOINERS) + "…"
+
+
+# --- for pages and charts ----------------------------------------------------------------------------------------------------
+
+
+def for_html(text: str, longest: int | None = None) -> str:
+    """The inside of an element, or of an attribute in quotes.
+
+    >>> for_html("<b> & 'c'")
+    '&lt;b&gt; &amp; &#x27;c&#x27;'
+    """
+    return escape(for_terminal(text, longest), quote=True)
+
+
+def prose_for_html(text: str) -> str:
+    r"""The same for sentences in any language, which keep their line breaks and the marks that their writing needs.
+
+    >>> prose_for_html("one\n\u200f<two>\u202e")
+    'one\n\u200f&lt;two&gt;\\u202e'
+    """
+    return escape(NOT_PROSE.sub(lambda found: ascii(found[0])[1:-1], text), quote=True)
+
+
+NOT_PROSE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufff9-\ufffb\ufffe\uffff]")
+
+
+def for_json(value: object, indent: int | None = None, plain: bool = False) -> str:
+    r"""The value as JSON, exactly: a reader gets back every character. What is not a number in JSON, such as NaN, is null.
+
+    Whatever a terminal might obey is written as \u.... With `plain`, so is every letter beyond ASCII.
+
+    >>> print(for_json({"key": "é\u202e\x9b", "n": float("nan")}))
+    {"key": "é\u202e\u009b", "n": null}
+    """
+    try:
+        text = json.dumps(value, indent=indent, ensure_ascii=plain, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), indent=indent, ensure_ascii=plain, allow_nan=False)
+    return NOT_ASCII.sub(_in_json, text)
+
+
+NOT_ASCII = re.compile("[^\n\x20-\x7e]")  # the line break is one between values: inside of a text it is escaped already
+
+
+def _in_json(found: re.Match[str]) -> str:
+    seen = found[0].isprintable() and found[0] not in BLANK and not VARIANTS.match(found[0])
+    return found[0] if seen else json.dumps(found[0])[1:-1]
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def for_script(value: object) -> str:
+    r"""The value as JSON to stand inside of <script>: no letter of it ends the element, or begins a comment.
+
+    >>> print(for_script("</script>"))
+    "\u003c/script\u003e"
+    """
+    return re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", for_json(value))
+
+
+def for_chart(specification: Any) -> Any:
+    r"""The specification of a chart, with each text in it visible and of bounded length, and each number finite or null.
+
+    XML has no place for control characters: vl-convert ends the process where it meets one. What could begin an element of HTML
+    begins with another sign instead, since notebooks put a specification into a page as it is. Vega keeps groups by their names in
+    objects that have some names already: a key `constructor` would leave the whole chart empty, and so has a blank after it.
+    Two texts may become the same, and then their marks stand on each other; `distinct` sees to that for those who draw.
+
+    >>> for_chart({"title": "a\x00b", "data": {"values": [{"n": 1.5}]}})
+    {'title': 'a∖x00b', 'data': {'values': [{'n': 1.5}]}}
+    >>> for_chart(["<5 years", "</script>"])
+    ['<5 years', '‹/script>']
+    """
+    return _in_chart(specification, _label)
+
+
+def _label(text: str) -> str:
+    shown = TAG.sub("\u2039", for_terminal(text, LONGEST_LABEL))
+    return f"{shown} " if shown in INHERITED else shown
+
+
+def for_title(title: Any) -> Any:
+    r"""The same for the title of a chart or of one of its axes, in which no backslash may stand.
+
+    Vega-Lite makes an expression of the titles, to describe each mark to those who do not see it, and escapes quotes but no
+    backslashes there: with one before a quote a title would end its text, and go on as an expression.
+
+    >>> print(for_title('a\\" + b'))
+    a∖" + b
+    """
+    return _in_chart(for_chart(title), lambda text: text.replace("\\", "\u2216"))
+
+
+def _in_chart(part: Any, shown: Callable[[str], str]) -> Any:
+    if isinstance(part, str):
+        return shown(part)
+    if isinstance(part, Mapping):
+        return {shown(str(name)): for_title(each) if name == "title" else _in_chart(each, shown) for name, each in part.items()}
+    if isinstance(part, list | tuple):
+        return [_in_chart(each, shown) for each in part]
+    return _finite(part)
+
+
+def distinct(labels: Mapping[Any, str]) -> dict[Any, str]:
+    r"""The labels of different values, told apart where they look the same.
+
+    >>> distinct({"\x1b": "\\x1b", "\\x1b": "\\x1b", "b": "b"})
+    {'\x1b': '\\x1b', '\\x1b': '\\x1b (2)', 'b': 'b'}
+    """
+    taken: dict[str, int] = {}
+    found = {}
+    for value, label in labels.items():
+        other = label
+        while other in taken:
+            taken[label] += 1
+            other = f"{label} ({taken[label]})"
+        taken[other] = 1
+        found[value] = other
+    return found
+
+
+# --- for spreadsheets --------------------------------------------------------------------------------------------------------
+
+SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"  # what begins a formula; some spreadsheets take the wide ones too
+FORMULA = re.compile(f"(?:^|;)['\\s]*[{SIGNS}]|^'*ID;")  # after a semicolon too, which parts cells in half of Europe; ID; is SYLK
+ESCAPED = re.compile(f"^'(?=['\\s]*[{SIGNS}]|'*ID;)|(?<=;)'(?=['\\s]*[{SIGNS}])")
+HARMLESS = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)?(?:[eE][-+]?\d+)?%?")  # a number, or a sign that stands alone
+
+
+def for_csv(value: Any) -> Any:
+    """A cell: a text that a spreadsheet would take for a formula gets an apostrophe before it, and no control stays in any text.
+
+    Numbers, and texts that are numbers, stay as they are; `from_csv` takes the apostrophe off again. A text that is longer than
+    any cell of a spreadsheet is cut.
+
+    >>> for_csv("=1+1"), for_csv("-2.5"), for_csv(-2.5), for_csv("rock'n'roll")
+    ("'=1+1", '-2.5', -2.5, "rock'n'roll")
+    """
+    if not isinstance(value, str):
+        return value
+    shown = for_terminal(value, LONGEST_IN_CSV)
+    return shown if HARMLESS.fullmatch(shown) else FORMULA.sub(_quoted, shown)
+
+
+def _quoted(found: re.Match[str]) -> str:
+    after = found[0].removeprefix(";")
+    return f"{found[0][: len(found[0]) - len(after)]}'{after}"
+
+
+def from_csv(cell: str) -> str:
+    """The text that `for_csv` wrote, where it held nothing that is not seen and was not cut.
+
+    >>> from_csv("'=1+1"), from_csv("''=1"), from_csv("'tis")
+    ('=1+1', "'=1", "'tis")
+    """
+    return ESCAPED.sub("", cell)
+
+
+def csv_text(columns: Mapping[str, Iterable[Any]]) -> str:
+    r"""A table as CSV, each row on a line of its own whatever its cells hold.
+
+    >>> csv_text({"key": ["=a", "b,\n"], "n": [-1, None]})
+    'key,n\n\'=a,-1\n"b,\\n",\n'
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([for_csv(name) for name in columns])
+    writer.writerows(zip(*map(_cells, columns.values()), strict=True))
+    return text.getvalue()
+
+
+def _cells(values: Iterable[Any]) -> Iterable[Any]:
+    """The cells of a column; a text that stands there a million times is looked at once."""
+    known: dict[Any, Any] = {}
+    for value in values:
+        if not isinstance(value, str):
+            yield value
+            continue
+        if value not in known:
+            known[value] = for_csv(value)
+        yield known[value]
+
+
+# --- passwords ---------------------------------------------------------------------------------------------------------------
+
+VARIABLE = re.compile(r"\$\w+|\$\{\w+\}")  # the name of a password, and not one
+SETTING = re.compile(r"(?i)((?:password|passwd|pwd)=)(?!\$\w|\$\{)(?:'[^']*'|\"[^\"]*\"|[^\s&;,'\"]+)")
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>]+")
+
+
+def without_password(url: str) -> str:
+    """A URL that can be shown: user and password are left out, unless the password is the name of a variable.
+
+    >>> without_password("postgresql://ana:se@cr/et@db/x?password=y"), without_password("postgresql://ana:$SECRET@db/x")
+    ('postgresql://...@db/x?password=...', 'postgresql://ana:$SECRET@db/x')
+    """
+    scheme, found, rest = url.partition("://")
+    who, at, where = rest.rpartition("@")
+    password = who.partition(":")[2]
+    if found and at and password and not VARIABLE.fullmatch(password):
+        url = f"{scheme}://...@{where}"
+    return SETTING.sub(r"\1...", url)
+
+
+def without_passwords(text: str) -> str:
+    """A text in which no URL, and no setting of a connection, has a password.
+
+    >>> without_passwords("cannot reach postgresql://ana:secret@db/x; see host=db password=secret")
+    'cannot reach postgresql://...@db/x; see host=db password=...'
+    """
+    if "://" in text:
+        text = URL.sub(lambda found: without_password(found[0]), text)
+    return SETTING.sub(r"\1...", text) if "=" in text else text

@@ -1,0 +1,134 @@
+"""The clock tells nothing of a choice: neither which candidate was drawn, nor the data behind a candidate.
+
+Releases for two data sets are timed in turns, in a random order, and times are compared by rank. Whatever else the machine does
+falls on both alike: it blurs a difference and cannot make one. Where there is none, a measured unevenness has a standard
+deviation of at most 0.017, so that the limit of 0.1, six of them, is passed by luck in 2e-9 of comparisons and 1e-7 of runs; a
+choice that is quick for its best candidate has 0.3 and more, also on a machine that is busy. The epsilon that somebody with a
+clock measures is a lower bound at confidence 1 - 1e-7.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tacit.evidence.verify.clock import epsilon_with_clock, timed, unevenness
+from tacit.mechanisms.exponential import Exponential
+from tacit.mechanisms.farthest import Farthest
+from tacit.mechanisms.noise import envelope
+from tacit.mechanisms.noise.choice import choose
+from tacit.mechanisms.noise.envelope import Envelope
+from tacit.mechanisms.noisy_max import NoisyMax
+from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.selection import KeyThreshold
+
+LIMIT, CONFIDENCE = 0.1, 1 - 1e-7
+EPSILON = Fraction(1, 2)
+LONG = "0.5" + 29 * "0" + "1"  # a share whose ranks are longer than words
+
+
+def rows(*values):
+    return np.unique(np.array(values, dtype=np.int64), return_counts=True)
+
+
+def flat(*values):
+    return np.array(values, dtype=np.int64)
+
+
+def enclosed(pair):
+    return QuantileWithInterval(0.5, 0, 1, 1, 3 * EPSILON, 0.5).release_units(pair).value
+
+
+CHOICES = {
+    "two candidates": (Exponential(1, EPSILON).release, flat(10, 10), flat(10, 11)),
+    "two lists": (Exponential(1, EPSILON).release, [10, 10], [10, 11]),
+    "floats": (Exponential(1, EPSILON).release, np.array([10.0, 10.0]), np.array([10.0, 10.75])),
+    "a median": (Quantile(0.5, 0, 1, 1, EPSILON).release_units, rows(0, 1, 1), rows(0, 0, 1, 1)),
+    "a median of nobody": (Quantile(0.5, 0, 1, 1, EPSILON).release_units, rows(), rows(1)),
+    "a long share": (Quantile(LONG, 0, 1, 1, EPSILON).release_units, rows(), rows(0)),
+    "a minimum": (Quantile(0, 0, 1, 1, EPSILON).release_units, rows(1), rows(0, 1)),
+    "three draws": (enclosed, rows(0, 1, 1), rows(0, 0, 1, 1)),
+    "a hidden key": (KeyThreshold(EPSILON, 1e-4, max_groups=1).release, {"a": 1, "b": 1}, {"a": 1, "b": 1, "c": 1}),
+    "the noisy maximum": (NoisyMax(1, EPSILON, step=1).release, flat(10, 10), flat(10, 11)),
+    "the farthest": (Farthest(((2, 1), (1, 6)), 1, EPSILON).release, ((8, 0), (5, 3)), ((9, 0), (5, 4))),
+}
+
+
+def measured(name, count):
+    release, one, other = CHOICES[name]
+    return timed([lambda: release(one), lambda: release(other)], count)
+
+
+def is_even(samples):
+    return unevenness(*samples) <= LIMIT and not epsilon_with_clock(*samples, CONFIDENCE).refutes(EPSILON)
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_time_says_nothing_of_a_choice(name):
+    assert is_even(measured(name, 2000 if name != "three draws" else 1500))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHOICES)
+def test_time_says_nothing_of_many_choices(name):
+    assert is_even(measured(name, 20_000))
+
+
+@pytest.mark.parametrize("name", ["two candidates", "floats", "a median", "the farthest"])
+def test_an_exact_weight_for_every_proposal_is_seen(monkeypatch, name):
+    """Planted: the true weight is computed for what is proposed, which takes less time where the exponent is 0."""
+    monkeypatch.setattr(Envelope, "keeps", Envelope.decides)
+    samples = measured(name, 2000)
+    assert unevenness(*samples) > 2 * LIMIT
+    assert epsilon_with_clock(*samples, CONFIDENCE).refutes(2 * EPSILON)
+
+
+@pytest.mark.slow
+def test_an_exact_weight_for_one_of_three_proposals_is_seen(monkeypatch):
+    """Planted: the same behind an interval, whose two other draws blur it."""
+    monkeypatch.setattr(Envelope, "keeps", Envelope.decides)
+    assert unevenness(*measured("three draws", 6000)) > LIMIT
+
+
+def spread(costs):
+    """Draws among three candidates, and a thousand that are never drawn."""
+    all_costs = np.concatenate([flat(0, 0, 0), np.full(1000, costs)])
+    return lambda: choose(np.ones(1003, dtype=np.int64), all_costs)[0]
+
+
+def test_time_says_nothing_of_the_spread():
+    assert unevenness(*timed([spread(50), spread(720), spread(10**6)], 2500)) <= LIMIT
+
+
+def test_candidates_that_are_passed_over_are_seen(monkeypatch):
+    """Planted: those that are as good as impossible are left out of the computation."""
+
+    def near_ones(exponents, decays, halvings):
+        decays[:], halvings[:] = 0, 0
+        near = exponents < 700
+        decays[near] = [math.exp(-exponent) for exponent in exponents[near]]
+
+    monkeypatch.setattr(envelope, "negative_exponentials", near_ones)
+    assert unevenness(*timed([spread(50), spread(720), spread(10**6)], 2500)) > 2 * LIMIT
+
+
+@pytest.mark.slow
+def test_time_says_nothing_of_an_index_among_many():
+    """100,000 candidates, all alike: the first half of them against the second, so that no cache is warm for one of them."""
+    lengths, costs = np.ones(100_000, dtype=np.int64), np.zeros(100_000, dtype=np.int64)
+    assert unevenness(*timed([lambda: int(choose(lengths, costs)[0]) // 50_000], 1500)) <= LIMIT
+
+
+def test_a_time_that_follows_the_index_is_seen():
+    """Planted: candidates are looked at one after the other until one is hit."""
+
+    def walked():
+        target, index = int(choose(flat(1, 1, 1, 1), flat(0, 0, 0, 0))[0]), 0
+        while index < target:
+            math.fsum(range(2000))
+            index += 1
+        return index
+
+    assert unevenness(*timed([walked], 3000)) > 2 * LIMIT

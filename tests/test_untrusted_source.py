@@ -1,0 +1,137 @@
+"""Rules that hold for the whole tree: HTML, CSV, JSON, pictures and lines on a terminal have one way out each."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "tacit"
+TREES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+ELEMENT = re.compile(r"(?<!\?P)</?[a-z][a-z0-9]*[\s>]|(?<!\?)<!")  # the named groups of regular expressions are none
+ESCAPES = {"for_html", "prose_for_html", "for_script", "svg"}
+NUMBER = re.compile(r"[,.0-9]*[,%defgn0-9]")  # how numbers are formatted, and texts cannot be
+# What stands in HTML without an escape beside it, and why it may: it is HTML already, a constant, a number, or was escaped above.
+HTML_ALREADY = {
+    "publish/local/survey/form.py": {
+        "id", "legend", "inside", "error", "short", "''.join(reversed(labels) if reverse else labels)", "lower", "upper", "step",
+        "type", "code", "blanks['except_group']", "blanks['weak']", "blanks['sample']", "blanks['send']",
+    },
+    "publish/synthetic/curators.py": {"STYLE", "NOTICE", "head", "notice", "body", "whole"},
+    "publish/synthetic/report.py": {"head", "body"},
+    "publish/synthetic/workload.py": {"meaning", "head", "rows", "skipped", "ways", "len(found.of(ways))"},
+    "release/answer.py": {"head", "body"},
+}  # fmt: skip
+
+
+def unescaped(tree: ast.AST, known: frozenset[str] | set[str] = frozenset()) -> set[str]:
+    """What f-strings, `%` and `.format` put into HTML without an escape."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) and ELEMENT.search(_constant(node)):
+            found |= {ast.unparse(part.value) for part in node.values if isinstance(part, ast.FormattedValue) and not _safe(part)}
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.Add) and _is_html(node.left):
+            found |= set() if _is_joined(node.right) else {ast.unparse(node.right)}
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+            parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+            found |= {ast.unparse(part) for part in parts if _is_html(node.func.value) and not _is_escape(part)}
+    return found - set(known)
+
+
+def _constant(node: ast.JoinedStr) -> str:
+    return "".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))
+
+
+def _is_html(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(ELEMENT.search(node.value))
+
+
+def _safe(part: ast.FormattedValue) -> bool:
+    spec = _constant(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ""
+    return _is_escape(part.value) or bool(NUMBER.fullmatch(spec))
+
+
+def _is_escape(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ESCAPES
+
+
+def _is_joined(node: ast.AST) -> bool:
+    """Whether it is "".join(f"..." for ...): what stands in that f-string is looked at by itself."""
+    joined = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join"
+    return joined and all(isinstance(part, ast.GeneratorExp) and isinstance(part.elt, ast.JoinedStr) for part in node.args)
+
+
+def names_of(tree: ast.AST) -> Iterator[str]:
+    """What is imported and called, as it is written, and keywords with their values."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (f"import {alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"from {node.module} import {alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call):
+            called = f".{node.func.attr}" if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+            yield from {f"{called}()", f"{ast.unparse(node.func)}()"}
+            yield from (f"{called}({keyword.arg}={ast.unparse(keyword.value)})" for keyword in node.keywords)
+
+
+USED = {name: frozenset(names_of(tree)) for name, tree in TREES.items()}
+
+
+def uses(pattern: str) -> Callable[[Iterable[str]], set[str]]:
+    return lambda names: {name for name in names if re.fullmatch(pattern, name)}
+
+
+WAITING = "accounting/durable.py"  # one constant sentence, by whoever waits for a lock
+SCREEN, OUTPUT, ONE_PLACE = "doors/cli/screen.py", "doors/cli/output.py", "untrusted.py"
+DIGESTS = ("privacy/catalog.py", "query/store.py", "privacy/catalog_file/text.py")  # hashed, stored, and escaped for TOML
+RULES = {  # a search, who may have it, and what it must find
+    "print": (uses(r"print\(\)|\.s?echo\(\)|sys\.std\w+\.write\(\)|from rich import print"), (OUTPUT, WAITING), "print(x)"),
+    "console": (uses(r"from rich.console import Console|Console\(\)"), (SCREEN, "evidence/attacks/hostile_key.py"), "Console()"),
+    "progress": (uses(r"(from rich.progress import|from rich.status import) .*"), (SCREEN,), "from rich.progress import track"),
+    "markup": (uses(r".*import markup|from rich.markup .*|\.from_markup\(\)|.*\(markup=True\)"), (), "Text.from_markup(x)"),
+    "pictures": (uses(r"import vl_convert|from vl_convert .*"), ("mechanisms/picture.py",), "import vl_convert"),
+    "html": (uses(r"from html import escape|import html"), (ONE_PLACE,), "from html import escape"),
+    "csv": (uses(r"\.(writer|DictWriter|to_csv|write_csv)\(\)"), (ONE_PLACE,), "csv.writer(file)"),
+    "json": (uses(r"\.dumps\(ensure_ascii=(False|plain)\)"), (ONE_PLACE, *DIGESTS), "json.dumps(x, ensure_ascii=False)"),
+}
+OUR_CSV = {"doors/cli/ask.py", "doors/cli/survey_estimate.py", "evidence/attacks/hostile_key.py"}  # they call tacit's own `to_csv`
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_html_is_written_through_an_escape(name):
+    assert unescaped(TREES[name], HTML_ALREADY.get(name, set())) == set()
+
+
+def test_nothing_is_excused_that_is_not_there():
+    for name, known in HTML_ALREADY.items():
+        assert known <= unescaped(TREES[name]), name
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "f'<td>{name}</td>'",
+        "f'<p title=\"{x}\">'",
+        "'<td>%s</td>' % name",
+        "'<b>' + name",
+        "'<td>{}</td>'.format(name)",
+        "f'<a >{x!s}'",
+    ],
+)
+def test_html_without_an_escape_is_found(planted):
+    assert unescaped(ast.parse(planted))
+    assert not unescaped(ast.parse("f'<td>{for_html(name)}</td><td>{share:.2f}</td>'"))
+    assert not unescaped(ast.parse("re.compile(f'(?P<name>{x})')"))
+    assert unescaped(ast.parse("f'<td>{name:>20}</td>'"))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_each_format_has_one_way_out(rule):
+    search, allowed, planted = RULES[rule]
+    found = {name for name, names in USED.items() if search(names)} - set(allowed)
+    assert found - (OUR_CSV if rule == "csv" else set()) == set()
+    assert search(names_of(ast.parse(planted))), "the search finds what it looks for"
+    assert all(search(USED[name]) for name in allowed), "nobody is excused who need not be"
