@@ -23,6 +23,7 @@ DIGITS = 60
 WRITTEN = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 FRACTION = re.compile(r"[+-]?[0-9]+/[0-9]+")
 LARGEST_FLOAT = Fraction(sys.float_info.max)
+MOST_BITS = 13_000  # of an integer: some 4000 digits, which Python still writes out in a message
 MOST_DIGITS = 4000  # before or after the point of a number that is read: 1e999999999 is ten characters, and a gigabyte
 
 
@@ -37,6 +38,8 @@ def exact(number: Number, name: str = "number", error: type[InvalidInput] = Inva
     several = hasattr(number, "__len__") and not isinstance(number, str)  # an array of one number is not a number either
     if isinstance(number, bool) or several or not isinstance(number, int | float | str | Decimal | Fraction | SupportsFloat):
         raise error(f"{name} must be a number, not {type(number).__name__}; give for example {name}=0.5")
+    if isinstance(number, int) and number.bit_length() > MOST_BITS:
+        raise error(f"{name} must have at most {MOST_DIGITS} digits; give for example {name}=0.5")
     try:
         if isinstance(number, Fraction | int):
             return Fraction(number)

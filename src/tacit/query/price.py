@@ -25,7 +25,7 @@ from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.arguments import truth_of
 from tacit.privacy.loss import largest_concentrated_down, positive_budget, probability
 from tacit.privacy.neighbours import Change, Neighbours
-from tacit.privacy.rounding import Number, brief, exact, exp_up
+from tacit.privacy.rounding import Number, brief, exact, exp_up, float_up
 from tacit.query.aggregates import moments_of
 from tacit.query.passes.keys import private, size
 from tacit.query.plan import Arithmetic, Call, Moment, NumberType, Out, Question, Result, Rounded
@@ -369,5 +369,6 @@ def _width(quote: Quote) -> float:
     """The error bars of the sums, each in units of its sensitivity, added up: what two quotes are compared by."""
     miss = 1 - quote.request.confidence
     return sum(
-        float(part.mechanism.interval(1 - miss).above) / max(1, l1_sensitivity(part.moment, quote.reach)) for part in quote.sums
+        float(part.mechanism.interval(1 - miss).above) / float_up(Fraction(max(1, l1_sensitivity(part.moment, quote.reach))))
+        for part in quote.sums
     )
