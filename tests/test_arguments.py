@@ -289,15 +289,6 @@ def test_arguments_after_which_something_is_spent_are_refused_in_words(
     assert [entry for entry in data.ledger.entries() if entry.kind == "failure"] == []
 
 
-def test_a_name_that_no_ledger_can_keep_is_found_where_nobody_looks(data: tacit.DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The planted bug: names go as they are to the ledger, which cannot write half a character down, after the spend."""
-    monkeypatch.setattr("tacit.query.frame.text_of", lambda value, name: value)
-    release = data.session().table("visits").agg(**{"\ud800": "sum(cost)"}).release
-    assert raw(lambda: release(epsilon=1)) == "Unforeseen"
-    assert data.ledger.head.number > 0
-    data.resume("a test")
-
-
 # --- the command line --------------------------------------------------------------------------------------------------------
 
 TYPED = (
