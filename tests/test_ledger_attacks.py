@@ -25,7 +25,7 @@ from tacit.accounting.policy import UNIT, Policy
 from tacit.accounting.selling import Granted, Recalled, Sale
 from tacit.accounting.store import Store
 from tacit.accounting.units import Units
-from tacit.errors import BudgetExceeded, InvalidInput, InvalidValue, StoreUnusable, TooManyFailures, UnitsChanged
+from tacit.errors import BudgetExceeded, InvalidInput, InvalidValue, StoreUnusable, TooManyFailures, Unforeseen, UnitsChanged
 from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.loss import Pure
 from tacit.publish.synthetic.commuters import ONE_JOB
@@ -130,7 +130,7 @@ def test_a_failure_over_values_is_counted(ledger: Ledger) -> None:
     def run(_: Granted) -> str:
         raise InvalidValue("a utility is missing")
 
-    with pytest.raises(InvalidValue):
+    with pytest.raises(Unforeseen):
         once(Till(ledger), sale("ana"), run, Form(str, str))
     assert [entry.kind for entry in ledger.entries()][-1] == "failure"
 

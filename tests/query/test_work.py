@@ -32,7 +32,7 @@ def changed(catalog: Catalog, **declared: Any) -> Catalog:
 
 
 def priced(place: World, text: str) -> None:
-    price(place.plan(text), request(epsilon=1, delta="1e-6"))
+    price(place.plan(text), request(epsilon=1, delta="1e-6", groups=10**7))
 
 
 def at_most(one: Work, other: Work) -> bool:

@@ -185,8 +185,16 @@ def kinds(data: tacit.DataSet) -> list[str]:
     return [entry.kind for entry in data.ledger.entries(first=1)]
 
 
-@pytest.mark.parametrize("place", ["tacit.query.engines.DuckDBEngine.run", "tacit.session.noised", "tacit.session.answer"])
-@pytest.mark.parametrize("kind", [RuntimeError, MemoryError])
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        ("tacit.query.engines.DuckDBEngine.run", RuntimeError),
+        ("tacit.query.engines.DuckDBEngine.run", MemoryError),
+        ("tacit.release.running.noised", RuntimeError),
+        ("tacit.session.answer", RuntimeError),
+        ("tacit.session.answer", MemoryError),
+    ],
+)
 def test_a_failure_after_the_spend_is_constant_counted_and_alone(
     data: tacit.DataSet, monkeypatch: pytest.MonkeyPatch, place: str, kind: type[Exception]
 ) -> None:
@@ -207,7 +215,7 @@ def test_a_value_that_no_mechanism_takes_counts_as_a_failure(
     monkeypatch.setattr(DuckDBEngine, "run", lambda *_: (_ for _ in ()).throw(kind("not finite")))
     with pytest.raises(leaving):
         data.session().sql(COUNT, epsilon=1)
-    assert kinds(data) == (["spend", "failure"] if leaving is Unforeseen else ["spend"])
+    assert kinds(data) == (["spend"] if leaving is StoreUnusable else ["spend", "failure"]), "only the store's own is no row's"
 
 
 def test_what_cannot_be_kept_is_a_failure_too(data: tacit.DataSet, monkeypatch: pytest.MonkeyPatch) -> None:

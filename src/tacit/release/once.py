@@ -19,7 +19,7 @@ from tacit.accounting.filter import Left
 from tacit.accounting.heads import check_head, remember_head
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.selling import Granted, Recalled, Sale
-from tacit.errors import CatalogUnusable, StoppedAfterSpending, StoreUnusable, TacitError, TimedOut
+from tacit.errors import CatalogUnusable, InvalidValue, StoppedAfterSpending, StoreUnusable, TacitError, TimedOut
 from tacit.release.unforeseen import alone, noted
 
 Value = TypeVar("Value")
@@ -121,7 +121,7 @@ def _ending(error: Exception | KeyboardInterrupt, till: Till, granted: Granted) 
             return error, "timed out"
         case StoreUnusable() | CatalogUnusable():  # not of a row
             return error, ""
-        case TacitError():
+        case TacitError() if not isinstance(error, InvalidValue):  # which may speak of a value
             return error, "failed"
         case OSError():
             why = os.strerror(error.errno) if error.errno else type(error).__name__

@@ -38,6 +38,7 @@ epsilon = 40
 [tables."{TABLE}"]
 source = "[bold]keys[x].parquet"
 unit = "row"
+rows_at_most = 100000
 
 [tables."{TABLE}".columns]
 "{COLUMN}" = {{ keys = "private" }}
@@ -50,7 +51,7 @@ def catalog(tmp_path_factory) -> str:
     (folder / "tacit.toml").write_text(CATALOG, encoding="utf-8")
     keys = [key for key in HOSTILE for _ in range(PEOPLE_OF_A_KEY)]
     pq.write_table(pa.table({COLUMN: keys}), folder / "[bold]keys[x].parquet")
-    prepared = run(app, ["prepare", "--catalog", str(folder)])
+    prepared = run(app, ["prepare", "--new-ledger", "--catalog", str(folder)])
     assert prepared.exit_code == 0, prepared.output
     tame(prepared.output)
     return str(folder)
@@ -148,6 +149,7 @@ url = {ledger}
 [tables.v]
 source = {source}
 unit = "row"
+rows_at_most = 100000
 """
 URL = '"postgresql://ana:sekret@127.0.0.1:1/x"'
 FILE = '"v.parquet"'
