@@ -12,8 +12,9 @@ GRACE = 1.0  # seconds: first the engine stops itself, then whoever waits ends i
 ASKED, OPENED, UNUSABLE, RELEASED, FAILED = b"?", b"o", b"u", b"r", b"f"
 
 
-def send(line: socket.socket, kind: bytes, content: bytes) -> None:
-    """Send one message whole."""
+def send(line: socket.socket, kind: bytes, content: bytes, deadline: float | None = None) -> None:
+    """Send one message whole; `OSError` where it is not taken in time."""
+    line.settimeout(_left(deadline))
     line.sendall(HEAD.pack(kind, len(content)))
     line.sendall(content)
 
@@ -30,7 +31,7 @@ def _exactly(line: socket.socket, count: int, deadline: float | None) -> bytes:
     room = memoryview(bytearray(count))
     filled = 0
     while filled < count:
-        line.settimeout(None if deadline is None else max(0.001, deadline - time.monotonic()))
+        line.settimeout(_left(deadline))
         came = line.recv_into(room[filled:])
         if came == 0:
             raise ConnectionError("the other end is closed")
@@ -38,3 +39,7 @@ def _exactly(line: socket.socket, count: int, deadline: float | None) -> bytes:
             raise TimeoutError("the time is up")
         filled += came
     return bytes(room)
+
+
+def _left(deadline: float | None) -> float | None:
+    return None if deadline is None else max(0.001, deadline - time.monotonic())

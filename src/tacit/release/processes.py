@@ -69,7 +69,7 @@ def _spawned() -> Child:
     with theirs:
         process = os.posix_spawn(
             sys.executable,
-            [sys.executable, "-P", "-c", BOOT, json.dumps(sys.path), str(LINE)],
+            [sys.executable, "-P", "-c", BOOT, json.dumps(list(map(str, sys.path))), str(LINE)],
             os.environ,
             file_actions=[*nowhere, (os.POSIX_SPAWN_DUP2, theirs.fileno(), LINE)],
             setpgroup=0,

@@ -85,7 +85,10 @@ class OwnProcess:
                 self._forget = weakref.finalize(self, self._child.end)
 
     def open(self) -> None:
+        """Open the store there, or hear that it is open still: whoever does not reply is replaced before anything is paid for."""
         with self._lock:
+            if self._opened:
+                self._opened = self._asked(("ping",), START)[0] == OPENED
             self.start()
             if not self._opened:
                 kind, said = self._asked(("open", self.path, self.limits, self.version), START)
@@ -100,6 +103,7 @@ class OwnProcess:
                 raise out_of_limits()
             kind, numbers = self._asked(("noisy", quote), self.limits.seconds + GRACE)
             if kind != RELEASED:
+                self.close()  # what failed there may be in no state for another question
                 raise out_of_limits()
             try:
                 return unpacked(quote, numbers)
@@ -115,9 +119,10 @@ class OwnProcess:
     def _asked(self, message: Sequence[Any], seconds: float) -> tuple[bytes, bytes]:
         """The reply to a message; where none comes in time, the process is ended, and the reply is nothing."""
         assert self._child is not None  # noqa: S101  # the caller has started it
+        deadline = time.monotonic() + seconds
         try:
-            send(self._child.line, ASKED, pickle.dumps(message))
-            return receive(self._child.line, time.monotonic() + seconds)
+            send(self._child.line, ASKED, pickle.dumps(message), deadline)
+            return receive(self._child.line, deadline)
         except OSError:
             self.close()
             return b"", b""

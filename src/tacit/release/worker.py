@@ -15,7 +15,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,7 +33,7 @@ class Worker:
     def handle(self, message: bytes) -> tuple[bytes, bytes]:
         """What to reply: a kind, and its content."""
         name, *given = pickle.loads(message)  # noqa: S301  # from the process that started this one
-        replies: dict[str, Callable[..., tuple[bytes, bytes]]] = {"open": self.open, "noisy": self.noisy}
+        replies: dict[str, Callable[..., tuple[bytes, bytes]]] = {"open": self.open, "ping": self.ping, "noisy": self.noisy}
         return replies[name](*given)
 
     def open(self, path: Path, limits: Any, version: str | None) -> tuple[bytes, bytes]:
@@ -50,6 +50,10 @@ class Worker:
         except Exception:  # the engine's words go no further
             return FAILED, b""
         return OPENED, b""
+
+    def ping(self) -> tuple[bytes, bytes]:
+        """That it is there, and its store is open."""
+        return (OPENED if self.engine is not None else FAILED), b""
 
     def noisy(self, quote: Any) -> tuple[bytes, bytes]:
         """The released numbers of a question; nothing of why there are none."""
@@ -79,13 +83,14 @@ def limit_memory(declared: str) -> None:
 
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     wanted = process_bytes(declared)
-    resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+    with suppress(OSError, ValueError):  # a system that has no such limit; the engine keeps its own
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
 
 
 def process_bytes(declared: str) -> int:
     """The most bytes of the process, from the engine's memory: a share of the machine's, or a size.
 
-    >>> process_bytes("3GB") == 4 * 10**9, process_bytes("12MB") == 12 * 10**6 + 2**30
+    >>> process_bytes("30GB") == 40 * 10**9, process_bytes("12MB") == 12 * 10**6 + 2**30
     (True, True)
     """
     units = {
