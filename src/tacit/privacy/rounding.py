@@ -167,7 +167,7 @@ def float_up(x: Fraction) -> float:
     (inf, True)
     """
     if not abs(x) < LARGEST_FLOAT:
-        return math.inf if x > LARGEST_FLOAT else math.copysign(float(LARGEST_FLOAT), x)
+        return math.inf if x > LARGEST_FLOAT else float(LARGEST_FLOAT) * (1 if x > 0 else -1)
     nearest = float(x)
     return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)
 

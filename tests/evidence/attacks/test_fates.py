@@ -50,6 +50,7 @@ def data(tmp_path: Path) -> Iterator[DataSet]:
     (tmp_path / "wards.csv").write_text("ward,site\n" + "".join(f"{at},{'north' if at < 4 else 'south'}\n" for at in range(6)))
     prepare(read_catalog(tmp_path / "tacit.toml"))
     with DataSet(read_catalog(tmp_path / "tacit.toml")) as made:
+        made.begin_scratch("a test")
         yield made
 
 
