@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
-HEART  := tests/test_layers.py tests/test_public_names.py tests/privacy/test_loss.py tests/accounting/test_filter.py tests/accounting/test_units.py \
-          tests/mechanisms/test_laplace.py tests/query/test_golden.py tests/query/test_stability.py tests/release/test_once.py tests/release/test_answer.py
+HEART  := tests/test_layers.py tests/test_public_names.py tests/privacy/test_loss.py tests/accounting/test_filter.py tests/accounting/ledger/test_units.py \
+          tests/mechanisms/test_laplace.py tests/query/test_golden.py tests/query/price/test_stability.py tests/release/test_once.py tests/release/test_answer.py
 SHELL  := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 

@@ -20,8 +20,8 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.tables import best_seconds, machine, markdown, write_table
 from tacit.accounting.events import LaplaceNoise
-from tacit.accounting.heads import check_head, remember_head
-from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
+from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
+from tacit.accounting.ledger.rollback import check_head, remember_head
 from tacit.accounting.policy import Policy
 from tacit.errors import NoLedger
 from tacit.privacy.catalog import Budget

@@ -21,14 +21,14 @@ import numpy as np
 
 from benchmarks.queries import peer_python
 from benchmarks.tables import REPEATS, machine, markdown, write_table
-from tacit.publish.local.bloom import BloomRappor
-from tacit.publish.local.categories import KAry
-from tacit.publish.local.hadamard import HadamardResponse
-from tacit.publish.local.hashing import LocalHashing
-from tacit.publish.local.numeric import compared
-from tacit.publish.local.rappor import Rappor
-from tacit.publish.local.sets import Sets
-from tacit.publish.local.unary import Unary
+from tacit.publish.local.randomizers.bloom import BloomRappor
+from tacit.publish.local.randomizers.categories import KAry
+from tacit.publish.local.randomizers.hadamard import HadamardResponse
+from tacit.publish.local.randomizers.hashing import LocalHashing
+from tacit.publish.local.randomizers.numeric import compared
+from tacit.publish.local.randomizers.rappor import Rappor
+from tacit.publish.local.randomizers.sets import Sets
+from tacit.publish.local.randomizers.unary import Unary
 
 FULL = os.environ.get("FULL") == "1"
 PEOPLE, SIZE, MANY = 1_000_000, 100, 1000

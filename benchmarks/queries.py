@@ -88,7 +88,7 @@ def visits(rows: int) -> Path:
 def tacit_seconds(path: Path) -> dict[str, float]:
     """tacit: preparation, then each question with its ledger entry, on a session that has been opened."""
     import tacit
-    from tacit.query.prepare import prepare
+    from tacit.data.prepare import prepare
 
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "tacit.toml").write_text(CATALOG.format(source=path))

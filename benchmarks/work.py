@@ -1,8 +1,8 @@
 """The worst work of questions beside what they take: `python -m benchmarks work`.
 
 Rows in which every filter passes and every join matches, as many as the catalog declares. For each question the steps of the model
-(src/tacit/query/work.md), of which a thousand million stand for a second, and the processor time that the engine and what puts
-its numbers together took on one thread. The model is meant to be never below, and twice as much where it can be.
+(src/tacit/query/price/work.md), of which a thousand million stand for a second, and the processor time that the engine and what
+puts its numbers together took on one thread. The model is meant to be never below, and twice as much where it can be.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.tables import machine, markdown, write_table
-from tacit.privacy.catalog_file import read_catalog
-from tacit.query.engines import DuckDBEngine, Limits
+from tacit.data.catalog import read_catalog
+from tacit.data.prepare import prepare
+from tacit.query.engines.duckdb import DuckDBEngine, Limits
+from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.plan import Question
-from tacit.query.prepare import prepare
-from tacit.query.sql import parse
-from tacit.query.work import worst
+from tacit.query.price.work import worst
 from tacit.session import DataSet
 
 ROWS = 2_000_000

@@ -24,12 +24,12 @@ import arguments
 import tacit
 from tacit.doors.cli import app
 from tacit.errors import TacitError, Unforeseen
-from tacit.query.engines import DuckDBEngine
-from tacit.query.explain import explained
+from tacit.query.engines.duckdb import DuckDBEngine
+from tacit.query.language import reader as reader_module
+from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.price import price, request
-from tacit.query.sql import parse
-from tacit.query.sql import reader as reader_module
+from tacit.query.price.explain import explained
+from tacit.query.price.price import price, request
 
 COUNT = "SELECT COUNT(*) FROM visits"
 KEYS = "SELECT note, COUNT(*), MEDIAN(cost) FROM visits GROUP BY note"

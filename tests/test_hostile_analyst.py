@@ -11,15 +11,15 @@ import pytest
 
 import tacit
 from tacit.accounting.composition import cost_under
+from tacit.data.prepare import prepare
 from tacit.errors import BudgetExceeded, InvalidInput, Refused, StoreUnusable, TooWide
 from tacit.privacy.loss import concentrated_epsilon_up
 from tacit.privacy.sealed import Sealed
+from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.plan import Question
-from tacit.query.prepare import prepare
-from tacit.query.price import Quote, price, request
-from tacit.query.sql import parse
-from tacit.query.stability import l1_sensitivity, l2_sensitivity, reach
+from tacit.query.price.price import Quote, price, request
+from tacit.query.price.stability import l1_sensitivity, l2_sensitivity, reach
 from tacit.session import DataSet
 
 CATALOG = """

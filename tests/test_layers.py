@@ -9,9 +9,11 @@ SOURCE = Path(__file__).parent.parent / "src" / "tacit"
 ORDER = [
     "untrusted",
     "errors",
+    "chart",
     "privacy",
     "accounting",
     "mechanisms",
+    "data",
     "query",
     "release",
     "session",
@@ -65,7 +67,7 @@ def test_a_planted_breach_is_seen():
     assert breaches("tacit.doors.cli", planted) == set()
 
 
-def test_there_are_eight_chapters_and_no_junk_drawer():
+def test_there_are_nine_chapters_and_no_junk_drawer():
     folders = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders <= set(ORDER)
     names = {path.stem for path in SOURCE.rglob("*")}

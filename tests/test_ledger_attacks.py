@@ -13,23 +13,23 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.accounting.books import Line
-from tacit.accounting.chain import read_chain
-from tacit.accounting.entries import Head, accounts_digest, entry_from, hash_of
-from tacit.accounting.event_text import canonical_json
 from tacit.accounting.events import Event, ExponentialChoice, GaussianNoise
 from tacit.accounting.filter import NOTHING_SPENT, State
-from tacit.accounting.heads import adopt, check_head, remember_head
-from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
+from tacit.accounting.ledger.books import Line
+from tacit.accounting.ledger.chain import read_chain
+from tacit.accounting.ledger.entries import Head, accounts_digest, entry_from, hash_of
+from tacit.accounting.ledger.event_text import canonical_json
+from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
+from tacit.accounting.ledger.rollback import adopt, check_head, remember_head
+from tacit.accounting.ledger.selling import Granted, Recalled, Sale
+from tacit.accounting.ledger.tables import Store
+from tacit.accounting.ledger.units import Units
 from tacit.accounting.policy import UNIT, Policy
-from tacit.accounting.selling import Granted, Recalled, Sale
-from tacit.accounting.store import Store
-from tacit.accounting.units import Units
 from tacit.errors import BudgetExceeded, InvalidInput, InvalidValue, StoreUnusable, TooManyFailures, Unforeseen, UnitsChanged
 from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.loss import Pure
-from tacit.publish.synthetic.commuters import ONE_JOB
-from tacit.publish.synthetic.spending import ledger_beside, sold_beside
+from tacit.publish.synthetic.commuters.model import ONE_JOB
+from tacit.publish.synthetic.commuters.spending import ledger_beside, sold_beside
 from tacit.release.once import Form, Till, once
 
 ROWS = Units((("visits", '["row",null]'),), public=("wards",))
@@ -349,7 +349,7 @@ def test_units_are_not_restated_twice(tmp_path: Path) -> None:
 def test_a_process_that_died_while_answering_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = begin_ledger(str(tmp_path / "ledger.sqlite"), POLICY, IDENTITY)
     assert isinstance(ledger.reserve(sale("ana", "key")), Granted)
-    monkeypatch.setattr("tacit.accounting.selling.time.time", lambda: 4e9)
+    monkeypatch.setattr("tacit.accounting.ledger.selling.time.time", lambda: 4e9)
     assert isinstance(ledger.reserve(sale("ben", "key")), Granted)
     assert [entry.kind for entry in ledger.entries()] == ["begin", "spend", "failure", "spend"]
     assert ledger.verify().whole

@@ -112,7 +112,7 @@ def test_the_same_people_get_no_second_budget_without_a_word(catalog, tmp_path, 
 
 def test_a_register_that_forgets_its_ledgers_is_caught(catalog, tmp_path, monkeypatch):
     """The planted bug: a register that knows nothing lets the second catalog have the whole budget."""
-    monkeypatch.setattr("tacit.accounting.register.Register.sharing", lambda *_, **__: ())
+    monkeypatch.setattr("tacit.accounting.ledger.register.Register.sharing", lambda *_, **__: ())
     other = tacit.open(second_catalog(catalog, tmp_path / "other"))
     other.prepare(new_ledger=True)
     assert other.session().sql(COUNT, epsilon=8).receipt.epsilon == 8

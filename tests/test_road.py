@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tacit
+from tacit.data.prepare import prepare
 from tacit.doors.cli import app
 from tacit.errors import (
     BudgetExceeded,
@@ -22,8 +23,7 @@ from tacit.errors import (
     TimedOut,
     Unforeseen,
 )
-from tacit.query.engines import DuckDBEngine, Limits
-from tacit.query.prepare import prepare
+from tacit.query.engines.duckdb import DuckDBEngine, Limits
 from tacit.release import noisy
 
 CATALOG = """

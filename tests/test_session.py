@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tacit
+from questions import AGGREGATES, FILTERS, clinic_questions
 from tacit import session as road
 from tacit.errors import TacitError
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.privacy.sealed import Sealed
 from tacit.release import noisy as last_step
 from tacit.release import running
-
-sys.path.append(str(Path(__file__).parent / "query"))
-from questions import AGGREGATES, FILTERS, clinic_questions
 
 CATALOG = """
 [budget]
@@ -215,9 +212,9 @@ ROAD = [
 
 
 def exact(data: Any, text: str) -> tuple[Any, list[Any]]:
+    from tacit.query.language.sql import parse
     from tacit.query.passes import rewrite
-    from tacit.query.price import price, request
-    from tacit.query.sql import parse
+    from tacit.query.price.price import price, request
 
     quote = price(rewrite(parse(text), data.catalog, data.public), request(epsilon=1))[0]
     return quote, list(data.engine.run(quote.question.group).moments)

@@ -22,21 +22,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.errors import Refused, TooMuchWork
-from tacit.privacy.catalog import Catalog, Column, Owner, Source, Table
-from tacit.query import compile as compiled
-from tacit.query import price as pricing
-from tacit.query import stability, work
-from tacit.query.plan import Bound, Join
-from tacit.query.price import Quote, price, request
-from tacit.release.answer import Receipt
-from tacit.release.noisy import noised
-from tacit.release.tabulate import answer
-
-sys.path.append(str(Path(__file__).parent / "query"))
 from stored import catalog as catalog_of
 from stored import category, number
 from stored import table as table_of
+from tacit.errors import Refused, TooMuchWork
+from tacit.privacy.catalog import Catalog, Column, Owner, Source, Table
+from tacit.query.engines import compile as compiled
+from tacit.query.plan import Bound, Join
+from tacit.query.price import price as pricing
+from tacit.query.price import stability, work
+from tacit.query.price.price import Quote, price, request
+from tacit.release.answer import Receipt
+from tacit.release.noisy import noised
+from tacit.release.tabulate import answer
 from worlds import World, ranked, world
 
 UNITS, ROWS_EACH, LONGEST = 30, 3, 48

@@ -20,8 +20,8 @@ from tacit.evidence.attacks.subset_answers import HalfWay
 from tacit.evidence.attacks.tracing import tracing
 from tacit.evidence.attacks.wrong_prior import wrong_prior
 from tacit.mechanisms.laplace import Laplace
-from tacit.publish.synthetic.commuters import Terms, offered
-from tacit.publish.synthetic.states import made_state
+from tacit.publish.synthetic.commuters.model import Terms, offered
+from tacit.publish.synthetic.commuters.example_state import made_state
 
 FOLDER = Path(__file__).parent.parent / "ideas" / "attacks"
 

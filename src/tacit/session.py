@@ -11,25 +11,25 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting.caps import at_most
 from tacit.accounting.filter import Left, State
-from tacit.accounting.heads import adopt, remember_head, remembered_heads
-from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
+from tacit.accounting.ledger.caps import at_most
+from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
+from tacit.accounting.ledger.rollback import adopt, remember_head, remembered_heads
+from tacit.accounting.ledger.selling import Sale
 from tacit.accounting.policy import policy_of
-from tacit.accounting.selling import Sale
+from tacit.data.catalog import read_catalog
+from tacit.data.store import StoreInfo, prepared_for, store_info, swept
 from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import Budget, Catalog, analyst_name, fingerprint
-from tacit.privacy.catalog_file import read_catalog
 from tacit.query.canonical import canonical_plan, canonical_text
+from tacit.query.language.sql import parse
+from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
 from tacit.query.passes.keys import MOST_CELLS
-from tacit.query.price import Quote, Request, price, request
-from tacit.query.sql import parse
-from tacit.query.stability import scanned
-from tacit.query.store import StoreInfo, prepared_for, store_info, swept
-from tacit.query.surface import Select
+from tacit.query.price.price import Quote, Request, price, request
+from tacit.query.price.stability import scanned
 from tacit.release.answer import Answer, Receipt
 from tacit.release.once import Form, Sold, Till, once
 from tacit.release.record import record, recorded, renamed
@@ -38,11 +38,11 @@ from tacit.release.tabulate import answer
 from tacit.release.unforeseen import one_exit
 
 if TYPE_CHECKING:
-    from tacit.query.engines import DuckDBEngine, StoredFacts
-    from tacit.query.explain import Explanation
-    from tacit.query.frame import Frame
-    from tacit.query.prepare import Prepared
-    from tacit.query.prepare.workshop import Progress
+    from tacit.data.engine import Progress
+    from tacit.data.prepare import Prepared
+    from tacit.query.engines.duckdb import DuckDBEngine, StoredFacts
+    from tacit.query.language.frame import Frame
+    from tacit.query.price.explain import Explanation
 
 OWN_PROCESS = True
 Stamp = tuple[int, int, int]
@@ -88,7 +88,7 @@ class Session:
     @one_exit
     def explain(self, question: str | Select, **budget: Any) -> Explanation:
         """What the answer would cost and how good it would be. Spends nothing and opens no data; prices epsilon 1 by default."""
-        from tacit.query.explain import explained
+        from tacit.query.price.explain import explained
 
         select = question if isinstance(question, Select) else parse(question)
         given = {name: value for name, value in budget.items() if value is not None}
@@ -99,7 +99,7 @@ class Session:
 
     def table(self, name: str) -> Frame[Answer]:
         """The same questions from Python, built step by step: where, join, group_by, agg, then release."""
-        from tacit.query.frame import start
+        from tacit.query.language.frame import start
 
         return start(
             name, lambda select, **budget: self.answer(select, _asked(select, budget), f"a question on {name}"), self.explain
@@ -191,8 +191,8 @@ class DataSet:
         where the data does not look as it is declared (no row kept, over half of a column unusable), unless `yes`. The store has
         a new version, and no answer is repeated for it; `keep_version` declares, in public, that the data has not changed.
         """
-        from tacit.query.prepare import prepare
-        from tacit.query.registering import registration
+        from tacit.data.prepare import prepare
+        from tacit.data.registering import registration
 
         found = registration(self.catalog, os.environ)
         reason, new_ledger = text_of(reason, "reason"), truth_of(new_ledger, "new_ledger")
@@ -213,7 +213,7 @@ class DataSet:
 
     def begin_ledger(self, reason: str = "") -> Ledger:
         """Begin the ledger of this data set, once. What the prepared data remembers of a lost one is carried over into it."""
-        from tacit.query.registering import registration
+        from tacit.data.registering import registration
 
         found = registration(self.catalog, os.environ)
         found.require_alone(None, text_of(reason, "reason"))
@@ -288,7 +288,7 @@ class DataSet:
 
     @cached_property
     def engine(self) -> DuckDBEngine:
-        from tacit.query.engines import DuckDBEngine
+        from tacit.query.engines.duckdb import DuckDBEngine
 
         return DuckDBEngine(self.catalog.store_file, version=self.version)
 
@@ -301,7 +301,7 @@ class DataSet:
 
     @cached_property
     def public(self) -> StoredFacts:
-        from tacit.query.engines import StoredFacts
+        from tacit.query.engines.duckdb import StoredFacts
 
         return StoredFacts(self.store.public, self.engine)
 
@@ -320,7 +320,7 @@ class DataSet:
 
     def _open_ledger(self) -> Ledger:
         """The ledger that was begun, not a copy of its file; catalogs share one only where they declare one name of a data set."""
-        from tacit.query.registering import require_no_copy
+        from tacit.data.registering import require_no_copy
 
         found, catalog = open_ledger(self._ledger_address, policy_of(self.catalog)), self.catalog
         name = found.belongs.get("data_set", catalog.name)

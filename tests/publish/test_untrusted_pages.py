@@ -17,24 +17,24 @@ import pyarrow.parquet as pq
 import pytest
 
 from hostile import caught, tame
+from tacit.chart import page, svg
 from tacit.evidence.attacks.hostile_key import HOSTILE, INJECTED, answer_with, outline_of_page
-from tacit.mechanisms.picture import page, svg
 from tacit.privacy.catalog import Column, Source, Table
-from tacit.publish.local.results import Frequencies, Mean, Terms, interval_chart
+from tacit.publish.local.estimates.results import Frequencies, Mean, Terms, interval_chart
 from tacit.publish.local.survey.chart import chart as survey_chart
 from tacit.publish.local.survey.declaration import Choice, Group, Number, SetOf, Survey, YesNo
 from tacit.publish.local.survey.form import build_form
 from tacit.publish.local.survey.randomized import randomized
 from tacit.publish.local.survey.results import Result, labels
 from tacit.publish.local.survey.results import to_csv as survey_csv
-from tacit.publish.synthetic.axes import Axis, Chosen
-from tacit.publish.synthetic.inference import Model
-from tacit.publish.synthetic.marginals import Measured, independent_designs
-from tacit.publish.synthetic.outputs import receipt_beside
-from tacit.publish.synthetic.tables import SyntheticTable, values_of
-from tacit.publish.synthetic.workload import Error, Workload, write_report
-from tacit.query.price import request
+from tacit.publish.synthetic.rows.cells import Axis, Chosen
+from tacit.publish.synthetic.rows.inference import Model
+from tacit.publish.synthetic.rows.marginals import Measured, independent_designs
+from tacit.publish.synthetic.rows.release import SyntheticTable, values_of
+from tacit.publish.synthetic.rows.utility import Error, Workload, write_report
+from tacit.query.price.price import request
 from tacit.release.answer import Receipt
+from tacit.release.outputs import receipt_beside
 from tacit.untrusted import for_chart, for_csv, from_csv, visible
 
 Name = Callable[[int], str]
@@ -151,7 +151,7 @@ def test_a_curators_page_has_its_outline_whatever_is_declared(tmp_path):
 
 @pytest.mark.parametrize("place", ["workload", "curators"])
 def test_a_curators_page_without_an_escape_is_caught(place, tmp_path, monkeypatch):
-    monkeypatch.setattr("tacit.publish.synthetic.workload.svg", lambda chart: "")
+    monkeypatch.setattr("tacit.publish.synthetic.rows.utility.svg", lambda chart: "")
     expected = outline_of_page(curators_report(harmless, tmp_path))
     monkeypatch.setattr(f"tacit.publish.synthetic.{place}.for_html", str)
     assert outline_of_page(curators_report(hostile, tmp_path)) != expected
@@ -222,8 +222,8 @@ def test_no_hostile_text_runs_in_a_real_browser(browser, tmp_path):
 
 def test_a_script_that_is_not_escaped_runs_in_the_browser(browser, tmp_path, monkeypatch):
     """The planted bug: the specification as json.dumps writes it, in a page without a policy."""
-    monkeypatch.setattr("tacit.mechanisms.picture.for_script", json.dumps)
-    monkeypatch.setattr("tacit.mechanisms.picture.for_chart", lambda specification: specification)
+    monkeypatch.setattr("tacit.chart.for_script", json.dumps)
+    monkeypatch.setattr("tacit.chart.for_chart", lambda specification: specification)
     chart = answer_with(["a"]).chart().properties(title=HOSTILE[0])
     with_policy = page(chart)
     (tmp_path / "policy.html").write_text(with_policy)

@@ -14,23 +14,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stored import catalog, category, days, number, table
-from worlds import PUBLIC, WARDS, world_in_memory
 
+from stored import catalog, category, days, number, table
 from tacit.accounting.composition import loss
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.catalog import Column, Owner, Source, Table
 from tacit.privacy.loss import Concentrated
 from tacit.privacy.rounding import as_text
-from tacit.query.aggregates import moments_of
-from tacit.query.explain import _unit
+from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.passes.keys import private, size
 from tacit.query.plan import Bound, Join, Moment, Question, Where
-from tacit.query.price import Quote, price, request
-from tacit.query.sql import parse
-from tacit.query.stability import l1_sensitivity, l2_sensitivity
+from tacit.query.price.aggregates import moments_of
+from tacit.query.price.explain import _unit
+from tacit.query.price.price import Quote, price, request
+from tacit.query.price.stability import l1_sensitivity, l2_sensitivity
+from worlds import PUBLIC, WARDS, world_in_memory
 
 FOLDER = Path(__file__).parent.parent / "queries"
 FILES = sorted(FOLDER.glob("*.sql"))

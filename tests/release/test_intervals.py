@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 
 from tacit.evidence.verify.coverage import coverage_of_draws
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.privacy.sealed import Sealed
-from tacit.query.exact import Exact
-from tacit.query.price import Quote, price, request
+from tacit.query.engines.exact import Exact
+from tacit.query.price.price import Quote, price, request
 from tacit.release.intervals import band_of
 from tacit.release.noisy import Noisy, noised
+from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 
 DRAWS = 4000
 LOW, HIGH = -3, 7  # the bounds of age

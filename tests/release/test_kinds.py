@@ -12,17 +12,17 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+
 import questions
 from stored import catalog, table
-from worlds import World, ranked, world_in_memory
-
 from tacit.errors import Refused
 from tacit.privacy.catalog import Column, Owner
 from tacit.query.plan import Call
-from tacit.query.price import price, request
+from tacit.query.price.price import price, request
 from tacit.release.answer import Answer, Receipt, shown
 from tacit.release.noisy import noised
 from tacit.release.tabulate import answer
+from worlds import World, ranked, world_in_memory
 
 ALIKE = ("signed", "shifted", "below")  # as other numbers of COLUMNS
 COLUMNS = (Column("person", "key"), *(each for each in questions.COLUMNS if each.name not in ALIKE), Column("scan", "presence"))

@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from stored import catalog, number, table
-from worlds import World, world_in_memory
 
+from stored import catalog, number, table
 from tacit.privacy.catalog import Column, Owner
 from tacit.query.passes.keys import domain
-from tacit.query.price import Quote, price, request
+from tacit.query.price.price import Quote, price, request
 from tacit.release import tabulate
 from tacit.release.answer import Answer, Receipt
 from tacit.release.noisy import Noisy
 from tacit.release.record import record, recorded
+from worlds import World, world_in_memory
 
 COLUMNS = (number("cents", 0, 10**6, "0.01"), number("wide", -(2**52), 2**52 - 1), number("thirds", -1, 2, Fraction(1, 3)))
 KEYS = (number("far", 9 * 10**14, 9 * 10**14 + 1, "0.1", nulls="drop"), number("tons", 0, 10**17, 10**16, nulls="drop"))

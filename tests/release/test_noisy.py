@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
-from worlds import PUBLIC, World, clinic, ranked, without, world_in_memory
 
 from tacit.accounting.events import Batch
 from tacit.evidence.verify.epsilon import epsilon, epsilon_of_draws
@@ -28,10 +27,11 @@ from tacit.mechanisms.noise import discrete
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.selection import Kept, KeyThreshold
 from tacit.privacy.sealed import Sealed
-from tacit.query.exact import Exact
-from tacit.query.price import Quote, price, request
+from tacit.query.engines.exact import Exact
+from tacit.query.price.price import Quote, price, request
 from tacit.release import noisy as last_step
 from tacit.release.noisy import Noisy, noised
+from worlds import PUBLIC, World, clinic, ranked, without, world_in_memory
 
 SURE = 1 - 1e-6
 ROW = {"ward": 0, "cost": 5000, "age": 10, "day": 0, "diagnosis": "flu", "scan": 0}

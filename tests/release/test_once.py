@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from tacit.accounting.events import ExponentialChoice
-from tacit.accounting.heads import remember_head
-from tacit.accounting.ledger import Ledger, begin_ledger, open_ledger
+from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
+from tacit.accounting.ledger.rollback import remember_head
+from tacit.accounting.ledger.selling import Granted, Sale
 from tacit.accounting.policy import Policy
-from tacit.accounting.selling import Granted, Sale
 from tacit.errors import BudgetExceeded, StoppedAfterSpending, StoreUnusable, TimedOut, TooManyFailures, Unforeseen
 from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.neighbours import Neighbours
@@ -113,7 +113,7 @@ def test_a_changed_answer_is_not_handed_out(till: Till, tmp_path: Path, statemen
 
 def test_an_answer_forged_with_its_hashes_is_not_handed_out(till: Till, tmp_path: Path) -> None:
     """A forger who writes the answer, the entry and the entry's hash anew breaks the link of the entry after it."""
-    from tacit.accounting.entries import hash_of
+    from tacit.accounting.ledger.entries import hash_of
 
     once(till, sale(), lambda _: "released", TEXT)
     once(till, sale(key="later"), lambda _: "later", TEXT)
@@ -246,7 +246,7 @@ def test_who_comes_second_waits_for_the_answer(till: Till) -> None:
 def test_after_a_crash_the_question_can_be_asked_again(till: Till, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that was killed answers nothing: its hold on the question ends by the clock."""
     assert isinstance(till.ledger.reserve(sale()), Granted)
-    monkeypatch.setattr("tacit.accounting.selling.time.time", lambda: 4e9)
+    monkeypatch.setattr("tacit.accounting.ledger.selling.time.time", lambda: 4e9)
     assert once(till, sale(), lambda _: "released", TEXT).entry == 3, "after the failure, which is counted"
 
 
@@ -264,7 +264,7 @@ def calls_that_spend(text: str) -> list[int]:
 def test_nothing_is_paid_for_elsewhere() -> None:
     """But for an attack on a ledger itself, on a copy that is gone afterwards: it spends and reads no row."""
     found = {str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*.py") if calls_that_spend(file.read_text())}
-    assert found == {"release/once.py", "accounting/ledger.py", "evidence/attacks/changed_unit.py"}
+    assert found == {"release/once.py", "accounting/ledger/ledger.py", "evidence/attacks/changed_unit.py"}
 
 
 @pytest.mark.parametrize("planted", ["data.ledger.spend(event, 'ana', 'q', 'v')", "self._ledger.reserve(sale)"])

@@ -18,17 +18,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from questions import clinic_questions
-from worlds import PUBLIC, World, clinic, ranked, world, world_in_memory
 
+from questions import clinic_questions
 from tacit.errors import InvalidValue, StoreUnusable, TimedOut
 from tacit.privacy.sealed import SealBroken
-from tacit.query.engines import Limits
-from tacit.query.price import Quote, price, request
+from tacit.query.engines.duckdb import Limits
+from tacit.query.price.price import Quote, price, request
 from tacit.release.noisy import Noisy, noised
 from tacit.release.packed import packed, unpacked
 from tacit.release.processes import Child
 from tacit.release.running import InProcess, OwnProcess
+from worlds import PUBLIC, World, clinic, ranked, world, world_in_memory
 
 ROWS = [
     [{"ward": at % 3, "cost": 100 * at, "age": at % 11, "day": at, "diagnosis": ["flu", "cold", None][at % 3], "scan": 0}] * 2
@@ -231,10 +231,10 @@ def test_the_operating_system_ends_what_nobody_waits_for() -> None:
 PARENT = """
 import sys, time
 from pathlib import Path
-sys.path[:0] = sys.argv[2:4]
+sys.path[:0] = sys.argv[2:]
 from test_running import LONG, ASKED, quoted, child_of
 from worlds import clinic, PUBLIC
-from tacit.query.engines import DuckDBEngine, Limits, StoredFacts
+from tacit.query.engines.duckdb import DuckDBEngine, Limits, StoredFacts
 from tacit.release.running import OwnProcess
 folder = Path(sys.argv[1])
 from worlds import World
@@ -259,7 +259,7 @@ own.noisy(quote)
 
 def test_it_ends_with_ctrl_c_and_with_the_process_that_asks(place: World) -> None:
     """In the middle of a question, in a cell that the engine does not leave."""
-    folders = [str(place.engine.path.parent), str(Path(__file__).parent), str(Path(__file__).parent.parent / "query")]
+    folders = [str(place.engine.path.parent), str(Path(__file__).parent), str(Path(__file__).parents[1] / "support")]
     command = [sys.executable, "-c", PARENT, *folders]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as parent:
         assert parent.stdout is not None

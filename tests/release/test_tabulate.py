@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from worlds import PUBLIC, World, clinic, world_in_memory
 
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
-from tacit.query.price import Quote, price, request
+from tacit.query.price.price import Quote, price, request
 from tacit.release.answer import Answer, Receipt
 from tacit.release.noisy import Noisy
 from tacit.release.tabulate import answer
+from worlds import PUBLIC, World, clinic, world_in_memory
 
 
 @pytest.fixture(scope="module")
@@ -159,9 +159,8 @@ def test_an_interval_that_prints_a_private_scale_is_caught(place: World, monkeyp
 
 def differ(place: World, text: str, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether two answers with the same released numbers differ, on full and on empty data."""
-    from worlds import ranked
-
     from tacit.release.noisy import noised
+    from worlds import ranked
 
     row = {"ward": 0, "cost": 4000, "age": 9, "day": 40, "diagnosis": "flu", "scan": 0}
     released_alike(monkeypatch)

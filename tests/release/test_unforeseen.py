@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import tacit
-from tacit.accounting import heads
-from tacit.accounting.register import state_folder
+from tacit.accounting.ledger import rollback as heads
+from tacit.accounting.ledger.register import state_folder
 from tacit.errors import InvalidInput, InvalidValue, StoppedAfterSpending, StoreUnusable, TacitError, TimedOut, Unforeseen
-from tacit.query.engines import DuckDBEngine
+from tacit.query.engines.duckdb import DuckDBEngine
 from tacit.release import unforeseen
 from tacit.release.unforeseen import alone, line_of, noted, one_exit
 
@@ -188,8 +188,8 @@ def kinds(data: tacit.DataSet) -> list[str]:
 @pytest.mark.parametrize(
     ("place", "kind"),
     [
-        ("tacit.query.engines.DuckDBEngine.run", RuntimeError),
-        ("tacit.query.engines.DuckDBEngine.run", MemoryError),
+        ("tacit.query.engines.duckdb.DuckDBEngine.run", RuntimeError),
+        ("tacit.query.engines.duckdb.DuckDBEngine.run", MemoryError),
         ("tacit.release.running.noised", RuntimeError),
         ("tacit.session.answer", RuntimeError),
         ("tacit.session.answer", MemoryError),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tacit.accounting.units import NO_UNITS, Units, declared_units
+from tacit.accounting.ledger.units import NO_UNITS, Units, declared_units
 from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, analyst_name
 from tacit.privacy.neighbours import Neighbours
 

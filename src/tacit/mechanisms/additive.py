@@ -27,7 +27,7 @@ from tacit.mechanisms.noise.grid import (
     read_units,
     to_units,
 )
-from tacit.mechanisms.opening import opened
+from tacit.mechanisms.unseal import opened
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.privacy.neighbours import Neighbours

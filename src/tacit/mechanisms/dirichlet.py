@@ -23,7 +23,7 @@ from tacit.mechanisms.dirichlet_calibration import PublicFacts, allowed_ratio, i
 from tacit.mechanisms.dirichlet_dropping import dropping, split_ratio
 from tacit.mechanisms.dirichlet_law import listed, resampling_chances
 from tacit.mechanisms.noise.urn import BlockClass, polya_urn
-from tacit.mechanisms.opening import opened
+from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Probabilistic, Pure, positive_budget, probability
 from tacit.privacy.neighbours import CHANGE_ONE, Neighbours

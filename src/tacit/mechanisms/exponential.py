@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from tacit.accounting import calibrate
 from tacit.accounting.composition import loss
 from tacit.accounting.events import BoundedRangeChoice
+from tacit.chart import noise_picture, save
 from tacit.errors import InvalidInput, InvalidSensitivity, InvalidValue
 from tacit.mechanisms.noise.choice import choose
 from tacit.mechanisms.noise.grid import compact
-from tacit.mechanisms.opening import opened
-from tacit.mechanisms.picture import noise_picture, save
+from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.privacy.loss import Loss, positive_budget
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours

@@ -17,7 +17,7 @@ from tacit.accounting.composition import loss
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.exponential import Exponential
-from tacit.mechanisms.opening import opened
+from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Loss, positive_budget
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours

@@ -190,7 +190,7 @@ class Gaussian:
 
     def chart(self, path: str | None = None) -> Any:
         """The law of the noise at half, once and twice the budget, with the interval at 95 %."""
-        from tacit.mechanisms.picture import noise_picture, save
+        from tacit.chart import noise_picture, save
 
         band = self.interval(0.95)
         curves = {name: additive.curve(_chances(scale), self.step, band) for name, scale in self._several().items()}

@@ -161,7 +161,7 @@ class Laplace:
 
     def chart(self, path: str | None = None) -> Any:
         """The law of the noise at half, once and twice epsilon, with the interval at 95 %."""
-        from tacit.mechanisms.picture import noise_picture, save
+        from tacit.chart import noise_picture, save
 
         band = self.interval(0.95)
         scales = {as_text(factor * self.epsilon): float(self.scale / factor) for factor in (Fraction(1, 2), 1, 2)}

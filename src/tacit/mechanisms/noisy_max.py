@@ -21,7 +21,7 @@ from tacit.mechanisms.exponential import positive_sensitivity
 from tacit.mechanisms.noise import discrete
 from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
 from tacit.mechanisms.noise.grid import add_units, read_array, read_step, to_units
-from tacit.mechanisms.opening import opened
+from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.privacy.loss import Loss, positive_budget
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours

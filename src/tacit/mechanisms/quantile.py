@@ -11,11 +11,11 @@ from typing import Any
 from tacit.accounting import calibrate
 from tacit.accounting.composition import loss
 from tacit.accounting.events import BoundedRangeChoice
+from tacit.chart import noise_picture, save
 from tacit.errors import InvalidBudget, InvalidInput
-from tacit.mechanisms.opening import opened
-from tacit.mechanisms.picture import noise_picture, save
 from tacit.mechanisms.rank_blocks import Blocks, Grid, Rank
 from tacit.mechanisms.sorted_rows import SortedRows
+from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Loss, positive_budget
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours

@@ -15,10 +15,10 @@ from tacit.accounting import calibrate
 from tacit.accounting.composition import loss
 from tacit.accounting.events import Batch
 from tacit.errors import InvalidBudget
-from tacit.mechanisms.opening import opened
 from tacit.mechanisms.quantile import FARTHEST_SHIFT, Quantile
 from tacit.mechanisms.rank_blocks import Grid
 from tacit.mechanisms.sorted_rows import SortedRows
+from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.privacy.loss import Loss
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours

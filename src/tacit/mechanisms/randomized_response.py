@@ -22,7 +22,7 @@ from tacit.accounting.events import RandomizedAnswer
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.additive import decimal
 from tacit.mechanisms.noise import choice, grid
-from tacit.mechanisms.opening import opened
+from tacit.mechanisms.unseal import opened
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.privacy.loss import Pure, positive_budget
@@ -148,7 +148,7 @@ class RandomizedResponse:
 
     def chart(self, path: str | None = None, people: int = 1000) -> Any:
         """How far the estimate of `people` people falls from the truth: half, once and twice epsilon, with the interval."""
-        from tacit.mechanisms.picture import noise_picture, save
+        from tacit.chart import noise_picture, save
 
         band = self.error(people)
         several = {as_text(factor * self.epsilon): RandomizedResponse(factor * self.epsilon) for factor in (HALF, 1, 2)}

@@ -24,8 +24,8 @@ from tacit.mechanisms.additive import MISSING, MOST_OUTCOMES, decimal, within
 from tacit.mechanisms.noise import discrete
 from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
 from tacit.mechanisms.noise.grid import add_units, read_units
-from tacit.mechanisms.opening import opened
 from tacit.mechanisms.shown_counts import ends_of_shown
+from tacit.mechanisms.unseal import opened
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.privacy.loss import Loss, positive_budget, probability

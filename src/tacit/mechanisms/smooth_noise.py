@@ -15,15 +15,15 @@ import numpy as np
 
 from tacit.accounting.composition import loss
 from tacit.accounting.events import SmoothNoise
+from tacit.chart import noise_picture, save
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.noise.grid import from_units, is_array, read_array, to_units
 from tacit.mechanisms.noise.heavy import HeavyTails
 from tacit.mechanisms.noise.tails import rounded_law, size_up
-from tacit.mechanisms.opening import opened
-from tacit.mechanisms.picture import noise_picture, save
 from tacit.mechanisms.smooth_calibration import Calibration, calibrated
 from tacit.mechanisms.smooth_sensitivity import SLACK, smoothness
 from tacit.mechanisms.sorted_rows import SortedRows, check_bounds, sorted_rows
+from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Loss, positive_budget, probability
 from tacit.privacy.neighbours import Neighbours

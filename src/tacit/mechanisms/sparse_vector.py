@@ -24,7 +24,7 @@ from tacit.mechanisms.noise import discrete
 from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
 from tacit.mechanisms.noise.grid import add_units, to_units
 from tacit.mechanisms.noisy_max import chosen_step, flat_units, listed_noise
-from tacit.mechanisms.opening import opened
+from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.privacy.loss import Loss, positive_budget
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours

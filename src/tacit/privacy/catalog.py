@@ -1,6 +1,6 @@
 """What a curator declares: tables, columns, bounds, units and budgets. All of it is public; none of it is taken from the data.
 
-`catalog_file.py` reads it from tacit.toml. Here are the values, and what follows from them alone. Names of tables and columns
+`data/catalog/` reads it from tacit.toml. Here are the values, and what follows from them alone. Names of tables and columns
 match without case, so they are kept in lower case, in the mappings as in the values.
 """
 
@@ -157,7 +157,7 @@ class Owner:
 class Table:
     """One declared table; `unit` is None where every row is one person, and for public tables.
 
-    `rows_at_most` and `max_joined_rows` are public limits, from which the worst work of a question follows (query/work.md).
+    `rows_at_most` and `max_joined_rows` are public limits, from which the worst work of a question follows (query/price/work.md).
     """
 
     name: str

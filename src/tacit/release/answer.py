@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting.caps import at_most
+from tacit.accounting.ledger.caps import at_most
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text

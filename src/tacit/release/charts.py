@@ -8,8 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.chart import save
 from tacit.errors import InvalidInput
-from tacit.mechanisms.picture import save
 from tacit.untrusted import distinct, for_chart, for_title, in_columns
 
 if TYPE_CHECKING:

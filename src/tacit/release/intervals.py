@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit.query.aggregates import finished, moments_of
-from tacit.query.band import Band, Floats, certain
 from tacit.query.passes.keys import key_value
 from tacit.query.plan import Arithmetic, Call, KeyValue, Number, Out, Result, Rounded
-from tacit.query.price import Quote, missed_by
+from tacit.query.price.aggregates import finished, moments_of
+from tacit.query.price.error_bars import Band, Floats, certain
+from tacit.query.price.price import Quote, missed_by
 from tacit.release.noisy import Noisy, half_width
 
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import decimal_near
-from tacit.query.aggregates import moments_of, weights_of
 from tacit.query.plan import Call
-from tacit.query.price import Quote
+from tacit.query.price.aggregates import moments_of, weights_of
+from tacit.query.price.price import Quote
 from tacit.release.noisy import Integers, Noisy, half_width
 
 Ends = tuple[Any, Any, Any]

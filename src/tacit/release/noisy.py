@@ -14,10 +14,10 @@ from tacit.mechanisms.noise.grid import is_array, read_units
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.interval import Interval
 from tacit.privacy.sealed import Sealed
-from tacit.query.exact import Exact
+from tacit.query.engines.exact import Exact
 from tacit.query.passes.keys import domain, shown_at_most
 from tacit.query.plan import Call
-from tacit.query.price import Quote, Rank, Sum
+from tacit.query.price.price import Quote, Rank, Sum
 
 Floats = NDArray[np.float64]
 Integers = NDArray[Any]

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from tacit.accounting.filter import Left
-from tacit.accounting.heads import check_head, remember_head
-from tacit.accounting.ledger import Ledger
-from tacit.accounting.selling import Granted, Recalled, Sale
+from tacit.accounting.ledger.ledger import Ledger
+from tacit.accounting.ledger.rollback import check_head, remember_head
+from tacit.accounting.ledger.selling import Granted, Recalled, Sale
 from tacit.errors import CatalogUnusable, InvalidValue, StoppedAfterSpending, StoreUnusable, TacitError, TimedOut
 from tacit.release.unforeseen import alone, noted
 

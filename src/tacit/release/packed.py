@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.errors import InvalidValue
 from tacit.query.passes.keys import domain, size
-from tacit.query.price import Quote
+from tacit.query.price.price import Quote
 from tacit.release.noisy import Integers, Noisy
 
 KEYS = (str, int, float, type(None))  # what a key of a group can be

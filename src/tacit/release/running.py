@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tacit.errors import InvalidValue, StoreUnusable
-from tacit.query.engines import DuckDBEngine, Limits, out_of_limits
-from tacit.query.price import Quote
+from tacit.query.engines.duckdb import DuckDBEngine, Limits, out_of_limits
+from tacit.query.price.price import Quote
 from tacit.release.frames import ASKED, GRACE, OPENED, RELEASED, UNUSABLE, receive, send
 from tacit.release.noisy import Noisy, noised
 from tacit.release.packed import unpacked

@@ -18,7 +18,7 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, Protocol, TypeVar, cast
 
-from tacit.accounting.register import state_folder
+from tacit.accounting.ledger.register import state_folder
 from tacit.errors import TacitError, Unforeseen
 
 FILE = "unforeseen.log"

@@ -39,7 +39,7 @@ class Worker:
     def open(self, path: Path, limits: Any, version: str | None) -> tuple[bytes, bytes]:
         """Open a store of one version; what can be wrong with it is public, so that its words are handed back."""
         from tacit.errors import StoreUnusable
-        from tacit.query.engines import DuckDBEngine
+        from tacit.query.engines.duckdb import DuckDBEngine
 
         try:
             self.engine = DuckDBEngine(path, limits, version)
@@ -134,8 +134,8 @@ def _load() -> None:
     gc.disable()
     import ibis
 
-    import tacit.query.compile
-    import tacit.query.engines
+    import tacit.query.engines.compile
+    import tacit.query.engines.duckdb
     import tacit.release.packed  # noqa: F401
 
     _ = ibis.duckdb

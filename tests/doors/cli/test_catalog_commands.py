@@ -12,11 +12,11 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner
 
+from tacit.data.catalog import parse_catalog, read_catalog
 from tacit.doors.cli import app
-from tacit.doors.cli.description import described
-from tacit.doors.cli.finding import find_catalog
+from tacit.doors.cli.check_report import described
+from tacit.doors.cli.which_catalog import find_catalog
 from tacit.errors import CatalogUnusable
-from tacit.privacy.catalog_file import parse_catalog, read_catalog
 
 CATALOG = """\
 [budget]
@@ -205,7 +205,7 @@ class TestCheck:
         assert note.startswith("without rows_at_most, 100,000,000 rows are assumed of patients, visits, so large questions")
 
     def test_the_store_is_missing_ready_or_stale(self, folder):
-        from tacit.query.prepare import prepare
+        from tacit.data.prepare import prepare
 
         prepare(read_catalog(folder / "tacit.toml"))
         assert json.loads(run("check", "--json").stdout)["store"]["state"] == "ready"

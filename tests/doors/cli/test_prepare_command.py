@@ -13,8 +13,8 @@ import time
 import pytest
 from typer.testing import CliRunner
 
+from tacit.data.store import open_store
 from tacit.doors.cli import app
-from tacit.query.store import open_store
 
 CATALOG = """\
 [budget]

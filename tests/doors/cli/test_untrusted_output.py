@@ -180,7 +180,7 @@ def test_no_command_prints_a_password(ledger, source, tmp_path):
 
 
 def test_a_password_that_is_not_hidden_is_caught(tmp_path, monkeypatch):
-    for place in ("tacit.errors.without_passwords", "tacit.privacy.catalog_file.text.without_password"):
+    for place in ("tacit.errors.without_passwords", "tacit.data.declaration.lines.without_password"):
         monkeypatch.setattr(place, str)
     (tmp_path / "tacit.toml").write_text(ADDRESSED.format(ledger=ADDRESSES[0][0], source=FILE))
     monkeypatch.setattr("tacit.doors.cli.output.without_passwords", str)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tacit.accounting import selling
+from tacit.accounting.ledger import selling
 from tacit.evidence.attacks.answerers import fair_bits
 from tacit.evidence.attacks.changed_unit import changed_unit
 from tacit.evidence.attacks.scratch import people_data

@@ -10,14 +10,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tacit.data.catalog import read_catalog
+from tacit.data.prepare import prepare
 from tacit.evidence.attacks import fates
 from tacit.evidence.attacks.fates import fate, joining_questions, pattern_questions, told_apart
 from tacit.evidence.attacks.questioner import Target
-from tacit.privacy.catalog_file import read_catalog
-from tacit.query import price as pricing
-from tacit.query import stability
-from tacit.query.engines import DuckDBEngine, Limits
-from tacit.query.prepare import prepare
+from tacit.query.engines.duckdb import DuckDBEngine, Limits
+from tacit.query.price import price as pricing
+from tacit.query.price import stability
 from tacit.release.running import OwnProcess
 from tacit.session import DataSet
 
@@ -85,7 +85,7 @@ def test_there_is_nothing_to_ask_without_public_tables_or_private_text(data: Dat
 
 def test_without_limits_the_time_out_is_the_secret(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was once: fan-outs multiply without end, ON may decide by anything, and no work is refused."""
-    qualify = sys.modules["tacit.query.passes.qualify"]
+    qualify = sys.modules["tacit.query.binding.qualify"]
     monkeypatch.setattr(qualify, "MOST_JOINS", 99)
     monkeypatch.setattr(qualify, "_mapped", lambda term, at: term)
     monkeypatch.setattr(stability, "_joined", lambda join, rows: rows)

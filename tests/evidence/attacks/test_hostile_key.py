@@ -66,7 +66,7 @@ PLANTED = [  # what is taken away, where, and the format that must notice
 @pytest.mark.parametrize(("form", "where", "weaker", "key"), PLANTED)
 def test_a_missing_escape_is_found_in_its_format(form, where, weaker, key, monkeypatch):
     if form == "chart in HTML":
-        monkeypatch.setattr("tacit.mechanisms.picture.for_script", json.dumps)
+        monkeypatch.setattr("tacit.chart.for_script", json.dumps)
     monkeypatch.setattr(where, weaker)
     answer = answer_with([key, "b"])
     outline = FORMATS[form]

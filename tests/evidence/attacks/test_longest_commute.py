@@ -11,9 +11,9 @@ import pytest
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.longest_commute import longest_commute, naive, proving, targets, weighing
 from tacit.mechanisms.noise.urn import polya_urn
-from tacit.publish.synthetic.commuters import Offer, Terms, drawn, offered
-from tacit.publish.synthetic.geography import Domain
-from tacit.publish.synthetic.states import made_state
+from tacit.publish.synthetic.commuters.example_state import made_state
+from tacit.publish.synthetic.commuters.geography import Domain
+from tacit.publish.synthetic.commuters.model import Offer, Terms, drawn, offered
 
 STATE = made_state(blocks=2000, workplaces=30, jobs=8000)
 TOTALS = STATE.totals(STATE.blocks.zones("tract"))

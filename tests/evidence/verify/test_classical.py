@@ -15,8 +15,8 @@ from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.smooth import SmoothQuantile, SmoothTrimmedMean
 from tacit.mechanisms.sparse_vector import SparseVector
-from tacit.publish.local import bloom
-from tacit.publish.local.randomizer import ratio_within
+from tacit.publish.local.randomizers import bloom
+from tacit.publish.local.randomizers.randomizer import ratio_within
 
 
 def within(name):

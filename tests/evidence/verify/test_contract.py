@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import toys
 
+import toys
 from tacit.accounting.events import ExponentialChoice
 from tacit.errors import Broken, InvalidInput
 from tacit.evidence.verify.contract import LAWS, Check, Effort, Report, contract

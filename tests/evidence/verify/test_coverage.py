@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import toys
 
+import toys
 from tacit.errors import InvalidInput
 from tacit.evidence.verify.coverage import coverage, coverage_of_draws, coverage_of_outputs
 from tacit.privacy.interval import Interval

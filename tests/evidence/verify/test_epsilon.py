@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-import toys
 
+import toys
 from tacit.errors import InvalidInput
 from tacit.evidence.verify.epsilon import epsilon, epsilon_of_laws, epsilon_of_samplers
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 import numpy as np
-import toys
 
+import toys
 from tacit.evidence.verify.listing import disagreement
 from tacit.privacy.law import Law
 

@@ -9,9 +9,9 @@ import pytest
 from tacit.evidence.verify.listing import disagreement
 from tacit.evidence.verify.local_answers import Told, cases, draw, every_ratio, planted, randomizers, several_reports
 from tacit.evidence.verify.trial import Effort
-from tacit.publish.local.categories import KAry
-from tacit.publish.local.rappor import Rappor
-from tacit.publish.local.unary import Unary, pack
+from tacit.publish.local.randomizers.categories import KAry
+from tacit.publish.local.randomizers.rappor import Rappor
+from tacit.publish.local.randomizers.unary import Unary, pack
 
 PLANTS = {name: case for name, (_, case) in planted()}
 

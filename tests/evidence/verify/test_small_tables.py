@@ -14,10 +14,10 @@ from tacit.evidence.verify.small_tables import ROWS, Rows, _sound, column_counts
 from tacit.evidence.verify.trial import Effort
 from tacit.mechanisms.farthest import Farthest
 from tacit.privacy.sealed import Sealed
-from tacit.publish.synthetic import selection
-from tacit.publish.synthetic.marginals import Design, Noise
-from tacit.publish.synthetic.selection import measure
-from tacit.query.exact import Exact
+from tacit.publish.synthetic.rows import selection
+from tacit.publish.synthetic.rows.marginals import Design, Noise
+from tacit.publish.synthetic.rows.selection import measure
+from tacit.query.engines.exact import Exact
 from tacit.query.plan import Column, Group, Lookup
 
 

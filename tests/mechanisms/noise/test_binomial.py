@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from every_draw import exact_law
 
+from every_draw import exact_law
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import binomial as module
 from tacit.mechanisms.noise.binomial import binomial, fair_heads

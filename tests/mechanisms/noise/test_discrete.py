@@ -2,11 +2,11 @@ import tracemalloc
 from fractions import Fraction
 from itertools import pairwise
 
-import goodness
 import numpy as np
 import pytest
-from goodness import suspicions
 
+import goodness
+from goodness import suspicions
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import sampler as module
 from tacit.mechanisms.noise.discrete import (

@@ -9,11 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from every_draw import exact_law
-from goodness import CHI_SQUARE_LEVEL, _chi_square
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from every_draw import exact_law
+from goodness import CHI_SQUARE_LEVEL, _chi_square
 from tacit.errors import InvalidInput, InvalidValue, NotAllowed
 from tacit.mechanisms.dirichlet_law import resampling_chances
 from tacit.mechanisms.noise import urn

@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 import pytest
-from auditing_oracles import Listed, Spaces, all_questions, walk
 
+from auditing_oracles import Listed, Spaces, all_questions, walk
 from tacit.errors import InvalidInput
 from tacit.publish.audited.bounded_sums import FEW, BooleanSumAuditor, BoundedSumAuditor
 from tacit.publish.audited.question import question

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from auditing_oracles import Orders, walk
 
+from auditing_oracles import Orders, walk
 from tacit.publish.audited.max_min import Asked, MaxMinAuditor
 from tacit.publish.audited.max_min_duplicates import MaxMinDuplicatesAuditor
 from tacit.publish.audited.question import question

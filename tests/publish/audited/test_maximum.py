@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 import pytest
-from auditing_oracles import Orders, walk
 
+from auditing_oracles import Orders, walk
 from tacit.errors import InvalidInput
 from tacit.publish.audited.maximum import AT_HAND, MaxAuditor
 from tacit.publish.audited.minimum import MinAuditor

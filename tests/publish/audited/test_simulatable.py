@@ -11,8 +11,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from auditing_oracles import all_questions
 
+from auditing_oracles import all_questions
 from tacit.errors import Broken
 from tacit.publish.audited.auditor import check_simulatable, replayed
 from tacit.publish.audited.data import Data, Private

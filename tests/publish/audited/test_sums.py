@@ -7,8 +7,8 @@ from itertools import cycle
 
 import numpy as np
 import pytest
-from auditing_oracles import Spaces, all_questions, walk
 
+from auditing_oracles import Spaces, all_questions, walk
 from tacit.publish.audited import modular
 from tacit.publish.audited.lifting import combination, enough_digits
 from tacit.publish.audited.question import question

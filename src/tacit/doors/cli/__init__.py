@@ -21,7 +21,6 @@ from tacit.doors.cli.attack import attack
 from tacit.doors.cli.audit import audit
 from tacit.doors.cli.check import check
 from tacit.doors.cli.demo import demo
-from tacit.doors.cli.finding import find_catalog
 from tacit.doors.cli.init import init
 from tacit.doors.cli.options import Command, Group, in_options, options_of
 from tacit.doors.cli.output import error_report, let_all_letters_pass, print_error, say
@@ -32,6 +31,7 @@ from tacit.doors.cli.survey import survey
 from tacit.doors.cli.synthesize import COMMANDS as SYNTHESES
 from tacit.doors.cli.synthesize import synthesize
 from tacit.doors.cli.verify import verify
+from tacit.doors.cli.which_catalog import find_catalog
 from tacit.errors import (
     Broken,
     CatalogUnusable,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.doors.cli.ask import AnalystOption, AsJson
-from tacit.doors.cli.finding import CatalogOption, find_catalog
 from tacit.doors.cli.output import console, print_json
+from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 
 if TYPE_CHECKING:
-    from tacit.accounting.entries import Entry
+    from tacit.accounting.ledger.entries import Entry
     from tacit.session import Account
 
 
@@ -22,7 +22,7 @@ def budget(analyst: AnalystOption = None, as_json: AsJson = False, catalog: Cata
     """What was spent and what is left, of the data set and of each analyst."""
     from rich.table import Table
 
-    from tacit.accounting.caps import at_most
+    from tacit.accounting.ledger.caps import at_most
     from tacit.privacy.rounding import as_text
     from tacit.session import open as open_data
 
@@ -129,7 +129,7 @@ def units(
     For example, after `unit = "row"` became `unit = { column = "person" }`, give the most rows that one person ever had, in all
     private tables together.
     """
-    from tacit.accounting.caps import at_least
+    from tacit.accounting.ledger.caps import at_least
     from tacit.session import open as open_data
 
     data = open_data(find_catalog(catalog))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.finding import CatalogOption, find_catalog
+from tacit.chart import check_format
 from tacit.doors.cli.output import console, print_csv, print_json
-from tacit.mechanisms.picture import check_format
+from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 
 if TYPE_CHECKING:
     from tacit.release.answer import Answer

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.doors.cli.finding import CatalogOption, load_catalog
 from tacit.doors.cli.output import console, print_json
+from tacit.doors.cli.which_catalog import CatalogOption, load_catalog
 
 STORE = {
     "ready": "The store fits the catalog (prepared {prepared_at}).",
@@ -22,7 +22,7 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check the catalog: what it declares, what may be asked, whether the store still fits it. No data is read."""
-    from tacit.doors.cli.description import described
+    from tacit.doors.cli.check_report import described
 
     report = described(load_catalog(catalog))
     if as_json:

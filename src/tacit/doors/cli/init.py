@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from tacit.doors.cli.finding import NAME
 from tacit.doors.cli.output import keep_what_is_read, print_json, say
+from tacit.doors.cli.which_catalog import NAME
 from tacit.errors import InvalidInput
 
 
@@ -20,8 +20,8 @@ def init(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Draft a catalog from the names and types of columns. No value is read; "?" marks what is to be filled in."""
-    from tacit.query.draft import draft
-    from tacit.query.headers import tables_in
+    from tacit.data.catalog.draft import draft
+    from tacit.data.files.schema import tables_in
 
     keep_what_is_read(out, *files)
     found = [table for file in files for table in tables_in(file, _seen_from(out, file))]
@@ -56,8 +56,8 @@ def _write(out: Path, text: str, force: bool) -> None:
 
 def _places(text: str) -> int:
     """How many places are to be filled in."""
+    from tacit.data.catalog import parse_catalog
     from tacit.errors import CatalogUnusable
-    from tacit.privacy.catalog_file import parse_catalog
 
     try:
         parse_catalog(text)

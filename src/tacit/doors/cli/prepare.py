@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.finding import CatalogOption, find_catalog
 from tacit.doors.cli.output import bar, console, print_json
+from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 from tacit.untrusted import for_terminal
 
 if TYPE_CHECKING:
-    from tacit.query.prepare import Prepared, TableReport
-    from tacit.query.prepare.verdict import ColumnReport
+    from tacit.data.prepare import Prepared, TableReport
+    from tacit.data.prepare.verdict import ColumnReport
 
 Reason = Annotated[
     str, typer.Option("--reason", help="Why the same people get a second budget, where another ledger covers them; it is recorded.")
@@ -43,7 +43,7 @@ def prepare(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Copy the declared columns into the store: clean, on their grids, with units and ranks. Budgets stay as they are."""
-    from tacit.query.prepare.verdict import NotAccepted
+    from tacit.data.prepare.verdict import NotAccepted
     from tacit.session import open as open_data
 
     with bar("preparing") as told, open_data(find_catalog(catalog)) as data:

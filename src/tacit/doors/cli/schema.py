@@ -13,6 +13,6 @@ def schema(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, as is done in any case.")] = False,
 ) -> None:
     """Print the JSON Schema of tacit.toml, with which editors check and complete it."""
-    from tacit.privacy.catalog_file.shape import schema as of_the_catalog
+    from tacit.data.declaration.shape import schema as of_the_catalog
 
     print_json(dict(of_the_catalog()))

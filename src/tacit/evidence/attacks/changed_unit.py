@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tacit.accounting.events import Event, ExponentialChoice
-from tacit.accounting.ledger import Ledger, open_ledger
+from tacit.accounting.ledger.ledger import Ledger, open_ledger
 from tacit.accounting.policy import policy_of
 from tacit.errors import BudgetExceeded, UnitsChanged
 from tacit.evidence.attacks.scratch import copied_data

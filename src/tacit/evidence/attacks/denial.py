@@ -67,7 +67,7 @@ class DenialAttack:
         """An Altair chart of the values given away; saved if a path is given."""
         import altair as alt
 
-        from tacit.mechanisms.picture import COLOURS, save
+        from tacit.chart import COLOURS, save
 
         rows: list[dict[str, Any]] = [
             {"auditor": "value-based", "share": len(self.value_based.named) / self.people},

@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 
+from tacit.data.quoting import name, text
 from tacit.errors import Refused
 from tacit.evidence.attacks.questioner import Target
-from tacit.query.quoting import name, text
 from tacit.session import DataSet, Session
 
 TARGETS = 8

@@ -72,7 +72,7 @@ def lines(rows: Sequence[Row], axes: Axes, title: str, path: str | Path | None =
     """An Altair chart of rows x, y, `series`, in lines; a row with `seen` true is a point that was measured, without a line."""
     import altair
 
-    from tacit.mechanisms.picture import save
+    from tacit.chart import save
 
     alt: Any = altair
     names = list(dict.fromkeys(row["series"] for row in rows))
@@ -93,7 +93,7 @@ def bars(rows: Sequence[Row], axes: Axes, title: str, path: str | Path | None = 
     """An Altair chart of rows x, y and `series`, as bars side by side; `rule` is a dashed line across."""
     import altair
 
-    from tacit.mechanisms.picture import save
+    from tacit.chart import save
 
     alt: Any = altair
     names = list(dict.fromkeys(row["series"] for row in rows))

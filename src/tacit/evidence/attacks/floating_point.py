@@ -65,7 +65,7 @@ class FloatingPoint:
         """An Altair chart of the four shares, saved if a path is given."""
         import altair
 
-        from tacit.mechanisms.picture import save
+        from tacit.chart import save
 
         rows: list[dict[str, Any]] = [
             {"noise": "textbook floats", "answer": "0", "share": self.textbook_zero},

@@ -24,11 +24,11 @@ from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
 
+from tacit.chart import page, svg
+from tacit.data.quoting import name as quoted
 from tacit.errors import Refused
 from tacit.evidence.attacks.scratch import made_data
-from tacit.mechanisms.picture import page, svg
 from tacit.privacy.rounding import Number, exact
-from tacit.query.quoting import name as quoted
 from tacit.release.answer import Answer, Column, Receipt
 from tacit.session import DataSet, Session
 

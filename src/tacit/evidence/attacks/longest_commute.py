@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.figures import Axes, bars, told
 from tacit.mechanisms.noise.urn import BlockClass, polya_urn
-from tacit.publish.synthetic.commuters import Offer, drawn
-from tacit.publish.synthetic.flows import Homes
-from tacit.publish.synthetic.geography import Domain
-from tacit.publish.synthetic.keeping import All
-from tacit.publish.synthetic.utility import Cells
+from tacit.publish.synthetic.commuters.empty_cells import All
+from tacit.publish.synthetic.commuters.flows import Homes
+from tacit.publish.synthetic.commuters.geography import Domain
+from tacit.publish.synthetic.commuters.model import Offer, drawn
+from tacit.publish.synthetic.commuters.utility import Cells
 
 Publish = Callable[[Cells], Cells]
 NAIVE = "noise on occupied origins only"
@@ -139,8 +139,8 @@ def naive(noise: Fraction, draws: int) -> Publish:
 def longest_commute(offer: Offer, homes: Homes, maps: int = 5) -> Commutes:
     """The adversary against the true map, the naive one with the same noise, and the private one, on `maps` maps of each kind.
 
-    >>> from tacit.publish.synthetic.commuters import Terms, offered
-    >>> from tacit.publish.synthetic.states import made_state
+    >>> from tacit.publish.synthetic.commuters.model import Terms, offered
+    >>> from tacit.publish.synthetic.commuters.example_state import made_state
     >>> state = made_state(blocks=1000, workplaces=10, jobs=2000)
     >>> totals = state.totals(state.blocks.zones("tract"))
     >>> found = longest_commute(offered(totals, state.blocks.zones("blockgroup"), Terms(20, 1e-9)), state.homes(totals))

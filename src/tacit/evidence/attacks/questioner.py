@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.quoting import name, text
 from tacit.errors import BudgetExceeded, InvalidInput
 from tacit.evidence.attacks.answerers import Bits, Subset, fair_bits
 from tacit.evidence.attacks.isolation import ATTACKS, Isolation, predicted_share
@@ -18,7 +19,6 @@ from tacit.evidence.attacks.reconstruction import Reconstruction, Subsets, again
 from tacit.evidence.attacks.scratch import people_data
 from tacit.privacy.catalog import Catalog, Table
 from tacit.privacy.rounding import Number, exact
-from tacit.query.quoting import name, text
 from tacit.session import Session
 
 MOST_PEOPLE = 128

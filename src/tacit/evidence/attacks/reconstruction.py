@@ -145,7 +145,7 @@ class Reconstruction:
         """An Altair chart of the estimates, apart by the true bit where it is known, saved if a path is given."""
         import altair
 
-        from tacit.mechanisms.picture import save
+        from tacit.chart import save
 
         alt: Any = altair
         names = ["?"] * self.people if self.truth is None else ["yes" if bit else "no" for bit in self.truth]

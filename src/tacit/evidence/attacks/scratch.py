@@ -56,7 +56,7 @@ def people_data(bits: ArrayLike, epsilon: Number) -> Iterator[DataSet]:
 @contextmanager
 def made_data(catalog: str, files: Mapping[str, bytes]) -> Iterator[DataSet]:
     """Made-up files, prepared as a catalog declares them; gone afterwards."""
-    from tacit.query.prepare import prepare
+    from tacit.data.prepare import prepare
 
     with TemporaryDirectory(prefix="tacit-attack-") as name:
         folder = Path(name)

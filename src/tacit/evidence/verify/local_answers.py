@@ -20,19 +20,19 @@ from tacit.mechanisms.noise import choice
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Pure
 from tacit.privacy.neighbours import CHANGE_ONE
-from tacit.publish.local.bloom import BloomRappor
-from tacit.publish.local.categories import Binary, KAry
-from tacit.publish.local.channel import Channel
-from tacit.publish.local.folded_laplace import FoldedLaplace
-from tacit.publish.local.hadamard import HadamardResponse
-from tacit.publish.local.hashing import LocalHashing
-from tacit.publish.local.one_bit import OneBit
-from tacit.publish.local.piecewise import Piecewise
-from tacit.publish.local.randomizer import LocalMechanism
-from tacit.publish.local.rappor import Rappor
-from tacit.publish.local.sets import Sets
-from tacit.publish.local.several import Sampled, Split
-from tacit.publish.local.unary import Unary, unpack
+from tacit.publish.local.randomizers.bloom import BloomRappor
+from tacit.publish.local.randomizers.categories import Binary, KAry
+from tacit.publish.local.randomizers.channel import Channel
+from tacit.publish.local.randomizers.folded_laplace import FoldedLaplace
+from tacit.publish.local.randomizers.hadamard import HadamardResponse
+from tacit.publish.local.randomizers.hashing import LocalHashing
+from tacit.publish.local.randomizers.one_bit import OneBit
+from tacit.publish.local.randomizers.piecewise import Piecewise
+from tacit.publish.local.randomizers.randomizer import LocalMechanism
+from tacit.publish.local.randomizers.rappor import Rappor
+from tacit.publish.local.randomizers.sets import Sets
+from tacit.publish.local.randomizers.several_questions import Sampled, Split
+from tacit.publish.local.randomizers.unary import Unary, unpack
 
 KARY, UNARY, HASHING = "Local, one of four", "Local, unary, one of four", "Local, hashing, one of five"
 PIECEWISE, SETS = "Local, a number, piecewise", "Local, at most two of four"

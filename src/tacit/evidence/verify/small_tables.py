@@ -22,10 +22,10 @@ from tacit.evidence.verify.contract import Check
 from tacit.mechanisms.farthest import Farthest
 from tacit.privacy.catalog import Column, Source, Table
 from tacit.privacy.rounding import as_text
-from tacit.publish.synthetic.axes import Axis
-from tacit.publish.synthetic.marginals import Counts, Design, Measured, Noise, Pair, tree_designs
-from tacit.publish.synthetic.selection import guesses
-from tacit.query.price import UNIT, request
+from tacit.publish.synthetic.rows.cells import Axis
+from tacit.publish.synthetic.rows.marginals import Counts, Design, Measured, Noise, Pair, tree_designs
+from tacit.publish.synthetic.rows.selection import guesses
+from tacit.query.price.price import UNIT, request
 
 TABLE = "Synthetic table, two rows each"
 MAX_ROWS, TOLERANCE = 2, 1e-9

@@ -7,7 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tacit.accounting.filter import Filter
-from tacit.evidence.verify import covering, hard_pairs, local_answers, small_maps, small_tables
+from tacit.evidence.verify import hard_pairs, local_answers, small_maps, small_tables
+from tacit.evidence.verify import interval_cases as covering
 from tacit.evidence.verify.adversary import Move, Rule, concentrated_move, failing_move, worst_delta
 from tacit.evidence.verify.case import Case, Contracted, Drawn, Exhaustive
 from tacit.evidence.verify.claims import as_decimal, claimed, parameter, within

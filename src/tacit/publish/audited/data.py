@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.files.schema import columns_told
 from tacit.errors import InvalidInput
 from tacit.publish.audited.question import Number, Question
-from tacit.query.headers import columns_told
 
 LARGEST = 2**53  # whole numbers up to here are held exactly
 HALF = 26

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from tacit.errors import NotAllowed, NotUnderstood, Refused, UnknownName, WrongType
 from tacit.publish.audited.question import Rows
-from tacit.query.sql import parse
-from tacit.query.surface import Apply, Constant, Expression, Name, Select, Star
+from tacit.query.language.sql import parse
+from tacit.query.language.syntax import Apply, Constant, Expression, Name, Select, Star
 
 Wanted = Literal["max", "min", "sum", "avg", "count"]
 Columns = Mapping[str, NDArray[Any]]

@@ -42,7 +42,7 @@ class Utility:
         """An Altair chart of all runs, with the median of each auditor; saved if a path is given."""
         import altair as alt
 
-        from tacit.mechanisms.picture import COLOURS, save
+        from tacit.chart import COLOURS, save
 
         points = [{"auditor": name, "answered": count} for name, counts in self.answered.items() for count in counts]
         base = alt.Chart(alt.InlineData(values=points)).encode(y=alt.Y("auditor:N", title=None, sort=list(self.answered)))

@@ -1,24 +1,23 @@
 """Synthetic data with a stated guarantee: a map of commuters by Dirichlet resampling, and any table by noisy marginals.
 
-The map
-    flows.py        origins, destinations and jobs, from CSV or Parquet        geography.py   blocks, coarsening, distances
-    keeping.py      chances of empty blocks, from public data                  commuters.py   the run over all destinations
-    publishing.py   the whole road: offer, pay, read the homes, draw, write    sources.py     a file, or a declared table
-    spending.py     the ledger: the catalog's, or one beside the output        outputs.py     the table and its receipt
-    utility.py      how good a map is, for its curator                         report.py      the curator's page, with maps.py
-    numbers.py      how many synthetic workers a destination gets              reading.py     columns of files
-    states.py       a state made up, to try all of it on
+The map (`commuters/`)
+    flows.py         origins, destinations and jobs, from CSV or Parquet        geography.py      blocks, coarsening, distances
+    empty_cells.py   chances of empty blocks, from public data                  model.py          the run over all destinations
+    release.py       the whole road: offer, pay, read the homes, draw, write    sources.py        a file, or a declared table
+    spending.py      the ledger: the catalog's, or one beside the output        worker_counts.py  synthetic workers of a destination
+    utility.py       how good a map is, for its curator                         report.py         the curator's page, with maps.py
+    example_state.py a state made up, to try all of it on
 
-Any table of a catalog
-    tables.py       the whole road: refuse, price, spend, measure, fit, draw   axes.py        columns in public cells
-    marginals.py    the budget shared out, and its noise                       selection.py   pairs of columns, chosen along a tree
-    inference.py    one model of all noisy marginals, by the package mbi       rows.py        rows from it, by secure randomness
-    contingency.py  few cells, all of them together, by Dirichlet resampling
-    workload.py     how good the rows are, for their curator                   curators.py    what such a page says, where it lies
+Any table of a catalog (`rows/`)
+    release.py       the whole road: refuse, price, spend, measure, fit, draw   cells.py          columns in public cells
+    marginals.py     the budget shared out, and its noise                       selection.py      pairs of columns, along a tree
+    inference.py     one model of all noisy marginals, by the package mbi       draw.py           rows from it, by secure randomness
+    contingency.py   few cells, all of them together, by Dirichlet resampling
+    utility.py       how good the rows are, for their curator
 
 >>> from tacit.publish.synthetic import synthesize_table
 >>> synthesize_table.__module__
-'tacit.publish.synthetic.tables'
+'tacit.publish.synthetic.rows.release'
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tacit.publish.synthetic.contingency import synthesize_contingency as synthesize_contingency
-    from tacit.publish.synthetic.publishing import synthesize_map as synthesize_map
-    from tacit.publish.synthetic.tables import synthesize_independent as synthesize_independent
-    from tacit.publish.synthetic.tables import synthesize_table as synthesize_table
+    from tacit.publish.synthetic.commuters.release import synthesize_map as synthesize_map
+    from tacit.publish.synthetic.rows.contingency import synthesize_contingency as synthesize_contingency
+    from tacit.publish.synthetic.rows.release import synthesize_independent as synthesize_independent
+    from tacit.publish.synthetic.rows.release import synthesize_table as synthesize_table
 
 HOMES = {
-    "synthesize_map": "publishing",
-    "synthesize_table": "tables",
-    "synthesize_independent": "tables",
-    "synthesize_contingency": "contingency",
+    "synthesize_map": "commuters.release",
+    "synthesize_table": "rows.release",
+    "synthesize_independent": "rows.release",
+    "synthesize_contingency": "rows.contingency",
 }
 
 

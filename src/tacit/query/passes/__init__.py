@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tacit.privacy.catalog import Catalog
+from tacit.query.binding.qualify import qualify
+from tacit.query.binding.scope import PublicFacts
+from tacit.query.language.syntax import Select
 from tacit.query.passes.bound import bound
 from tacit.query.passes.fit import fit
 from tacit.query.passes.keys import keys
-from tacit.query.passes.qualify import qualify
 from tacit.query.passes.split import split
 from tacit.query.plan import Question
-from tacit.query.scope import PublicFacts
-from tacit.query.surface import Select
 
 PASSES: tuple[Callable[[Question], Question], ...] = (bound, split, keys, fit)
 

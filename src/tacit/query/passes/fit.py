@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tacit.query.extent import Extent, expressions_of
 from tacit.query.plan import Question
+from tacit.query.size_limit import Extent, expressions_of
 
 
 def fit(question: Question) -> Question:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tacit.query.aggregates import moments_of
 from tacit.query.passes.keys import private
 from tacit.query.plan import Moment, Question
+from tacit.query.price.aggregates import moments_of
 
 
 def split(question: Question) -> Question:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import as_text
-from tacit.publish.local.results import Terms, told_apart
+from tacit.publish.local.estimates.results import Terms, told_apart
 from tacit.publish.local.survey.declaration import Number, Question, Survey
 from tacit.publish.local.survey.results import Compared, Estimate, Result
 from tacit.publish.local.survey.texts import filled
@@ -43,7 +43,7 @@ def chart(found: Sequence[Result], differences: Sequence[Compared], survey: Surv
     """
     import altair as alt
 
-    from tacit.mechanisms.picture import save
+    from tacit.chart import save
 
     texts = chart_texts(survey.language)
     panels = [_of_result(each, each.estimate, texts) for each in found if each.estimate is not None]
@@ -127,7 +127,7 @@ def _drawn(panel: Panel) -> Any:
     """Intervals as lines and estimates as dots, one row for each name; a dashed line where nothing differs."""
     import altair as alt
 
-    from tacit.mechanisms.picture import COLOURS
+    from tacit.chart import COLOURS
 
     rows = told_apart(panel.rows, "name")
     scale = alt.Scale(domain=panel.domain, nice=False, clamp=True)  # an estimate that cannot be is drawn at the border

@@ -12,17 +12,17 @@ import numpy as np
 
 from tacit.errors import InvalidValue
 from tacit.privacy.rounding import as_text
-from tacit.publish.local.categories import Binary, KAry
-from tacit.publish.local.choose import Candidate
-from tacit.publish.local.choose import Choice as Compared
-from tacit.publish.local.folded_laplace import FoldedLaplace
-from tacit.publish.local.numeric import compared
-from tacit.publish.local.one_bit import OneBit
-from tacit.publish.local.piecewise import Piecewise
-from tacit.publish.local.randomizer import Randomizer
-from tacit.publish.local.sets import Sets
+from tacit.publish.local.estimates.choose import Candidate
+from tacit.publish.local.estimates.choose import Choice as Compared
+from tacit.publish.local.randomizers.categories import Binary, KAry
+from tacit.publish.local.randomizers.folded_laplace import FoldedLaplace
+from tacit.publish.local.randomizers.numeric import compared
+from tacit.publish.local.randomizers.one_bit import OneBit
+from tacit.publish.local.randomizers.piecewise import Piecewise
+from tacit.publish.local.randomizers.randomizer import Randomizer
+from tacit.publish.local.randomizers.sets import Sets
+from tacit.publish.local.randomizers.unary import Unary, pack, unpack
 from tacit.publish.local.survey.declaration import Choice, Number, Question, SetOf, Survey, YesNo, fingerprint
-from tacit.publish.local.unary import Unary, pack, unpack
 
 ASKED = "the declaration asks for it"
 METHODS = {

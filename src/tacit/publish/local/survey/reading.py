@@ -11,11 +11,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from tacit.data.catalog import read_toml
+from tacit.data.declaration.lines import key_lines
+from tacit.data.declaration.problems import Reading, Wrong
+from tacit.data.declaration.shape import BROKEN, nearest, shaped
 from tacit.errors import CatalogUnusable, SurveyUnusable
-from tacit.privacy.catalog_file import read_toml
-from tacit.privacy.catalog_file.reading import Reading, Wrong
-from tacit.privacy.catalog_file.shape import BROKEN, nearest, shaped
-from tacit.privacy.catalog_file.text import key_lines
 from tacit.privacy.rounding import exact
 from tacit.publish.local.survey.declaration import Choice, Group, Number, Question, SetOf, Survey, YesNo
 from tacit.publish.local.survey.texts import LANGUAGES, PROMISES, page_texts

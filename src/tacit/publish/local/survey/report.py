@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from tacit.errors import InvalidValue
-from tacit.publish.local.derived import DerivedCoins, label, permanent
+from tacit.publish.local.randomizers.permanent import DerivedCoins, label, permanent
 from tacit.publish.local.survey.declaration import Survey
 from tacit.publish.local.survey.randomized import Randomized, form_of, from_json, randomized, stream_of, to_json, whole_below
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.publish.local.compare import Difference, compare
-from tacit.publish.local.estimate import Request, estimate
-from tacit.publish.local.results import Frequencies, Mean, written
+from tacit.publish.local.estimates.compare import Difference, compare
+from tacit.publish.local.estimates.estimate import Request, estimate
+from tacit.publish.local.estimates.results import Frequencies, Mean, written
 from tacit.publish.local.survey.declaration import Number, Question, Survey, YesNo
 from tacit.publish.local.survey.randomized import Randomized, from_json, randomized
-from tacit.publish.local.survey.store import Store
+from tacit.publish.local.survey.reports import Store
 from tacit.publish.local.survey.texts import page_texts
 
 Estimate = Frequencies | Mean

@@ -2,7 +2,7 @@
 
 // Everything here is exact: probabilities are pairs of whole numbers, and a choice is made by comparing whole numbers.
 // Bytes come from a secret of 32 random bytes (crypto.getRandomValues) through HMAC-SHA256, written out here because a page
-// opened from a file, or over plain http, is given no crypto.subtle. The same in Python: tacit/publish/local/derived.py.
+// opened from a file, or over plain http, is given no crypto.subtle. The same in Python: tacit/publish/local/randomizers/permanent.py.
 
 const encoder = new TextEncoder();
 const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

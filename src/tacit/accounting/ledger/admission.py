@@ -1,0 +1,99 @@
+"""What all caps together say of one event: its price, the sums after it, or the refusal of the first cap that does not admit it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from tacit.accounting.composition import Cost, cost_under
+from tacit.accounting.events import Event
+from tacit.accounting.filter import Left, State
+from tacit.accounting.ledger.caps import Cap, filter_for, require_for_one, smaller
+from tacit.accounting.policy import Policy
+from tacit.errors import BudgetExceeded, InvalidInput
+from tacit.privacy.catalog import Analyst, analyst_name
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What was spent: by everybody, and by one analyst."""
+
+    whole: State
+    own: State
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The place of an offer, its price, and the sums after it."""
+
+    offer: int
+    price: Cost
+    sums: Sums
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The caps of a policy, with the share of delta that the ledger keeps for events."""
+
+    policy: Policy
+    split: Fraction = Fraction(1, 2)
+
+    @property
+    def whole(self) -> Cap:
+        """The guarantee, over everybody together."""
+        known = filter_for(self.policy.budget, self.policy.neighbours, self.split)
+        return Cap(known, "the budget of the data set", "[budget]")
+
+    def analyst(self, name: str) -> Analyst:
+        """The policy for an analyst, under the normal form of the name."""
+        if not analyst_name(name):
+            raise InvalidInput("the name of an analyst must not be empty")
+        found = self.policy.analyst(name)
+        if found is None:
+            declared = ", ".join(sorted(self.policy.analysts))
+            raise InvalidInput(f"{name!r} is not an analyst of this catalog; declared are: {declared}")
+        return replace(found, name=analyst_name(found.name))
+
+    def own(self, analyst: Analyst) -> Cap | None:
+        """The cap of one analyst, where there is one."""
+        if analyst.budget is None:
+            return None
+        known = filter_for(analyst.budget, self.policy.neighbours, self.split)
+        return Cap(known, f"{analyst.name}'s own budget", f"[analysts.{analyst.name}]")
+
+    def price(self, event: Event) -> Cost:
+        return cost_under(event, self.policy.neighbours)
+
+    def after(self, sums: Sums, analyst: Analyst, price: Cost) -> Sums:
+        """The sums with the price, or the refusal of the first cap that does not admit it."""
+        require_for_one(analyst, price, self.policy.budget)
+        return Sums(self.whole.require(sums.whole, price), self._own_after(sums, analyst, price))
+
+    def after_own(self, sums: Sums, analyst: Analyst, price: Cost) -> Sums:
+        """The same for what is charged to the analyst alone."""
+        require_for_one(analyst, price, self.policy.budget)
+        return Sums(sums.whole, self._own_after(sums, analyst, price))
+
+    def _own_after(self, sums: Sums, analyst: Analyst, price: Cost) -> State:
+        own = self.own(analyst)
+        after = self.whole.filter.after if own is None else own.require
+        return after(sums.own, price)
+
+    def first(self, offers: Sequence[Event], sums: Sums, analyst: Analyst, shared: bool = True) -> Admitted:
+        """The first offer that the caps admit (all of them, or the analyst's own), or the refusal of the first offer of all."""
+        refusals = []
+        for place, event in enumerate(offers):
+            price = self.price(event)
+            try:
+                after = self.after(sums, analyst, price) if shared else self.after_own(sums, analyst, price)
+                return Admitted(place, price, after)
+            except BudgetExceeded as refused:
+                refusals.append(refused)
+        raise refusals[0]
+
+    def left(self, sums: Sums, analyst: Analyst | None = None) -> Left:
+        """What one further event may cost under the data set's cap, and under the analyst's where one is named."""
+        whole = self.whole.filter.left(sums.whole)
+        own = None if analyst is None else self.own(analyst)
+        return whole if own is None else smaller(whole, own.filter.left(sums.own))

@@ -1,0 +1,270 @@
+"""The chain of a ledger, read from the beginning and computed again: hashes, numbers, sums, accounts, units and caps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from tacit.accounting.composition import Cost
+from tacit.accounting.events import Event
+from tacit.accounting.filter import NOTHING_SPENT, State
+from tacit.accounting.ledger.caps import filter_for
+from tacit.accounting.ledger.entries import (
+    NEW_ACCOUNT,
+    NOTHING_BEFORE,
+    Account,
+    Entry,
+    accounts_digest,
+    entry_from,
+    hash_of,
+)
+from tacit.accounting.ledger.restate import restated_price, under
+from tacit.errors import TacitError
+from tacit.privacy.catalog import analyst_name
+from tacit.privacy.neighbours import Neighbours
+
+if TYPE_CHECKING:
+    from tacit.accounting.ledger.books import Asker, Kept, Line, Marks
+
+FREE = ("begin", "answer", "failure", "units", "resume", "note", "format")  # kinds of entries that add nothing to any sum
+KINDS = (*FREE, "spend", "recall", "adopt")
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What reading the whole ledger showed: how many entries it has, and what is wrong."""
+
+    entries: int
+    problems: tuple[str, ...]
+
+    @property
+    def whole(self) -> bool:
+        return not self.problems
+
+    @property
+    def problem(self) -> str | None:
+        """The first thing that is wrong; one change may show in several places."""
+        return self.problems[0] if self.problems else None
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """A price as it was recorded, and how many of its units one unit of today touches; `shared` counts for everybody."""
+
+    analyst: str
+    event: Event | None
+    price: Cost
+    shared: bool
+    steps: int = 1
+
+    def today(self, relation: Neighbours) -> Cost:
+        return under(restated_price(self.event, self.price, self.steps), relation)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The sums of everybody and of each analyst."""
+
+    spent: State
+    analysts: Mapping[str, State]
+
+
+class Reader:
+    """Reads lines in order and says what is wrong with each. It is also what sums after a change of units are computed with."""
+
+    def __init__(self) -> None:
+        self.number, self.hash, self.ledger, self.format = -1, NOTHING_BEFORE, "", 1
+        self.spent, self.accounts = NOTHING_SPENT, dict[str, Account]()
+        self.questions = self.failures = 0
+        self.relation: Neighbours | None = None
+        self.split: Fraction | None = None
+        self.units = ""
+        self.paid: list[Paid] = []
+        self.keys: dict[int, str] = {}
+        self.answers: dict[int, tuple[str, str, int | None]] = {}
+        self.askers: dict[tuple[str, str], int] = {}
+
+    def read(self, line: Line) -> list[str]:
+        """The problems of the next line; its own words are believed from here on, so that one change is one problem."""
+        name = f"entry {line.number}"
+        found = [f"{name}: its text was changed"] if hash_of(line.text) != line.hash else []
+        if line.number != self.number + 1:
+            found.append(f"{name}: entries {self.number + 1} to {line.number - 1} are missing")
+        try:
+            entry = entry_from(line.text)
+            found += [f"{name}: {problem}" for problem in self._wrong(entry, line.number)]
+            self._believe(entry)
+        except (TacitError, ValueError, TypeError, LookupError, AttributeError):
+            found.append(f"{name}: it cannot be read")
+        self.number, self.hash = line.number, line.hash
+        return found
+
+    def _wrong(self, entry: Entry, number: int) -> Iterator[str]:
+        if entry.number != number or (number and entry.ledger != self.ledger):
+            yield "it was moved here from elsewhere"
+        if entry.previous != self.hash:
+            yield "what comes before it was changed"
+        if entry.format < self.format:
+            yield "it is of an older format than the entries before it"
+        if entry.kind not in KINDS or (entry.kind == "begin") != (number == 0) or (entry.kind == "format" and self.format > 1):
+            yield "an entry of its kind does not belong here"
+        if self.split not in (None, entry.split):
+            yield "it splits delta in another way than the entries before it"
+        if entry.kind == "units":
+            yield from self._wrong_units(entry)
+            return
+        if self.relation not in (None, entry.price.neighbours):
+            yield f"it counts for '{entry.price.neighbours}', and the ledger for '{self.relation}'"
+        yield from self._wrong_sums(entry)
+        if entry.format > 1:
+            yield from self._wrong_counts(entry)
+
+    def _wrong_sums(self, entry: Entry) -> Iterator[str]:
+        whole = filter_for(entry.cap, entry.price.neighbours, entry.split)
+        after = self.spent if entry.kind == "recall" else whole.after(self.spent, entry.price)
+        if after != entry.spent or (entry.kind in FREE and entry.price != nothing(entry.price.neighbours)):
+            yield "the sums after it are wrong"
+        if entry.analyst_spent is not None:
+            before = self._account(entry).spent
+            if whole.after(before, entry.price) != entry.analyst_spent:
+                yield f"the sums of {entry.analyst} after it are wrong"
+        if entry.kind == "spend" and not whole.holds(entry.spent):
+            yield "it was admitted beyond the cap"
+
+    def _wrong_counts(self, entry: Entry) -> Iterator[str]:
+        failures = 0 if entry.kind == "resume" else self.failures + (entry.kind == "failure")
+        counts, expected = (entry.questions, entry.failures), (self.questions + (entry.kind == "spend"), failures)
+        if counts != expected and not (entry.kind == "adopt" and counts >= expected and entry.failures >= failures):
+            yield "its counts of questions and failures are wrong"
+        if entry.accounts != accounts_digest(self.accounts_after(entry)):
+            yield "the accounts after it are wrong"
+        if entry.units != self.units and entry.kind not in ("begin", "format") and (entry.kind, entry.units) != ("adopt", ""):
+            yield "it counts for other units than the entries before it"
+        if entry.kind in ("answer", "failure", "recall") and self.keys.get(entry.about or 0) != entry.key:
+            yield "it is about another entry than it says"
+
+    def _wrong_units(self, entry: Entry) -> Iterator[str]:
+        sums = self.restated(int(entry.details["steps"]), entry.price.neighbours, entry)
+        accounts = {name: replace(account, spent=sums.analysts.get(name, NOTHING_SPENT)) for name, account in self.accounts.items()}
+        if sums.spent != entry.spent or entry.accounts != accounts_digest(accounts):
+            yield "the restated sums after it are wrong"
+        if entry.price != nothing(entry.price.neighbours) or (entry.questions, entry.failures) != (self.questions, self.failures):
+            yield "it changes more than the units"
+
+    def restated(self, steps: int, relation: Neighbours, under: Entry) -> Sums:
+        """The sums of everything that was ever paid, if one unit of today touches `steps` of those until now."""
+        whole = filter_for(under.cap, relation, under.split)
+        spent, analysts = NOTHING_SPENT, dict[str, State]()
+        for one in self.paid:
+            price = replace(one, steps=one.steps * steps).today(relation)
+            spent = whole.after(spent, price) if one.shared else spent
+            if one.analyst:
+                analysts[one.analyst] = whole.after(analysts.get(one.analyst, NOTHING_SPENT), price)
+        return Sums(spent, analysts)
+
+    def accounts_after(self, entry: Entry) -> dict[str, Account]:
+        """The accounts of all analysts after an entry."""
+        if entry.kind == "format":
+            return merged(self.accounts)
+        if entry.kind == "resume":
+            return {name: replace(account, failures=0) for name, account in self.accounts.items()}
+        before = self._account(entry)
+        spent = before.spent if entry.analyst_spent is None else entry.analyst_spent
+        after = Account(spent, before.failures + (entry.kind == "failure"))
+        changed = entry.analyst_spent is not None or entry.kind == "failure"
+        return {**self.accounts, entry.analyst: after} if changed else dict(self.accounts)
+
+    def _account(self, entry: Entry) -> Account:
+        return self.accounts.get(entry.analyst, NEW_ACCOUNT)
+
+    def _believe(self, entry: Entry) -> None:
+        if entry.kind == "units":
+            self._turn(entry)
+        else:
+            self.accounts = self.accounts_after(entry)
+        self.spent, self.ledger, self.relation = entry.spent, entry.ledger, entry.price.neighbours
+        self.questions = entry.questions if entry.format > 1 else self.questions + (entry.kind == "spend")
+        self.failures, self.units, self.format, self.split = entry.failures, entry.units, entry.format, entry.split
+        if entry.kind in ("spend", "recall", "adopt"):
+            known = "" if entry.analyst_spent is None else analyst_name(entry.analyst)
+            self.paid.append(Paid(known, entry.event, entry.price, shared=entry.kind != "recall"))
+        if entry.kind == "spend":
+            self.keys[entry.number] = entry.key
+        if entry.kind == "answer":
+            self.answers[entry.number] = (entry.key, entry.answer, entry.about)
+        if entry.kind in ("spend", "recall") and entry.key:
+            self.askers[entry.key, entry.analyst] = entry.number
+
+    def _turn(self, entry: Entry) -> None:
+        """From here on every earlier price counts more steps."""
+        steps = int(entry.details["steps"])
+        sums = self.restated(steps, entry.price.neighbours, entry)
+        self.accounts = {name: replace(one, spent=sums.analysts.get(name, NOTHING_SPENT)) for name, one in self.accounts.items()}
+        self.paid = [replace(one, steps=one.steps * steps) for one in self.paid]
+
+
+def nothing(relation: Neighbours) -> Cost:
+    """The price of what costs nothing."""
+    return Cost(NOTHING_SPENT.epsilon, NOTHING_SPENT.rho, NOTHING_SPENT.delta, relation)
+
+
+def merged(accounts: Mapping[str, Account]) -> dict[str, Account]:
+    """Accounts by the normal form of their names: what two spellings of one name have spent is added up."""
+    found: dict[str, Account] = {}
+    for name, account in accounts.items():
+        other = found.get(analyst_name(name), NEW_ACCOUNT)
+        found[analyst_name(name)] = Account(_both(other.spent, account.spent), other.failures + account.failures)
+    return found
+
+
+def _both(one: State, other: State) -> State:
+    epsilon = None if one.epsilon is None or other.epsilon is None else one.epsilon + other.epsilon
+    return State(epsilon, one.rho + other.rho, one.delta + other.delta)
+
+
+def read_chain(lines: Iterable[Line]) -> tuple[Reader, list[str]]:
+    """A reader of all lines, and what it found wrong."""
+    reader, problems = Reader(), list[str]()
+    for line in lines:
+        problems += reader.read(line)
+    return reader, problems
+
+
+def checked(lines: Iterable[Line], marks: Marks, answers: Iterable[Kept], askers: Iterable[Asker]) -> Chain:
+    """The chain up to the last entry that the ledger named before the lines were read, all kept answers, and who paid for them."""
+    reader, problems = read_chain(lines)
+    if reader.number != marks.number:
+        problems.append(f"entries {reader.number + 1} to {marks.number} are missing at the end")
+    if (reader.ledger, reader.hash) != (marks.ledger, marks.hash):
+        problems.append("the ledger's row names another last entry")
+    names = reader.accounts.keys() | marks.accounts.keys()
+    wrong = sorted(name for name in names if reader.accounts.get(name) != marks.accounts.get(name))
+    problems += [f"the account of {name} is not that of the entries" for name in wrong]
+    return Chain(reader.number + 1, (*problems, *_wrong_answers(reader, answers), *_wrong_askers(reader, askers)))
+
+
+def _wrong_answers(reader: Reader, answers: Iterable[Kept]) -> Iterator[str]:
+    """Every answer that left is kept as it was, and nothing else is."""
+    missing = set(reader.answers)
+    for kept in answers:
+        if kept.answer is not None and kept.answer > reader.number:
+            continue  # it came after the head that is being checked
+        digest = None if kept.text is None else hash_of(kept.text)
+        if reader.answers.get(kept.answer or 0) != (kept.key, digest, kept.entry):
+            yield f"the answer kept for entry {kept.entry} was changed"
+        missing.discard(kept.answer or 0)
+    for number in sorted(missing):
+        yield f"the answer of entry {number} is missing"
+
+
+def _wrong_askers(reader: Reader, askers: Iterable[Asker]) -> Iterator[str]:
+    """Everybody who may have an answer for nothing has paid for it, and nobody who paid is forgotten."""
+    missing = dict(reader.askers)
+    for one in askers:
+        paid = missing.pop((one.key, one.analyst), None)
+        if one.entry <= reader.number and one.entry != paid:
+            yield f"{one.analyst} has not paid by entry {one.entry} for what is kept"
+    for (_, analyst), number in sorted(missing.items(), key=lambda item: item[1]):
+        yield f"that {analyst} has paid by entry {number} is missing"

@@ -1,0 +1,284 @@
+"""Spend, refuse, explain: the one budget of a data set, over everybody, for ever. ledger.md has the promise and its proof.
+
+    ledger.reserve(sale)    one decision in one transaction: an answer that was released before, or the first offer that all caps
+                            admit, spent and durable; or a refusal, and nothing is written
+    ledger.answered(...)    what left is kept, and its hash is in the chain
+    ledger.failed(...)      it did not finish: that is counted, and stays spent
+    ledger.left(...)        what one further question may cost
+    ledger.verify()         the chain of hashes, the sums, the accounts and the answers, computed again
+
+There is no way to take an entry back, here or below.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import takewhile
+from typing import TYPE_CHECKING, TypeVar
+
+from tacit.accounting.composition import Cost
+from tacit.accounting.events import Event
+from tacit.accounting.filter import NOTHING_SPENT, Left, State
+from tacit.accounting.ledger import selling, unit_rules
+from tacit.accounting.ledger.admission import Admission, Sums
+from tacit.accounting.ledger.books import following, now
+from tacit.accounting.ledger.chain import Chain, checked, nothing
+from tacit.accounting.ledger.entries import NOTHING_BEFORE, Entry, Head, accounts_digest, entry_from
+from tacit.accounting.ledger.selling import LEASE, Granted, Recalled, Sale
+from tacit.accounting.ledger.units import UNKNOWN
+from tacit.accounting.policy import Policy
+from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable, TacitError
+from tacit.privacy.catalog import analyst_name
+
+if TYPE_CHECKING:
+    from tacit.accounting.ledger.books import Asker, Books, Kept, Line
+    from tacit.accounting.ledger.pages import Page
+    from tacit.accounting.ledger.tables import Store
+
+PAGE = 1000
+PAUSE = 0.02  # seconds between looks at a question that another process is answering
+Result = TypeVar("Result")
+
+
+def open_ledger(address: str, policy: Policy) -> Ledger:
+    """The ledger at an address, under a policy; refused where none was begun. One of an older format is converted.
+
+    `address` is a path, sqlite:///FILE or postgresql://...
+    """
+    from tacit.accounting.ledger.tables import Store  # brings SQLAlchemy, which only those who open a ledger need
+    from tacit.accounting.ledger.upgrade import upgraded
+
+    store = Store(address)
+    if not upgraded(store, policy, now()):
+        raise NoLedger("this data set has no ledger", remedy="the data owner begins one, once: tacit ledger begin")
+    return Ledger(store, policy)
+
+
+def begin_ledger(address: str, policy: Policy, identity: str, reason: str = "") -> Ledger:
+    """A new ledger at an address, named `identity`, which the caller draws at random; refused where there is one."""
+    from tacit.accounting.ledger.tables import Store
+    from tacit.accounting.ledger.upgrade import upgraded
+
+    store = Store(address, create=True)
+    if upgraded(store, policy, now()) or not store.begin(_first_entry(identity, policy, reason), policy.units.text):
+        raise InvalidInput("this data set already has a ledger; leave it as it is, or declare another place in [ledger] url")
+    return Ledger(store, policy)
+
+
+class Ledger:
+    """One ledger under one policy. Many processes and threads may hold one on the same database."""
+
+    def __init__(self, store: Store, policy: Policy) -> None:
+        self._store, self.policy = store, policy
+        first = _first(store.lines(-1, 1))
+        self.identity, self.belongs = first.ledger, _named(store, first)
+        self.caps = Admission(policy, first.split)
+
+    def under(self, policy: Policy) -> Ledger:
+        """The same ledger under another policy, such as a budget that was lowered."""
+        return self if policy == self.policy else Ledger(self._store, policy)
+
+    # --- a question is paid for, and what became of it -----------------------------------------------------------------------
+
+    def reserve(self, sale: Sale, patience: float = LEASE) -> Granted | Recalled:
+        """An answer that was released before, or the first offer that all caps admit, spent; it is on the disk when it is returned.
+
+        Raises BudgetExceeded, and writes nothing, where no offer is admitted. The same question at once from elsewhere is waited
+        for, `patience` seconds at most.
+        """
+        end = time.monotonic() + patience
+        while True:
+            found = self._write(lambda page: selling.decided(page, sale, replace(self.caps, split=page.books.last.split)))
+            if found is not None:
+                return found
+            if time.monotonic() >= end:
+                raise StoreUnusable("the same question is being answered for somebody else", remedy="ask again in a minute")
+            time.sleep(PAUSE)
+
+    def spend(self, event: Event, analyst: str, question: str, data_version: str) -> Entry:
+        """The entry of one spend whose result is not kept."""
+        granted = self.reserve(Sale((event,), analyst, question, data_version))
+        assert isinstance(granted, Granted)  # noqa: S101  # nothing is kept without a key
+        return granted.entry
+
+    def answered(self, granted: Granted, text: str) -> None:
+        """Keep an answer that is leaving, so that the same question costs nothing more.
+
+        If the machine loses it, the question costs again, and nothing else: it is not waited for.
+        """
+        self._write(lambda page: selling.answered(page, granted, text, self.caps), flush=False)
+
+    def failed(self, granted: Granted, reason: str) -> Entry:
+        """The entry that says that a paid question did not finish; after too many no further one is admitted."""
+        return self._write(lambda page: selling.failed(page, granted, reason, self.caps))
+
+    def stopped(self, granted: Granted) -> None:
+        """A paid question was stopped by hand: whoever asks it next pays again, and need not wait."""
+        self._write(lambda page: selling.let_go(page, granted), flush=False)
+
+    # --- the data owner's acts -----------------------------------------------------------------------------------------------
+
+    def adopt(self, carried: Cost, by: str, why: str, units_known: bool = True, counts: tuple[int, int] = (0, 0)) -> Entry:
+        """The entry by which this ledger takes the place of another one, and counts what that one had spent; see heads.py.
+
+        `counts` are the questions and failures that it had counted. Where nobody knows which units it counted for, nothing more
+        is admitted until the data owner says.
+        """
+
+        def work(page: Page) -> Entry:
+            spent = self.caps.whole.filter.after(page.books.last.spent, carried)
+            units = page.books.last.units if units_known else UNKNOWN
+            said = {"analyst": by, "question": why, "price": carried, "spent": spent, "units": units}
+            said |= {"questions": page.books.last.questions + counts[0], "failures": page.books.last.failures + counts[1]}
+            return page.append(following(page.books, self.policy.budget, "adopt", {}, **said))
+
+        return self._write(work)
+
+    def note(self, by: str, why: str) -> Entry:
+        """An entry that says something and changes nothing."""
+        said = {"analyst": by, "question": why}
+        return self._write(lambda page: page.append(following(page.books, self.policy.budget, "note", {}, **said)))
+
+    def resume(self, by: str, why: str) -> Entry:
+        """The entry by which the data owner lets questions go on after failures, which are counted from zero again."""
+
+        def work(page: Page) -> Entry:
+            accounts = {name: replace(account, failures=0) for name, account in page.books.accounts.items()}
+            said = {"analyst": by, "question": why, "failures": 0}
+            return page.append(following(page.books, self.policy.budget, "resume", accounts, **said), accounts)
+
+        return self._write(work)
+
+    def accept_units(self, steps: int, by: str, why: str) -> Entry:
+        """The entry from which on prices count for the units of the policy, with all that was paid before restated."""
+        return self._write(lambda page: unit_rules.accept_units(page, self.policy, steps, by, why))
+
+    def note_public(self) -> None:
+        """Remember which tables are declared public: what is told of them exactly can never be private again."""
+        self._write(lambda page: unit_rules.note_public(page, self.policy))
+
+    # --- reading -------------------------------------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> Head:
+        """The last entry, and the sums after it."""
+        books = self._look()
+        return replace(books.last.head, hash=books.hash)
+
+    def admits(self, event: Event, analyst: str) -> bool:
+        """Whether all caps would admit the event now; a spend by somebody else may come first."""
+        try:
+            self.caps.after(self._sums(analyst), self.caps.analyst(analyst), self.caps.price(event))
+        except BudgetExceeded:
+            return False
+        return True
+
+    def left(self, analyst: str | None = None) -> Left:
+        """What one further event may cost under the data set's cap, and under the analyst's where one is named."""
+        return self.caps.left(self._sums(analyst or ""), None if analyst is None else self.caps.analyst(analyst))
+
+    def spent(self, analyst: str | None = None) -> State:
+        """The sums of everybody, or of one analyst."""
+        sums = self._sums(analyst or "")
+        return sums.whole if analyst is None else sums.own
+
+    def changed_units(self) -> list[str]:
+        """What the policy declares of units that the ledger does not count for, in words; nothing where questions go on."""
+        return self._store.look(lambda page: unit_rules.differences(page, self.policy))
+
+    def entries(self, first: int = 0, last: int | None = None, analyst: str | None = None) -> Iterator[Entry]:
+        """The entries from number `first` on, or the `last` of them; of everybody, or of one analyst."""
+        if last is not None and analyst is None:
+            first = max(first, self._look().last.number + 1 - last)
+        found = (entry_from(line.text) for line in self._lines(first))
+        wanted = None if analyst is None else analyst_name(analyst)
+        chosen = found if wanted is None else (entry for entry in found if analyst_name(entry.analyst) == wanted)
+        return chosen if last is None else iter(deque(chosen, maxlen=last))
+
+    def adopted(self) -> bool:
+        """Whether sums of another ledger were carried over into this one."""
+        return any(entry.kind == "adopt" for entry in self.entries())
+
+    def versions(self) -> set[str]:
+        """The versions of prepared data that were ever asked."""
+        return {entry.data_version for entry in self.entries() if entry.data_version}
+
+    def hash_at(self, number: int) -> str | None:
+        """The hash of one entry, None where there is no such entry."""
+        return next((line.hash for line in self._store.lines(number - 1, 1) if line.number == number), None)
+
+    def verify(self) -> Chain:
+        """Everything computed again from the texts of the entries; what was cut off at the end is found with heads.py only."""
+        marks = self._store.marks()
+        lines = takewhile(lambda line: line.number <= marks.number, self._lines(0))
+        return checked(lines, marks, self._answers(), self._askers())
+
+    # --- inside --------------------------------------------------------------------------------------------------------------
+
+    def _write(self, work: Callable[[Page], Result], flush: bool = True) -> Result:
+        """What `work` makes of the ledger's page, in one transaction."""
+
+        def checked_work(page: Page) -> Result:
+            if page.books.last.ledger != self.identity:
+                raise StoreUnusable("another ledger was put in the place of the one that is open", remedy="start tacit again")
+            return work(page)
+
+        return self._store.write(checked_work, flush)
+
+    def _look(self) -> Books:
+        return self._store.look(lambda page: page.books)
+
+    def _sums(self, analyst: str) -> Sums:
+        return selling.sums_of(self._look(), analyst_name(analyst))
+
+    def _lines(self, first: int) -> Iterator[Line]:
+        from tacit.accounting.ledger.pages import every_line
+
+        return every_line(self._store.lines, first)
+
+    def _answers(self) -> Iterator[Kept]:
+        after = ""
+        while page := self._store.answers(after, PAGE):
+            yield from page
+            after = page[-1].key
+
+    def _askers(self) -> Iterator[Asker]:
+        after = ("", "")
+        while page := self._store.askers(after, PAGE):
+            yield from page
+            after = (page[-1].key, page[-1].analyst)
+
+
+def _first_entry(identity: str, policy: Policy, reason: str) -> Entry:
+    free = {"price": nothing(policy.neighbours), "cap": policy.budget, "spent": NOTHING_SPENT, "accounts": accounts_digest({})}
+    said = {
+        "question": reason,
+        "units": policy.units.fingerprint,
+        "details": {"data_set": policy.data_set, "catalog": policy.catalog},
+    }
+    return Entry(identity, 0, NOTHING_BEFORE, now(), "begin", **free, **said)  # type: ignore[arg-type]
+
+
+def _first(lines: list[Line]) -> Entry:
+    if not lines or lines[0].number != 0:
+        raise StoreUnusable("the ledger has lost its first entry", remedy="put the ledger back from where it is kept safe")
+    return entry_from(lines[0].text)
+
+
+def _named(store: Store, first: Entry) -> Mapping[str, str]:
+    """Whose the ledger is: its first entry says it, or the first one after those of format 1, which is found by halves.
+
+    A ledger with a damaged entry on the way does not say; it is still opened, so that `verify` can tell what is wrong.
+    """
+    low, high, entry = 0, store.marks().number if first.format == 1 else 0, first
+    try:
+        while low < high:
+            middle = (low + high + 1) // 2
+            tried = entry_from(store.lines(middle - 1, 1)[0].text)
+            low, high, entry = (middle, high, entry) if tried.format == 1 else (low, middle - 1, tried)
+    except (TacitError, ValueError, TypeError, LookupError, AttributeError):
+        return {}
+    return entry.details

@@ -1,0 +1,243 @@
+"""The register of ledgers: which ledgers this user of the operating system has begun, and over which sources (register.md).
+
+A second catalog over the same file, a copied folder and a removed `.tacit` would each get the whole budget again. The register,
+one file in the user's state folder, holds for each ledger the keyed marks of its sources, so that a new ledger over them is seen.
+
+    register = open_register(os.environ, fresh_key)
+    register.sharing(marks)       the ledgers that were begun over a source with one of these marks
+    register.copies(ledger, at)   where else the same ledger lies
+    register.record(...)          a ledger with its sources; marks are only ever added
+
+A mark is an HMAC under the register's key: without the key, the register confirms no guess of the data.
+"""
+
+from __future__ import annotations
+
+import errno
+import hmac
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tacit.accounting.ledger.event_text import canonical_json
+from tacit.accounting.ledger.group_commit import replace_file, turn_of
+from tacit.errors import InvalidInput, RegisterUnavailable, StoreUnusable
+
+FORMAT = 1
+FILE, LOCK = "ledgers.json", "ledgers.lock"
+KEY_BYTES = 32
+MOST_MARKS = (
+    100_000  # of one ledger; beyond it those that were not seen for longest go, so that the file stays below 10 MB for each
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One ledger: its identity, where it lies, its data set and catalog, the marks of its sources, and when it was registered.
+
+    `place` is empty where another ledger has since taken its place. `marks` are in the order in which they were last new.
+    """
+
+    ledger: str
+    place: str
+    name: str
+    catalog: str
+    marks: tuple[str, ...]
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the file holds."""
+
+    key: bytes
+    ledgers: tuple[Registered, ...] = ()
+
+
+def state_folder(environment: Mapping[str, str]) -> Path | None:
+    """Where the register lies: $XDG_STATE_HOME/tacit, else ~/.local/state/tacit; None where neither is an absolute path.
+
+    >>> state_folder({"HOME": "/home/ana"}).as_posix(), state_folder({})
+    ('/home/ana/.local/state/tacit', None)
+    """
+    state, home = environment.get("XDG_STATE_HOME", ""), environment.get("HOME", "")
+    if os.path.isabs(state):  # a relative one is to be ignored, by the XDG specification
+        return Path(state) / "tacit"
+    return Path(home) / ".local" / "state" / "tacit" if os.path.isabs(home) else None
+
+
+def open_register(environment: Mapping[str, str], fresh_key: Callable[[], bytes]) -> Register:
+    """The register of this user, with a new key where there is none; RegisterUnavailable where it cannot be kept."""
+    folder = state_folder(environment)
+    if folder is None:
+        raise RegisterUnavailable(
+            "the register of ledgers has no place: neither XDG_STATE_HOME nor HOME is an absolute path", remedy="set one of them"
+        )
+    return Register(folder, fresh_key)
+
+
+def mark_of(key: bytes, *parts: bytes) -> str:
+    """The mark of something that the parts describe: HMAC-SHA256 under the register's key, of the parts with their lengths.
+
+    >>> mark_of(bytes(32), b"ab", b"c") == mark_of(bytes(32), b"a", b"bc")
+    False
+    """
+    return hmac.digest(key, b"".join(len(part).to_bytes(8, "big") + part for part in parts), "sha256").hex()
+
+
+class Register:
+    """The register in a folder. Many processes may hold one; `key` is drawn once, by `fresh_key`, when there is none."""
+
+    def __init__(self, folder: Path, fresh_key: Callable[[], bytes]) -> None:
+        self._folder = folder
+        with _told(folder, "opened"):
+            _make_private(folder)
+            found = self._read()
+            if found is None:
+                with turn_of(folder / LOCK):
+                    found = self._read() or self._write(Content(_checked(fresh_key())))
+        self.key = found.key
+
+    def sharing(self, marks: Iterable[str], besides: str = "") -> tuple[Registered, ...]:
+        """The ledgers, oldest first, that have one of the marks; the one with the identity `besides` is left out."""
+        wanted = set(marks)
+        found = [known for known in self._known().ledgers if known.ledger != besides and not wanted.isdisjoint(known.marks)]
+        return tuple(sorted(found, key=lambda known: (known.at, known.ledger)))
+
+    def copies(self, ledger: str, place: str) -> tuple[Registered, ...]:
+        """The same ledger at other places that are still there: each copy would admit the whole budget.
+
+        A file that is gone was moved. Whether a server is still there is not known here, so that one counts until `moved`.
+        """
+        found = [known for known in self._known().ledgers if known.ledger == ledger and known.place not in ("", place)]
+        return tuple(known for known in found if not _is_gone(known.place))
+
+    def record(self, new: Registered) -> None:
+        """Register a ledger at its place, or add marks to it; on return it is on the disk.
+
+        Another ledger that lay at the place keeps its marks, since what it spent was spent. One that was moved here takes its old
+        marks along.
+        """
+        with self._changing() as before:
+            after = _with(before, new)
+            if after != before:
+                self._write(after)
+
+    def moved(self, ledger: str, place: str) -> None:
+        """The curator's word that a ledger lies at a place no more; its marks stay."""
+        with self._changing() as before:
+            self._write(replace(before, ledgers=tuple(_gone_from(known, ledger, place) for known in before.ledgers)))
+
+    @contextmanager
+    def _changing(self) -> Iterator[Content]:
+        """What is known, in this process's turn."""
+        with _told(self._folder, "written"), turn_of(self._folder / LOCK):
+            yield self._known()
+
+    def _known(self) -> Content:
+        with _told(self._folder, "read"):
+            found = self._read() or Content(self.key)
+        if found.key != self.key:
+            raise StoreUnusable("the register of ledgers was replaced while it was in use", remedy="run the command again")
+        return found
+
+    def _read(self) -> Content | None:
+        file = self._folder / FILE
+        try:
+            text = file.read_text("ascii")
+            if file.stat().st_mode & 0o077:
+                file.chmod(0o600)
+            return _content(text)
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError, LookupError, AttributeError):
+            raise StoreUnusable(
+                f"the register of ledgers is damaged: {file}",
+                remedy="restore it from a backup; or move it away, and tacit no longer recognizes the sources of earlier ledgers",
+            ) from None
+
+    def _write(self, content: Content) -> Content:
+        replace_file(self._folder / FILE, _text(content))
+        return content
+
+
+def _with(before: Content, new: Registered) -> Content:
+    """What is known after a ledger was seen at a place, with marks."""
+    own, others = list[Registered](), list[Registered]()
+    for known in before.ledgers:
+        same = known.ledger == new.ledger and (known.place in ("", new.place) or _is_gone(known.place))
+        (own if same else others).append(known)
+    old, now = dict.fromkeys(mark for known in own for mark in known.marks), set(new.marks)
+    kept = list(old) if now <= old.keys() else [*(mark for mark in old if mark not in now), *sorted(now)]
+    at = min((known.at for known in own), default=datetime.now(UTC).isoformat(timespec="seconds"))
+    one = replace(new, marks=tuple(kept[-MOST_MARKS:]), at=at)
+    left = tuple(known if known.place != new.place or known.ledger == new.ledger else replace(known, place="") for known in others)
+    return replace(before, ledgers=(*left, one)) if own != [one] or left != tuple(others) else before
+
+
+def _gone_from(known: Registered, ledger: str, place: str) -> Registered:
+    return replace(known, place="") if (known.ledger, known.place) == (ledger, place) else known
+
+
+def _is_gone(place: str) -> bool:
+    """Whether a file is certainly not there; of a server, and of a folder that may not be entered, nobody knows."""
+    if not os.path.isabs(place):
+        return False
+    try:
+        os.stat(place)
+    except OSError as error:
+        return error.errno in (errno.ENOENT, errno.ENOTDIR)
+    return False
+
+
+def _text(content: Content) -> str:
+    known = {"format": FORMAT, "key": content.key.hex(), "ledgers": [asdict(one) for one in content.ledgers]}
+    return canonical_json({**known, "seal": _seal(content.key, known)})
+
+
+def _content(text: str) -> Content:
+    """What `_text` wrote; whatever says something else, if only by one character, is an error."""
+    known = json.loads(text)
+    if known["format"] != FORMAT:
+        raise StoreUnusable("the register of ledgers was written by another version of tacit", remedy="update tacit")
+    key = _checked(bytes.fromhex(known["key"]))
+    if not hmac.compare_digest(known.pop("seal"), _seal(key, known)):
+        raise ValueError("the seal is broken")
+    return Content(key, tuple(Registered(**{**one, "marks": tuple(one["marks"])}) for one in known["ledgers"]))
+
+
+def _seal(key: bytes, known: Mapping[str, Any]) -> str:
+    return mark_of(key, b"register", canonical_json(known).encode())
+
+
+def _checked(key: bytes) -> bytes:
+    if len(key) != KEY_BYTES:
+        raise InvalidInput(f"the key of the register has {KEY_BYTES} bytes, not {len(key)}")
+    return key
+
+
+def _make_private(folder: Path) -> None:
+    """The folder exists, belongs to this user and is for nobody else."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.stat()
+    if found.st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, "the folder belongs to another user")
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
+
+
+@contextmanager
+def _told(folder: Path, what: str) -> Iterator[None]:
+    """Turns an error of the file system into one that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise RegisterUnavailable(
+            f"the register of ledgers cannot be {what}: {error.strerror or type(error).__name__} ({folder})",
+            remedy="make that folder yours and writable, or set XDG_STATE_HOME to one that is",
+        ) from None

@@ -1,0 +1,136 @@
+"""The prepared store names its ledger and the last entry that it saw, so that a lost, foreign or older ledger stops all answers.
+
+A chain of hashes shows every change but one: a ledger that is cut off at its end is a shorter ledger that fits. So after every
+spend, and before any data is read, the head is written beside the prepared data; and before every spend the ledger must still hold
+that entry, with that hash. Only the curator's `adopt` accepts another ledger, and what had been spent is carried over to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tacit.accounting.composition import Cost
+from tacit.accounting.filter import NOTHING_SPENT, State
+from tacit.accounting.ledger.chain import nothing
+from tacit.accounting.ledger.entries import Entry, Head, heads_from, heads_text
+from tacit.accounting.ledger.group_commit import replace_file, turn_of
+from tacit.errors import StoreUnusable
+
+if TYPE_CHECKING:
+    from tacit.accounting.ledger.ledger import Ledger
+
+FILE = "ledger.json"
+REMEDY = "put the ledger back where tacit.toml says it is; or, if it is lost, let the curator run: tacit ledger adopt"
+
+
+def remembered_heads(folder: Path) -> tuple[Head, ...]:
+    """What a store's folder remembers: the last head first, then ever fewer of the older ones."""
+    try:
+        return heads_from((folder / FILE).read_text())
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+        raise StoreUnusable(f"{folder / FILE} cannot be read, so nobody knows which ledger counts here", remedy=REMEDY) from None
+
+
+def remember_head(folder: Path, head: Head) -> None:
+    """Remember a head, unless a later one of the same ledger is remembered already. On return it is on the disk."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with turn_of(folder):
+        known = remembered_heads(folder)
+        if known and known[0].ledger != head.ledger:
+            raise StoreUnusable(f"this store belongs to ledger {known[0].ledger[:8]}, not to {head.ledger[:8]}", remedy=REMEDY)
+        if not known or known[0].number < head.number:
+            replace_file(folder / FILE, heads_text(thinned([head, *known])))
+
+
+def thinned(heads: Iterable[Head]) -> list[Head]:
+    """Of heads with the last one first: the oldest and the newest of each age of 1, 2 to 3, 4 to 7, ... entries."""
+    last, *older = heads
+    by_age: dict[int, list[Head]] = {}
+    for head in older:
+        by_age.setdefault((last.number - head.number).bit_length(), []).append(head)
+    return [last, *(kept for same in by_age.values() for kept in (same[0], *same[1:][-1:]))]
+
+
+def check_head(folder: Path, ledger: Ledger, named: str | None = None) -> None:
+    """Refuse a ledger that is not the one remembered, or that has lost what was remembered of it.
+
+    `named` is the identity that the prepared data itself names; it counts where the folder remembers no head.
+    """
+    known = remembered_heads(folder)
+    identity = known[0].ledger if known else named
+    if identity is not None and identity != ledger.identity:
+        raise StoreUnusable(f"this store belongs to ledger {identity[:8]}, and found is {ledger.identity[:8]}", remedy=REMEDY)
+    if known and (found := ledger.hash_at(known[0].number)) != known[0].hash:
+        what = "is older than" if found is None else "has another history than"
+        raise StoreUnusable(f"the ledger {what} the one that this store saw: {known[0]} is not in it", remedy=REMEDY)
+    if known and not _counts(ledger.head.spent, known[0].spent):
+        raise StoreUnusable(
+            f"the ledger counts less than was spent at {known[0]}: its last entries were changed",
+            remedy="put the ledger back from where it is kept safe; `tacit history` says what is wrong",
+        )
+
+
+def _counts(found: State, known: State) -> bool:
+    """Whether sums include known ones: sums only ever grow, also when they are restated. Entries after a head may be forged."""
+    pure = found.epsilon is None or (known.epsilon is not None and found.epsilon >= known.epsilon)
+    return pure and found.rho >= known.rho and found.delta >= known.delta
+
+
+def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
+    """Accept the ledger as it is: an entry in its chain says so, and it is the one that the folder remembers from now on.
+
+    The sums that were remembered, from the latest point that this ledger shares, are carried over by that entry: adopting never
+    makes budget. Of a memory that cannot be read nothing can be carried over, and the entry says that too. None comes back, and
+    nothing is written, where the ledger is the remembered one already.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with turn_of(folder):
+        try:
+            known = remembered_heads(folder)
+        except StoreUnusable:
+            known = ()
+        if known and _holds(ledger, known[0]):
+            return None
+        place = f"{known[0]}, {known[0].hash}" if known else "nothing that is known"
+        carried = _carried(ledger, known)
+        units_known = not known or bool(known[0].units) or carried == nothing(carried.neighbours)
+        entry = ledger.adopt(carried, by, f"{reason} (in the place of {place})", units_known, _counted(ledger, known))
+        replace_file(folder / FILE, heads_text([entry.head]))
+        return entry
+
+
+def _counted(ledger: Ledger, known: tuple[Head, ...]) -> tuple[int, int]:
+    """The questions and failures that the lost ledger had counted since the latest remembered point that this one shares."""
+    shared = next((head for head in known if _holds(ledger, head)), None)
+    before = (0, 0) if shared is None else (shared.questions, shared.failures)
+    last = (known[0].questions, known[0].failures) if known else (0, 0)
+    return max(0, last[0] - before[0]), max(0, last[1] - before[1])
+
+
+def _holds(ledger: Ledger, head: Head) -> bool:
+    return ledger.hash_at(head.number) == head.hash
+
+
+def _carried(ledger: Ledger, known: tuple[Head, ...]) -> Cost:
+    """What was spent between the latest remembered point that the ledger shares, or the beginning, and the last one."""
+    here = ledger.head
+    relation = here.neighbours
+    if not known:
+        return nothing(relation)
+    if known[0].units and here.units and known[0].units != here.units:
+        raise StoreUnusable(
+            "what was spent is known for other units than this ledger counts for, and cannot be carried over",
+            remedy="declare the same units as before",
+        )
+    if known[0].neighbours != relation:
+        raise StoreUnusable(
+            f"what was spent is known for '{known[0].neighbours}', and cannot be carried over to '{relation}'",
+            remedy="declare the same `neighbours` as before",
+        )
+    spent, shared = known[0].spent, next((head.spent for head in known if _holds(ledger, head)), NOTHING_SPENT)
+    epsilon = None if spent.epsilon is None or shared.epsilon is None else spent.epsilon - shared.epsilon
+    return Cost(epsilon, spent.rho - shared.rho, spent.delta - shared.delta, relation)

@@ -1,0 +1,189 @@
+"""One decision in one transaction: an answer that was released before, or the first offer that all caps admit, spent.
+
+What is decided depends on the sale, the policy and the ledger alone. ledger.md has the rules and their proofs.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tacit.accounting.events import Event
+from tacit.accounting.ledger.admission import Admission, Sums
+from tacit.accounting.ledger.books import Books, Kept, following
+from tacit.accounting.ledger.caps import require_few_failures, require_to_go_on
+from tacit.accounting.ledger.entries import NEW_ACCOUNT, Entry, entry_from, hash_of
+from tacit.accounting.ledger.unit_rules import require_units
+from tacit.errors import StoreUnusable
+from tacit.privacy.catalog import Analyst
+
+if TYPE_CHECKING:
+    from tacit.accounting.ledger.pages import Page
+
+PAID = ("spend", "recall")  # kinds of entries by which an analyst pays for an answer
+LEASE = 150.0  # seconds for which a question counts as being answered: more than an answer may take
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """What an analyst wants: offers in the order of preference, and the key under which the answer is kept (none: not kept).
+
+    `question` says in public what was asked; `tables` are the private tables that it reads.
+    """
+
+    offers: tuple[Event, ...]
+    analyst: str
+    question: str
+    data_version: str
+    key: str = ""
+    tables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A spend that is on the disk: `offer` is the place of the one that was admitted. What was paid for may run now, once."""
+
+    entry: Entry
+    offer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """An answer that was released before. `own` says whether this analyst had asked for it; else it was charged to them now."""
+
+    text: str
+    offer: int
+    entry: int
+    own: bool
+
+
+def decided(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled | None:
+    """What a sale comes to as the ledger stands; None while another process is answering the same question."""
+    analyst = caps.analyst(sale.analyst)
+    require_units(page, caps.policy, sale.tables)
+    kept = page.kept(sale.key) if sale.key else None
+    if kept is not None and kept.answer is not None:
+        return _recalled(page, sale, caps, kept)
+    if kept is not None and 0 < kept.until - time.time() <= LEASE:  # a later end is that of a clock that was wrong
+        if page.asked(sale.key, analyst.name) is None:  # what the asker's own caps refuse is refused at once, as if nobody asked
+            caps.first(sale.offers, sums_of(page.books, analyst.name), analyst, shared=False)
+        return None
+    return _granted(page, sale, caps, analyst)
+
+
+def sums_of(books: Books, analyst: str) -> Sums:
+    """What everybody and one analyst have spent."""
+    return Sums(books.last.spent, books.accounts.get(analyst, NEW_ACCOUNT).spent)
+
+
+def _granted(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Granted:
+    _count_what_was_lost(page, sale.key, caps)
+    account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
+    require_to_go_on(page.books.last, account, caps.policy.questions_at_most)
+    found = caps.first(sale.offers, sums_of(page.books, analyst.name), analyst)
+    asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
+    sums = {"price": found.price, "spent": found.sums.whole, "analyst_spent": found.sums.own, "analyst_cap": analyst.budget}
+    counted = {"event": sale.offers[found.offer], "questions": page.books.last.questions + 1}
+    changed = {analyst.name: replace(account, spent=found.sums.own)}
+    entry = following(page.books, caps.policy.budget, "spend", changed, **asked, **sums, **counted)
+    page.append(entry, changed)
+    if sale.key:
+        page.keep(Kept(sale.key, entry.number, time.time() + LEASE, None, None))
+        page.note_asker(sale.key, analyst.name, entry.number)
+    return Granted(entry, found.offer)
+
+
+def _count_what_was_lost(page: Page, key: str, caps: Admission) -> None:
+    """A question that was paid for and neither answered nor let go: its process died, which counts as a failure."""
+    kept = page.kept(key) if key else None
+    if kept is not None and kept.answer is None and kept.until and (line := page.line(kept.entry)):
+        failed(page, Granted(entry_from(line.text), 0), "its process ended", caps)
+
+
+def _recalled(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:
+    """The kept answer, as the chain has it; to somebody who has not asked for it yet it costs what it would cost anew.
+
+    What was released is what counts, whichever offer would be the first now: so the entry holds its event, too.
+    """
+    paid, text = kept_answer(page, kept)
+    analyst = caps.analyst(sale.analyst)
+    offer = next((place for place, event in enumerate(sale.offers) if event == paid.event), 0)
+    released = sale.offers[offer] if paid.event is None else paid.event
+    if (entry := page.asked(sale.key, analyst.name)) is not None:
+        require_paid(page, kept, entry, analyst.name)
+        return Recalled(text, offer, entry, own=True)
+    account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
+    require_few_failures(page.books.last, account)
+    found = caps.first((released,), sums_of(page.books, analyst.name), analyst, shared=False)
+    asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
+    sums = {"price": found.price, "analyst_spent": found.sums.own, "analyst_cap": analyst.budget}
+    changed = {analyst.name: replace(account, spent=found.sums.own)}
+    charged = following(page.books, caps.policy.budget, "recall", changed, **asked, **sums, about=kept.entry, event=released)
+    page.append(charged, changed)
+    page.note_asker(sale.key, analyst.name, charged.number)
+    return Recalled(text, offer, charged.number, own=False)
+
+
+def kept_answer(page: Page, kept: Kept) -> tuple[Entry, str]:
+    """The entry that paid for an answer, and its text, if it is the one whose hash is in the chain."""
+    said, paid, after = page.line(kept.answer or 0), page.line(kept.entry), page.line((kept.answer or 0) + 1)
+    linked = page.books.hash if after is None else entry_from(after.text).previous
+    if said is None or paid is None or not linked == said.hash == hash_of(said.text) or hash_of(paid.text) != paid.hash:
+        raise _changed(kept)
+    entry = entry_from(said.text)
+    if (entry.kind, entry.key, entry.about) != ("answer", kept.key, kept.entry) or entry.answer != hash_of(kept.text or ""):
+        raise _changed(kept)
+    return entry_from(paid.text), kept.text or ""
+
+
+def require_paid(page: Page, kept: Kept, entry: int, analyst: str) -> None:
+    """Refuse to give an answer for nothing to somebody whom no entry names as having paid for it."""
+    line = page.line(entry)
+    known = None if line is None or hash_of(line.text) != line.hash else entry_from(line.text)
+    if known is None or known.kind not in PAID or (known.key, known.analyst) != (kept.key, analyst):
+        raise StoreUnusable(
+            f"who has paid for the answer of entry {kept.entry} was changed",
+            remedy="put the ledger back from where it is kept safe; `tacit history` says what is wrong",
+        )
+
+
+def _changed(kept: Kept) -> StoreUnusable:
+    return StoreUnusable(
+        f"the answer kept for entry {kept.entry} was changed or damaged",
+        remedy="put the ledger back from where it is kept safe; `tacit history` says what is wrong",
+    )
+
+
+# --- what became of it -------------------------------------------------------------------------------------------------------
+
+
+def answered(page: Page, granted: Granted, text: str, caps: Admission) -> None:
+    """Keep an answer, with its hash in the chain; where the key was taken over in the meantime, the first answer stays."""
+    kept = page.kept(granted.entry.key)
+    if kept is None or kept.entry != granted.entry.number or kept.answer is not None:
+        return
+    about = {"analyst": granted.entry.analyst, "key": granted.entry.key, "about": granted.entry.number}
+    entry = following(page.books, caps.policy.budget, "answer", {}, answer=hash_of(text), **about)
+    page.append(entry)
+    page.keep(replace(kept, answer=entry.number, text=text))
+
+
+def failed(page: Page, granted: Granted, reason: str, caps: Admission) -> Entry:
+    """The entry that says that a paid question did not finish, and counts it."""
+    analyst = granted.entry.analyst
+    account = page.books.accounts.get(analyst, NEW_ACCOUNT)
+    changed = {analyst: replace(account, failures=account.failures + 1)}
+    about = {"analyst": analyst, "key": granted.entry.key, "about": granted.entry.number, "question": reason}
+    failures = page.books.last.failures + 1
+    entry = following(page.books, caps.policy.budget, "failure", changed, failures=failures, **about)
+    page.append(entry, changed)
+    let_go(page, granted)
+    return entry
+
+
+def let_go(page: Page, granted: Granted) -> None:
+    """Nobody is answering this question any more; what was paid for it stays paid."""
+    kept = page.kept(granted.entry.key) if granted.entry.key else None
+    if kept is not None and kept.entry == granted.entry.number and kept.answer is None:
+        page.keep(replace(kept, until=0.0))

@@ -1,0 +1,82 @@
+"""A ledger of format 1 becomes one of today's: its entries stay as they are, and the chain goes on over both.
+
+The whole chain is read first, and a broken one is refused. The first entry of the new format carries over the accounts (what two
+spellings of one name had spent is added up) and the number of questions. Which units the old entries counted for is not written
+in them: until that is said, by the store that they were paid for or by the curator, nothing more is admitted (units.md).
+
+The old row of the ledger is renamed, so that a program of the old format finds no ledger, and cannot begin one over these entries.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import sqlalchemy as sql
+
+from tacit.accounting.ledger.chain import Reader, merged, nothing, read_chain
+from tacit.accounting.ledger.entries import Account, Entry, accounts_digest, entry_from, state_from, state_text
+from tacit.accounting.ledger.pages import ACCOUNTS, BOOKS, create_tables, every_line, read_lines
+from tacit.accounting.ledger.tables import Store
+from tacit.accounting.ledger.units import UNKNOWN
+from tacit.accounting.policy import Policy
+from tacit.errors import StoreUnusable
+
+OLD, OLD_SPENT, SET_ASIDE = "tacit_ledger", "tacit_spent", "tacit_ledger_of_format_1"
+BROKEN = "put the ledger back from where it is kept safe; it was changed before it was converted"
+
+
+def upgraded(store: Store, policy: Policy, now: str) -> bool:
+    """Whether there is a ledger at all; one of format 1 is converted, once, in one transaction."""
+    if store.has(BOOKS.name):
+        return True
+    if not store.has(OLD):
+        return False
+    store.convert(lambda connection: _convert(connection, policy, now))
+    return True
+
+
+def _convert(connection: sql.Connection, policy: Policy, now: str) -> None:
+    if not sql.inspect(connection).has_table(OLD):
+        return  # another process was first
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"LOCK TABLE {OLD} IN ACCESS EXCLUSIVE MODE")  # no older program writes meanwhile
+    reader, last = _read(connection)
+    entry = _next(reader, last, policy, now)
+    accounts = merged(reader.accounts)
+    create_tables(connection, entry, entry.hash, policy.units.text)
+    rows = [{"analyst": name, "spent": state_text(one.spent), "failures": one.failures} for name, one in accounts.items()]
+    if rows:
+        connection.execute(sql.insert(ACCOUNTS), rows)
+    connection.exec_driver_sql(f"ALTER TABLE {OLD} RENAME TO {SET_ASIDE}")
+
+
+def _read(connection: sql.Connection) -> tuple[Reader, Entry]:
+    """The old chain, whole, with the sums that were kept beside it."""
+    lines = list(every_line(partial(read_lines, connection)))
+    reader, problems = read_chain(lines)
+    row = connection.exec_driver_sql(f"SELECT identity, number, hash, spent FROM {OLD}").first()  # noqa: S608  # a constant
+    kept = connection.exec_driver_sql(f"SELECT analyst, spent FROM {OLD_SPENT}").all()  # noqa: S608
+    same = row is not None and (row.identity, row.number, row.hash) == (reader.ledger, reader.number, reader.hash)
+    sums = {name: Account(state_from(spent)) for name, spent in kept}
+    if problems or row is None or not same or state_from(row.spent) != reader.spent or sums != reader.accounts:
+        first = problems[0] if problems else "its sums are not those of its entries"
+        raise StoreUnusable(f"the ledger is not whole: {first}", remedy=BROKEN)
+    return reader, entry_from(lines[-1].text)
+
+
+def _next(reader: Reader, last: Entry, policy: Policy, now: str) -> Entry:
+    """The first entry of the new format. Where nothing was ever paid for, there are no old units to ask about."""
+    return Entry(
+        reader.ledger,
+        reader.number + 1,
+        reader.hash,
+        now,
+        kind="format",
+        price=nothing(last.price.neighbours),
+        cap=last.cap,
+        spent=reader.spent,
+        units=UNKNOWN if reader.paid else policy.units.fingerprint,
+        questions=reader.questions,
+        accounts=accounts_digest(merged(reader.accounts)),
+        details={"data_set": policy.data_set, "catalog": policy.catalog},
+    )

@@ -1,0 +1,131 @@
+"""tacit.toml: from text to a `Catalog`, or everything that is wrong with it, each with its key, its line and the remedy."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tacit.data.catalog.tables import read_tables
+from tacit.data.declaration.lines import key_lines
+from tacit.data.declaration.problems import Reading
+from tacit.data.declaration.shape import BROKEN, shaped
+from tacit.errors import CatalogUnusable, Problem
+from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, analyst_name
+from tacit.privacy.rounding import exact
+
+NAME = "tacit.toml"
+
+
+def read_catalog(path: Path) -> Catalog:
+    """The catalog in a file."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except FileNotFoundError:
+        raise CatalogUnusable(f"there is no {path}; `tacit init FILE...` drafts one from the names of columns") from None
+    except OSError as error:
+        raise CatalogUnusable(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CatalogUnusable(f"{path} is not UTF-8 text; save it as UTF-8") from None
+    except ValueError:
+        raise CatalogUnusable("the path of the catalog contains a character that no path can have; correct it") from None
+    return parse_catalog(text, path)
+
+
+def parse_catalog(text: str, path: Path | None = None) -> Catalog:
+    r"""The catalog that a text declares; raises `CatalogUnusable` with all problems, and nothing else.
+
+    >>> people = '[budget]\nepsilon = 8\n[tables.people]\nsource = "people.csv"\nunit = "row"'
+    >>> parse_catalog(people).tables["people"].max_rows
+    1
+    """
+    name = NAME if path is None else path.name
+    try:
+        return _read(text, name, path)
+    except RecursionError:
+        raise CatalogUnusable(f"{name} is nested too deeply for a catalog") from None
+
+
+def _read(text: str, name: str, path: Path | None) -> Catalog:
+    document, reading = read_toml(text, name), Reading(key_lines(text))
+    declared = shaped(document, reading.report)
+    analysts = declared.get("analysts", {})
+    names = _analyst_names({} if analysts is BROKEN else analysts, reading)
+    folder = None if path is None else path.absolute().parent
+    tables = read_tables({} if declared["tables"] is BROKEN else declared["tables"], folder, reading)
+    if reading.problems:
+        raise reading.unusable(name)
+    budget = _budget(declared["budget"])
+    return Catalog(
+        budget=budget,
+        tables=tables,
+        analysts={name: _analyst(name, analysts[written], budget) for name, written in names.items()},
+        change=declared.get("neighbours", "add-remove"),
+        path=path,
+        ledger_url=declared.get("ledger", {}).get("url"),
+        store_path=declared.get("store", {}).get("path"),
+        questions_at_most=declared["budget"].get("questions_at_most", QUESTIONS_AT_MOST),
+        data_set=declared.get("ledger", {}).get("data_set"),
+    )
+
+
+def _analyst_names(declared: Mapping[str, Any], reading: Reading) -> dict[str, str]:
+    """From the normal form of each analyst's name to the name as written; two spellings of one name are a problem."""
+    reading.check_names(("analysts",), declared)
+    found: dict[str, str] = {}
+    for name in declared:
+        if twin := found.get(analyst_name(name)):
+            reading.report(("analysts", name), f"is the same analyst as {twin!r}", "names match without case; remove one of them")
+        found.setdefault(analyst_name(name), name)
+    return found
+
+
+def read_toml(text: str, name: str) -> Any:
+    """The document, with dates as texts and decimal numbers as they are written."""
+    try:
+        return _plain(tomllib.loads(text, parse_float=_decimal))
+    except ValueError as error:  # also for an integer of thousands of digits
+        raise _not_toml(text, name, str(error)) from None
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal("inf")  # an exponent beyond all bounds: refused with the other infinities
+
+
+def _plain(value: Any) -> Any:
+    """The value with dates as texts, so that it does not matter which way they are written."""
+    if isinstance(value, str) and "\0" in value:
+        raise CatalogUnusable("a text has the character NUL (\\u0000): no path, name or value can have it; remove it")
+    if isinstance(value, dict):
+        return {_plain(name): _plain(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_plain(member) for member in value]
+    return value.isoformat() if isinstance(value, date | datetime | time) else value
+
+
+def _not_toml(text: str, name: str, error: str) -> CatalogUnusable:
+    message, _, place = error.rstrip(")").partition(" (at ")
+    line = re.match(r"line (\d+)", place)
+    at = int(line[1]) if line else len(text.splitlines()) if place == "end of document" else None
+    problem = Problem("the text", f"is not TOML: {message}", "correct it there", at)
+    return CatalogUnusable(f"{name} has a problem:", (problem,))
+
+
+def _budget(declared: Mapping[str, Any]) -> Budget:
+    return Budget(exact(declared["epsilon"]), exact(declared.get("delta", 0)))
+
+
+def _analyst(name: str, declared: Mapping[str, Any], whole: Budget) -> Analyst:
+    """An analyst's caps; of epsilon and delta, the one that is not declared is the data set's own."""
+    caps: dict[str, Fraction] = {key: exact(value) for key, value in declared.items()}
+    budget = Budget(caps.get("epsilon", whole.epsilon), caps.get("delta", whole.delta))
+    own = budget if caps.keys() & {"epsilon", "delta"} else None
+    return Analyst(name, own, caps.get("epsilon_per_query"), caps.get("delta_per_query"))

@@ -1,0 +1,208 @@
+"""One declared column: from the keys of tacit.toml to a `Column`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from tacit.data.catalog.notation import read_notation
+from tacit.data.declaration.lines import value_text
+from tacit.data.declaration.problems import Wrong
+from tacit.privacy.catalog import LARGEST, PLAIN, Column, Kind, Notation, Value, canonical, day_number
+from tacit.privacy.rounding import decimal_text, exact
+
+Declared = Mapping[str, Any]
+
+KINDS: Mapping[str, Kind] = {"key": "key", "keys": "text", "values": "category"}
+ROLES = (*KINDS, "bounds")
+APPLIES: Mapping[Kind, frozenset[str]] = {
+    "number": frozenset({"type", "bounds", "step", "outside", "nulls", "bins", "decimal", "thousands", "missing"}),
+    "date": frozenset({"type", "bounds", "outside", "nulls", "bins", "format", "missing"}),
+    "category": frozenset({"type", "values", "unknown", "nulls", "missing"}),
+    "text": frozenset({"type", "keys", "nulls", "longest", "missing"}),
+    "key": frozenset({"key", "missing"}),
+    "presence": frozenset({"type", "nulls", "missing"}),
+}
+NEEDS = {
+    **dict.fromkeys(("outside", "step", "bins", "decimal", "thousands"), "bounds"),
+    "unknown": "values",
+    "longest": 'keys = "private"',
+    "format": 'type = "date"',
+}
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+LARGEST_INTEGER = 2**63 - 1
+MOST_DIGITS = 18  # on each side of the point: what fits is exact in 128-bit integers, on every engine
+
+
+def read_column(name: str, declared: Declared, line: int | None = None, notation: Notation = PLAIN) -> Column:
+    """The column that is declared, or `Wrong`; `notation` is how the table's source writes values where the column says nothing.
+
+    In `nulls` the words "keep" and "drop" are what happens to a NULL; anything else is the value that takes its place. Where it is
+    not declared, a NULL stays, or goes where `unknown` values go.
+
+    >>> read_column("cost", {"bounds": [0, 5000], "step": Decimal("0.01")}).points
+    500001
+    """
+    given = {key: value for key, value in declared.items() if (key, value) != ("key", False)}
+    kind = _kind(given)
+    _check_keys(kind, given)
+    written = read_notation(given, notation)
+    column = Column(name, kind, line=line, notation=written, **{key: given[key] for key in ("outside", "unknown") if key in given})
+    if kind in ("number", "date"):
+        bounds, step = _grid(kind, given)
+        column = replace(column, bounds=bounds, step=step)
+        column = replace(column, bins=_bins(column, given["bins"])) if "bins" in given else column
+    if kind == "category":
+        column = replace(column, values=_values(given))
+        _check_missing(column)
+    if kind == "text":
+        column = replace(column, longest=given.get("longest", column.longest))
+    if column.unknown == "other":
+        _check_other(column.values)
+    nulls = given.get("nulls", {"drop": "drop", "other": "other"}.get(column.unknown, "keep"))  # NULL is an unknown value too
+    return replace(column, nulls=nulls if nulls in ("keep", "drop") else _nulls(column, nulls))
+
+
+def _kind(given: Declared) -> Kind:
+    roles = [role for role in ROLES if role in given]
+    if len(roles) > 1:
+        raise Wrong(roles[1], f"stands beside {roles[0]}", f"a column has one of {', '.join(ROLES)}: keep one")
+    if roles == ["bounds"]:
+        return "date" if given.get("type") == "date" or all(isinstance(one, str) for one in given["bounds"]) else "number"
+    return KINDS[roles[0]] if roles else "text" if given.get("type") == "text" else "presence"
+
+
+def _check_keys(kind: Kind, given: Declared) -> None:
+    for key in given:
+        if key not in APPLIES[kind]:
+            needed = NEEDS.get(key)
+            raise Wrong(key, "means nothing here", f"declare {needed} too, or take it away" if needed else "take it away")
+    if given.get("type", kind) != kind and kind in ("number", "date"):
+        raise Wrong("type", f"is {value_text(given['type'])}, but the bounds are of a {kind}", f'write type = "{kind}"')
+
+
+def _grid(kind: Kind, given: Declared) -> tuple[tuple[Fraction, Fraction], Fraction]:
+    bounds = given["bounds"]
+    if kind == "number" and any(isinstance(bound, str) for bound in bounds):
+        raise Wrong("bounds", f"is {value_text(bounds)}, not two numbers", "write for example bounds = [0, 100]")
+    low, high = (_day("bounds", bound) if kind == "date" else exact(bound) for bound in bounds)
+    if low >= high:
+        raise Wrong("bounds", f"is {value_text(bounds)}", "the lower bound stands first, and is below the upper")
+    return (low, high), _step(given, low, high)
+
+
+def _step(given: Declared, low: Fraction, high: Fraction) -> Fraction:
+    if "step" not in given and any(isinstance(bound, Decimal) for bound in given["bounds"]):
+        raise Wrong("step", "is missing, and the bounds are not whole numbers", "add for example step = 0.01")
+    step = exact(given.get("step", 1))
+    steps = (high - low) / step
+    if steps.denominator != 1:
+        fitting = decimal_text(low + max(1, round(steps)) * step)
+        what = f"is {decimal_text(step)}, which does not divide the {decimal_text(high - low)} between the bounds"
+        raise Wrong("step", what, f"the nearest upper bound that fits is {fitting}")
+    if steps + 1 > LARGEST:
+        raise Wrong("bounds", "has more than 2^53 values between its ends", "take narrower bounds or a larger step")
+    if not all((number * 10**MOST_DIGITS).denominator == 1 and abs(number) < 10**MOST_DIGITS for number in (low, high, step)):
+        raise Wrong("bounds", f"and step need more than {MOST_DIGITS} digits before or after the point", "write shorter ones")
+    return step
+
+
+def _bins(column: Column, declared: Any) -> tuple[Fraction, ...]:
+    """Where bins begin: a number of bins shares out the values as evenly as they go, a list names where each further one begins."""
+    low, high = column.bounds or (Fraction(0), Fraction(0))
+    step = column.step or Fraction(1)
+    if not isinstance(declared, list):
+        if declared > column.points:
+            raise Wrong("bins", f"is {declared}, and the column has {column.points} values", "take fewer bins")
+        return tuple(low + step * (place * column.points // declared) for place in range(declared))
+    begins = (low, *(_border(column, border) for border in declared))
+    if any(one >= other for one, other in pairwise(begins)) or begins[-1] > high:
+        within = "each further bin begins above the one before it, the first above the lower bound, the last within the bounds"
+        raise Wrong("bins", f"is {value_text(declared)}", within)
+    if any(((border - low) / step).denominator != 1 for border in begins):
+        raise Wrong("bins", f"is {value_text(declared)}, where a bin begins between two steps", "let bins begin at values")
+    return begins
+
+
+def _border(column: Column, border: Any) -> Fraction:
+    if column.kind == "date":
+        return _day("bins", border)
+    if isinstance(border, str):
+        raise Wrong("bins", f"has {value_text(border)}, which is not a number", "write for example bins = [18, 30, 65]")
+    return exact(border)
+
+
+def _day(key: str, text: object) -> Fraction:
+    if isinstance(text, str) and DAY.fullmatch(text):
+        with suppress(ValueError):  # a day that no calendar has
+            return Fraction(day_number(date.fromisoformat(text)))
+    raise Wrong(key, f"has {value_text(text)}, which is not a date", 'write for example "2020-01-31"')
+
+
+def _values(given: Declared) -> tuple[Value, ...]:
+    values = tuple(canonical(value) for value in given["values"])
+    kinds = {type(value) for value in values}
+    if len(kinds) > 1:
+        raise Wrong("values", "mixes texts, whole numbers and truths", "write all of them in one way")
+    twice = [value for value, count in Counter(values).items() if count > 1]
+    if twice:
+        raise Wrong("values", f"has {value_text(twice[0])} twice (blanks around a text do not count)", "take one away")
+    if any(abs(value) > LARGEST_INTEGER for value in values if isinstance(value, int)):
+        raise Wrong("values", "has a number beyond 64 bits", "write such numbers as texts")
+    if given.get("type") not in (None, {str: "text", int: "number"}.get(kinds.pop())):
+        raise Wrong("type", f"is {value_text(given['type'])}, but the values are not", "take it away: the values say it")
+    return values
+
+
+def _check_missing(column: Column) -> None:
+    both = [value for value in column.values if str(value) in column.notation.missing]
+    if both:
+        raise Wrong("values", f"has {value_text(both[0])}, which is declared as missing too", "take it out of one of them")
+
+
+def _check_other(values: tuple[Value, ...]) -> None:
+    if not isinstance(values[0], str):
+        raise Wrong("unknown", 'is "other", a text, and the values are not texts', 'write unknown = "null" or "drop"')
+    if "other" in values:
+        raise Wrong("unknown", 'is "other", which is one of the values', 'rename that value, or write "null" or "drop"')
+
+
+def _nulls(column: Column, declared: Any) -> Fraction | Value:
+    """What takes the place of NULL."""
+    if column.kind == "number" and not isinstance(declared, str | bool):
+        return _on_grid(column, exact(declared), declared)
+    if column.kind == "date":
+        return _on_grid(column, _day("nulls", declared), declared)
+    if column.kind == "text" and isinstance(declared, str):
+        return _short_enough(column, str(canonical(declared)))
+    for value in column.domain:
+        if type(value) is type(declared) and value == canonical(declared):
+            return value
+    wanted = ", or one of the values" if column.kind == "category" else ", or a number" if column.kind == "number" else ""
+    raise Wrong("nulls", f"is {value_text(declared)}, which the column cannot have", f'write "keep", "drop"{wanted}')
+
+
+def _short_enough(column: Column, text: str) -> str:
+    if len(text.encode()) > column.longest:
+        raise Wrong("nulls", f"is {value_text(text)}, which has more than {column.longest} bytes", "shorten it, or raise longest")
+    return text
+
+
+def _on_grid(column: Column, value: Fraction, declared: object) -> Fraction:
+    if column.bounds is None or column.step is None:
+        raise AssertionError("a grid has bounds and a step")
+    low, high = column.bounds
+    if not low <= value <= high:
+        raise Wrong("nulls", f"is {value_text(declared)}, which is outside the bounds", "take a value inside them")
+    if ((value - low) / column.step).denominator != 1:
+        nearest = decimal_text(low + round((value - low) / column.step) * column.step)
+        raise Wrong("nulls", f"is {value_text(declared)}, which is between two steps", f"the nearest value is {nearest}")
+    return value

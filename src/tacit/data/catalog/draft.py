@@ -1,0 +1,146 @@
+"""A catalog to fill in: tables and columns by name, with "?" where only the curator can know.
+
+Drafted from names and declared types alone: bounds, values and units are public knowledge or they are nothing, so none is
+guessed. Every table is private until the curator says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from unicodedata import category
+
+from tacit.data.catalog.columns import MOST_DIGITS
+from tacit.data.declaration.lines import key_text, whole_text
+from tacit.data.declaration.problems import OURS, folded
+from tacit.data.declaration.shape import PLACEHOLDER
+from tacit.data.files.raw import Nature, Raw
+from tacit.data.files.schema import Field, Found
+
+HEAD = f"""\
+# What is declared about this data set. All of it is public knowledge, and none of it is taken from the data: bounds and
+# values come from a form, a code book or the law, never from looking at rows. Where "{PLACEHOLDER}" stands, fill in what is true;
+# `tacit check` says what is left. `tacit schema` prints a JSON Schema, with which an editor checks and completes this file.
+
+[budget]  # the guarantee over everything ever released, by all analysts together
+epsilon = "{PLACEHOLDER}"  # for example 1 (strict) to 8 (loose)
+# delta = 1e-7  # needed for private keys; far below one in the number of people
+
+# [analysts.ana]  # policy for one analyst, inside the budget
+# epsilon = 0.5
+"""
+
+COLUMNS = """\
+# A line for each column that may be asked about; take the others away. Ways to declare one:
+#   { bounds = [0, 100] }                                       a whole number; others need a step: step = 0.01
+#   { values = ["F", "M"], unknown = "other" }                  one of a public list
+#   { type = "date", bounds = ["2020-01-01", "2024-12-31"] }    a day
+#   { keys = "private" }                                        text whose values are not public
+#   { key = true }                                              identifies one row
+#   { }                                                         only whether it is there can be asked
+# For synthetic rows a number or a day of many values has bins too, said by where each but the first begins: bins = [18, 45, 65]
+"""
+
+DECLARED: Mapping[Nature, Mapping[str, object]] = {
+    "integer": {"bounds": PLACEHOLDER},
+    "wide": {"bounds": PLACEHOLDER},
+    "double": {"bounds": PLACEHOLDER, "step": PLACEHOLDER},
+    "truth": {"values": [False, True]},
+    "day": {"type": "date", "bounds": PLACEHOLDER},
+    "moment": {"type": "date", "bounds": PLACEHOLDER},
+}
+
+
+def draft(found: Iterable[Found]) -> str:
+    """The text of a catalog for the tables that were found; valid TOML, with `"?"` in the places to fill in.
+
+    >>> print(draft([Found("visits", "visits.csv", (Field("patient_id"), Field("cost")))]).partition("[tables.visits]")[2])
+    <BLANKLINE>
+    source = "visits.csv"
+    unit = "?"  # whose a row is: "row" if each row is one person, or { column = "patient_id" }
+    # max_rows = 8  # with unit = { ... }: the most rows of one person that any answer uses
+    # rows_at_most = 1000000  # the most rows the table may have, a public fact; else 100 million are assumed
+    # public = true  # instead of unit, if anybody may know every row
+    <BLANKLINE>
+    [tables.visits.columns]
+    patient_id = "?"
+    cost = "?"
+    <BLANKLINE>
+    """
+    tables = _named(found)
+    return "\n".join([HEAD, COLUMNS, *("\n".join(_table(table, tables)) for table in tables)])
+
+
+def _named(found: Iterable[Found]) -> list[Found]:
+    """The tables under names that a catalog can have, no two alike."""
+    named: list[Found] = []
+    for table in found:
+        wanted = name = "table" if _unusable(table.name, ()) else folded(table.name)
+        count = 1
+        while any(name == other.name for other in named):
+            count += 1
+            name = f"{wanted}_{count}"
+        named.append(replace(table, name=name))
+    return named
+
+
+def _table(table: Found, tables: Sequence[Found]) -> Iterator[str]:
+    owner = whole_text(_likely_owner(table, tables))
+    yield f"[{key_text(('tables', table.name))}]"
+    yield f"source = {whole_text(table.source)}"
+    yield f'unit = "{PLACEHOLDER}"  # whose a row is: "row" if each row is one person, or {owner}'
+    yield "# max_rows = 8  # with unit = { ... }: the most rows of one person that any answer uses"
+    yield "# rows_at_most = 1000000  # the most rows the table may have, a public fact; else 100 million are assumed"
+    yield "# public = true  # instead of unit, if anybody may know every row"
+    yield f"\n[{key_text(('tables', table.name, 'columns'))}]"
+    for place, field in enumerate(table.fields):
+        yield _column(field, [folded(other.name) for other in table.fields[:place]])
+    yield ""
+
+
+def _likely_owner(table: Found, tables: Sequence[Found]) -> dict[str, str]:
+    """By names alone: patient_id is likely to mean patients.id. It is written in a comment, so nothing hangs on it."""
+    named = [folded(field.name) for field in table.fields if _sounds_like_a_key(field.name)]
+    for column in named:
+        for other in tables:
+            fields = [folded(field.name) for field in other.fields]
+            if other is not table and other.name.rstrip("s") == column.removesuffix("_id") and "id" in fields:
+                return {"column": column, "references": f"{other.name}.id"}
+    return {"column": next((column for column in named if column != "id"), "...")}
+
+
+def _sounds_like_a_key(name: str) -> bool:
+    return folded(name) in ("id", "uuid", "key") or folded(name).endswith(("_id", "_key"))
+
+
+def _column(field: Field, before: Sequence[str]) -> str:
+    name, problem = key_text([field.name]), _unusable(field.name, before)
+    if problem:
+        return f"# {name} cannot be declared: {problem}"
+    if field.type is None:
+        return f'{name} = "{PLACEHOLDER}"'
+    kind = field.type.partition("(")[0].lower()  # what stands in the brackets of an ENUM are values
+    if Raw("", field.type).nature == "nested":
+        return f"# {name} cannot be asked about: it is of the type {kind}"
+    return f"{name} = {whole_text(_declared(field))}  # {kind}"
+
+
+def _declared(field: Field) -> object:
+    raw = Raw("", field.type or "")
+    if raw.nature != "decimal":
+        return PLACEHOLDER if _sounds_like_a_key(field.name) else DECLARED.get(raw.nature, PLACEHOLDER)
+    scale = raw.digits[1]
+    step = {"step": Decimal(1).scaleb(-scale) if scale <= MOST_DIGITS else PLACEHOLDER}
+    return {"bounds": PLACEHOLDER} | (step if scale else {})
+
+
+def _unusable(name: str, before: Sequence[str]) -> str:
+    """Why a name cannot stand in a catalog, or nothing."""
+    if not name:
+        return "it has no name"
+    if any(category(character) == "Cc" for character in name):
+        return "its name has control characters"
+    if folded(name).startswith(OURS):
+        return f"names that begin with {OURS} are tacit's own"
+    return "another column has the same name, and names match without case" if folded(name) in before else ""

@@ -1,0 +1,1 @@
+"""Any TOML file with its lines, a schema, and all of its problems at once."""

@@ -1,0 +1,1 @@
+"""What can be read, and how: CSV, Parquet, DuckDB and PostgreSQL."""

@@ -1,0 +1,351 @@
+"""The rows of CSV files, by one rule: what a row is read as depends on its own bytes and on the header, and on nothing else.
+
+Every file goes through a sieve, in blocks of whole rows. A block in which all rows are sound is parsed as it stands. In others,
+every row that is not sound is written anew, in the one form that the parser reads as the rule says. So there is one reader, no
+row makes it fail, and no row changes how another is read. The rule, and what it cannot do, is in store.md.
+
+The engine's own reader is not used: it guesses where rows begin when it divides a file, and loses some if the guess is wrong.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.declaration.problems import folded
+from tacit.data.files.transcoding import Transcoded
+from tacit.errors import CatalogUnusable
+from tacit.privacy.catalog import BLANKS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DELIMITERS = ",;\t|"
+BLOCK = 1 << 19
+LONGEST_HEADER = 1 << 20
+LONGEST_ROW = 1 << 24  # in bytes; a longer one is a row of empty fields
+BOM = b"\xef\xbb\xbf"
+LINE_END = re.compile(rb"\r\n|\n|\r")
+LINE_FEED = ord("\n")
+REPLACEMENT = "\ufffd"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line of a CSV file: the names without case, and the delimiter that parts it into most of them.
+
+    `by_return` says whether it ends with CR alone: then so do rows. Otherwise they end with LF or CR LF, and a CR is a character.
+    """
+
+    names: tuple[str, ...]
+    delimiter: str
+    by_return: bool = field(default=False, compare=False)
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """Where each column with a name stands; of two with one name, the first counts."""
+        places: dict[str, int] = {}
+        for place, name in enumerate(self.names):
+            places.setdefault(name, place)
+        return {name: place for name, place in places.items() if name}
+
+
+def csv_header(file: Path, encoding: str | None = None) -> Header:
+    """The header of a CSV file. No line after it is looked at."""
+    with _opened(file, encoding) as (raw, _):
+        line, end, _ = _parted(raw)
+    if len(line) > LONGEST_HEADER:
+        raise CatalogUnusable(f"the first line of {file.name} is too long for a header; begin with the names of the columns")
+    if not line:
+        raise CatalogUnusable(f"{file.name} is empty; a CSV file begins with the names of its columns")
+    parted = {delimiter: fields_of(line.decode("utf-8", "replace"), delimiter) for delimiter in DELIMITERS}
+    delimiter = max(parted, key=lambda each: len(parted[each][0]))
+    names, is_open = parted[delimiter]
+    if is_open:
+        raise CatalogUnusable(f"the first line of {file.name} leaves a quotation mark open; write the names of columns on one line")
+    return Header(tuple(folded(name.strip(BLANKS)) for name in names), delimiter, end == b"\r")
+
+
+def fields_of(row: str, delimiter: str) -> tuple[list[str], bool]:
+    """The fields of one row, and whether it ends inside a quotation.
+
+    A field that begins with a quotation mark, after spaces or none, is quoted: two marks are one, a single one ends the
+    quotation, and what follows up to the delimiter belongs to the field too.
+
+    >>> fields_of('7, "a,b"" c" d,x"y', ",")
+    (['7', 'a,b" c d', 'x"y'], False)
+    >>> fields_of('7,"a,b', ",")
+    (['7', 'a,b'], True)
+    """
+    pattern, found, place, is_open = _field(delimiter), [], 0, False
+    while match := pattern.match(row, place):
+        quoted, closed, after, plain = match.groups()
+        found.append(plain if quoted is None else quoted.replace('""', '"') + after)
+        is_open = quoted is not None and not closed
+        place = match.end() + 1
+        if place > len(row):
+            break
+    return found, is_open
+
+
+class CsvRows:
+    """The rows of CSV files with one header, in Arrow batches of texts `c0`, `c1`, ...: the columns at the wanted `places`.
+
+    What goes wrong on the way is kept as `problem`, since an engine that reads the batches has only its own words for it.
+    `tell` is told how far it is.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        header: Header,
+        multiline: bool | None,
+        places: Collection[int],
+        encoding: str | None = None,
+    ) -> None:
+        self.files, self.header, self.multiline, self.encoding = files, header, multiline, encoding
+        self.wanted = [f"c{place}" for place in sorted(places)] or ["c0"]
+        self.problem: CatalogUnusable | None = None
+
+    def batches(self, tell: Callable[[float], None]) -> pa.RecordBatchReader:
+        """All rows, once."""
+        import pyarrow as pa
+
+        schema = pa.schema([(column, pa.large_string()) for column in self.wanted])
+        return pa.RecordBatchReader.from_batches(schema, self._batches(tell))
+
+    def _batches(self, tell: Callable[[float], None]) -> Iterator[pa.RecordBatch]:
+        try:
+            for place, file in enumerate(self.files):
+                for block, share in self._sound_blocks(file):
+                    yield from self._parsed(block)
+                    tell((place + share) / len(self.files))
+        except CatalogUnusable as problem:
+            self.problem = problem
+            raise
+
+    def _sound_blocks(self, file: Path) -> Iterator[tuple[bytes, float]]:
+        """Blocks of sound rows, and how much of the file has been read."""
+        sieve = Sieve(file.name, csv_header(file, self.encoding), self.multiline)
+        size = max(file.stat().st_size, 1)
+        with _opened(file, self.encoding) as (raw, on_disk):
+            for block in sieve.blocks(raw):
+                yield block if sieve.sound(block) else sieve.mended(block), on_disk.tell() / size
+
+    def _parsed(self, block: bytes) -> list[pa.RecordBatch]:
+        import pyarrow as pa
+        from pyarrow import csv
+
+        if not block:
+            return []
+        names = [f"c{place}" for place in range(len(self.header.names))]
+        reading = csv.ReadOptions(column_names=names, use_threads=False, block_size=len(block) + 1)
+        parsing = csv.ParseOptions(delimiter=self.header.delimiter, newlines_in_values=True)
+        texts = dict.fromkeys(self.wanted, pa.large_string())
+        converting = csv.ConvertOptions(column_types=texts, include_columns=self.wanted, check_utf8=False)
+        found: list[pa.RecordBatch] = csv.read_csv(pa.BufferReader(block), reading, parsing, converting).to_batches()
+        return found
+
+
+def _among(characters: str) -> NDArray[np.bool_]:
+    """For each byte, whether it is one of these."""
+    found = np.zeros(256, np.bool_)
+    found[[*characters.encode()]] = True
+    return found
+
+
+LINE_ENDING = _among("\r\n")
+
+
+@dataclass(frozen=True)
+class Sieve:
+    """Tells sound rows of a CSV file from others, and writes these anew.
+
+    `multiline` declares whether fields in quotation marks may hold line ends; None where the catalog does not say it.
+    """
+
+    name: str
+    header: Header
+    multiline: bool | None
+
+    def blocks(self, raw: BinaryIO) -> Iterator[bytes]:
+        """What follows the header in parts of whole rows, with their line ends; of a row that is too long, enough to see that."""
+        *_, rest = _parted(raw)
+        while chunk := raw.read(BLOCK):
+            rest += chunk
+            if cut := self._cut(rest):
+                yield rest[:cut]
+                rest = rest[cut:]
+            elif len(rest) > LONGEST_ROW + 2:
+                rest = self._cut_short(rest)
+        if rest:
+            yield rest if rest.endswith(b"\n") else rest + b"\n"
+
+    def sound(self, block: bytes) -> bool:
+        """Whether every row of a block can be parsed as it stands.
+
+        That is: quotation marks around whole fields, UTF-8 without NUL, one kind of line ends, a field for each name.
+        """
+        if not self._well_placed(block) or b"\0" in block or len(block) > LONGEST_ROW or not _is_utf8(block):
+            return False
+        if block.startswith(BOM):  # which the parser would skip
+            return False
+        marks = block.translate(None, self._other_bytes)  # delimiters, line ends and quotation marks
+        bare = _outside(marks).replace(b'"', b"")
+        across = _line_ends(bare) != _line_ends(marks)  # some are inside quotations
+        if across and not self.multiline:
+            return False
+        end = b"\r\n" if b"\r" in bare else b"\n"
+        row = self.header.delimiter.encode() * (len(self.header.names) - 1) + end
+        rows = len(bare) // len(row)
+        if bare != row * rows or (len(self.header.names) == 1 and (block.startswith(end) or end * 2 in block)):
+            return False
+        return end == b"\n" or (_outside(block) if across else block).count(end) == rows
+
+    def mended(self, block: bytes) -> bytes:
+        """The rows of a block, sound; empty lines are left out."""
+        return b"".join((row if self._is_simple(row) else self._written(row)) + b"\n" for row in self._rows(block) if row)
+
+    def _written(self, row: bytes) -> bytes:
+        """One row in the form that is parsed as it stands: every field in quotation marks, one for each name."""
+        fields, is_open = [""], False
+        if len(row) <= LONGEST_ROW:
+            fields, is_open = fields_of(row.decode("utf-8", "replace").replace("\0", REPLACEMENT), self.header.delimiter)
+        elif self.multiline:
+            raise self._not_multiline("has a row longer than 16 MiB")
+        if is_open and self.multiline is None:
+            raise CatalogUnusable(
+                f"a line of {self.name} leaves a quotation mark open; if fields may hold line ends and were quoted properly, "
+                'declare source = { csv = "...", multiline = true }; if every line is a row, multiline = false'
+            )
+        missing = len(self.header.names) - len(fields)
+        quoted = [f'"{field.replace(chr(34), chr(34) * 2)}"' for field in (fields + [""] * missing)[: len(self.header.names)]]
+        return self.header.delimiter.join(quoted).encode()
+
+    def _is_simple(self, row: bytes) -> bool:
+        return len(row) <= LONGEST_ROW and self._simple.fullmatch(row) is not None
+
+    def _rows(self, block: bytes) -> list[bytes]:
+        """The rows of a block without their ends; those of empty lines are empty."""
+        if self.multiline and b'"' in block:
+            ends = np.flatnonzero(self._ending[_codes(block)] & ~_inside(block))
+            rows = [block[begin:end] for begin, end in zip([0, *(ends + 1)], [*ends, len(block)], strict=True)]
+        else:
+            rows = block.splitlines() if self.header.by_return else block.split(b"\n")
+        return [row.removesuffix(b"\r") for row in rows]
+
+    def _cut(self, rest: bytes) -> int:
+        """Where the last whole row ends; 0 where there is none. A CR at the very end may be half a line end."""
+        if self.multiline and b'"' in rest:
+            rest = np.where(_inside(rest), np.uint8(0), _codes(rest)).tobytes()
+        by_return = rest.rfind(b"\r", 0, len(rest) - 1) + 1 if self.header.by_return else 0
+        return rest.rfind(b"\n") + 1 or by_return
+
+    def _cut_short(self, rest: bytes) -> bytes:
+        """Enough of a row to see that it is too long, even if its last byte looks like a part of the line end."""
+        if self.multiline:
+            raise self._not_multiline("has a row longer than 16 MiB")
+        return rest[: LONGEST_ROW + 2]
+
+    def _well_placed(self, block: bytes) -> bool:
+        """Whether quotation marks stand at both ends of whole fields, or as two for one in them."""
+        if b'"' not in block:
+            return True
+        codes = _codes(block)
+        places = np.flatnonzero(codes == ord('"'))
+        if len(places) % 2 == 0:
+            before, after = codes[places[0::2] - 1], codes[places[1::2] + 1]
+            before[places[0::2] == 0] = LINE_FEED
+            if (self._marking | self._ending)[before].all() and (self._marking | LINE_ENDING)[after].all():
+                return True
+        if self.multiline:
+            raise self._not_multiline("has a quotation mark inside a field that is not quoted properly")
+        return False
+
+    def _not_multiline(self, what: str) -> CatalogUnusable:
+        return CatalogUnusable(
+            f"{self.name} is declared with multiline = true, and {what}: its rows cannot be told apart safely; "
+            "write it anew with every such field quoted, or declare multiline = false"
+        )
+
+    @cached_property
+    def _marking(self) -> NDArray[np.bool_]:
+        """Which bytes are the delimiter or a quotation mark."""
+        return _among(f'{self.header.delimiter}"')
+
+    @cached_property
+    def _ending(self) -> NDArray[np.bool_]:
+        """Which bytes end a row; a CR before LF belongs to the end too."""
+        return LINE_ENDING if self.header.by_return else _among("\n")
+
+    @cached_property
+    def _other_bytes(self) -> bytes:
+        return bytes(np.flatnonzero(~(self._marking | LINE_ENDING)).tolist())
+
+    @cached_property
+    def _simple(self) -> re.Pattern[bytes]:
+        """A row of printable ASCII without quotation marks, with as many fields as names."""
+        delimiter = re.escape(self.header.delimiter).encode()
+        field = rb'[^"\x00-\x08\x0a-\x1f\x80-\xff' + delimiter + rb"]*+"
+        return re.compile(field + rb"(?:" + delimiter + field + rb"){%d}" % (len(self.header.names) - 1))
+
+
+def _field(delimiter: str) -> re.Pattern[str]:
+    """A quoted field (what it holds, the closing mark, what follows) or a plain one."""
+    other = f"[^{re.escape(delimiter)}]*+"
+    return re.compile(f' *+"((?:[^"]++|"")*+)("?+)({other})|({other})')
+
+
+def _codes(block: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(block, np.uint8)
+
+
+def _inside(block: bytes) -> NDArray[Any]:
+    """For each byte of whole rows, whether it is inside a quotation; the mark that opens one is, the mark that closes it is not."""
+    return (np.cumsum(_codes(block) == ord('"'), dtype=np.uint8) & 1).view(np.bool_)
+
+
+def _outside(block: bytes) -> bytes:
+    """A block of whole rows without what is inside quotations."""
+    return _codes(block)[~_inside(block)].tobytes() if b'"' in block else block
+
+
+def _line_ends(block: bytes) -> int:
+    return block.count(b"\n") + block.count(b"\r")
+
+
+def _is_utf8(block: bytes) -> bool:
+    try:
+        return block.isascii() or bool(block.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def _parted(raw: BinaryIO) -> tuple[bytes, bytes, bytes]:
+    """The first line of a file, its line end, and what was read of the rest."""
+    read = raw.read(len(BOM) + LONGEST_HEADER + 2).removeprefix(BOM)
+    end = LINE_END.search(read)
+    return (read, b"", b"") if end is None else (read[: end.start()], end[0], read[end.end() :])
+
+
+@contextmanager
+def _opened(file: Path, encoding: str | None = None) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """The file to read from, decompressed and in UTF-8, and as it is on disk; what goes wrong is said in our words."""
+    try:
+        with file.open("rb") as on_disk:
+            raw = cast("BinaryIO", gzip.GzipFile(fileobj=on_disk)) if file.suffix.lower() == ".gz" else on_disk
+            yield (raw if encoding is None else cast("BinaryIO", Transcoded(raw, encoding))), on_disk
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise CatalogUnusable(f"{file.name} cannot be decompressed; compress it anew") from None
+    except OSError as error:
+        raise CatalogUnusable(f"{file.name} cannot be read: {error.strerror or 'unknown reason'}") from None

@@ -1,0 +1,100 @@
+"""Rows of a PostgreSQL table in Arrow batches, through ADBC (the extra `postgres`): as a stream, so that memory stays bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tacit.data.declaration.problems import folded
+from tacit.data.files.tolerant import mended
+from tacit.data.quoting import name
+from tacit.errors import CatalogUnusable
+from tacit.privacy.catalog import Kind, Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+AS_THEY_ARE = {"smallint", "integer", "bigint", "boolean", "real", "double precision", "text", "character varying"}
+DAYS = {
+    "date": "{0}",
+    "timestamp without time zone": "{0}::date",
+    "timestamp with time zone": "({0} AT TIME ZONE 'UTC')::date",
+}
+BY_DAY = (None, "date", "presence")
+COLUMNS = """
+SELECT attname::text, format_type(atttypid, NULL) FROM pg_attribute
+WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
+"""
+
+
+@contextmanager
+def postgres_batches(
+    source: Source, wanted: Mapping[str, Kind] | None, environment: Mapping[str, str]
+) -> Iterator[pa.RecordBatchReader]:
+    """The wanted columns of a table, or all: one statement, so one moment of the database."""
+    with closing(_connected(source.url(environment))) as connection, closing(connection.cursor()) as cursor:
+        try:
+            batches = _asked(cursor, source.table or "", wanted)
+        except connection.Error:
+            raise CatalogUnusable(f"the database does not give the table {source.table}; check its name and our rights") from None
+        yield _mended(batches)
+
+
+def _asked(cursor: Any, table: str, wanted: Mapping[str, Kind] | None) -> pa.RecordBatchReader:
+    cursor.execute(COLUMNS, (table,))
+    types: dict[str, tuple[str, str]] = {}
+    for column, kind in cursor.fetchall():
+        types.setdefault(folded(column), (column, kind))
+    if not types:
+        raise CatalogUnusable(f'the database has no table {table}; correct `table`, for example "public.visits"')
+    kinds = dict.fromkeys(types) if wanted is None else {key: wanted[key] for key in types if key in wanted}
+    chosen = [f"{_selected(*types[key], kind)} AS {name(key)}" for key, kind in kinds.items()] or ["1 AS nothing"]
+    cursor.execute(f"SELECT {', '.join(chosen)} FROM {_quoted(table, cursor)}")
+    return cursor.fetch_record_batch()
+
+
+def _connected(url: str) -> Any:
+    try:
+        from adbc_driver_postgresql import dbapi
+    except ImportError:
+        raise CatalogUnusable("a PostgreSQL source needs the extra `postgres`: pip install 'tacit[postgres]'") from None
+    try:
+        return dbapi.connect(url)
+    except dbapi.Error:  # its words may repeat parts of the URL, and so a password
+        raise CatalogUnusable("the PostgreSQL server does not let us in; check the URL, the password and that it runs") from None
+
+
+def _quoted(table: str, cursor: Any) -> str:
+    """The table as the server writes it, so that nothing but a name can stand here."""
+    cursor.execute("SELECT to_regclass($1)::text", (table,))
+    return str(cursor.fetchone()[0])
+
+
+def _selected(column: str, kind: str, declared: Kind | None) -> str:
+    """What is asked of the server for one column, such that no value fails on its way.
+
+    Arrow has no infinite or very distant days: they become the days next to the years 1 to 9999, which every bound excludes.
+    Types without a safe counterpart travel as texts, which are exact.
+    """
+    if kind in DAYS and declared in BY_DAY:
+        day = DAYS[kind].format(name(column))
+        return f"greatest(least({day}, DATE '10000-01-01'), DATE '0001-12-31 BC')"
+    return name(column) if kind in AS_THEY_ARE else f"{name(column)}::text"
+
+
+def _mended(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """A database without a declared encoding may hold any bytes."""
+    import pyarrow as pa
+
+    texts = [pa.types.is_string(field.type) or pa.types.is_large_string(field.type) for field in batches.schema]
+    schema = pa.schema(
+        [(each.name, pa.large_string() if is_text else each.type) for each, is_text in zip(batches.schema, texts, strict=True)]
+    )
+
+    def converted() -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            columns = [mended(column) if is_text else column for column, is_text in zip(batch.columns, texts, strict=True)]
+            yield pa.record_batch(columns, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, converted())

@@ -1,0 +1,128 @@
+"""Raw values in words of SQL that cannot fail: what type a source column has, and the one text that a value is written as."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tacit.data.quoting import name, text
+from tacit.privacy.catalog import BLANKS, Notation
+
+Nature = Literal["integer", "wide", "decimal", "double", "truth", "day", "moment", "bytes", "nested", "text"]
+
+NATURES: Mapping[str, Nature] = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "integer"),
+    **dict.fromkeys(("UBIGINT", "HUGEINT"), "wide"),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), "double"),
+    "BOOLEAN": "truth",
+    "DATE": "day",
+    "BLOB": "bytes",
+    "VARIANT": "nested",
+}
+BEGINNINGS: Mapping[str, Nature] = {
+    "DECIMAL(": "decimal",
+    "TIMESTAMP": "moment",
+    "STRUCT(": "nested",
+    "MAP(": "nested",
+    "UNION(": "nested",
+}
+
+
+WHOLE = re.compile(r"^([+-]?[0-9]+)\.0+$")  # as in `named`
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A column of a source: SQL that refers to it, its type in the engine, and the name under which it is worked on."""
+
+    sql: str
+    type: str
+    alias: str = "raw"
+
+    def part(self, word: str) -> str:
+        """The name of something that is worked out from this column."""
+        return name(f"{self.alias} {word}")
+
+    @property
+    def nature(self) -> Nature:
+        """What kind of type it is; what is not listed (UUID, TIME, ENUM, BIGNUM, ...) is read by its text."""
+        if self.type.endswith("]"):
+            return "nested"
+        if self.type in NATURES:
+            return NATURES[self.type]
+        return next((nature for beginning, nature in BEGINNINGS.items() if self.type.startswith(beginning)), "text")
+
+    @property
+    def digits(self) -> tuple[int, int]:
+        """Width and scale of a DECIMAL."""
+        width, scale = re.findall(r"\d+", self.type)[:2]
+        return int(width), int(scale)
+
+
+def written(raw: Raw) -> str:
+    """The text of a value, trimmed; NULL where there is none: NULL, NaN and, in SQL of `filled`, a blank text.
+
+    Numbers that are whole are written without a fraction and others in their shortest form, so that 1, 1.0 and 1.00 are one
+    text; -0.0 is 0. A text is composed (NFC), and NUL becomes the replacement character.
+    """
+    return WRITTEN.get(raw.nature, _text)(raw)
+
+
+def filled(raw: Raw) -> str:
+    """`written`, with a blank text as NULL."""
+    return f"nullif({written(raw)}, '')"
+
+
+def named(raw: Raw) -> str:
+    """`written` for keys and categories: a text that is a whole number with a fraction of zeros loses the fraction."""
+    if raw.nature not in ("text", "bytes"):
+        return written(raw)
+    return f"regexp_replace({written(raw)}, '^([+-]?[0-9]+)\\.0+$', '\\1')"
+
+
+def without_missing(raw: Raw, notation: Notation) -> Raw:
+    """The column with NULL in the place of what the catalog says is written for a missing value; compared as values are.
+
+    >>> without_missing(Raw("x", "BIGINT"), Notation(missing=("-9",))).sql
+    "(CASE WHEN CAST(x AS VARCHAR) NOT IN ('-9') THEN x END)"
+    """
+    if not notation.missing or raw.nature == "nested":
+        return raw
+    codes = ", ".join(text(WHOLE.sub(r"\1", code)) for code in notation.missing)
+    return replace(raw, sql=f"(CASE WHEN {named(raw)} NOT IN ({codes}) THEN {raw.sql} END)")
+
+
+def _text(raw: Raw) -> str:
+    return _clean(raw.sql if raw.type == "VARCHAR" else f"CAST({raw.sql} AS VARCHAR)")
+
+
+def _bytes(raw: Raw) -> str:
+    """UTF-8 where it is, else the engine's escapes."""
+    return _clean(f"coalesce(TRY(decode({raw.sql})), CAST({raw.sql} AS VARCHAR))")
+
+
+def _clean(sql: str) -> str:
+    return f"trim(nfc_normalize(replace({sql}, chr(0), '\ufffd')), {text(BLANKS)})"
+
+
+def _plain(raw: Raw) -> str:
+    return f"CAST({raw.sql} AS VARCHAR)"
+
+
+def _decimal(raw: Raw) -> str:
+    return _plain(raw) if raw.digits[1] == 0 else f"rtrim(rtrim({_plain(raw)}, '0'), '.')"
+
+
+def _double(raw: Raw) -> str:
+    whole = f"CASE WHEN {raw.sql} = trunc({raw.sql}) THEN CAST(TRY_CAST({raw.sql} AS HUGEINT) AS VARCHAR) END"
+    return f"CASE WHEN NOT isnan({raw.sql}) THEN coalesce({whole}, {_plain(raw)}) END"
+
+
+WRITTEN = {
+    **dict.fromkeys(("integer", "wide", "truth", "day", "moment"), _plain),
+    "decimal": _decimal,
+    "double": _double,
+    "bytes": _bytes,
+}

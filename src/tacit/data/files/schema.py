@@ -1,0 +1,174 @@
+"""What columns a file has: their names, and their types where the file says them. No value is read.
+
+Of a CSV, the bytes up to the end of the first line are read and not one more. Of Parquet and DuckDB files, the schema.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tacit.data.quoting import text
+from tacit.errors import InvalidInput
+from tacit.privacy.catalog import BLANKS
+
+CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+DELIMITERS = ",;\t|"
+LONGEST_HEADER = 1 << 20
+GZIP = 31  # what zlib calls it
+DATUM = re.compile(r"(?!\d{4}$)[+-]?\d[\d.,:/-]*(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)  # years may be names
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of a file: its name as written there, and the engine's word for its type, or None where none is declared."""
+
+    name: str
+    type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A table that was found: what it may be called, its source the way a catalog writes it, and its columns."""
+
+    name: str
+    source: str | dict[str, str]
+    fields: tuple[Field, ...]
+
+
+def tables_in(path: Path, written: str) -> tuple[Found, ...]:
+    """The tables in a file, with their source written as `written`: one, or all of a DuckDB file."""
+    if path.name.lower().endswith(".duckdb"):
+        return tuple(Found(table, {"duckdb": written, "table": table}, fields) for table, fields in _in_duckdb(path).items())
+    name = re.sub(r"(\.parquet|\.[ct]sv(\.gz)?)$", "", path.name.lower())
+    return (Found(name or "table", written, fields_of(path)),)
+
+
+def columns_told(names: Iterable[str], as_text: bool) -> str:
+    """What is said of the columns that a file has. Those of a CSV file are in its first line, which is not quoted.
+
+    Where it has no header that line is a row, and nothing tells a row of words from a line of names.
+
+    >>> columns_told(["id", "age"], as_text=False), columns_told(["alice", "Bath"], as_text=True)
+    ('it has id, age', 'see its first line, which has to name its columns (and is not shown here, since it may be a row)')
+    """
+    if as_text:
+        return "see its first line, which has to name its columns (and is not shown here, since it may be a row)"
+    return f"it has {', '.join(names)}"
+
+
+def fields_of(path: Path, table: str | None = None, encoding: str | None = None) -> tuple[Field, ...]:
+    """The columns of a Parquet or CSV file (in UTF-8 unless it is said), or of a table in a DuckDB file."""
+    kind = path.name.lower()
+    if kind.endswith(".parquet"):
+        return _in_parquet(path)
+    if kind.endswith(CSV):
+        return _in_csv(path, encoding)
+    if table is not None:
+        return _of_table(path, table.lower().removeprefix("main."))
+    raise InvalidInput(f"{path.name} is of no kind that tacit reads; give a .parquet, .csv, .csv.gz, .tsv or .duckdb file")
+
+
+def _in_csv(path: Path, encoding: str | None) -> tuple[Field, ...]:
+    try:
+        with path.open("rb", buffering=0) as file:
+            read = _bytes_of(file, path.name.lower().endswith(".gz"))
+            line = _first_line(read if encoding is None else _in_utf8(read, encoding))
+            names = _cells(line.decode("utf-8-sig"))
+    except (OSError, zlib.error, UnicodeDecodeError, csv.Error, _NoHeader) as error:
+        raise InvalidInput(f"the first line of {path.name} cannot be read as a header: {_words(error)}") from None
+    return tuple(Field(name) for name in names)
+
+
+class _NoHeader(Exception):
+    """The first line is not one of names; says why, and nothing of what it has."""
+
+
+def _words(error: Exception) -> str:
+    """What went wrong, without a word of the file."""
+    if isinstance(error, OSError):
+        return error.strerror or "it cannot be read"
+    return str(error) if isinstance(error, _NoHeader) else "it is not UTF-8 text in comma-separated form"
+
+
+def _bytes_of(file: BinaryIO, compressed: bool) -> Iterator[bytes]:
+    """The file byte by byte, so that nothing is read ahead; compressed ones as far as each byte gets."""
+    inflate = zlib.decompressobj(GZIP)
+    while byte := file.read(1):
+        yield inflate.decompress(byte) if compressed else byte
+
+
+def _in_utf8(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    return (decoder.decode(chunk).encode() for chunk in chunks)
+
+
+def _first_line(chunks: Iterator[bytes]) -> bytes:
+    read = bytearray()
+    for chunk in chunks:
+        read += chunk
+        if b"\n" in chunk or len(read) > LONGEST_HEADER:
+            break
+    line = bytes(read).partition(b"\n")[0].removesuffix(b"\r")
+    if len(line) > LONGEST_HEADER:
+        raise _NoHeader("it is longer than a header can be")
+    return line
+
+
+def _cells(line: str) -> list[str]:
+    """The names in a header; the delimiter is the one that gives most of them."""
+    if line.count('"') % 2:
+        raise _NoHeader("a quotation mark is left open")
+    rows = [next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), []) for delimiter in DELIMITERS]
+    cells = [cell.strip(BLANKS) for cell in max(rows, key=len)]
+    if not any(cells):
+        raise _NoHeader("it is empty")
+    if any(DATUM.fullmatch(cell) for cell in cells):
+        raise _NoHeader("it has a number where a name is expected, so it may be a row; put a line of names before it")
+    return cells
+
+
+def _in_parquet(path: Path) -> tuple[Field, ...]:
+    described = _asked(path, f"DESCRIBE SELECT * FROM read_parquet({text(str(path))})")  # `text` quotes
+    return tuple(Field(name, kind) for name, kind, *_ in described)
+
+
+def _of_table(path: Path, table: str) -> tuple[Field, ...]:
+    tables = _in_duckdb(path)
+    if table not in tables:
+        raise InvalidInput(f"{path.name} has no table {table}; it has {', '.join(tables) or 'none'}")
+    return tables[table]
+
+
+def _in_duckdb(path: Path) -> dict[str, tuple[Field, ...]]:
+    """The tables and views of a DuckDB file by their names in lower case, with the schema where it is not main."""
+    listed = _asked(
+        path,
+        f"ATTACH {text(str(path))} AS source (READ_ONLY)",
+        "SELECT lower(if(schema_name = 'main', '', schema_name || '.') || table_name), column_name, data_type "
+        "FROM duckdb_columns() WHERE NOT internal AND database_name = 'source' ORDER BY 1, column_index",
+    )
+    found: dict[str, tuple[Field, ...]] = {}
+    for table, name, kind in listed:
+        found[table] = (*found.get(table, ()), Field(name, kind))
+    return found
+
+
+def _asked(path: Path, *statements: str) -> list[tuple[Any, ...]]:
+    """The rows of the last statement; what the engine says of a failure is not passed on."""
+    import duckdb
+
+    try:
+        with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as engine:
+            for statement in statements:
+                engine.execute(statement)
+            return engine.fetchall()
+    except duckdb.Error:
+        problem = "cannot be read" if path.exists() else "is not there"
+        raise InvalidInput(f"{path.name} {problem}; give a Parquet, CSV or DuckDB file") from None

@@ -1,0 +1,143 @@
+"""Keyed marks of the sources behind the private tables, by which the register of ledgers recognizes them (register.md).
+
+Of a file its place, and its content by samples, so that a copy is recognized at once, whatever its size; of CSV also how its rows
+begin, so that a file to which rows were added is recognized, compressed or not. Of a DuckDB table the file with the table's name,
+and its first rows; of a PostgreSQL table the server, the database and the table's name, without user and password.
+
+Every mark is an HMAC under the register's key and goes to the register alone: a hash of data that left it could confirm a guess.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO
+
+import duckdb
+
+from tacit.accounting.ledger.places import server_places
+from tacit.accounting.ledger.register import mark_of
+from tacit.data.declaration.problems import folded
+from tacit.data.files.sources import source_files
+from tacit.data.quoting import name, text
+from tacit.privacy.catalog import Catalog, Source
+
+SAMPLE, SAMPLES = 1 << 16, 16  # bytes of one sample, and how many are taken of a larger file
+BEGINNING, LONGEST_HEADER = 1 << 20, 1 << 24  # bytes of CSV that are looked at for how its rows begin, and that may come before
+LENGTHS = tuple(1 << power for power in range(12, 21))  # bytes of rows; fewer than 4 KiB may be the same by chance
+FEWEST_ROWS, MOST_ROWS = 64, 2048  # the same for rows of a DuckDB table
+UNREADABLE = (OSError, EOFError, zlib.error, duckdb.Error)  # preparation reads the source too, and says what is wrong with it
+
+Parts = Iterator[tuple[bytes, ...]]
+
+
+def source_marks(catalog: Catalog, key: bytes, environment: Mapping[str, str]) -> frozenset[str]:
+    """The marks of all sources of private tables. Two catalogs that share one of them are over the same data."""
+    return frozenset[str]().union(*marks_by_table(catalog, key, environment).values())
+
+
+def marks_by_table(catalog: Catalog, key: bytes, environment: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    """The marks of the source of each private table. Public tables have none: nobody's budget is spent on them."""
+    return {
+        table.name: frozenset(mark_of(key, *parts) for parts in _described(catalog, table.source, environment))
+        for table in catalog.tables.values()
+        if not table.public
+    }
+
+
+def _described(catalog: Catalog, source: Source, environment: Mapping[str, str]) -> Parts:
+    """What a source is recognized by, in bytes that are not keyed yet."""
+    if source.kind == "postgres":
+        table = [part.encode() for part in qualified(source.table or "", "public")]
+        yield from ((b"postgres", place.encode(), *table) for place in server_places(source.url(environment), environment))
+        return
+    files = source_files(catalog, source)
+    if source.kind == "duckdb":
+        yield b"duckdb", _path(files[0]), *(part.encode() for part in qualified(source.table or "", "main"))
+        yield from _readable(_first_rows, files[0], source.table or "")
+        return
+    yield b"files", _path(catalog.folder / source.location)  # a folder or a pattern is the same, whichever files are there
+    for file in files:
+        yield b"file", _path(file)
+        if file.is_file():  # what is read from a pipe here would be missing in preparation
+            yield from _readable(_beginnings if source.kind == "csv" else _content, file)
+
+
+def _readable(look: Callable[..., Parts], *given: object) -> list[tuple[bytes, ...]]:
+    try:
+        return list(look(*given))
+    except UNREADABLE:
+        return []
+
+
+def _path(file: Path) -> bytes:
+    return os.fsencode(file.resolve())
+
+
+def _content(file: Path) -> Parts:
+    """The size, and the whole content of a small file, or samples of a larger one: the first, the last, evenly spaced between.
+
+    Two files that differ outside the samples count as one: that is a copy in which somebody was changed.
+    """
+    size, digest = file.stat().st_size, sha256()
+    with file.open("rb") as opened:
+        if size <= SAMPLE * SAMPLES:
+            digest.update(opened.read(size))
+        else:
+            for place in range(SAMPLES):
+                opened.seek((size - SAMPLE) * place // (SAMPLES - 1))
+                digest.update(opened.read(SAMPLE))
+    yield b"content", size.to_bytes(8, "big"), digest.digest()
+
+
+def _beginnings(file: Path) -> Parts:
+    """How the rows of a CSV file begin: their first 4 KiB, 8 KiB, 16 KiB, ...; all rows of a small file, samples of a larger one.
+
+    Rows that are added at the end leave the beginnings as they are, and so does compression. The header is left out: files that
+    have nothing else in common may share it.
+    """
+    with _plain(file) as opened:
+        opened.readline(LONGEST_HEADER)
+        rows = opened.read(BEGINNING)
+    for length in LENGTHS:
+        if length <= len(rows):
+            yield b"beginning", sha256(rows[:length]).digest()
+    if len(rows) == BEGINNING:
+        yield from _content(file)
+    elif rows:
+        yield b"rows", sha256(rows).digest()
+
+
+def _plain(file: Path) -> BinaryIO:
+    return gzip.open(file) if file.suffix == ".gz" else file.open("rb")  # type: ignore[return-value]  # both are read as binary
+
+
+def _first_rows(file: Path, table: str) -> Parts:
+    """How a DuckDB table begins: its first 64, 128, 256, ... rows; all of them where they are few."""
+    with closing(duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})) as engine:
+        engine.execute("SET memory_limit = '512MB'")
+        engine.execute(f"ATTACH {text(str(file))} AS source (READ_ONLY)")
+        relation = ".".join(name(part) for part in table.split("."))
+        rows = engine.execute(f"SELECT sha256(CAST(rows AS VARCHAR)) FROM source.{relation} AS rows LIMIT {MOST_ROWS}").fetchall()
+    digest = sha256()
+    for number, (row,) in enumerate(rows, start=1):
+        digest.update(row.encode())
+        if number >= FEWEST_ROWS and number & (number - 1) == 0:
+            yield b"first rows", number.to_bytes(8, "big"), digest.digest()
+    if 0 < len(rows) < MOST_ROWS:
+        yield b"all rows", digest.digest()
+
+
+def qualified(table: str, schema: str) -> list[str]:
+    """The parts of a table's name, with the schema that is meant where none is named; names match without case.
+
+    >>> qualified("Visits", "public"), qualified('ward."Visits"', "public")
+    (['public', 'visits'], ['ward', 'visits'])
+    """
+    parts = [folded(part.strip().strip('"')) for part in table.split(".")]
+    return [schema, *parts] if len(parts) == 1 else parts

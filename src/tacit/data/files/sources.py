@@ -1,0 +1,175 @@
+"""Where rows come from: Parquet, CSV, DuckDB and PostgreSQL, each as something that the engine can select from.
+
+CSV has a reader of its own, in which no row changes how another is read (csv_rows.py). The engine's reader of Parquet is quick,
+and stops at the first string that is not UTF-8; such a file is read again by a reader that takes every row (mending.py).
+PostgreSQL comes in Arrow batches (postgres.py). Names of columns match without case.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from glob import escape, glob
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from tacit.data.declaration.problems import folded
+from tacit.data.engine import Workshop
+from tacit.data.files.csv_rows import CsvRows, Header, csv_header
+from tacit.data.files.postgres import postgres_batches
+from tacit.data.files.raw import Raw
+from tacit.data.files.tolerant import FILE, PLACE, text_batches
+from tacit.data.quoting import name, text
+from tacit.errors import CatalogUnusable
+from tacit.privacy.catalog import Catalog, Kind, Source, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PATTERNS = {"parquet": ("*.parquet",), "csv": ("*.csv", "*.csv.gz")}
+
+Wanted = Mapping[str, Kind] | None
+Reader = Callable[[Workshop, Catalog, Source, Wanted], AbstractContextManager["Rows"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows to select from once: SQL for a FROM clause, and the columns by their names without case.
+
+    `typed` says whether the source has types of its own; CSV has texts alone.
+    """
+
+    relation: str
+    columns: Mapping[str, Raw]
+    typed: bool = True
+
+
+@contextmanager
+def _parquet(workshop: Workshop, catalog: Catalog, source: Source, _: Wanted) -> Iterator[Rows]:
+    yield _described(workshop, _parquet_relation(_files(catalog, source)))
+
+
+@contextmanager
+def _mended_parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
+    """Texts from a reader that takes them all, everything else from the engine, as ever; joined by the place of a row."""
+    files = _files(catalog, source)
+    native = _described(workshop, relation := _parquet_relation(files)).columns
+    if taken := {FILE, PLACE} & native.keys():
+        raise CatalogUnusable(f"a text is not UTF-8, and {taken.pop()} is a name that tacit needs to mend it; rename that column")
+    texts = [key for key, raw in native.items() if (wanted is None or key in wanted) and _is_text(raw)]
+    with _registered(workshop, text_batches(files, texts)):
+        places = " AND ".join(f"native.{place} = batches.{place}" for place in (FILE, PLACE))
+        columns = {key: replace(raw, sql=f"native.{raw.sql}") for key, raw in native.items()}
+        mended = {key: Raw(f"batches.{name(key)}", "VARCHAR") for key in texts}
+        yield Rows(f"{relation} AS native JOIN batches ON {places}", {**columns, **mended})
+
+
+def _is_text(raw: Raw) -> bool:
+    return raw.type in ("VARCHAR", "JSON") or raw.nature == "nested"
+
+
+@contextmanager
+def _csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
+    files = _files(catalog, source)
+    header = _common_header(files, source.encoding)
+    places = {key: place for key, place in header.places.items() if wanted is None or key in wanted}
+    rows = CsvRows(files, header, source.multiline, places.values(), source.encoding)
+    try:
+        with _registered(workshop, rows.batches(workshop.tell_share)):
+            yield Rows("batches", {key: Raw(f"c{place}", "VARCHAR") for key, place in places.items()}, typed=False)
+    except duckdb.Error:
+        if rows.problem is not None:
+            raise rows.problem from None
+        raise
+
+
+@contextmanager
+def _duckdb(workshop: Workshop, catalog: Catalog, source: Source, _: Wanted) -> Iterator[Rows]:
+    (file,) = _files(catalog, source)[:1]
+    table = ".".join(name(part) for part in (source.table or "").split("."))
+    workshop.run(f"ATTACH {text(str(file))} AS source (READ_ONLY)")
+    try:
+        yield _described(workshop, f"source.{table}")
+    finally:
+        workshop.run("DETACH source")
+
+
+@contextmanager
+def _postgres(workshop: Workshop, _: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
+    with postgres_batches(source, wanted, os.environ) as batches, _registered(workshop, batches) as rows:
+        yield rows
+
+
+READERS: Mapping[str, Reader] = {"parquet": _parquet, "csv": _csv, "duckdb": _duckdb, "postgres": _postgres}
+MENDING: Mapping[str, Reader] = {"parquet": _mended_parquet}
+MENDED = (duckdb.InvalidInputException, duckdb.ConversionException)  # what the engine raises about a row
+
+
+def _files(catalog: Catalog, source: Source) -> list[Path]:
+    """The files of a source: one, those in a folder, or those that match a pattern."""
+    path = catalog.folder / source.location
+    if path.is_dir():
+        found = sorted(file for pattern in PATTERNS.get(source.kind, ()) for file in path.rglob(pattern))
+    else:
+        found = [path] if path.is_file() else sorted(Path(file) for file in glob(str(path)))
+    if not found:
+        missing = source.declared or source.location
+        raise CatalogUnusable(f"there is no file {missing}; correct `source`, which is taken from the folder of the catalog")
+    return found
+
+
+source_files = _files
+
+
+def reader_of(catalog: Catalog, place: Path) -> Table | None:
+    """The table that would read a file at `place`, were there one: as its source, in its folder, or by its pattern.
+
+    What is written there would take the place of private rows, or be counted with them after the next preparation.
+    """
+    return next((table for table in catalog.tables.values() if _would_read(catalog, table.source, place.resolve())), None)
+
+
+def _would_read(catalog: Catalog, source: Source, place: Path) -> bool:
+    path, patterns = catalog.folder / source.location, PATTERNS.get(source.kind, ())
+    if path.is_dir():
+        return place.is_relative_to(path.resolve()) and any(fnmatch(place.name, pattern) for pattern in patterns)
+    return bool(patterns) and (place == path.resolve() or fnmatch(str(place), str(path.parent.resolve() / path.name)))
+
+
+def _parquet_relation(files: list[Path]) -> str:
+    return f"read_parquet({_listed(files)}, union_by_name = true, hive_partitioning = false)"
+
+
+def _listed(files: list[Path]) -> str:
+    return f"[{', '.join(text(escape(str(file))) for file in files)}]"
+
+
+def _common_header(files: list[Path], encoding: str | None) -> Header:
+    headers = {csv_header(file, encoding) for file in files}
+    if len(headers) > 1:
+        raise CatalogUnusable(
+            f"the {len(files)} CSV files beside {files[0].name} have different headers; give them one, or one table each"
+        )
+    return headers.pop()
+
+
+def _described(workshop: Workshop, relation: str) -> Rows:
+    columns: dict[str, Raw] = {}
+    for column, kind, *_ in workshop.rows(f"DESCRIBE SELECT * FROM {relation}"):
+        columns.setdefault(folded(column), Raw(name(column), kind))
+    return Rows(relation, columns)
+
+
+@contextmanager
+def _registered(workshop: Workshop, batches: pa.RecordBatchReader) -> Iterator[Rows]:
+    workshop.engine.register("batches", batches)
+    try:
+        yield _described(workshop, "batches")
+    finally:
+        workshop.engine.unregister("batches")
+        batches.close()

@@ -1,0 +1,322 @@
+"""`prepare`: from the declared sources to a store in which every value is clean, every row knows its unit and has its rank.
+
+What a store is, and why a neighbour of the data is a neighbour of the store, is in store.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import duckdb
+
+from tacit.data.declaration.lines import key_text
+from tacit.data.engine import Progress, Workshop
+from tacit.data.files.raw import Raw
+from tacit.data.files.sources import Rows
+from tacit.data.prepare.bit_packing import packing
+from tacit.data.prepare.ownership import Link, carried, key_name, key_sql, links, own_key, owners, staged_name
+from tacit.data.prepare.public_columns import found_column
+from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
+from tacit.data.prepare.staging import (
+    check_columns,
+    cleaned,
+    examples_in,
+    kept,
+    read,
+    stage,
+    stored_columns,
+    tally,
+    with_examples,
+)
+from tacit.data.prepare.verdict import ColumnReport, NotAccepted, alarms
+from tacit.data.quoting import name, text
+from tacit.data.store import kept_version, ledger_mark, new_info, replacing, write_info
+from tacit.errors import CatalogUnusable, StoreUnusable
+from tacit.privacy.catalog import Catalog, Column, Table
+
+MEMORY = "60%"
+FACTORS = (2, 4)  # times max_rows: what the curator is told that these would keep
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """What became of the rows of one table. For the curator alone.
+
+    `kept` rows are stored, once for each owner: as `copies` in all. Of the rows that no value drops, `shared` have several
+    owners, at most `most_owners`; `unnamed` have none, and are dropped or units of their own, as declared.
+    `dropped` counts rows by reason: "value" (a column says drop), "no unit", "limit" (beyond max_rows, or repeating a key).
+    `left_out` names columns of a public table that are not declared and cannot be read from the data, and why. Where rows are
+    beyond a limit, `would_keep` says how many copies a larger max_rows would keep. `alarms` are what cannot be meant.
+    """
+
+    name: str
+    public: bool
+    read: int
+    kept: int
+    dropped: Mapping[str, int]
+    columns: tuple[ColumnReport, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    unnamed: int = 0
+    copies: int = 0
+    shared: int = 0
+    most_owners: int = 1
+    would_keep: Mapping[int, int] = field(default_factory=dict)
+    alarms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What preparation did. Its counts are exact and private: they are for the curator alone."""
+
+    store: Path
+    version: str
+    tables: tuple[TableReport, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def alarms(self) -> tuple[str, ...]:
+        """What cannot be meant, in all tables."""
+        return tuple(f"{table.name}: {alarm}" for table in self.tables for alarm in table.alarms)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerMark:
+    """Which ledger a store belongs to, and the last entry that it had then."""
+
+    ledger: str | None = None
+    head: str | None = None
+
+
+def prepare(
+    catalog: Catalog,
+    progress: Progress | None = None,
+    *,
+    memory: str = MEMORY,
+    mark: LedgerMark | None = None,
+    accept: bool = True,
+    keep_version: bool = False,
+) -> Prepared:
+    """Write the store of a catalog anew from its sources, and put it in the place of the old one when it is whole.
+
+    No row of a source makes it fail, if the catalog says what a row is (store.md, of CSV files). `progress` is told words and
+    a fraction; `memory` bounds the engine, which spills beyond it; `mark` names the ledger of the catalog (without one, that
+    of the old store stays). Without `accept`, what cannot be meant leaves the old store in its place. The version is a new one,
+    unless `keep_version` declares that nothing has changed.
+    """
+    version = kept_version(catalog) if keep_version else None
+    with replacing(catalog) as folder, _in_our_words(memory):
+        workshop = Workshop(folder / "spill", memory, progress, _steps(catalog))
+        with closing(workshop.engine) as engine:
+            workshop.run(f"ATTACH {text(str(folder / 'store.duckdb'))} AS store")
+            private = _prepare_private(workshop, catalog, ranking_key(catalog.kept))
+            public = {table.name: _prepare_public(workshop, catalog, table) for table in catalog.tables.values() if table.public}
+            mark = mark or _old_mark(catalog)
+            known = {table: columns for table, (columns, _) in public.items()}
+            info = new_info(catalog, mark.ledger, mark.head, known, version)
+            write_info(engine, "store", info)
+            workshop.run("CHECKPOINT store")
+            workshop.run("DETACH store")
+        reports = {**private, **{table: report for table, (_, report) in public.items()}}
+        prepared = Prepared(catalog.store_file, info.version, tuple(_judged(reports[key]) for key in catalog.tables))
+        if prepared.alarms and not accept:
+            raise NotAccepted(prepared)
+    if progress is not None:
+        progress("prepared", 1.0)
+    return prepared
+
+
+def _judged(report: TableReport) -> TableReport:
+    return replace(report, alarms=alarms(report.read, report.kept, report.columns))
+
+
+@contextmanager
+def _in_our_words(memory: str) -> Iterator[None]:
+    """What the engine says of a failure may quote cells, so it is not passed on."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise StoreUnusable(f"preparation does not get by with {memory} of memory", remedy="give it more: --memory 4GB") from None
+    except duckdb.IOException:
+        raise StoreUnusable("the store could not be written", remedy="look for room on the disk beside it") from None
+    except duckdb.Error as error:
+        raise StoreUnusable(f"the engine failed ({type(error).__name__})", remedy="check the sources and try again") from None
+
+
+def _steps(catalog: Catalog) -> int:
+    keyed = [table for table in catalog.tables.values() if not table.public and own_key(table)]
+    return 2 * len(catalog.tables) + len(keyed) + bool(keyed)
+
+
+def _old_mark(catalog: Catalog) -> LedgerMark:
+    with suppress(StoreUnusable):  # a damaged store is what preparation replaces
+        return LedgerMark(*ledger_mark(catalog.store_file))
+    return LedgerMark()
+
+
+def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> dict[str, TableReport]:
+    """Stage all private tables, rank those whose units have names, number the units, and write: units are one for all tables."""
+    tables = [table for table in catalog.tables.values() if not table.public]
+    keys = carried(catalog)
+    types = {kind for table in tables for kind in stage(workshop, catalog, table, keys[table.name])}
+    key_type = next((kind for kind in ("VARCHAR", "HUGEINT") if kind in types), "BIGINT")
+    ways = _look_ups(workshop, {table.name: links(catalog, table) for table in tables}, key_type)
+    keyed = [table for table in tables if own_key(table)]
+    for table in keyed:
+        workshop.step(f"ranking {table.name}", _ranked_table(table, key_type, ways[table.name]), {"key": key})
+    units = _number_units(workshop, keyed) if keyed else 0
+    reports = {}
+    for table in tables:
+        workshop.step(f"writing {table.name}", _stored_table(table, units))
+        reports[table.name] = report = _report(workshop, catalog, table, ways[table.name], key_type)
+        _check_size(table, report.copies)
+        units += report.unnamed if _keeps_unnamed(table) else 0
+    return reports
+
+
+def _look_ups(workshop: Workshop, ways: Mapping[str, tuple[Link, ...]], key_type: str) -> dict[str, list[LookUp]]:
+    """The look-ups of every table, with their pairs in tables of the engine: read from all rows, before any limit."""
+    found: dict[tuple[str, str], LookUp] = {}
+    for link in (link for way in ways.values() for link in way if (link.table.name, link.column) not in found):
+        pairs = f"tacit_pairs_{len(found)}"
+        workshop.run(f"CREATE TEMP TABLE {pairs} AS {link.pairs(key_type)}")
+        holders = f"SELECT count(*) AS holders FROM {pairs} GROUP BY tacit_link"
+        ((most,),) = workshop.rows(f"SELECT coalesce(max(holders), 0) FROM ({holders})")
+        found[link.table.name, link.column] = LookUp(pairs, int(most))
+    return {table: [found[link.table.name, link.column] for link in way] for table, way in ways.items()}
+
+
+def _ranked_table(table: Table, key_type: str, look_ups: list[LookUp]) -> str:
+    """The rows up to the largest limit of which the curator is told; fewer are stored."""
+    columns, most = stored_columns(table), table.max_rows * (FACTORS[-1] if table.unit else 1)
+    names_rows = table.key is not None and (table.key != own_key(table) or bool(look_ups))  # else the key names the unit
+    repeated = key_name(table.key or "") if names_rows and most > 1 else None  # the first of all repeats no key
+    ranking = Ranking(packing(columns), key_sql(own_key(table), key_type), key_type, repeated, most)
+    return f"CREATE TEMP TABLE {_ranked_name(table)} AS {ranking.ranked(staged_name(table), kept(columns), look_ups)}"
+
+
+def _number_units(workshop: Workshop, keyed: list[Table]) -> int:
+    """Give every unit of any table a code, and say how many there are. The codes are dense, and their order means nothing."""
+    units = " UNION ".join(f"SELECT tacit_holder FROM {_ranked_name(table)} WHERE tacit_rank = 0" for table in keyed)
+    workshop.step(
+        "numbering units",
+        f"CREATE TEMP TABLE tacit_units AS SELECT tacit_holder, row_number() OVER () - 1 AS tacit_unit FROM ({units})",
+    )
+    return int(workshop.rows("SELECT count(*) FROM tacit_units")[0][0])
+
+
+def _stored_table(table: Table, first: int) -> str:
+    """The rows of named units by their codes; rows that are units of their own get the codes from `first` on."""
+    columns = stored_columns(table)
+    values = "".join(f", {sql} AS {name(column)}" for column, sql in packing(columns).unpack().items())
+    named = (
+        f"SELECT units.tacit_unit, tacit_rank{values} FROM {_ranked_name(table)} AS held "
+        f"JOIN tacit_units AS units ON held.tacit_holder = units.tacit_holder WHERE tacit_rank < {table.max_rows}"
+    )
+    own = (
+        f"SELECT {first} + row_number() OVER () - 1 AS tacit_unit, 0::BIGINT AS tacit_rank{values} "
+        f"FROM {staged_name(table)} WHERE {kept(columns)} AND {_without_key(table)}"
+    )
+    parts = [named] * (own_key(table) is not None) + [own] * _keeps_unnamed(table)
+    return f"CREATE TABLE store.{name(table.name)} AS {' UNION ALL '.join(parts)}"
+
+
+def _keeps_unnamed(table: Table) -> bool:
+    return own_key(table) is None or table.no_unit == "own"
+
+
+def _without_key(table: Table) -> str:
+    """SQL that is true for staged rows in which the own key is missing."""
+    own = own_key(table)
+    return "TRUE" if own is None else f"{key_name(own)} IS NULL"
+
+
+def _report(workshop: Workshop, catalog: Catalog, table: Table, way: list[LookUp], key_type: str) -> TableReport:
+    columns = stored_columns(table)
+    found = with_examples(workshop, catalog, table, tally(workshop, staged_name(table), columns))
+    unnamed, shared, most = _owner_counts(workshop, table, way, key_type)
+    ((copies,),) = workshop.rows(f"SELECT count(*) FROM store.{name(table.name)}")
+    used = f"SELECT count(DISTINCT tacit_row) FROM {_ranked_name(table)} WHERE tacit_rank < {table.max_rows}"
+    rows = workshop.rows(used)[0][0] if shared else copies
+    without_unit = 0 if _keeps_unnamed(table) else unnamed
+    dropped = {"value": found.dropped, "no unit": without_unit, "limit": found.read - found.dropped - without_unit - rows}
+    sharing = {"copies": copies, "shared": shared, "most_owners": most}
+    larger = _would_keep(workshop, table, unnamed if _keeps_unnamed(table) else 0) if table.unit and dropped["limit"] else {}
+    return TableReport(table.name, False, found.read, rows, dropped, found.columns, unnamed=unnamed, would_keep=larger, **sharing)
+
+
+def _would_keep(workshop: Workshop, table: Table, unnamed: int) -> dict[int, int]:
+    """How many copies would be stored with a larger max_rows."""
+    limits = [factor * table.max_rows for factor in FACTORS]
+    (found,) = workshop.rows(
+        f"SELECT {', '.join(f'count(*) FILTER (tacit_rank < {limit})' for limit in limits)} FROM {_ranked_name(table)}"
+    )
+    return {limit: count + unnamed for limit, count in zip(limits, found, strict=True)}
+
+
+def _owner_counts(workshop: Workshop, table: Table, way: list[LookUp], key_type: str) -> tuple[int, int, int]:
+    """Of the rows that no value drops: how many have no unit, how many have several, and the most that one can have."""
+    rows = f"{staged_name(table)} WHERE {kept(stored_columns(table))}"
+    if not way:
+        return int(workshop.rows(f"SELECT count(*) FROM {rows} AND {_without_key(table)}")[0][0]), 0, 1
+    own = f"SELECT {key_sql(own_key(table), key_type)} AS tacit_own FROM {rows}"
+    several = "tacit_least <> tacit_largest"
+    counts = ["count(*) FILTER (tacit_least IS NULL)", f"count(*) FILTER ({several})", f"max(tacit_ways) FILTER ({several})"]
+    (found,) = workshop.rows(
+        f"SELECT {', '.join(counts)} FROM ({own}) LEFT JOIN ({owners(*(each.pairs for each in way))}) ON tacit_own = tacit_link"
+    )
+    unnamed, shared, most = (int(count or 0) for count in found)
+    return unnamed, shared, max(most, 1)
+
+
+def _check_size(table: Table, stored: int) -> None:
+    """The worst work of questions rests on the declared size, so a larger table is not put in the place of the old store."""
+    if stored > table.most_rows:
+        said = "is assumed where rows_at_most is missing" if table.rows_at_most is None else "is declared as rows_at_most"
+        raise StoreUnusable(
+            f"{table.name} has more rows than {table.most_rows:,}, which {said}; the old store stays",
+            remedy=f"raise rows_at_most in [{key_text(('tables', table.name))}], or lower max_rows",
+        )
+
+
+def _prepare_public(workshop: Workshop, catalog: Catalog, table: Table) -> tuple[dict[str, Column], TableReport]:
+    """Copy a public table, with the columns that are declared and those that the data show."""
+    columns, left_out, rows = _public_columns(workshop, catalog, table)
+    workshop.run(f"CREATE TEMP TABLE {_ranked_name(table)} AS {cleaned(workshop, columns, rows, {})}")
+    values = ", ".join(f"{sql} AS {name(column)}" for column, sql in packing(columns).unpack().items())
+    workshop.step(
+        f"writing {table.name}",
+        f"CREATE TABLE store.{name(table.name)} AS SELECT {values} FROM {_ranked_name(table)} WHERE {kept(columns)}",
+    )
+    found = examples_in(workshop, columns, rows, tally(workshop, _ranked_name(table), columns))
+    dropped = {"value": found.dropped, "no unit": 0, "limit": 0}
+    stored = found.read - found.dropped
+    return columns, TableReport(table.name, True, found.read, stored, dropped, found.columns, left_out, copies=stored)
+
+
+def _public_columns(workshop: Workshop, catalog: Catalog, table: Table) -> tuple[dict[str, Column], dict[str, str], Rows]:
+    """The columns of a public table as they will be stored, those that are left out, and the rows as they were read."""
+    seen: list[Rows] = []
+
+    def select(rows: Rows) -> str:
+        seen.append(rows)
+        check_columns(table, rows, table.columns)
+        return f"SELECT {', '.join(f'{raw.sql} AS {name(key)}' for key, raw in rows.columns.items())} FROM {rows.relation}"
+
+    read(workshop, catalog, table, None, select)
+    raws = {key: Raw(name(key), raw.type) for key, raw in seen[-1].columns.items()}
+    found = {
+        key: table.columns.get(key) or found_column(workshop, staged_name(table), key, raw, seen[-1].typed, table.notation)
+        for key, raw in raws.items()
+    }
+    columns = {key: column for key, column in found.items() if isinstance(column, Column)}
+    if not columns:
+        raise CatalogUnusable(f"the public table {table.name} has no column that can be read; declare one")
+    left_out = {key: reason for key, reason in found.items() if isinstance(reason, str)}
+    return columns, left_out, Rows(staged_name(table), raws, seen[-1].typed)
+
+
+def _ranked_name(table: Table) -> str:
+    return name(f"tacit_ranked {table.name}")

@@ -1,0 +1,200 @@
+"""What becomes of every raw value: per kind of column, SQL that cannot fail and that looks at one row alone.
+
+Each row gets a *fate* in each column (clean, missing, unreadable, below, above, unknown, too long) and a code; the catalog says
+what each fate means: a code, NULL, or that the row is dropped. Since no value depends on another row, neighbouring databases stay
+neighbours (store.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from fractions import Fraction
+
+from tacit.data.engine import Workshop
+from tacit.data.files.raw import Nature, Raw, filled, named, without_missing
+from tacit.data.prepare.grids import (
+    ABOVE,
+    BELOW,
+    CLEAN,
+    LONG,
+    MISSING,
+    ROUNDED,
+    UNKNOWN,
+    UNREADABLE,
+    Cleaning,
+    from_decimal,
+    from_double,
+    from_integer,
+    from_text,
+    measures,
+)
+from tacit.data.quoting import name, text
+from tacit.errors import CatalogUnusable
+from tacit.privacy.catalog import Column, Value, day_of
+
+FATES = ("clean", "missing", "unreadable", "below", "above", "unknown", "too long", "rounded")
+DROP = -1
+OUTSIDE = {"clamp": None, "drop": (DROP, DROP), "null": (None, None)}
+
+Meaning = int | str | None  # a code, a text, NULL; or DROP
+
+NUMBERS: Mapping[Nature, Callable[[Column, Raw], Cleaning]] = {
+    **dict.fromkeys(("integer", "wide", "truth"), from_integer),
+    **dict.fromkeys(("text", "bytes"), from_text),
+    "decimal": from_decimal,
+    "double": from_double,
+}
+
+
+def cleaning(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
+    """SQL that cleans one declared column, from its type in the source."""
+    raw = without_missing(raw, column.notation)
+    if column.kind == "presence":
+        return _presence(raw)
+    if raw.nature == "nested" or (column.kind == "number" and raw.nature not in NUMBERS):
+        raise _unreadable(column, raw)
+    if column.kind == "number":
+        return NUMBERS[raw.nature](column, raw)
+    if column.kind == "date":
+        return _date(column, raw)
+    return _text(column, raw) if column.kind == "text" else _category(column, raw, workshop)
+
+
+def meanings(column: Column) -> Mapping[int, Meaning]:
+    """What each fate but clean becomes."""
+    top = column.points - 1
+    missing: Meaning = None if column.nulls == "keep" else DROP if column.nulls == "drop" else _code_of(column, column.nulls)
+    below, above = OUTSIDE[column.outside] or (0, top)
+    unknown = {"other": top, "drop": DROP, "null": None}[column.unknown]
+    return {MISSING: missing, UNREADABLE: missing, BELOW: below, ABOVE: above, UNKNOWN: unknown, LONG: missing}
+
+
+def prepared_value(column: Column, fate: str, code: str) -> str:
+    """SQL for what a row has in a column, from its fate and its code; a code that is NULL is the one after the last point."""
+    kind, null = ("VARCHAR", "NULL") if column.kind == "text" else ("BIGINT", str(column.points))
+    instead = {mark: value for mark, value in meanings(column).items() if value is not None and value != DROP}
+    cases = "".join(f" WHEN {mark} THEN {text(str(value))}::{kind}" for mark, value in instead.items())
+    rounded = f" WHEN {ROUNDED} THEN CAST({code} AS {kind})" if column.kind == "number" else ""
+    return f"CASE {fate} WHEN {CLEAN} THEN CAST({code} AS {kind}){rounded}{cases} ELSE {null} END"
+
+
+def dropping(column: Column) -> tuple[int, ...]:
+    """The fates with which a row is dropped."""
+    return tuple(fate for fate, meaning in meanings(column).items() if meaning == DROP)
+
+
+def possible(column: Column) -> tuple[int, ...]:
+    """The fates but clean that a value of the column can have."""
+    return {
+        "category": (MISSING, UNKNOWN),
+        "text": (MISSING, LONG),
+        "presence": (MISSING,),
+        "date": (MISSING, UNREADABLE, BELOW, ABOVE),
+    }.get(column.kind, (MISSING, UNREADABLE, BELOW, ABOVE, ROUNDED))
+
+
+def _code_of(column: Column, value: Fraction | Value) -> int | str:
+    """The prepared form of the declared value that takes the place of NULL."""
+    if column.kind == "text":
+        return str(value)
+    if column.kind == "category":
+        return next(code for code, one in enumerate(column.domain) if (type(one), one) == (type(value), value))
+    low, _, step = measures(column)
+    return int((Fraction(value) - low) / step)
+
+
+def _date(column: Column, raw: Raw) -> Cleaning:
+    """Days as such; moments and texts by the day that is written (moments with a time zone: in UTC)."""
+    x, t = raw.part("x"), raw.part("t")
+    low, high, _ = measures(column)
+    first, last = (_day(day_of(int(bound))) for bound in (low, high))
+    outside = f"WHEN {x} < {first} THEN {BELOW} WHEN {x} > {last} THEN {ABOVE} ELSE {CLEAN} END"
+    code = f"least(greatest({x}, {first}), {last}) - {first}"
+    if raw.nature in ("day", "moment"):
+        day = raw.sql if raw.nature == "day" else f"TRY_CAST({raw.sql} AS DATE)"
+        return Cleaning(({x: day},), f"CASE WHEN {x} IS NULL THEN {MISSING} {outside}", code)
+    if raw.nature not in ("text", "bytes") and (column.notation.format is None or raw.nature != "integer"):
+        raise _unreadable(column, raw)
+    unreadable = f"CASE WHEN {t} IS NULL THEN {MISSING} WHEN {x} IS NULL THEN {UNREADABLE} {outside}"
+    return Cleaning(({t: filled(raw)}, {x: written_day(t, column.notation.format)}), unreadable, code)
+
+
+def written_day(t: str, written_as: str | None) -> str:
+    """SQL for the day that a text is. A year has four digits: 31/12/20 is no day of the year 31, nor 1.2.23 one of the year 23."""
+    if written_as is None:
+        return f"CASE WHEN NOT regexp_matches({t}, '^[0-9]{{1,3}}[^0-9]') THEN TRY_CAST({t} AS DATE) END"
+    day = f"CAST(try_strptime({t}, {text(written_as)}) AS DATE)"
+    return f"CASE WHEN {day} >= DATE '1000-01-01' THEN {day} END"
+
+
+def _text(column: Column, raw: Raw) -> Cleaning:
+    """A text of more than `longest` bytes is not cut, which would count it under a text that nobody wrote: it is missing."""
+    t = raw.part("t")
+    fate = f"CASE WHEN {t} IS NULL THEN {MISSING} WHEN strlen({t}) > {column.longest} THEN {LONG} ELSE {CLEAN} END"
+    return Cleaning(({t: filled(raw)},), fate, t)
+
+
+def _presence(raw: Raw) -> Cleaning:
+    t = raw.part("t")
+    there = raw.sql if raw.nature in ("nested", "bytes") else filled(raw)
+    return Cleaning(({t: f"{there} IS NULL"},), f"CASE WHEN {t} THEN {MISSING} ELSE {CLEAN} END", "0")
+
+
+def _category(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
+    x, code = raw.part("x"), raw.part("code")
+    if raw.nature == "integer" and (first := _consecutive(column.values)) is not None:
+        last = first + len(column.values) - 1
+        layers = ({x: raw.sql}, {code: f"CASE WHEN {x} BETWEEN {first} AND {last} THEN CAST({x} AS BIGINT) - {first} END"})
+    else:
+        listed = _listed(column, raw.alias, workshop)
+        layers = ({x: _named(column, raw)}, {code: f"enum_code(TRY_CAST({x} AS {listed}))"})
+    fate = f"CASE WHEN {x} IS NULL THEN {MISSING} WHEN {code} IS NULL THEN {UNKNOWN} ELSE {CLEAN} END"
+    return Cleaning(layers, fate, code)
+
+
+def _consecutive(values: tuple[Value, ...]) -> int | None:
+    """The first of the values, if they are whole numbers one after another."""
+    first = values[0] if values else None
+    if isinstance(first, bool) or not isinstance(first, int):
+        return None
+    return first if values == tuple(range(first, first + len(values))) else None
+
+
+def _named(column: Column, raw: Raw) -> str:
+    """The text that is looked up among the values; for truths also 0, 1 and any case, as programs write them."""
+    sql = named(raw) if "" in column.values else f"nullif({named(raw)}, '')"
+    if not _truths(column):
+        return sql
+    return f"CASE lower({sql}) WHEN '1' THEN 'true' WHEN '0' THEN 'false' ELSE lower({sql}) END"
+
+
+def _truths(column: Column) -> bool:
+    return bool(column.values) and all(isinstance(value, bool) for value in column.values)
+
+
+def _listed(column: Column, alias: str, workshop: Workshop) -> str:
+    """An engine type with the declared values, written as the engine writes those in the data."""
+    values = [str(value).lower() if isinstance(value, bool) else str(value) for value in column.values]
+    sql = named(Raw("value", "VARCHAR"))
+    rows = workshop.rows(
+        f"SELECT {sql} FROM (SELECT unnest($values) AS value, unnest($places) AS place) ORDER BY place",
+        {"values": values, "places": list(range(len(values)))},
+    )
+    if len(set(rows)) < len(rows):
+        raise CatalogUnusable(f"{column.name} has two values that are read alike, such as 1 and 1.0; keep one of them")
+    listed = name(f"{alias} values")
+    workshop.run(f"DROP TYPE IF EXISTS {listed}")  # a source may be read twice
+    workshop.run(f"CREATE TYPE {listed} AS ENUM ({', '.join(text(value) for (value,) in rows)})")
+    return listed
+
+
+def _day(day: date) -> str:
+    return f"DATE '{day.isoformat()}'"
+
+
+def _unreadable(column: Column, raw: Raw) -> CatalogUnusable:
+    return CatalogUnusable(
+        f"{column.name} is declared as a {column.kind}, and its source has the type {raw.type}, which cannot be read as one; "
+        "declare it as what it is, or convert it in the source"
+    )

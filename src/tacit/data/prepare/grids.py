@@ -1,0 +1,210 @@
+"""Numbers onto their grid, in SQL that cannot fail: the offset of x is floor((x - low) / step + 1/2), inside the bounds.
+
+Integers, decimals and numbers written as text are rounded in exact integer arithmetic, at a scale of 10^digits at which bounds
+and step are whole. Doubles (and texts with an exponent) are rounded in double arithmetic, in the order (x - low) * q / p + 1/2
+for step = p / q: every engine with IEEE doubles gives the same point.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.data.files.raw import Raw, filled
+from tacit.data.quoting import text
+from tacit.errors import CatalogUnusable
+from tacit.privacy.catalog import Column, Notation
+
+CLEAN, MISSING, UNREADABLE, BELOW, ABOVE, UNKNOWN, LONG, ROUNDED = range(8)
+MOST_DIGITS = 38
+NO_NUMBER = "?"
+SMALL, LARGE = 2**62, 2**125  # what BIGINT and HUGEINT hold with room for one sum
+ENDS = {"BIGINT": (-(2**63), 2**63 - 1), "HUGEINT": (-(2**127), 2**127 - 1)}
+
+Layer = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """SQL that cleans one column: layers of named parts, each in terms of those before; then the fate and the code of a row."""
+
+    layers: tuple[Layer, ...]
+    fate: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The bounds and the step as whole numbers at a scale of 10^digits, and the engine type that holds them."""
+
+    digits: int
+    low: int
+    high: int
+    step: int
+    type: str
+
+    def number(self, value: int) -> str:
+        return f"'{value}'::{self.type}"
+
+    def held(self, scaled: str, slack: int = 0) -> str:
+        """SQL for a whole number at this scale, kept between the bounds widened by `slack`."""
+        low, high = self.number(self.low - slack), self.number(self.high + slack)
+        return f"CAST(least(greatest({scaled}, {low}), {high}) AS {self.type})"
+
+    def point(self, held: str) -> str:
+        """SQL for the grid point of a whole number between the bounds; it cannot overflow."""
+        offset = f"{held} - {self.number(self.low)}"
+        if self.step > 1:
+            offset = f"({offset} + {self.number(self.step // 2)}) // {self.number(self.step)}"
+        return f"CAST({offset} AS BIGINT)"
+
+    def fate(self, scaled: str, rest: str = "FALSE") -> str:
+        """SQL for on which side of the bounds a number is; where `rest`, it is a little above its whole number."""
+        low, high = self.number(self.low), self.number(self.high)
+        above = f"{scaled} > {high}" if rest == "FALSE" else f"{scaled} > {high} OR ({scaled} = {high} AND {rest})"
+        moved = rest if self.step == 1 else f"{rest} OR {self.between(scaled)}"
+        return f"CASE WHEN {scaled} < {low} THEN {BELOW} WHEN {above} THEN {ABOVE} WHEN {moved} THEN {ROUNDED} ELSE {CLEAN} END"
+
+    def between(self, scaled: str) -> str:
+        """SQL for whether a number is no grid point, so that rounding moves it; to be asked of numbers within the bounds alone."""
+        return f"({scaled} - {self.number(self.low)}) % {self.number(self.step)} <> 0"
+
+
+def grid(column: Column, digits: int = 0) -> Grid:
+    """The grid of a column at a scale of at least `digits` decimal digits."""
+    low, high, step = measures(column)
+    digits = max(digits, *(_decimals(column, number) for number in (low, high, step)))
+    first, last, apart = (int(number * 10**digits) for number in (low, high, step))
+    largest = 2 * max(abs(first), abs(last), apart)
+    if largest >= LARGE or digits >= MOST_DIGITS:
+        raise CatalogUnusable(f"the bounds and the step of {column.name} need more than 38 digits; take a larger step")
+    return Grid(digits, first, last, apart, "BIGINT" if largest < SMALL else "HUGEINT")
+
+
+def measures(column: Column) -> tuple[Fraction, Fraction, Fraction]:
+    """Lower bound, upper bound and step of a column that has them."""
+    if column.bounds is None or column.step is None:
+        raise CatalogUnusable(f"{column.name} is a {column.kind} without bounds or step; declare both")
+    return (*column.bounds, column.step)
+
+
+def from_integer(column: Column, raw: Raw) -> Cleaning:
+    """Whole numbers of any width, and truths as 0 and 1."""
+    x, points = raw.part("x"), grid(column)
+    low, high, _ = measures(column)
+    kind = "HUGEINT" if raw.nature == "wide" else "BIGINT"
+    below, above = _beyond(x, "<", math.ceil(low), kind), _beyond(x, ">", math.floor(high), kind)
+    first, last = (f"'{min(max(end, ENDS[kind][0]), ENDS[kind][1])}'::{kind}" for end in (math.ceil(low), math.floor(high)))
+    held = f"CAST(least(greatest({x}, {first}), {last}) AS {points.type})"
+    scaled = f"{held} * {points.number(10**points.digits)}" if points.digits else held
+    moved = f"WHEN {points.between(scaled)} THEN {ROUNDED} " if points.step > 1 else ""
+    fate = f"CASE WHEN {x} IS NULL THEN {MISSING} WHEN {below} THEN {BELOW} WHEN {above} THEN {ABOVE} {moved}ELSE {CLEAN} END"
+    return Cleaning(({x: f"CAST({raw.sql} AS {kind})"},), fate, points.point(scaled))
+
+
+def from_decimal(column: Column, raw: Raw) -> Cleaning:
+    """Decimals by their digits, where 38 digits hold the scaled value; else by their text."""
+    width, scale = raw.digits
+    x, points = raw.part("x"), grid(column, scale)
+    wider = width + points.digits - scale
+    wide = wider + points.digits + 1  # the engine would multiply in 64 bits and overflow, were it not for the wide type
+    if wide > MOST_DIGITS:
+        return from_text(column, raw)
+    product = f"CAST({raw.sql} AS DECIMAL({wide}, {points.digits})) * CAST({10**points.digits} AS DECIMAL({points.digits + 1}, 0))"
+    scaled = f"CAST({product} AS {'BIGINT' if wider <= 18 else 'HUGEINT'})"
+    return Cleaning(({x: scaled},), f"CASE WHEN {x} IS NULL THEN {MISSING} ELSE {points.fate(x)} END", points.point(points.held(x)))
+
+
+def from_double(column: Column, raw: Raw) -> Cleaning:
+    """Doubles, with NaN as missing and an infinity outside the bounds on its side."""
+    x = raw.part("x")
+    fate = f"CASE WHEN {x} IS NULL OR isnan({x}) THEN {MISSING} ELSE {_double_fate(column, x)} END"
+    return Cleaning(({x: f"CAST({raw.sql} AS DOUBLE)"},), fate, _double_point(column, x))
+
+
+def from_text(column: Column, raw: Raw) -> Cleaning:
+    """Numbers written as text: digits with at most one point exactly, with an exponent or out of any bounds as doubles.
+
+    With one digit more than the grid needs, every border between two grid points is whole at that scale, so a number may be
+    cut there (downwards; `rest` says that something was cut off) and keeps its grid point.
+    """
+    t, d, point, rest, cut, y = (raw.part(word) for word in ("t", "d", "point", "rest", "cut", "y"))
+    points = grid(column, grid(column).digits + 1)
+    as_written = filled(raw) if raw.nature == "decimal" else plain_number(filled(raw), column.notation)
+    whole = f"CASE WHEN {point} > 0 THEN left({t}, {point} - 1) ELSE {t} END"
+    fraction = f"CASE WHEN {point} > 0 THEN substr({t}, {point} + 1, {points.digits}) ELSE '' END"
+    layers = (
+        {t: as_written},
+        {d: f"CASE WHEN NOT contains({t}, '_') THEN TRY_CAST({t} AS DOUBLE) END", point: f"strpos({t}, '.')"},
+        {
+            rest: f"{point} > 0 AND ltrim(substr({t}, {point} + {points.digits + 1}), '0') <> ''",
+            cut: f"CASE WHEN {d} IS NOT NULL AND NOT regexp_matches({t}, '[eE]') "
+            f"THEN TRY_CAST({whole} || rpad({fraction}, {points.digits}, '0') AS {points.type}) END",
+        },
+        {y: f"CASE WHEN {cut} IS NOT NULL THEN {points.held(cut, slack=1)} - CAST({rest} AND {t}[1] = '-' AS {points.type}) END"},
+    )
+    fate = (
+        f"CASE WHEN {t} IS NULL OR isnan({d}) THEN {MISSING} WHEN {d} IS NULL THEN {UNREADABLE} "
+        f"WHEN {y} IS NULL THEN {_double_fate(column, d)} ELSE {points.fate(y, rest)} END"
+    )
+    return Cleaning(layers, fate, f"CASE WHEN {y} IS NULL THEN {_double_point(column, d)} ELSE {points.point(points.held(y))} END")
+
+
+def plain_number(sql: str, notation: Notation) -> str:
+    """SQL for a number in text with the decimal point and without groups; what is not written as declared stays no number.
+
+    Where groups are declared, digits stand in groups of three or in none; then `1.5` is no number with thousands = ".".
+    """
+    if (notation.decimal, notation.thousands) == (".", ""):
+        return sql
+    sign, between = re.escape(notation.decimal), re.escape(notation.thousands)
+    groups = f"[0-9]{{1,3}}({between}[0-9]{{3}})+|" if notation.thousands else ""
+    pattern = f"[+-]?(({groups}[0-9]+)({sign}[0-9]*)?|{sign}[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(?i:inf|infinity|nan)"
+    ungrouped = f"replace({sql}, {text(notation.thousands)}, '')" if notation.thousands else sql
+    plain = f"replace({ungrouped}, ',', '.')" if notation.decimal == "," else ungrouped
+    return f"CASE WHEN {sql} IS NULL OR regexp_full_match({sql}, {text(pattern)}) THEN {plain} ELSE {text(NO_NUMBER)} END"
+
+
+def _beyond(x: str, sign: str, bound: int, kind: str) -> str:
+    """SQL for x < bound or x > bound, without leaving the type of x."""
+    lowest, highest = ENDS[kind]
+    if lowest <= bound <= highest:
+        return f"{x} {sign} '{bound}'::{kind}"
+    return "TRUE" if (bound > highest) == (sign == "<") else "FALSE"
+
+
+def _double_fate(column: Column, x: str) -> str:
+    low, high, _ = measures(column)
+    outside = f"WHEN {x} < {_double(low)} THEN {BELOW} WHEN {x} > {_double(high)} THEN {ABOVE}"
+    return f"CASE {outside} WHEN {_double_between(column, x)} THEN {ROUNDED} ELSE {CLEAN} END"
+
+
+def _double_between(column: Column, x: str) -> str:
+    """SQL for whether a double within the bounds is off its grid point by more than doubles are off the decimals they mean."""
+    low, high, step = measures(column)
+    steps = f"(({x} - {_double(low)}) * {_double(step.denominator)} / {_double(step.numerator)})"
+    slack = 0.001 + float(max(abs(low), abs(high)) / step) * 2.0**-50
+    return f"abs(({steps} + 0.5::DOUBLE) % 1::DOUBLE - 0.5::DOUBLE) > {text(repr(slack))}::DOUBLE"
+
+
+def _double_point(column: Column, x: str) -> str:
+    """Total, since NaN is above every number for the engine, and so becomes the upper bound here."""
+    grid(column)
+    low, high, step = measures(column)
+    inside = f"least(greatest({x}, {_double(low)}), {_double(high)}) - {_double(low)}"
+    rounded = f"floor(({inside}) * {_double(step.denominator)} / {_double(step.numerator)} + 0.5::DOUBLE)"
+    return f"least(CAST({rounded} AS BIGINT), '{column.points - 1}'::BIGINT)"
+
+
+def _double(number: Fraction | int) -> str:
+    return f"{text(repr(float(number)))}::DOUBLE"
+
+
+def _decimals(column: Column, number: Fraction) -> int:
+    for digits in range(MOST_DIGITS + 1):
+        if (number * 10**digits).denominator == 1:
+            return digits
+    raise CatalogUnusable(f"the bounds and the step of {column.name} have no decimal form of 38 digits; write shorter ones")

@@ -1,0 +1,110 @@
+"""Whose every row is. A unit is a key value: all rows in all tables that carry it, or that lead to it through other tables.
+
+A key that is looked up in another table may lead to several units there. The row then belongs to each of them, and each has
+a copy of its own: taking one of them away leaves the others' copies as they are (store.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tacit.data.quoting import name
+from tacit.errors import CatalogUnusable
+from tacit.privacy.catalog import Catalog, Owner, Table
+
+Reference = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One look-up on the way to the units: a value of `column` in `table` leads to the values of that table's own key."""
+
+    table: Table
+    column: str
+
+    def pairs(self, key_type: str) -> str:
+        """SQL for the distinct pairs (`tacit_link`, `tacit_holder`), from the raw rows: no limit and no value has a say."""
+        link, holder = key_sql(self.column, key_type), key_sql(own_key(self.table), key_type)
+        found = f"SELECT DISTINCT {link} AS tacit_link, {holder} AS tacit_holder FROM {staged_name(self.table)}"
+        return f"SELECT * FROM ({found}) WHERE tacit_link IS NOT NULL AND tacit_holder IS NOT NULL"
+
+
+def own_key(table: Table) -> str | None:
+    """The column whose value is the unit of a row, or leads to it; None where every row is a unit without a name."""
+    return table.key if table.unit is None else table.unit.column
+
+
+def led_through(catalog: Catalog, table: Table) -> Reference | None:
+    """The (table, column) in which the unit is looked up; None where the value itself is the unit, with or without a row there."""
+    unit, seen = table.unit or Owner(""), {table.name}
+    while unit.references is not None:
+        parent = catalog.tables[unit.references[0]]
+        if parent.name in seen:
+            raise _circle(table)
+        if parent.unit is None and parent.key != unit.references[1]:
+            raise CatalogUnusable(f"{'.'.join(unit.references)} is not a key; declare it with key = true")
+        if parent.unit is None or parent.unit.column != unit.references[1]:
+            return None if parent.unit is None else unit.references
+        seen.add(parent.name)
+        unit = parent.unit
+    return None
+
+
+def links(catalog: Catalog, table: Table) -> tuple[Link, ...]:
+    """The look-ups from the own key of a table to its units, in order; none where that key is the unit."""
+    found: list[Link] = []
+    here = table
+    while (reference := led_through(catalog, here)) is not None:
+        here = catalog.tables[reference[0]]
+        if here.name == table.name or here.name in (link.table.name for link in found):
+            raise _circle(table)
+        found.append(Link(here, reference[1]))
+    if found and table.no_unit == "own":
+        raise CatalogUnusable(
+            f'{table.name} has no_unit = "own", and its unit is looked up in {found[0].table.name}, where one row more could '
+            'claim many such rows; write no_unit = "drop"'
+        )
+    return tuple(found)
+
+
+def carried(catalog: Catalog) -> Mapping[str, tuple[str, ...]]:
+    """The columns of keys that each private table is staged with: its own, and those in which others look their unit up."""
+    private = {key: table for key, table in catalog.tables.items() if not table.public}
+    found: dict[str, set[str]] = {key: {own_key(table) or "", table.key or ""} - {""} for key, table in private.items()}
+    for table in private.values():
+        for link in links(catalog, table):
+            found[link.table.name].add(link.column)
+    return {key: tuple(sorted(columns)) for key, columns in found.items()}
+
+
+def owners(pairs: str, *rest: str) -> str:
+    """SQL for what each `tacit_link` of a look-up leads to through the `rest`: its least and its largest unit, and how many ways.
+
+    All are given by the tables of their pairs. There are several owners if the two differ, and at most as many as ways.
+    """
+    ends = ("tacit_least", "tacit_largest", "tacit_ways") if rest else ("tacit_holder", "tacit_holder", "1.0::DOUBLE")
+    further = f" JOIN ({owners(*rest)}) AS further ON pairs.tacit_holder = further.tacit_link" if rest else ""
+    return (
+        f"SELECT pairs.tacit_link, min({ends[0]}) AS tacit_least, max({ends[1]}) AS tacit_largest, sum({ends[2]}) AS tacit_ways "
+        f"FROM {pairs} AS pairs{further} GROUP BY pairs.tacit_link"
+    )
+
+
+def staged_name(table: Table) -> str:
+    """The engine's table of a source's rows, cleaned, with their keys."""
+    return name(f"tacit_staged {table.name}")
+
+
+def key_name(column: str) -> str:
+    """The column of a staged table that holds a key."""
+    return name(f"tacit_key {column}")
+
+
+def key_sql(column: str | None, key_type: str) -> str:
+    """SQL for a key of a staged row, in the type that all keys are compared in; NULL where the table has none."""
+    return f"CAST({'NULL' if column is None else key_name(column)} AS {key_type})"
+
+
+def _circle(table: Table) -> CatalogUnusable:
+    return CatalogUnusable(f"the unit of {table.name} leads back to itself; let one table say whose its rows are")

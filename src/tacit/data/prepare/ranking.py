@@ -1,0 +1,105 @@
+"""The rank of a row among its unit's rows: its place in the order of a keyed hash of its canonical text.
+
+The order depends on the ranking key, the row's own key (its unit, or what leads to it) and what is prepared of the row: not on
+the order of rows, files or threads, and not on other units. Rows with one canonical text are interchangeable. The hash is MD5
+(128 random bits of key in front; the first 64 bits are compared), which every engine has; nothing rests on collisions being
+hard to find (store.md).
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacit.data.prepare.bit_packing import Packing, measured
+from tacit.errors import StoreUnusable
+from tacit.mechanisms.noise import bits
+
+KEY_FILE = "rank.key"
+KEY_BYTES = 16
+CROWD = 4  # from how many holders of one key on its rows are reduced before they are copied
+
+
+def ranking_key(folder: Path) -> str:
+    """The key that ranks are made with, as text: drawn once, and then re-used for ever, so that limits keep the same rows."""
+    file = folder / KEY_FILE
+    if not file.exists():
+        _create(file, bits.random_bytes(KEY_BYTES).hex())
+    key = file.read_text("ascii", errors="replace").strip()
+    if len(key) != 2 * KEY_BYTES or set(key) - set("0123456789abcdef"):
+        raise StoreUnusable(
+            f"the ranking key is damaged ({file})", remedy="put back a copy, or remove it to have limits keep other rows"
+        )
+    return base64.b64encode(bytes.fromhex(key)).decode().rstrip("=")
+
+
+def _create(file: Path, content: str) -> None:
+    """The file as a whole or not at all."""
+    new = file.with_suffix(".new")
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
+        opened.write(content + "\n")
+        opened.flush()
+        os.fsync(opened.fileno())
+    os.replace(new, file)
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """Pairs (`tacit_link`, `tacit_holder`) by the name of their table, and the most holders that one link has."""
+
+    pairs: str
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """How the rows of one table are ranked: `own_key` is SQL for their own key, of `key_type`; a unit has at most `most` rows.
+
+    `key` is the column of the table's `key = true`, if it has one: of the rows of a unit that repeat it, the first is kept.
+    """
+
+    packing: Packing
+    own_key: str
+    key_type: str
+    key: str | None
+    most: int
+
+    def ranked(self, staged: str, condition: str, look_ups: Sequence[LookUp]) -> str:
+        """SQL for the rows that the limit keeps, one for each owner (`tacit_holder`) of a row (`tacit_row`), each with its rank.
+
+        Where a key has a crowd of holders, its rows are first reduced to as many as one unit can keep: that changes nothing
+        (store.md), and bounds the copies.
+        """
+        rows, several = self._placed(staged, condition), False
+        for look_up in look_ups:
+            rows = self._led(self._first(rows) if look_up.most > CROWD else rows, look_up.pairs, once=several)
+            several = several or look_up.most > 1
+        return self._first(rows)
+
+    def _placed(self, staged: str, condition: str) -> str:
+        """The rows with an own key; `$key` is the ranking key."""
+        own_key = measured(self.own_key) if self.key_type == "VARCHAR" else self.own_key
+        canonical = ", ',', ".join([f"$key, {own_key}", *self.packing.canonical()])
+        place = f"CAST(md5_number(concat({canonical})) >> 64 AS UBIGINT) AS tacit_place"
+        rows = f"SELECT rowid AS tacit_row, * FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
+        return f"SELECT {', '.join(self._kept())}, {self.own_key} AS tacit_holder, {place} FROM ({rows})"
+
+    def _first(self, rows: str) -> str:
+        """The first rows of every holder, each with its rank."""
+        if self.key:
+            first = f"row_number() OVER (PARTITION BY tacit_holder, {self.key} ORDER BY tacit_place) = 1"
+            rows = f"SELECT * FROM ({rows}) QUALIFY {self.key} IS NULL OR {first}"
+        rank = "row_number() OVER (PARTITION BY tacit_holder ORDER BY tacit_place) - 1 AS tacit_rank"
+        return f"SELECT * FROM (SELECT *, {rank} FROM ({rows})) WHERE tacit_rank < {self.most}"
+
+    def _led(self, rows: str, pairs: str, once: bool) -> str:
+        """The rows with what their holders lead to; `once` where a row may get there on several ways."""
+        carried = ", ".join(f"held.{column}" for column in (*self._kept(), "tacit_place"))
+        joined = f"({rows}) AS held JOIN {pairs} AS pairs ON held.tacit_holder = pairs.tacit_link"
+        return f"SELECT {'DISTINCT ' if once else ''}{carried}, pairs.tacit_holder FROM {joined}"
+
+    def _kept(self) -> list[str]:
+        return ["tacit_row", *self.packing.names, *([self.key] if self.key else [])]

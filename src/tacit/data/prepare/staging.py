@@ -1,0 +1,220 @@
+"""The rows of one source, cleaned and with their keys, in a table of the workshop; and the tally of what was cleaned."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+import duckdb
+
+from tacit.data.engine import Workshop
+from tacit.data.files.raw import Raw, named, without_missing, written
+from tacit.data.files.schema import columns_told
+from tacit.data.files.sources import MENDED, MENDING, READERS, Rows, Wanted
+from tacit.data.prepare.bit_packing import packing
+from tacit.data.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
+from tacit.data.prepare.grids import Cleaning
+from tacit.data.prepare.ownership import key_name, staged_name
+from tacit.data.prepare.verdict import TOLD, ColumnReport, likely_cause
+from tacit.data.quoting import name
+from tacit.errors import CatalogUnusable
+from tacit.privacy.catalog import Catalog, Column, Kind, Notation, Table
+
+MOST_LOOKED_AT = 100_000  # rows in which an example is looked for
+LONGEST_EXAMPLE = 100
+KEY_TYPES = {"integer": "BIGINT", "wide": "HUGEINT"}
+TROUBLES: tuple[tuple[type[duckdb.Error], str], ...] = (
+    (duckdb.CatalogException, "names a table that is not there; correct `table`"),
+    (duckdb.IOException, "cannot be read from disk, or there is no room left beside the store; check both"),
+)
+UNREADABLE = (OSError, EOFError, zlib.error)  # of files that are not what their names say; their words may quote bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many rows were read, how many of them have a value that drops them, and the fates by column."""
+
+    read: int
+    dropped: int
+    columns: tuple[ColumnReport, ...]
+
+    @property
+    def by_name(self) -> dict[str, ColumnReport]:
+        return {column.name: column for column in self.columns}
+
+
+def stage(workshop: Workshop, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> set[str]:
+    """Read the source of a private table into the workshop, declared columns and keys alone; the types of the keys come back."""
+    wanted: dict[str, Kind] = {**_kinds(table), **dict.fromkeys(keys, "key")}
+    types: set[str] = set()
+
+    def select(rows: Rows) -> str:
+        check_columns(table, rows, wanted)
+        types.update(_key_type(rows.columns[key]) for key in keys)
+        carried = {key_name(key): _key(without_missing(rows.columns[key], notation_of(table, key))) for key in keys}
+        return cleaned(workshop, stored_columns(table), rows, carried)
+
+    read(workshop, catalog, table, wanted, select)
+    return types
+
+
+def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, select: Callable[[Rows], str]) -> None:
+    """Put what `select` makes of a source into the staged table; a file that the engine's own reader does not take is mended."""
+    readers = [each[table.source.kind] for each in (READERS, MENDING) if table.source.kind in each]
+    for reader in readers:
+        try:
+            with reader(workshop, catalog, table.source, wanted) as rows:
+                workshop.step(f"reading {table.name}", f"CREATE OR REPLACE TEMP TABLE {staged_name(table)} AS {select(rows)}")
+            return
+        except duckdb.OutOfMemoryException:
+            raise
+        except UNREADABLE:
+            raise CatalogUnusable(f"the source of {table.name} cannot be read as {table.source.kind}; check its files") from None
+        except duckdb.Error as error:
+            if reader is readers[-1] or not isinstance(error, MENDED):
+                raise _unusable(table, error) from None
+
+
+def _kinds(table: Table) -> dict[str, Kind]:
+    return {key: column.kind for key, column in table.columns.items()}
+
+
+def notation_of(table: Table, key: str) -> Notation:
+    """How a column of a table is written, declared or not."""
+    return table.columns[key].notation if key in table.columns else table.notation
+
+
+def stored_columns(table: Table) -> dict[str, Column]:
+    """The declared columns that the store holds: all but keys, which the units' codes stand for."""
+    return {key: column for key, column in table.columns.items() if column.kind != "key"}
+
+
+def cleaned(workshop: Workshop, columns: Mapping[str, Column], rows: Rows, carried: Mapping[str, str]) -> str:
+    """SQL for packed rows of the columns and their fates, with what is `carried` along as it is."""
+    plans = _plans(workshop, columns, rows)
+    query = _with_fates(plans, rows, carried)
+    fates = [fate_name(key) for key in plans]
+    values = packing(columns).pack({key: prepared_value(columns[key], fate_name(key), plan.code) for key, plan in plans.items()})
+    return f"SELECT {', '.join([*carried, *fates, _named(values)] if plans else [*carried] or ['*'])} FROM ({query})"
+
+
+def _plans(workshop: Workshop, columns: Mapping[str, Column], rows: Rows) -> dict[str, Cleaning]:
+    return {key: cleaning(column, replace(rows.columns[key], alias=f"tacit {key}"), workshop) for key, column in columns.items()}
+
+
+def _with_fates(plans: Mapping[str, Cleaning], rows: Rows, carried: Mapping[str, str], most: int | None = None) -> str:
+    """SQL for the rows, or the first of them, with the fates of all columns and what these are worked out from."""
+    first = {**carried, **_merged(plan.layers[:1] for plan in plans.values())}
+    limit = "" if most is None else f" LIMIT {most}"
+    query = f"SELECT {_named(first) or '0 AS tacit_row'} FROM {rows.relation}{limit}"
+    for layer in list(zip_longest(*(plan.layers for plan in plans.values()), fillvalue={}))[1:]:
+        query = f"SELECT *, {_named(_merged([layer]))} FROM ({query})"
+    fates = {fate_name(key): f"CAST({plan.fate} AS UTINYINT)" for key, plan in plans.items()}
+    return f"SELECT *, {_named(fates)} FROM ({query})" if fates else query
+
+
+def with_examples(workshop: Workshop, catalog: Catalog, table: Table, found: Tally) -> Tally:
+    """The tally of a private table with an example of what could not be read, where there is one among the first rows."""
+    odd = {key: column for key, column in stored_columns(table).items() if _odd(found, key)}
+    readers = [each[table.source.kind] for each in (READERS, MENDING) if table.source.kind in each] if odd else []
+    for reader in readers:
+        with suppress(*MENDED), reader(workshop, catalog, table.source, _kinds(table)) as rows:
+            return examples_in(workshop, odd, rows, found)
+    return found
+
+
+def examples_in(workshop: Workshop, columns: Mapping[str, Column], rows: Rows, found: Tally) -> Tally:
+    """The same, from rows that are there already."""
+    odd = {key: column for key, column in columns.items() if _odd(found, key)}
+    asked = [(key, fate) for key in odd for fate in _odd(found, key)]
+    if not asked:
+        return found
+    seen = {name(f"tacit_seen {key}"): f"left({written(rows.columns[key])}, {LONGEST_EXAMPLE})" for key in odd}
+    values = [
+        f"any_value(CASE WHEN {fate_name(key)} = {FATES.index(fate)} THEN {name(f'tacit_seen {key}')} END)" for key, fate in asked
+    ]
+    (row,) = workshop.rows(
+        f"SELECT {', '.join(values)} FROM ({_with_fates(_plans(workshop, odd, rows), rows, seen, MOST_LOOKED_AT)})"
+    )
+    shown: dict[str, dict[str, str]] = {key: {} for key in odd}
+    for (key, fate), value in zip(asked, row, strict=True):
+        if value is not None:
+            shown[key][fate] = value
+    return replace(found, columns=tuple(_exemplified(each, odd, shown, rows) for each in found.columns))
+
+
+def _odd(found: Tally, key: str) -> list[str]:
+    """The fates of a column that an example explains."""
+    return [fate for fate in TOLD if found.by_name[key].fates.get(fate)]
+
+
+def _exemplified(
+    report: ColumnReport, odd: Mapping[str, Column], shown: Mapping[str, Mapping[str, str]], rows: Rows
+) -> ColumnReport:
+    if report.name not in odd:
+        return report
+    values = shown[report.name]
+    as_text = rows.columns[report.name].nature in ("text", "bytes")
+    causes = {fate: likely_cause(odd[report.name], fate, value) for fate, value in values.items() if as_text or fate != "rounded"}
+    return replace(report, as_text=as_text, examples=values, causes=causes)
+
+
+def kept(columns: Mapping[str, Column]) -> str:
+    """SQL that is true for staged rows that no value drops."""
+    dropped = {key: dropping(column) for key, column in columns.items()}
+    tests = [f"{fate_name(key)} NOT IN {(*fates, 255)}" for key, fates in dropped.items() if fates]
+    return " AND ".join(tests) or "TRUE"
+
+
+def tally(workshop: Workshop, relation: str, columns: Mapping[str, Column]) -> Tally:
+    """What happened to the staged rows of a table."""
+    asked = [(key, fate) for key, column in columns.items() for fate in possible(column)]
+    counts = [f"count(*) FILTER ({fate_name(key)} = {fate})" for key, fate in asked]
+    ((rows, dropped, *found),) = workshop.rows(
+        f"SELECT {', '.join(['count(*)', f'count(*) FILTER (NOT ({kept(columns)}))', *counts])} FROM {relation}"
+    )
+    by_column: dict[str, dict[str, int]] = {key: {} for key in columns}
+    for (key, fate), count in zip(asked, found, strict=True):
+        by_column[key][FATES[fate]] = count
+    return Tally(rows, dropped, tuple(ColumnReport(key, fates) for key, fates in by_column.items()))
+
+
+def fate_name(column: str) -> str:
+    """The column of a staged table that holds the fates of another."""
+    return name(f"tacit_fate {column}")
+
+
+def _key(raw: Raw) -> str:
+    kind = _key_type(raw)
+    return f"nullif({named(raw)}, '')" if kind == "VARCHAR" else f"CAST({raw.sql} AS {kind})"
+
+
+def _key_type(raw: Raw) -> str:
+    if raw.nature == "nested":
+        raise CatalogUnusable(f"a column of the type {raw.type} cannot be a key; convert it in the source")
+    return KEY_TYPES.get(raw.nature, "VARCHAR")
+
+
+def _merged(layers: Iterable[Iterable[Mapping[str, str]]]) -> dict[str, str]:
+    return {key: sql for layer in layers for parts in layer for key, sql in parts.items()}
+
+
+def _named(parts: Mapping[str, str]) -> str:
+    return ", ".join(f"{sql} AS {alias}" for alias, sql in parts.items())
+
+
+def check_columns(table: Table, rows: Rows, wanted: Collection[str]) -> None:
+    """Every wanted column is in the source."""
+    absent = [key for key in wanted if key not in rows.columns]
+    if absent:
+        told = columns_told(rows.columns, as_text=not rows.typed)
+        raise CatalogUnusable(f"the source of {table.name} has no column {', '.join(absent)}; {told}; correct tacit.toml")
+
+
+def _unusable(table: Table, error: duckdb.Error) -> CatalogUnusable:
+    """In our words: the engine's own quote cells."""
+    words = next((words for kind, words in TROUBLES if isinstance(error, kind)), f"cannot be read as {table.source.kind}")
+    return CatalogUnusable(f"the source of {table.name} {words}")

@@ -1,0 +1,134 @@
+"""What the data owner alone is told when a source was read: what looks wrong, an example of it, and the likely cause.
+
+An example is a value of the data. It is shown on the owner's screen and stored nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tacit.data.declaration.lines import whole_text
+from tacit.errors import StoreUnusable
+from tacit.privacy.catalog import Column
+
+if TYPE_CHECKING:
+    from tacit.data.prepare import Prepared
+
+TOLD = ("unreadable", "unknown", "rounded")  # the fates of which an example is shown
+LOST = ("unreadable", "unknown", "too long", "below", "above")
+NUMBER = r"[+-]?[0-9]+"
+COMMA = re.compile(rf"{NUMBER},[0-9]+")
+GROUPED = {
+    sign: re.compile(rf"[+-]?[0-9]{{1,3}}({re.escape(sign)}[0-9]{{3}})+") for sign in (",", " ", "'", "\u00a0", "\u202f", "\u2019")
+}
+POINTS = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+")
+BOTH = {
+    'decimal = ",", thousands = "."': re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+"),
+    'thousands = ","': re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+\.[0-9]+"),
+    'decimal = ",", thousands = " "': re.compile(r"[+-]?[0-9]{1,3}( [0-9]{3})+,[0-9]+"),
+}
+DAY = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})( .*)?")
+DIGITS = re.compile(r"[0-9]")
+REPLACEMENT = "\ufffd"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnReport:
+    """In how many rows a column was missing, unreadable, below or above its bounds, unknown or rounded. For the curator alone.
+
+    `rounded` counts numbers that are no grid point of the declared bounds and step (doubles: by more than a thousandth of a
+    step), so that the prepared value is another than the one that is written. `as_text` says whether the source has texts here.
+    """
+
+    name: str
+    fates: Mapping[str, int]
+    as_text: bool = False
+    examples: Mapping[str, str] = field(default_factory=dict)
+    causes: Mapping[str, str] = field(default_factory=dict)
+
+    def lost(self) -> int:
+        """How many values are not what was written; numbers of a source with types are rounded on purpose."""
+        return sum(self.fates.get(fate, 0) for fate in (*LOST, *(("rounded",) if self.as_text else ())))
+
+
+class NotAccepted(StoreUnusable):
+    """The data does not look as the catalog declares it: `prepared` says where. The old store stays."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        super().__init__(
+            "the data does not look as the catalog declares it; the old store stays",
+            remedy="correct the catalog as `tacit prepare` shows, or accept what it found: tacit prepare --yes",
+        )
+        self.prepared = prepared
+
+
+def alarms(read: int, kept: int, columns: tuple[ColumnReport, ...]) -> tuple[str, ...]:
+    """What cannot be meant: no row kept, or over half of the values of a column lost or moved.
+
+    >>> alarms(4, 4, (ColumnReport("cost", {"missing": 1, "unreadable": 2}),))
+    ('cost: 2 of 3 values cannot be used as they are written',)
+    """
+    found = ["no row is kept"] if read and not kept else []
+    for column in columns:
+        there, lost = read - column.fates.get("missing", 0), column.lost()
+        if 2 * lost > there:
+            found.append(f"{column.name}: {lost:,} of {there:,} values cannot be used as they are written")
+    return tuple(found)
+
+
+def likely_cause(column: Column, fate: str, value: str) -> str:
+    """Why a value could not be read, as a question with the line that would answer it.
+
+    >>> from fractions import Fraction
+    >>> cost = Column("cost", "number", (Fraction(0), Fraction(9000)), Fraction(1))
+    >>> print(likely_cause(cost, "unreadable", "4812,35"))
+    is the decimal sign a comma? decimal = ","
+    >>> print(likely_cause(cost, "rounded", "962.692"))
+    does the point part thousands? thousands = "."
+    """
+    if REPLACEMENT in value:
+        return 'is the file in another encoding? encoding = "windows-1252"'
+    if column.kind == "category":
+        return _unknown(column, value)
+    if not DIGITS.search(value):
+        return f"is it written where a value is missing? missing = [{whole_text(value)}]"
+    return _day(value) if column.kind == "date" else _number(column, fate, value)
+
+
+def _unknown(column: Column, value: str) -> str:
+    same = [each for each in column.values if str(each).casefold() == value.casefold()]
+    if same:
+        return f"case counts: it is declared as {whole_text(same[0])}"
+    return f"is it one of the values, or written where a value is missing? missing = [{whole_text(value)}]"
+
+
+def _number(column: Column, fate: str, value: str) -> str:
+    if fate == "rounded":
+        grouped = POINTS.fullmatch(value) is not None and column.notation.decimal == "."
+        return 'does the point part thousands? thousands = "."' if grouped else "is a smaller step meant?"
+    if COMMA.fullmatch(value) and GROUPED[","].fullmatch(value):
+        return 'does the comma part thousands, or is it the decimal sign? thousands = ",", or decimal = ","'
+    if COMMA.fullmatch(value):
+        return 'is the decimal sign a comma? decimal = ","'
+    signs = (f"thousands = {whole_text(sign)}" for sign, pattern in GROUPED.items() if pattern.fullmatch(value))
+    both = (declared for declared, pattern in BOTH.items() if pattern.fullmatch(value))
+    points = ('thousands = "."',) if POINTS.fullmatch(value) else ()
+    declared = next(iter((*signs, *both, *points)), None)
+    return f"are digits parted in groups? {declared}" if declared else "is there more beside the number, such as a unit?"
+
+
+def _day(value: str) -> str:
+    parts = DAY.fullmatch(value)
+    if parts is None:
+        return 'is it written in another way? format = "%Y%m%d"' if re.fullmatch("[0-9]{8}", value) else "is it a date?"
+    first, sign, second, year, time = parts.groups()
+    rest = ("%Y" if len(year) == 4 else "%y") + (" %H:%M" if time else "")
+    forms = [f'format = "{order.replace(".", sign)}{sign}{rest}"' for order in ("%d.%m", "%m.%d")]
+    if int(first) > 12 or (sign == "." and int(second) <= 12):
+        forms = forms[:1]
+    elif int(second) > 12:
+        forms = forms[1:]
+    return f"does the year stand last? {', or '.join(forms)}"

@@ -1,0 +1,95 @@
+"""Which other ledgers know the sources of a catalog: so that the same people do not get a second budget without a word.
+
+The register is the operating-system user's own (register.md): other users and other machines are not seen. Where it cannot be
+kept, `word` says why, and nothing is refused for that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tacit.accounting.ledger.places import ledger_place
+from tacit.accounting.ledger.register import FILE, Register, Registered, open_register, state_folder
+from tacit.data.files.source_marks import source_marks
+from tacit.errors import RegisterUnavailable, StoreUnusable
+from tacit.mechanisms.noise import bits
+from tacit.privacy.catalog import Catalog
+
+KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """The sources of a catalog as the register marks them; without a register, the reason."""
+
+    catalog: Catalog
+    place: str
+    register: Register | None
+    marks: frozenset[str] = frozenset()
+    word: str = ""
+
+    def require_alone(self, ledger: str | None, reason: str) -> None:
+        """Refuse sources that another ledger covers already, unless the data owner gives a reason or gave one before."""
+        others = [] if reason or self.register is None else self._others(self.register, ledger or "")
+        if others:
+            raise _covered(
+                others[0],
+                "use that catalog, or declare its ledger in [ledger] url and data_set; for a second budget over the same "
+                "people, give a reason: --reason WHY",
+            )
+
+    def _others(self, register: Register, ledger: str) -> list[Registered]:
+        """Other ledgers over these sources that this one did not share a source with before; and copies of this one."""
+        known = register.sharing(self.marks)
+        own = {mark for one in known if one.ledger == ledger for mark in one.marks}
+        return [
+            *(one for one in known if one.ledger != ledger and own.isdisjoint(one.marks)),
+            *(register.copies(ledger, self.place) if ledger else ()),
+        ]
+
+    def record(self, ledger: str) -> None:
+        """Note that a ledger covers these sources."""
+        if self.register is not None:
+            told = str(self.catalog.path.absolute()) if self.catalog.path else ""
+            self.register.record(Registered(ledger, self.place, self.catalog.name, told, tuple(sorted(self.marks))))
+
+
+def require_no_copy(ledger: str, address: str, environment: Mapping[str, str]) -> None:
+    """Refuse the copy of a ledger's file whose original is still there: each of the two would admit what is left.
+
+    Of ledgers on servers nobody knows whether the old one is still there: `require_alone` asks for the data owner's word.
+    """
+    folder, place = state_folder(environment), ledger_place(address, environment)
+    if folder is None or not (folder / FILE).exists() or not os.path.isabs(place):
+        return
+    try:
+        known = open_register(environment, lambda: bits.random_bytes(KEY_BYTES)).copies(ledger, place)
+    except RegisterUnavailable:
+        return
+    for one in known:
+        if os.path.isabs(one.place) and not _same_file(one.place, place):
+            raise _covered(one, f"use that catalog; if this is where the data set lies from now on, move {one.place} away")
+
+
+def _same_file(one: str, other: str) -> bool:
+    """Whether two paths lead to one file, as of two mounts of one folder; one that cannot be looked at may be another."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _covered(other: Registered, remedy: str) -> StoreUnusable:
+    return StoreUnusable(f"these sources are already behind the ledger of '{other.name}' ({other.catalog})", remedy=remedy)
+
+
+def registration(catalog: Catalog, environment: Mapping[str, str]) -> Registration:
+    """What the register says of a catalog's sources; it reads them by samples."""
+    place = ledger_place(catalog.ledger_address(environment), environment)
+    try:
+        register = open_register(environment, lambda: bits.random_bytes(KEY_BYTES))
+    except RegisterUnavailable as error:
+        return Registration(catalog, place, None, word=str(error))
+    return Registration(catalog, place, register, source_marks(catalog, register.key, environment))

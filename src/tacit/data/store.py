@@ -1,0 +1,249 @@
+"""The prepared store on disk: where it lies, how it is replaced as a whole, and what it says about itself (store.md)."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from tacit.data.private_files import files_of_the_owner
+from tacit.data.quoting import text
+from tacit.errors import StoreUnusable
+from tacit.mechanisms.noise import bits
+from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_format_1
+
+BEGINNING, LOCK = "preparing-", "prepare.lock"
+FORMAT = 2  # 1 (where no format is written): a row of several owners belonged to the least of them
+
+PublicColumns = Mapping[str, Mapping[str, Column]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreInfo:
+    """What a store says about itself: nothing in it comes from private rows.
+
+    `ledger` and `head` name the ledger, and its last entry, that were there when the store was prepared.
+    """
+
+    version: str
+    prepared_at: str
+    fingerprint: str
+    ledger: str | None = None
+    head: str | None = None
+    public: PublicColumns = field(default_factory=dict)
+
+
+def new_info(
+    catalog: Catalog, ledger: str | None, head: str | None, public: PublicColumns, version: str | None = None
+) -> StoreInfo:
+    """What a store made now says: its version is drawn at random, since a hash of the data would let guesses be tested.
+
+    That nothing has changed would be a fact about the data too, so only its owner can declare it, by giving the old `version`.
+    """
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return StoreInfo(version or bits.random_bytes(16).hex(), now, fingerprint(catalog), ledger, head, public)
+
+
+def kept_version(catalog: Catalog) -> str:
+    """The version of the store that is there; refused where there is none, or one of another catalog or format."""
+    found = store_info(catalog.store_file)
+    if found is None:
+        raise StoreUnusable("there is no store whose version could be kept", remedy="leave keep_version out")
+    if found.fingerprint != fingerprint(catalog):
+        raise StoreUnusable("the catalog has changed, so the prepared data will too", remedy="leave keep_version out")
+    return found.version
+
+
+def store_info(file: Path) -> StoreInfo | None:
+    """What the store in a file says about itself; None where there is no store. A store of another format is not used."""
+    if not file.exists():
+        return None
+    version, prepared_at, known = _written(file)
+    if (found := known.get("format", 1)) != FORMAT:
+        raise StoreUnusable(
+            f"the prepared store has format {found}, and this version of tacit reads format {FORMAT}", remedy="run: tacit prepare"
+        )
+    try:
+        public = {table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in known["public"].items()}
+        return StoreInfo(version, prepared_at, known["catalog"], known["ledger"], known["head"], public)
+    except (AttributeError, TypeError, KeyError, ValueError):
+        raise _unreadable() from None
+
+
+def ledger_mark(file: Path) -> tuple[str | None, str | None]:
+    """The ledger and its last entry that a store of any format names; none where there is no store."""
+    known = _written(file)[2] if file.exists() else {}
+    return known.get("ledger"), known.get("head")
+
+
+def prepared_for(file: Path, catalog: Catalog) -> str | None:
+    """The version of a store that was prepared for the tables and units of a catalog; None for another one, or none at all."""
+    if not file.exists():
+        return None
+    version, _, known = _written(file)
+    expected = fingerprint_of_format_1(catalog) if known.get("format", 1) == 1 else fingerprint(catalog)
+    return version if known.get("catalog") == expected else None
+
+
+def _written(file: Path) -> tuple[str, str, dict[str, Any]]:
+    """The one row of `tacit_store`, with its details."""
+    try:
+        with open_store(file) as engine:
+            version, prepared_at, details = engine.execute("SELECT version, prepared_at, details FROM tacit_store").fetchone() or ()
+        return version, prepared_at, dict(json.loads(details))
+    except (duckdb.Error, TypeError, ValueError):
+        raise _unreadable() from None
+
+
+def _unreadable() -> StoreUnusable:
+    return StoreUnusable("the prepared store cannot be read", remedy="run `tacit prepare`")
+
+
+def open_store(file: Path) -> duckdb.DuckDBPyConnection:
+    """A connection of its own to the store as it is now, for reading alone.
+
+    The file is attached, not opened by its path: the engine keeps one instance per path in a process, and would give the old
+    store as long as anybody there has it open.
+    """
+    engine = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+    engine.execute(f"ATTACH {text(str(file))} AS store (READ_ONLY)")
+    engine.execute("USE store")
+    return engine
+
+
+def write_info(engine: duckdb.DuckDBPyConnection, database: str, info: StoreInfo) -> None:
+    """Put the one row of `tacit_store` into a database that is being written."""
+    public = {table: {key: column_json(column) for key, column in columns.items()} for table, columns in info.public.items()}
+    known = {"catalog": info.fingerprint, "ledger": info.ledger, "head": info.head, "public": public}
+    details = {"format": FORMAT, **known}
+    engine.execute(f"CREATE TABLE {database}.tacit_store (version VARCHAR, prepared_at VARCHAR, details VARCHAR)")
+    row = [info.version, info.prepared_at, json.dumps(details, ensure_ascii=False)]
+    engine.execute(f"INSERT INTO {database}.tacit_store VALUES (?, ?, ?)", row)
+
+
+def column_json(column: Column) -> dict[str, Any]:
+    """A column as JSON; numbers are exact texts."""
+    bounds = None if column.bounds is None else [str(bound) for bound in column.bounds]
+    nulls = {"number": str(column.nulls)} if isinstance(column.nulls, Fraction) else column.nulls
+    step = None if column.step is None else str(column.step)
+    known = {"kind": column.kind, "bounds": bounds, "step": step, "values": list(column.values)}
+    return {**known, "outside": column.outside, "unknown": column.unknown, "nulls": nulls}
+
+
+def column_from(name: str, known: Mapping[str, Any]) -> Column:
+    """The column that `column_json` wrote.
+
+    >>> cost = Column("cost", "number", (Fraction(0), Fraction(5)), Fraction(1, 100), nulls=Fraction(0))
+    >>> column_from("cost", column_json(cost)) == cost
+    True
+    """
+    bounds = None if known["bounds"] is None else (Fraction(known["bounds"][0]), Fraction(known["bounds"][1]))
+    nulls = Fraction(known["nulls"]["number"]) if isinstance(known["nulls"], Mapping) else known["nulls"]
+    step = None if known["step"] is None else Fraction(known["step"])
+    return Column(name, known["kind"], bounds, step, tuple(known["values"]), known["outside"], known["unknown"], nulls)
+
+
+@contextmanager
+def replacing(catalog: Catalog) -> Iterator[Path]:
+    """A private folder in which a new store.duckdb is written; it replaces the old store at the end, if all went well.
+
+    One process at a time. What is written there is the owner's alone from the beginning; what a process that was killed left
+    behind, `swept` removes.
+    """
+    beside = catalog.store_file.parent
+    with ExitStack() as held:
+        with _writable(beside):
+            for folder in (catalog.kept, beside):
+                _make_private(folder, within=catalog.kept)
+            held.enter_context(_only_one(beside / LOCK))
+            held.enter_context(files_of_the_owner())
+            _remove_from(beside)
+            own = beside / f"{BEGINNING}{bits.random_bytes(8).hex()}"
+            own.mkdir(mode=0o700)
+        held.callback(_remove_from, beside)
+        yield own
+        with _writable(beside):
+            _replace(own / "store.duckdb", catalog.store_file)
+
+
+def swept(catalog: Catalog) -> Catalog:
+    """The catalog itself, after what a killed preparation left behind is gone: raw rows, in a folder beside the store.
+
+    Everything that opens a catalog begins with it. What is still being prepared stays, and what this user may not remove.
+    """
+    beside = catalog.store_file.parent
+    with suppress(OSError, StoreUnusable):
+        if any(beside.glob(f"{BEGINNING}*")):
+            with _only_one(beside / LOCK):
+                _remove_from(beside)
+    return catalog
+
+
+def _remove_from(beside: Path) -> None:
+    """Remove everything that preparations wrote beside the store; the caller has the turn."""
+    for left in beside.glob(f"{BEGINNING}*"):
+        shutil.rmtree(left)
+
+
+@contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    """Turns an error of the file system, such as that of a disk that is read-only, into one that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else type(error).__name__
+        raise StoreUnusable(
+            f"the store cannot be written in {folder} ({why})",
+            remedy="make the folder writable and make room on its disk, or declare another one in [store] path",
+        ) from None
+
+
+def _make_private(folder: Path, within: Path) -> None:
+    """A new folder is for the curator alone; so is what lies in `.tacit`, even if it was there."""
+    there = folder.is_dir()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not there or folder.is_relative_to(within):
+        folder.chmod(0o700)
+
+
+@contextmanager
+def _only_one(file: Path) -> Iterator[None]:
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise StoreUnusable("this catalog is being prepared by another process", remedy="wait for it to end") from None
+
+
+def _replace(new: Path, old: Path) -> None:
+    """Put the new file in the place of the old one, such that a crash leaves one of the two, whole."""
+    new.chmod(0o600)
+    _sync(new)
+    os.replace(new, old)
+    _sync(old.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

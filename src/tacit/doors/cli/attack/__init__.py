@@ -1,0 +1,51 @@
+"""`tacit attack ...`: point an attack at a way to publish, or at a session of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from tacit.doors.cli.attack.commute import longest_commute
+from tacit.doors.cli.attack.counts import averaging, differencing, exponential, reconstruct, regimes, trace, tracker
+from tacit.doors.cli.attack.denial import denial
+from tacit.doors.cli.attack.promises import auxiliary, definitions, floating_point, local_sensitivity, posterior
+from tacit.doors.cli.attack.session import session
+from tacit.doors.cli.output import console, print_json
+
+attack = typer.Typer(no_args_is_help=True, help="Point an attack at a way to publish, or at a session of ours.")
+
+
+def list_attacks(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List the attacks: what each shows, and what defends against it."""
+    from rich.table import Table
+
+    known = {name: (command.__doc__ or "").splitlines()[0] for name, command in COMMANDS.items() if name != "list"}
+    if as_json:
+        print_json({"attacks": [{"name": name, "shows": shows} for name, shows in known.items()]})
+        return
+    table = Table("tacit attack", "shows", box=None, header_style="bold")
+    for name, shows in known.items():
+        table.add_row(name, shows)
+    console().print(table)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "list": list_attacks,
+    "reconstruct": reconstruct,
+    "exponential": exponential,
+    "trace": trace,
+    "regimes": regimes,
+    "differencing": differencing,
+    "averaging": averaging,
+    "tracker": tracker,
+    "floating-point": floating_point,
+    "local-sensitivity": local_sensitivity,
+    "definitions": definitions,
+    "auxiliary": auxiliary,
+    "posterior": posterior,
+    "denial": denial,
+    "longest-commute": longest_commute,
+    "session": session,
+}

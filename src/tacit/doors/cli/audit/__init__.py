@@ -1,0 +1,194 @@
+"""`tacit audit`: exact answers or refusals over one audited column, with one durable history for everybody."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.doors.cli.output import console, error_report, print_json, progress, say
+from tacit.errors import InvalidInput, Refused
+
+if TYPE_CHECKING:
+    from tacit.publish.audited.desk import Desk, Summary
+    from tacit.publish.audited.question import Reply
+
+NOTE = "Exact answers under auditing are not differentially private: they fall to whoever knows enough of the others."
+HELP = "Ask for example MAX({value}) WHERE {column} = ...; `summary` says what is still answerable, `quit` ends."
+
+
+class AuditorName(StrEnum):
+    """The auditors."""
+
+    max = "max"
+    min = "min"
+    max_min = "max-min"
+    max_min_duplicates = "max-min-duplicates"
+    sum = "sum"
+    boolean_sum = "boolean-sum"
+    probabilistic_max = "probabilistic-max"
+
+
+def audit(
+    data: Annotated[Path | None, typer.Argument(help="The table, CSV or Parquet.")] = None,
+    auditor: Annotated[AuditorName, typer.Option(help="Who decides.")] = AuditorName.max,
+    value: Annotated[str | None, typer.Option(help="The audited column, if more than one has numbers.")] = None,
+    public: Annotated[str, typer.Option(help="The public columns that questions may select by, with commas.")] = "",
+    bounds: Annotated[str, typer.Option(help="What everybody knows of the values: LOW,HIGH; one may be left out.")] = "",
+    drift: Annotated[float, typer.Option(help="probabilistic-max: odds may move by a factor of 1 - drift.")] = 0.5,
+    intervals: Annotated[int, typer.Option(help="probabilistic-max: intervals of which odds are taken.")] = 4,
+    risk: Annotated[float, typer.Option(help="probabilistic-max: the chance that they move further after all.")] = 0.1,
+    rounds: Annotated[int, typer.Option(help="probabilistic-max: how many answers are given in all.")] = 20,
+    questions: Annotated[str | None, typer.Option(help="A file of questions, one a line; - for standard input.")] = None,
+    history: Annotated[Path | None, typer.Option(help="Where the history is kept; else in .tacit/audit/ beside the data.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Play the examples of the textbooks.")] = False,
+    chart: Annotated[Path | None, typer.Option(help="With --demo: draw what auditing costs into .svg, .png or .html.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Exact MAX, MIN, SUM, AVG and COUNT, or a refusal that tells nothing. Not differentially private."""
+    if demo:
+        from tacit.doors.cli.audit.demo import play
+
+        play(chart, as_json)
+        return
+    if data is None:
+        raise InvalidInput("name the table to audit, or give --demo")
+    odds = {"drift": drift, "intervals": intervals, "risk": risk, "rounds": rounds}
+    desk = _desk(data, auditor.value, value, _names(public), _bounds(bounds), odds, history)
+    if questions is None and sys.stdin.isatty() and not as_json:
+        _converse(desk)
+    else:
+        _batch(desk, list(_lines(questions)), as_json)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _bounds(text: str) -> tuple[float | None, float | None]:
+    from tacit.privacy.rounding import exact
+
+    if not text:
+        return None, None
+    low, comma, high = text.partition(",")
+    try:
+        if not comma:
+            raise ValueError
+        return (float(exact(low.strip())) if low.strip() else None), (float(exact(high.strip())) if high.strip() else None)
+    except ValueError:
+        raise InvalidInput(f"bounds are written LOW,HIGH, for example 0,100 or 0, and not {text[:40]!r}") from None
+
+
+def _desk(
+    data: Path, name: str, value: str | None, public: list[str], bounds: tuple[Any, Any], odds: dict[str, Any], history: Path | None
+) -> Desk:
+    from tacit.publish.audited.data import read
+    from tacit.publish.audited.desk import Desk, about
+    from tacit.publish.audited.history import History
+    from tacit.publish.audited.named import auditor_named, check_facts
+
+    table = read(data, value, public)
+    chosen = auditor_named(name, *bounds, **(odds if name == "probabilistic-max" else {}))
+    check_facts(name, *bounds, table.values)
+    place = history or data.parent / ".tacit" / "audit" / f"{data.stem}.{table.value}.sqlite"
+    desk = Desk(table, chosen, History(place, about(table, chosen)))
+    if past := desk.history.answers():
+        for _ in progress(desk.catch_up(), past, "reading the history"):
+            pass
+    return desk
+
+
+def _lines(questions: str | None) -> Iterator[str]:
+    """The questions, one a line, without empty lines and comments."""
+    if questions in (None, "-"):
+        lines = sys.stdin.readlines()
+    elif not Path(questions or "").is_file():
+        raise InvalidInput(f"there is no file {questions}; give one question a line, or - for standard input")
+    else:
+        lines = Path(questions or "").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        if line.strip() and not line.lstrip().startswith("--"):
+            yield line.strip()
+
+
+def _batch(desk: Desk, asked: list[str], as_json: bool) -> None:
+    """All questions in turn; one that is not understood does not stop the others, and makes the exit code 3."""
+    told: list[dict[str, Any]] = []
+    misunderstood = False
+    for text in progress(iter(asked), len(asked), "asking"):
+        try:
+            reply = desk.ask(text)
+        except Refused as refusal:
+            misunderstood = True
+            told.append({"question": text, "error": {"code": refusal.code, "message": refusal.message, "remedy": refusal.remedy}})
+            if not as_json:
+                say(f"{text}\n  {error_report(refusal, as_json=False)}")
+        else:
+            told.append(_told(reply))
+            if not as_json:
+                say(f"{text}\n  {reply}")
+    if as_json:
+        print_json({"replies": told, "summary": _summary_told(desk.summary()), "differentially_private": False})
+    else:
+        _show(desk.summary())
+    if misunderstood:
+        raise typer.Exit(3)
+
+
+def _converse(desk: Desk) -> None:
+    """Questions one by one, until the end of input."""
+    column = next(iter(desk.data.public), "a public column")
+    say(f"{desk.data}\n{NOTE}\n{HELP.format(value=desk.data.value, column=column)}")
+    while True:
+        try:
+            text = input("audit> ").strip()
+        except (EOFError, KeyboardInterrupt):
+            say("")
+            return
+        if text in ("quit", "exit"):
+            return
+        if text == "summary":
+            _show(desk.summary())
+        elif text in ("help", "?"):
+            say(HELP.format(value=desk.data.value, column=column))
+        elif text:
+            try:
+                say(f"  {desk.ask(text)}")
+            except Refused as refusal:
+                say(f"  {error_report(refusal, as_json=False)}")
+
+
+def _told(reply: Reply) -> dict[str, Any]:
+    known = {"question": reply.question, "answered": hasattr(reply, "answer"), "answer": getattr(reply, "answer", None)}
+    return known | {"reason": reply.reason, "entry": reply.entry, "differentially_private": reply.differentially_private}
+
+
+def _summary_told(summary: Summary) -> dict[str, Any]:
+    outlook = [{"question": line.question, "rows": line.rows, "outcome": line.outcome} for line in summary.outlook]
+    return {
+        "auditor": summary.auditor,
+        "facts": summary.facts,
+        "answers": summary.answers,
+        "refusals": summary.refusals,
+        "said": summary.said,
+        "outlook": outlook,
+    }
+
+
+def _show(summary: Summary) -> None:
+    from rich.table import Table
+
+    from tacit.doors.cli.screen import styled
+
+    screen = console()
+    screen.print(styled("\n", (summary.auditor, "bold"), f", {summary.facts}: {summary.said}"))
+    screen.print(f"Refused so far: {summary.refusals:,}. {NOTE}\n")
+    table = Table("asked now", "rows", "would be", box=None, header_style="bold")
+    for line in summary.outlook:
+        colour = {"answered": "green", "refused": "yellow"}.get(line.outcome, "dim")
+        table.add_row(line.question, f"{line.rows:,}", styled((line.outcome, colour)))
+    screen.print(table)

@@ -1,0 +1,158 @@
+"""A catalog described: what is declared in words and exact numbers, the state of its store, and what a curator should look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tacit.data.declaration.lines import key_text, value_text
+from tacit.data.declaration.problems import folded
+from tacit.data.declaration.shape import nearest
+from tacit.errors import InvalidInput
+from tacit.privacy.catalog import ASSUMED_ROWS, Analyst, Budget, Catalog, Column, Kind, Table, day_of, fingerprint
+from tacit.privacy.rounding import decimal_text
+from tacit.untrusted import without_password
+
+MAY_ASK: Mapping[Kind, str] = {
+    "number": "every aggregate; filters; groups",
+    "category": "COUNT; filters; groups, empty ones too",
+    "date": "COUNT, MEDIAN, MIN, MAX; filters; groups",
+    "text": "COUNT; filters; groups with enough people",
+    "key": "COUNT(DISTINCT); joins",
+    "presence": "COUNT, IS NULL; bounds or values would allow more",
+}
+
+
+def described(catalog: Catalog) -> dict[str, Any]:
+    """The catalog as what JSON can hold."""
+    return {
+        "catalog": str(catalog.path),
+        "sound": True,
+        "budget": _budget(catalog.budget),
+        "neighbours": catalog.change,
+        "promise": f"{catalog.neighbours}, with all its rows in all private tables",
+        "analysts": {name: _analyst(analyst) for name, analyst in catalog.analysts.items()},
+        "tables": [_table(table) for table in catalog.tables.values()],
+        "notes": [*_about_analysts(catalog), *_about_sizes(catalog), *_about_sources(catalog)],
+        "store": _store(catalog),
+        "ledger": _ledger(catalog),
+    }
+
+
+def _budget(budget: Budget) -> dict[str, str]:
+    return {"epsilon": decimal_text(budget.epsilon), "delta": decimal_text(budget.delta)}
+
+
+def _analyst(analyst: Analyst) -> dict[str, str]:
+    own = {} if analyst.budget is None else _budget(analyst.budget)
+    per_query = {"epsilon_per_query": analyst.epsilon_per_query, "delta_per_query": analyst.delta_per_query}
+    return own | {key: decimal_text(cap) for key, cap in per_query.items() if cap is not None}
+
+
+def _table(table: Table) -> dict[str, Any]:
+    source, limits = without_password(table.source.declared), {}
+    if not table.public:
+        limits = {"max_rows": table.max_rows, "max_rows_per_group": table.rows_per_group, "min_people": table.min_people}
+        limits |= {"rows_at_most": table.most_rows, "max_joined_rows": table.most_joined_rows}
+    return {
+        "name": table.name,
+        "source": source if table.source.table is None else f"{table.source.table} in {source}",
+        "public": table.public,
+        "unit": None if table.public else _unit(table),
+        **limits,
+        "columns": [_column(column) for column in table.columns.values()],
+    }
+
+
+def _unit(table: Table) -> str:
+    if table.unit is None:
+        return "row"
+    return key_text([table.unit.column]) + (f", by {key_text(table.unit.references)}" if table.unit.references else "")
+
+
+def _column(column: Column) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "kind": column.kind,
+        "declared": _declared(column),
+        "points": column.points if column.kind in ("number", "date", "category") else None,
+        "nullable": column.nullable,
+        "may_ask": MAY_ASK[column.kind],
+        "line": column.line,
+    }
+
+
+def _declared(column: Column) -> str:
+    if column.kind == "category":
+        return value_text(column.domain)
+    if column.bounds is None or column.step is None:
+        return f"private values of at most {column.longest} bytes" if column.kind == "text" else ""
+    ends = (day_of(int(end)).isoformat() if column.kind == "date" else decimal_text(end) for end in column.bounds)
+    step = "" if column.step == Fraction(1) else f" by {decimal_text(column.step)}"
+    return " to ".join(ends) + step + (f", {len(column.bins)} bins" if column.bins else "")
+
+
+def _about_analysts(catalog: Catalog) -> Iterator[str]:
+    for analyst in catalog.analysts.values():
+        if analyst.budget and analyst.budget.epsilon > catalog.budget.epsilon:
+            yield f"analyst {analyst.name} has a larger epsilon than the data set, whose own stands first"
+    urls = [catalog.ledger_url or "", *(table.source.declared for table in catalog.tables.values())]
+    if any(without_password(url) != url for url in urls):
+        yield "a password stands in the catalog; write $NAME in its place, and set the variable NAME in the environment"
+
+
+def _about_sizes(catalog: Catalog) -> Iterator[str]:
+    unknown = [key_text([table.name]) for table in catalog.tables.values() if not table.public and table.rows_at_most is None]
+    if unknown:
+        yield (
+            f"without rows_at_most, {ASSUMED_ROWS:,} rows are assumed of {', '.join(unknown)}, so large questions are refused; "
+            "declare it from public knowledge, for example rows_at_most = 1000000"
+        )
+
+
+def _about_sources(catalog: Catalog) -> Iterator[str]:
+    """What can be told of the sources from their names and headers."""
+    from tacit.data.files.schema import fields_of
+
+    for table in catalog.tables.values():
+        path = Path(table.source.location)
+        if table.source.kind == "postgres" or "*" in str(path) or (path.exists() and not path.is_file()):
+            continue
+        try:
+            there = [folded(field.name) for field in fields_of(path, table.source.table, table.source.encoding)]
+        except InvalidInput as error:
+            yield f"the source of {key_text([table.name])}: {error}"
+            continue
+        wanted = [*table.columns, *([table.unit.column] if table.unit else [])]
+        for name in dict.fromkeys(name for name in wanted if name not in there):
+            yield f"{key_text([name])} is not a column of {without_password(table.source.declared)}; {nearest(name, there)}"
+
+
+def _store(catalog: Catalog) -> dict[str, Any]:
+    from tacit.data.store import store_info
+
+    info = store_info(catalog.store_file)
+    if info is None:
+        return {"state": "missing"}
+    state = "ready" if info.fingerprint == fingerprint(catalog) else "stale"
+    return {"state": state, "prepared_at": info.prepared_at, "version": info.version}
+
+
+def _ledger(catalog: Catalog) -> dict[str, Any]:
+    """Whether a ledger was begun, whether it counts for the units that are declared, and what was spent for them."""
+    from tacit.errors import NoLedger, StoreUnusable
+    from tacit.session import DataSet
+
+    data = DataSet(catalog)
+    try:
+        changed = data.ledger.changed_units()
+        spent = data.accounts()[0].spent
+    except NoLedger:
+        return {"state": "missing"}
+    except StoreUnusable as error:
+        return {"state": "unusable", "problem": str(error)}
+    known = {"epsilon": None if spent.epsilon is None else decimal_text(spent.epsilon), "rho": decimal_text(spent.rho)}
+    state = {"state": "other units", "changed": changed} if changed else {"state": "ready"}
+    return state | {"spent": known | {"delta": decimal_text(spent.delta)}}

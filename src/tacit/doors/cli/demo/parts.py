@@ -1,0 +1,274 @@
+"""What the demonstration shows, part by part: each for people, and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tacit.accounting.ledger.caps import at_most
+from tacit.privacy.rounding import as_text, decimal_text
+
+if TYPE_CHECKING:
+    from tacit.errors import Refused
+    from tacit.evidence.attacks.floating_point import FloatingPoint
+    from tacit.evidence.attacks.reconstruction import Reconstruction
+    from tacit.release.answer import Answer, Column
+    from tacit.session import Account
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+Told = dict[str, Any]
+
+
+class Part(Protocol):
+    """One part of the demonstration."""
+
+    def show(self) -> Iterator[Any]:
+        """What is printed, piece by piece."""
+
+    def tell(self, told: Told) -> None:
+        """Adds what is in it to the plain values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The hospital, generated and prepared."""
+
+    rows: Mapping[str, int]
+    generating: float
+    preparing: float
+
+    def show(self) -> Iterator[Any]:
+        patients, visits, wards = (f"{self.rows[name]:,}" for name in ("patients", "visits", "wards"))
+        yield _heading("A generated hospital")
+        yield _inset(
+            f"{patients} patients with {visits} visits, private; {wards} wards, public. Nobody in it lives. "
+            f"Generated in {self.generating:.1f} s; prepared in {self.preparing:.1f} s: cleaned once, asked for ever."
+        )
+        yield _inset(
+            "The promise, over all that is ever released to all analysts together: add or remove one patient with all visits, "
+            "and nothing that can be seen becomes more than e^3 times as likely (epsilon 3; but for a delta of 1e-7)."
+        )
+        yield _inset("Below, (exact) is what a plain engine says. Only a demonstration may show it.")
+
+    def tell(self, told: Told) -> None:
+        told["hospital"] = dict(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What ana asks, with what, and what it is to show."""
+
+    why: str
+    sql: str
+    budget: Mapping[str, str]
+
+    def show(self) -> Iterator[Any]:
+        from rich.syntax import Syntax
+
+        asked = ", ".join(f"{name} {value}" for name, value in self.budget.items())
+        yield _heading(self.why, f"asked by ana with {asked}")
+        yield _inset(Syntax(self.sql, "sql", theme="ansi_dark", background_color="default"))
+
+    def tell(self, told: Told, **outcome: Any) -> None:
+        told["questions"].append({"sql": self.sql, "asked": dict(self.budget), **outcome})
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer, and beside it what the exact numbers are, which only a demonstration may show."""
+
+    question: Question
+    answer: Answer
+    exact: Sequence[tuple[Any, ...]]
+
+    def show(self) -> Iterator[Any]:
+        yield from self.question.show()
+        yield _inset(self._table())
+        yield _inset(_styled((self.answer.footer(), "dim")), above=0)
+
+    def tell(self, told: Told) -> None:
+        self.question.tell(told, answer=self.answer.to_dict(), exact=[list(row) for row in self.exact])
+
+    def _table(self) -> Any:
+        from tacit.release.answer import heading
+
+        columns = self.answer.columns
+        table = _plain_table()
+        for column in columns:
+            table.add_column(heading(column), justify="left" if column.is_key else "right")
+            if not column.is_key:
+                table.add_column("(exact)", justify="right", style="dim")
+        keys = [place for place, column in enumerate(columns) if column.is_key]
+        exact = {tuple(row[place] for place in keys): row for row in self.exact}
+        for at in range(len(self.answer)):
+            row = exact[tuple(columns[place].values[at] for place in keys)]
+            table.add_row(*(cell for column, number in zip(columns, row, strict=True) for cell in _cells(column, at, number)))
+        return table
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedDown:
+    """A question that is refused."""
+
+    question: Question
+    refusal: Refused
+
+    def show(self) -> Iterator[Any]:
+        yield from self.question.show()
+        yield _inset(_styled(*_refused(self.refusal)))
+
+    def tell(self, told: Told) -> None:
+        known = {"code": self.refusal.code, "message": self.refusal.message, "remedy": self.refusal.remedy}
+        self.question.tell(told, refused=known)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """An answer by month, drawn into a file, and as blocks on the screen."""
+
+    question: Question
+    answer: Answer
+    chart: Path
+
+    def show(self) -> Iterator[Any]:
+        months, values = self.answer["month"], self.answer["visits"]
+        low, high = min(values), max(values)
+        years: dict[str, str] = {}
+        for month, value in zip(months, values, strict=True):
+            height = round((value - low) / max(1, high - low) * (len(BLOCKS) - 1))
+            years[month[:4]] = years.get(month[:4], "") + BLOCKS[height]
+        yield from self.question.show()
+        yield _inset(_styled(*(part for year, blocks in years.items() for part in ((year, "dim"), f" {blocks}   "))))
+        months_told = f"{len(values)} months, from {low:,} to {high:,} visits; with their error band in "
+        yield _inset(_styled(months_told, (self.chart.name, "bold")), above=0)
+        yield _inset(_styled((self.answer.footer(), "dim")), above=0)
+
+    def tell(self, told: Told) -> None:
+        self.question.tell(told, answer=self.answer.to_dict(), chart=self.chart.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """Caps and what is left of them, by name."""
+
+    accounts: Sequence[Account]
+
+    def show(self) -> Iterator[Any]:
+        table = _plain_table("", "epsilon", "left")
+        for account in self.accounts:
+            table.add_row(account.name, as_text(account.cap.epsilon), at_most(account.left.epsilon))
+        yield _heading("The budget", "one ledger over everybody; nothing resets it")
+        yield _inset(table)
+
+    def tell(self, told: Told) -> None:
+        told["budget"] = {
+            account.name: {"epsilon": decimal_text(account.cap.epsilon), "left": decimal_text(account.left.epsilon)}
+            for account in self.accounts
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Attacked:
+    """Diagnoses rebuilt from exact counts, and from private ones."""
+
+    question: str
+    exact: Reconstruction
+    private: Reconstruction
+    epsilon: Fraction
+    error: int
+    refusal: Refused
+
+    def show(self) -> Iterator[Any]:
+        people, questions = self.exact.people, self.exact.questions
+        yield _heading("An attack: rebuilding diagnoses from counts", "after Dinur and Nissim 2003")
+        yield _inset(
+            f"{people} of the patients work here, and mallory knows their badges. She asks {questions} counts, each over about "
+            "half of these people, so that each looks harmless, and solves for who has a chronic diagnosis."
+        )
+        yield _inset(_styled((f"{', '.join(self.question.split(', ')[:8])}, ...)", "cyan")))
+        table = _plain_table("answers", "error of each", "diagnoses right")
+        table.add_row("exact, from a plain engine", "none", _styled((f"{_right(self.exact)} of {people}", "red")))
+        table.add_row(
+            f"from tacit, epsilon {as_text(self.epsilon)} for all together",
+            f"± {self.error:,}",
+            _styled((f"{_right(self.private)} of {people}", "green")),
+        )
+        table.add_row("none: tossing a coin", "", f"{people // 2} ± {people**0.5:.0f} of {people}", style="dim")
+        yield _inset(table)
+        yield _inset(_styled(f"Her question {questions + 1} is ", *_refused(self.refusal)))
+
+    def tell(self, told: Told) -> None:
+        told["reconstruction"] = {
+            "people": self.exact.people,
+            "questions": self.exact.questions,
+            "epsilon": decimal_text(self.epsilon),
+            "error": self.error,
+            "exact": {"recovered": self.exact.recovered, "predicted": self.exact.predicted},
+            "private": {"recovered": self.private.recovered, "predicted": self.private.predicted},
+            "next": self.refusal.code,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What textbook noise and ours give away."""
+
+    attack: FloatingPoint
+
+    def show(self) -> Iterator[Any]:
+        yield _heading("An attack: noise with a fingerprint", "after Mironov 2012")
+        yield _inset("Outputs that only one of two neighbouring databases can give: a single one settles which it was.")
+        table = _plain_table("noise", "draws", "gives away")
+        drawn = f"{2 * self.attack.draws:,}"
+        table.add_row("textbook floating-point Laplace", drawn, _styled((f"{self.attack.textbook:.1%}", "red")))
+        table.add_row("tacit: integers on a public grid", drawn, _styled((f"{self.attack.ours:.0%}", "green")))
+        yield _inset(table)
+
+    def tell(self, told: Told) -> None:
+        told["floating_point"] = {"draws": self.attack.draws, "textbook": self.attack.textbook, "ours": self.attack.ours}
+
+
+def _heading(words: str, aside: str = "") -> Any:
+    return _styled("\n", (words, "bold"), (f" · {aside}" if aside else "", "dim"))
+
+
+def _styled(*parts: Any) -> Any:
+    from tacit.doors.cli.screen import styled
+
+    return styled(*parts)
+
+
+def _inset(piece: Any, above: int = 1) -> Any:
+    from rich.padding import Padding
+
+    return Padding(piece, (above, 0, 0, 2), expand=False)
+
+
+def _plain_table(*columns: str) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="right" if place else "left")
+    return table
+
+
+def _refused(refusal: Refused) -> tuple[tuple[str, str], str]:
+    return (f"refused ({refusal.code})", "yellow"), f": {refusal}"
+
+
+def _cells(column: Column, at: int, exact: Any) -> list[str]:
+    from tacit.release.answer import shown
+
+    return [shown(column, at)] if column.is_key else [shown(column, at), _number(exact)]
+
+
+def _right(attack: Reconstruction) -> int:
+    return round((attack.recovered or 0) * attack.people)
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}".removesuffix(".0")

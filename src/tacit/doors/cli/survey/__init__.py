@@ -1,0 +1,157 @@
+"""`tacit survey`: a survey whose answers are randomized by the people who give them, from the form to the estimates."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.doors.cli.output import console, figure, keep_what_is_read, print_json, say
+from tacit.doors.cli.survey.collect import collect
+from tacit.doors.cli.survey.estimate import estimate
+from tacit.doors.cli.survey.simulate import simulate
+from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tacit.publish.local.estimates.estimate import Request
+    from tacit.publish.local.survey.declaration import Survey
+    from tacit.publish.local.survey.randomized import Randomized
+
+survey = typer.Typer(no_args_is_help=True, help="Surveys whose answers are randomized by the people who give them.")
+
+SurveyArgument = Annotated[Path, typer.Argument(metavar="SURVEY", help="The declaration, survey.toml.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def form(
+    declaration: SurveyArgument,
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("form.html"),
+    as_json: JsonOption = False,
+) -> None:
+    """Write one HTML page, which works without a network and randomizes in each person's own browser."""
+    from tacit.publish.local.survey.form import build_form
+    from tacit.publish.local.survey.randomized import form_of, randomized
+    from tacit.publish.local.survey.reading import read_survey
+
+    keep_what_is_read(out, declaration)
+    asked = read_survey(declaration)
+    page = build_form(asked).encode("utf-8")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_bytes(page)
+    except OSError as error:
+        raise InvalidInput(f"{out} cannot be written ({error.strerror}); name another file with --out") from None
+    digest = hashlib.sha256(page).hexdigest()
+    if as_json:
+        known = {"form": str(out), "bytes": len(page), "sha256": digest, "survey": asked.id, "fingerprint": form_of(asked)}
+        print_json(known | {"questions": [_told(each) for each in randomized(asked)]})
+        return
+    questions = "1 question" if len(asked.questions) == 1 else f"{len(asked.questions)} questions"
+    say(f"{out}: {questions}, {len(page) / 1000:.0f} kB, nothing to load\nSHA-256 {digest}")
+    if asked.closed_at(datetime.now(UTC)):
+        say(f"The survey closed on {asked.closes}: the page takes no answers any more. Set closes to a later day.")
+    say(_promise(asked))
+    _show_questions(asked, ("question", "epsilon", "randomized by", "why"), [(*_row(each), each.why) for each in randomized(asked)])
+
+
+def plan(
+    declaration: SurveyArgument,
+    n: Annotated[int, typer.Option("--n", min=1, help="How many people will answer.")] = 1000,
+    error: Annotated[float | None, typer.Option(help="Half-width wanted for every share: how many people are needed?")] = None,
+    confidence: Annotated[float, typer.Option(help="Of each interval.")] = 0.95,
+    as_json: JsonOption = False,
+) -> None:
+    """What the results will look like: the half-width of every question for so many people, before anybody is asked."""
+    from tacit.publish.local.estimates.estimate import Request
+    from tacit.publish.local.survey.randomized import randomized
+    from tacit.publish.local.survey.reading import read_survey
+
+    if error is not None and not 0 < error < 1:
+        raise InvalidInput(f"--error is a part of one: 0.05 is plus or minus 5 %; it is above 0 and below 1, not {error:g}")
+    asked = read_survey(declaration)
+    request = Request(confidence, sampled=asked.share == "sample")
+    shared_by = 1 if asked.share == "split" else len(asked.questions)  # so many questions share the people
+    people = max(1, n // shared_by)
+    planned = [(each, *_planned(each, people, error, request)) for each in randomized(asked)]
+    planned = [(each, half, bound, needed and needed * shared_by) for each, half, bound, needed in planned]
+    if as_json:
+        told = [
+            _told(each) | {"half_width": half, "bound": bound, "people_needed": needed} for each, half, bound, needed in planned
+        ]
+        print_json({"survey": asked.id, "people": n, "people_per_question": people, "confidence": confidence, "questions": told})
+        return
+    each_asked = f", about {people:,} on each question" if asked.share == "sample" else ""
+    say(f"{asked.title}: {n:,} people{each_asked}, {100 * confidence:g} % intervals\n{_promise(asked)}")
+    rows = [(*_row(each), _within(each, half), bound, f"{needed:,}" if needed else "") for each, half, bound, needed in planned]
+    average = ", on average" if shared_by > 1 else ""  # how many are asked a question is drawn by chance
+    heads = ("question", "epsilon", "randomized by", "half-width", "bound", f"people for ± {error:g}{average}" if error else "")
+    _show_questions(asked, heads, rows)
+
+
+def _planned(each: Randomized, people: int, error: float | None, request: Request) -> tuple[float, str, int | None]:
+    from tacit.publish.local.estimates.estimate import is_oracle
+    from tacit.publish.local.estimates.planning import plan as planned
+    from tacit.publish.local.estimates.planning import reach
+
+    half_width, bounds = reach(each.randomizer, request)
+    bound = min((name for name in bounds if name != "normal"), key=lambda name: half_width(name, people))
+    wanted = error if is_oracle(each.randomizer) else None
+    return half_width(bound, people), bound, None if wanted is None else planned(each.randomizer, wanted, request).people
+
+
+def _within(each: Randomized, half: float) -> str:
+    unit = getattr(each.question, "unit", "")
+    return f"± {figure(half)} {unit}".strip() if each.question.kind == "number" else f"± {100 * half:.2f} %"
+
+
+def _promise(asked: Survey) -> str:
+    from tacit.privacy.rounding import as_text
+
+    parts = {"split": "shared by all questions", "sample": "for the one question that a person is asked"}
+    public = " The group is sent as it is, and not protected." if asked.group else ""
+    budget = f"epsilon {as_text(asked.epsilon)} {parts[asked.share]}"
+    return f"Local differential privacy, {budget}; no collector has to be trusted.{public}"
+
+
+def _row(each: Randomized) -> tuple[str, str, str]:
+    from tacit.privacy.rounding import as_text
+
+    return each.question.id, as_text(each.epsilon), _method(each)
+
+
+def _method(each: Randomized) -> str:
+    from tacit.publish.local.survey.randomized import recipe
+
+    if each.question.kind == "yes/no":
+        return "binary"
+    made = recipe(each.randomizer)
+    return f"set, {made['inner']['method']}" if "inner" in made else str(made["method"])
+
+
+def _told(each: Randomized) -> dict[str, Any]:
+    from tacit.privacy.rounding import decimal_text
+
+    id, _, method = _row(each)
+    return {"id": id, "kind": each.question.kind, "epsilon": decimal_text(each.epsilon), "method": method, "why": each.why}
+
+
+def _show_questions(asked: Survey, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    from rich.table import Table
+
+    table = Table(*heads, box=None, header_style="bold")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "form": form,
+    "plan": plan,
+    "collect": collect,
+    "estimate": estimate,
+    "simulate": simulate,
+}

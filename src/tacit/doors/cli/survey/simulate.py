@@ -1,0 +1,299 @@
+"""`tacit survey simulate`: what an estimate would look like, before anybody is asked."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.doors.cli.output import console, keep_what_is_read, print_json, progress, say
+from tacit.doors.cli.survey.ends import end_of, show_end
+from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tacit.publish.local.estimates.simulate import Simulation
+    from tacit.publish.local.randomizers.randomizer import Randomizer
+
+FOR_THE_CURATOR = (
+    "For the curator only: these figures are taken from the column itself, without any protection. Do not publish them."
+)
+NOTES = {
+    "chebyshev as printed": "as lectures print it, with the variance of a fair coin",
+    "chebyshev": "with the exact variance",
+    "normal": "an approximation, not a guarantee",
+}
+MOST_CATEGORIES = 100
+SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+MOST_PEOPLE = 10_000_000
+MOST_EPSILON = 30  # beyond it an answer is changed less than once in 10^13, and floats see nothing of it
+MOST_ANSWERS = 100_000_000  # in all simulated surveys of the largest size; with more people there are fewer surveys
+
+
+def simulate(
+    truth: Annotated[str, typer.Option(help="The share of yes; or the shares of all options, with commas.")] = "0.3",
+    n: Annotated[int, typer.Option("--n", min=1, max=MOST_PEOPLE, help="How many people answer; of --csv, all rows.")] = 20_000,
+    p: Annotated[
+        str, typer.Option("--p", help="Of yes and no: the chance that an answer is flipped, 0 to 0.5. Instead of --epsilon.")
+    ] = "",
+    epsilon: Annotated[str, typer.Option(help="The epsilon of one answer.")] = "",
+    epsilons: Annotated[str, typer.Option(help="Others to compare with, with commas.")] = "0.5,1,2,4",
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    runs: Annotated[int, typer.Option(min=1, max=1000, help="Simulated surveys for each figure.")] = 100,
+    csv: Annotated[Path | None, typer.Option(help="Take the truth from a CSV file, for the curator's eyes only.")] = None,
+    column: Annotated[str, typer.Option(help="With --csv: the column.")] = "",
+    bounds: Annotated[str, typer.Option(metavar="LOW,HIGH", help="With --csv: it is a number between these.")] = "",
+    chart: Annotated[Path | None, typer.Option(help="Draw the error against people and epsilon into .svg, .png or .html.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Randomize the answers of invented people, and compare the estimate with the truth, at several epsilons."""
+    keep_what_is_read(chart, *([csv] if csv else []))
+    if not csv and (column or bounds):
+        raise InvalidInput("--column and --bounds are of a file; name it with --csv, or give --truth alone")
+    if csv and not as_json:
+        say(FOR_THE_CURATOR)  # before the file is read: what is wrong with it is told of the column, too
+    people = _from_column(csv, column, bounds) if csv else _invented(truth, n)
+    _check_flip(people, p, epsilon)
+    if (end := end_of(p)) is not None:
+        several = _several(people, _epsilons(epsilons), runs)
+        _draw(several, chart, csv)
+        show_end(end, people.said, people.values, several, {"for_the_curator_only": True} if csv else {}, as_json)
+        return
+    randomizer = _randomizer(people, p, epsilon)
+    found = _one_survey(people, randomizer, confidence)
+    several = _several(people, _epsilons(epsilons, randomizer.epsilon), runs)
+    _draw(several, chart, csv)
+    if as_json:
+        print_json(_told(people, randomizer, found, several, bool(csv)))
+    else:
+        _show(people, randomizer, found, several, confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Who is simulated: how many, what they answer, and what randomizes an answer for an epsilon."""
+
+    count: int
+    truth: tuple[Fraction, ...]
+    values: Any
+    make: Callable[[Fraction], Any]
+    said: str
+    names: tuple[str, ...] = ()  # of the shares; a mean has none
+
+    @property
+    def is_number(self) -> bool:
+        return not self.names
+
+
+def _invented(truth: str, n: int) -> People:
+    from tacit.privacy.rounding import as_text, exact
+    from tacit.publish.local.estimates.simulate import population
+
+    given = [exact(part.strip(), "truth") for part in truth.split(",")]
+    if any(not 0 <= share <= 1 for share in given):
+        raise InvalidInput(f"--truth is a share from 0 to 1, or several with commas, not {truth!r}")
+    shares = (1 - given[0], given[0]) if len(given) == 1 else tuple(given)
+    said = f"a share of {as_text(given[0])}" if len(given) == 1 else f"a share for each of {len(shares)} options"
+    names = tuple(f"option {place}" for place in range(1, len(shares) + 1))
+    return People(n, shares, population(shares, n), _oracle(len(shares)), said, names)
+
+
+def _oracle(size: int) -> Callable[[Fraction], Randomizer]:
+    from tacit.publish.local.estimates.choose import choose
+    from tacit.publish.local.randomizers.categories import Binary
+
+    return Binary if size == 2 else lambda epsilon: choose(size, epsilon).oracle
+
+
+def _from_column(path: Path, column: str, bounds: str) -> People:
+    """The people of a column: a number between bounds, or one of at most a hundred different values."""
+    import numpy as np
+
+    from tacit.publish.local.estimates.simulate import population
+    from tacit.publish.local.randomizers.numeric import Numeric
+
+    cells = _column(path, column)
+    if bounds:
+        low, high = _pair(bounds)
+        numbers = np.clip(np.array([_number(cell, column) for cell in cells]), float(low), float(high))
+        mean = Fraction(float(numbers.mean()))
+        return People(len(cells), (mean,), numbers, lambda epsilon: Numeric.best(low, high, epsilon), "a mean")
+    counts = Counter(cells)
+    if not 2 <= len(counts) <= MOST_CATEGORIES:
+        rule = f"categories are 2 to {MOST_CATEGORIES}, and a number needs --bounds LOW,HIGH"
+        raise _wrong(column, f"has {len(counts)} different values; {rule}")
+    names = tuple(sorted(counts))
+    shares = tuple(Fraction(counts[cell], len(cells)) for cell in names)
+    said = f"a share for each of {len(shares)} values" if len(shares) > 2 else f"a share of {names[1]!r}"
+    return People(len(cells), shares, population(shares, len(cells)), _oracle(len(shares)), said, names)
+
+
+def _column(path: Path, column: str) -> list[str]:
+    import csv
+
+    from tacit.data.files.schema import columns_told
+
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            if column not in (rows.fieldnames or ()):
+                lacks = f"{path} has no column {column!r}" if column else f"no column of {path} is named"
+                raise InvalidInput(f"{lacks}; name one with --column; {columns_told(rows.fieldnames or (), as_text=True)}")
+            cells = [row[column] or "" for row in rows]
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read ({error.strerror})") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise InvalidInput(f"{path} is not CSV in UTF-8; save it as that") from None
+    if not cells or len(cells) > MOST_PEOPLE:
+        raise _wrong(column, f"has no rows, or more than {MOST_PEOPLE:,}")
+    return cells
+
+
+def _wrong(column: str, what: str) -> InvalidInput:
+    """What is wrong with the cells, which tells of them."""
+    return InvalidInput(f"column {column} {what} (for the curator only: this is told of the column itself)")
+
+
+def _number(cell: str, column: str) -> float:
+    with contextlib.suppress(ValueError):
+        if not math.isnan(number := float(cell)):
+            return number
+    raise _wrong(column, "has cells that are no numbers; leave --bounds out for categories")
+
+
+def _pair(text: str) -> tuple[Fraction, Fraction]:
+    from tacit.privacy.rounding import exact
+
+    low, comma, high = text.partition(",")
+    if not comma:
+        raise InvalidInput(f"--bounds are LOW,HIGH, for example 0,120, not {text!r}")
+    return exact(low.strip(), "bounds"), exact(high.strip(), "bounds")
+
+
+def _check_flip(people: People, p: str, epsilon: str) -> None:
+    if p and epsilon:
+        raise InvalidInput("--p and --epsilon say the same thing in two ways; give one of them")
+    if p and (people.is_number or len(people.truth) != 2):
+        raise InvalidInput("--p is for a yes or a no; give --epsilon instead")
+
+
+def _randomizer(people: People, p: str, epsilon: str) -> Randomizer:
+    from tacit.privacy.loss import positive_budget
+    from tacit.publish.local.randomizers.categories import Binary
+
+    if p:
+        flipping = Binary.with_flip(p)
+        _small_enough(flipping.epsilon)
+        return flipping
+    return people.make(_small_enough(positive_budget(epsilon or "1")))  # type: ignore[no-any-return]
+
+
+def _small_enough(epsilon: Fraction) -> Fraction:
+    if epsilon > MOST_EPSILON:
+        raise InvalidInput(f"with an epsilon above {MOST_EPSILON} every report is as good as the truth; give a smaller one")
+    return epsilon
+
+
+def _epsilons(text: str, *own: Fraction) -> list[Fraction]:
+    from tacit.privacy.loss import positive_budget
+
+    asked = {positive_budget(part.strip(), "epsilons") for part in text.split(",") if part.strip()}
+    if asked and max(asked) > MOST_EPSILON:
+        raise InvalidInput(f"--epsilons are at most {MOST_EPSILON}: beyond it every report is as good as the truth")
+    if not asked | set(own):
+        raise InvalidInput("--epsilons is empty; name at least one, for example --epsilons 1,2")
+    return sorted(asked | set(own))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One simulated survey: the truth and its estimate, number by number, and half-widths by bound."""
+
+    truth: list[float]
+    estimate: list[float]
+    half_widths: dict[str, float]
+
+
+def _one_survey(people: People, randomizer: Randomizer, confidence: float) -> Found:
+    from tacit.publish.local.estimates.estimate import Request, estimate
+    from tacit.publish.local.estimates.planning import reach
+    from tacit.publish.local.estimates.results import Mean
+
+    seen = estimate(randomizer, randomizer.randomize(people.values), confidence)
+    half_width, bounds = reach(randomizer, Request(confidence))
+    values = [seen.value] if isinstance(seen, Mean) else [float(value) for value in seen.values]
+    truth = [float(mean) for mean in people.truth] if people.is_number else _held(people)
+    first = 1 if len(truth) == 2 else 0  # of yes and no, the yes alone
+    return Found(truth[first:], values[first:], {bound: half_width(bound, people.count) for bound in bounds})
+
+
+def _held(people: People) -> list[float]:
+    """The share of each answer among these people: of three, none has it at 30 %."""
+    import numpy as np
+
+    return [count / people.count for count in np.bincount(people.values, minlength=len(people.truth)).tolist()]
+
+
+def _several(people: People, epsilons: list[Fraction], runs: int) -> Simulation:
+    """The error at several epsilons and numbers of people, up to those there are."""
+    from tacit.publish.local.estimates.simulate import Simulation, simulate
+
+    truth = people.values.tolist() if people.is_number else people.truth
+    sizes = sorted({size for size in SIZES if size < people.count} | {people.count})[-5:]
+    times = max(2, min(runs, MOST_ANSWERS // (people.count * len(epsilons))))
+    parts = progress((simulate(people.make, truth, [each], sizes, times) for each in epsilons), len(epsilons), "simulating")
+    made = list(parts)
+    return Simulation(made[0].what, tuple(cell for part in made for cell in part.cells))
+
+
+def _draw(several: Simulation, chart: Path | None, csv: Path | None) -> None:
+    if chart is not None:
+        several.chart(chart, note=FOR_THE_CURATOR if csv else "")
+
+
+def _told(people: People, randomizer: Randomizer, found: Found, several: Simulation, curator: bool) -> dict[str, Any]:
+    from tacit.privacy.rounding import decimal_text
+
+    known: dict[str, Any] = {"for_the_curator_only": True} if curator else {}
+    known |= {"people": people.count, "epsilon": decimal_text(randomizer.epsilon)}
+    if hasattr(randomizer, "flip"):
+        known["flip"] = decimal_text(randomizer.flip)
+    known |= {"truth": found.truth, "estimate": found.estimate, "half_widths": found.half_widths}
+    return known | {"errors": several.to_rows()}
+
+
+def _show(people: People, randomizer: Randomizer, found: Found, several: Simulation, confidence: float) -> None:
+    from rich.table import Table
+
+    from tacit.privacy.rounding import as_text
+
+    flip = f", each answer flipped with probability {as_text(randomizer.flip)}" if hasattr(randomizer, "flip") else ""
+    who = "1 person" if people.count == 1 else f"{people.count:,} people"
+    say(f"{people.said}, {who}{flip}: epsilon {as_text(randomizer.epsilon)}")
+    names = [f"{name or '(empty)'}: " for name in people.names] if len(people.names) > 2 else [""]
+    for name, truth, estimate in zip(names, found.truth, found.estimate, strict=True):
+        say(f"{name}estimate {_four_decimals(estimate)}, the truth is {truth:.4g}")
+    table = Table("half-width", f"at {100 * confidence:g} %", "", box=None, header_style="bold")
+    for bound, half in found.half_widths.items():
+        table.add_row(bound, _four_decimals(half), NOTES.get(bound, ""))
+    console().print(table)
+    errors = Table("epsilon", "people", f"typical error of {several.what}", "simulated", box=None, header_style="bold")
+    for cell in several.cells:
+        if cell.people == people.count:
+            errors.add_row(as_text(cell.epsilon), f"{cell.people:,}", f"{cell.theory:.4g}", f"{cell.simulated:.4g}")
+    console().print(errors)
+
+
+def _four_decimals(number: float) -> str:
+    """Four decimals, or the leading digits where those would be nought, or too many.
+
+    >>> [_four_decimals(number) for number in (0.0120, -0.5, 3e-7, 6e38, 0)]
+    ['0.0120', '-0.5000', '3e-07', '6e+38', '0.0000']
+    """
+    return f"{number:.4f}" if number == 0 or 0.0001 <= abs(number) < 1e9 else f"{number:.4g}"

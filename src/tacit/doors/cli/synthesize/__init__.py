@@ -1,0 +1,22 @@
+"""`tacit synthesize ...`: data that looks like the real one and carries a stated guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from tacit.doors.cli.synthesize.check import check_flows
+from tacit.doors.cli.synthesize.map import commuter_map, state
+from tacit.doors.cli.synthesize.noise_table import noise_table
+from tacit.doors.cli.synthesize.table import table
+
+synthesize = typer.Typer(no_args_is_help=True, help="Publish synthetic data: a map of commuters, or any table.")
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "check": check_flows,
+    "map": commuter_map,
+    "table": table,
+    "state": state,
+    "noise-table": noise_table,
+}

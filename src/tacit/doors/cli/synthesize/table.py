@@ -1,0 +1,128 @@
+"""`tacit synthesize table`: synthetic rows of a table of the catalog, paid from its budget."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.doors.cli.ask import AnalystOption, AsJson
+from tacit.doors.cli.output import bar, console, print_json
+from tacit.doors.cli.synthesize.map import SeedOption, refuse_seed
+from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
+from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tacit.publish.synthetic.rows.contingency import SyntheticContingency
+    from tacit.publish.synthetic.rows.release import SyntheticTable
+    from tacit.session import DataSet
+
+
+class Method(StrEnum):
+    """The ways to make rows."""
+
+    marginals = "marginals"
+    dirichlet = "dirichlet"
+
+
+def table(
+    name: Annotated[str, typer.Argument(metavar="TABLE", help="A private table of the catalog.")],
+    out: Annotated[Path, typer.Option("--out", help="Where the rows go: .parquet, .csv or .csv.gz; a receipt lies beside.")],
+    epsilon: Annotated[str | None, typer.Option("--epsilon", help="The budget to spend, for example 1.")] = None,
+    delta: Annotated[str | None, typer.Option("--delta", help="The delta to spend; lets Gaussian noise be used.")] = None,
+    rows: Annotated[int | None, typer.Option("--rows", help="How many rows; else the noisy total.")] = None,
+    columns: Annotated[str | None, typer.Option("--columns", help="Columns with commas; else all that can be.")] = None,
+    method: Annotated[
+        Method, typer.Option(help="Noisy marginals along a tree, or resampling of all cells together, for few cells.")
+    ] = Method.marginals,
+    report: Annotated[Path | None, typer.Option(help="A page for the curator, who may see the truth; never beside --out.")] = None,
+    seed: SeedOption = None,
+    analyst: AnalystOption = None,
+    catalog: CatalogOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Synthetic rows of a table, with differential privacy for every unit. The budget is spent before any data is read."""
+    refuse_seed(seed)
+    from tacit.release.curators import check_report, curators_place
+    from tacit.release.outputs import check_apart, check_output
+    from tacit.session import open as open_data
+
+    if rows is not None and rows < 1:
+        raise InvalidInput(f"--rows {rows} would write no rows, and pay for them; give --rows 1 or more, or leave it out")
+    check_output(out)
+    if report is not None:
+        check_report(curators_place(report, out))
+    named = None if columns is None else [part.strip() for part in columns.split(",") if part.strip()]
+    asked = {"epsilon": epsilon, "delta": delta or 0, "rows": rows, "columns": named, "analyst": analyst}
+    with open_data(find_catalog(catalog)) as data:
+        check_apart(data.catalog, out)
+        if method is Method.dirichlet:
+            _resampled(data, name, out, asked, report, as_json)
+        else:
+            _from_marginals(data, name, out, asked, report, as_json)
+
+
+def _from_marginals(data: DataSet, name: str, out: Path, asked: dict[str, Any], report: Path | None, as_json: bool) -> None:
+    from tacit.publish.synthetic.rows.release import synthesize_table
+
+    with bar("synthesizing") as told:
+        made = synthesize_table(data, name, told=told, **asked)
+        if told is not None:
+            told("writing", 0.99)
+        receipt = made.save(out)
+        written = None if report is None else _reported(data, made, report, out)
+    if as_json:
+        print_json({"out": str(out), "receipt": str(receipt), "report": written and str(written), **made.to_dict()})
+        return
+    _say(f"{made}.")
+    deviation = made.measured.design
+    pairs = f", {deviation.pair.deviation:.3g} for a pair" if deviation.pair else ""
+    _say(f"Noise of one cell, as a standard deviation: {deviation.single.deviation:.3g} rows for a column{pairs}.")
+    for note in made.notes:
+        _say(f"Note: {note}.")
+    _say_paid(data, made, out)
+    if written is not None:
+        moved = "" if written == report else f" (and not {report}, which lies beside the public output)"
+        _say(f"For the curator alone: {written}{moved}.")
+
+
+def _resampled(data: DataSet, name: str, out: Path, asked: dict[str, Any], report: Path | None, as_json: bool) -> None:
+    from tacit.publish.synthetic.rows.contingency import synthesize_contingency
+
+    if asked.pop("delta") or report is not None:
+        raise InvalidInput("resampling of all cells is pure and writes no report; leave --delta and --report out")
+    missing = [option for option in ("epsilon", "rows", "columns") if asked[option] is None]
+    if missing:
+        raise InvalidInput(
+            f"resampling of all cells needs --{missing[0]} too; for example --epsilon 1 --rows 1000 --columns sex,income"
+        )
+    made = synthesize_contingency(data, name, **asked)
+    receipt = made.save(out)
+    if as_json:
+        print_json({"out": str(out), "receipt": str(receipt), **made.to_dict()})
+        return
+    for sentence in made.claim:
+        _say(f"{sentence[0].upper()}{sentence[1:]}.")
+    _say_paid(data, made, out)
+
+
+def _reported(data: DataSet, made: SyntheticTable, report: Path, out: Path) -> Path:
+    from tacit.publish.synthetic.rows.utility import workload, write_report
+    from tacit.release.curators import curators_place
+
+    return write_report(workload(data.catalog, made), made, curators_place(report, out))
+
+
+def _say_paid(data: DataSet, made: SyntheticTable | SyntheticContingency, out: Path) -> None:
+    from tacit.accounting.ledger.caps import at_most
+
+    receipt = made.receipt
+    left = f"; left: epsilon {at_most(receipt.left_epsilon)}" if receipt.left_epsilon is not None else ""
+    _say(f"Entry {receipt.entry} of the ledger, for '{data.catalog.neighbours}'{left}.")
+    _say(f"Written: {out} and its receipt.")
+
+
+def _say(text: str) -> None:
+    console().print(text, soft_wrap=True)

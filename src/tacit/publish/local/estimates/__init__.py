@@ -1,0 +1,1 @@
+"""What a collector learns from the reports: estimates, intervals and plans."""

@@ -1,0 +1,1 @@
+"""What runs on a respondent's device: one file, one randomizer."""

@@ -1,0 +1,216 @@
+"""What a randomizer is: it runs at the person's side, and nothing else of the answer ever leaves.
+
+A `Randomizer` is a frozen value. Its `epsilon` is what was asked for; its probabilities are rationals chosen so that the ratio of
+any output's probabilities under any two answers is at most e^epsilon, exactly. A `FrequencyOracle` is one from whose reports
+the shares of `size` categories can be estimated: Wang, Blocki, Li and Jha 2017 call its two constants p* and q*.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.accounting.events import RandomizedAnswer
+from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
+from tacit.mechanisms.noise import grid
+from tacit.mechanisms.unseal import opened
+from tacit.privacy.law import Law
+from tacit.privacy.loss import Pure
+from tacit.privacy.neighbours import CHANGE_ONE
+from tacit.privacy.rounding import as_text, exp_down
+from tacit.publish.local.randomizers.channel import Channel
+
+Codes = NDArray[np.int64]
+LARGEST_SIZE = 2**40
+MOST_COUNTED = 1 << 27  # numbers in the table from which all categories are tallied: a gigabyte
+LARGEST_EPSILON = 100  # a lie in e^100 reports is none
+
+
+class Chance(Protocol):
+    """A probability: a `Fraction`, or a `Ratio`."""
+
+    @property
+    def numerator(self) -> int: ...
+
+    @property
+    def denominator(self) -> int: ...
+
+
+class Ratio(NamedTuple):
+    """A probability that is not brought to lowest terms, which takes a second for numbers of 600,000 binary digits."""
+
+    numerator: int
+    denominator: int
+
+
+@runtime_checkable
+class Coins(Protocol):
+    """Where a single report takes its chances from: fresh secure bits, or a stream derived from a secret (`permanent.py`)."""
+
+    def coin(self, probability: Chance) -> bool:
+        """True with exactly `probability`."""
+
+    def below(self, bound: int) -> int:
+        """One of 0, 1, ..., bound - 1, all equally likely."""
+
+
+class Randomizer(Protocol):  # not runtime_checkable: before Python 3.12 such a check would list the channel
+    """The client side; also a mechanism of chapter 3, whose `release` is `randomize`."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The claim: no output is more than e^epsilon times as likely under one answer as under another."""
+
+    def randomize(self, values: Any) -> Any:
+        """One report for each value, or one for a single value."""
+
+    def derive(self, value: Any, coins: Coins) -> Any:
+        """One report of the same law, its chances taken from `coins`: the memoized form, and the one that a browser repeats."""
+
+    def written(self, value: Any) -> str:
+        """The true value as it stands in the label of its permanent answer (`permanent.py`)."""
+
+    def input_of(self, value: Any) -> Any:
+        """The true value as an input of the channel: a code, the place of a number on its grid, a set as a sorted tuple."""
+
+    def law(self, value: Any) -> Law:
+        """The law of one report."""
+
+    @property
+    def channel(self) -> Channel:
+        """The exact matrix of probabilities, where it is small enough to be written down."""
+
+
+class FrequencyOracle(Randomizer, Protocol):
+    """Reports that support categories: from how often each is supported, its share follows."""
+
+    @property
+    def size(self) -> int:
+        """The number of categories; values are their codes 0, 1, ..., size - 1."""
+
+    @property
+    def hit(self) -> Fraction:
+        """The probability that a report supports the true value."""
+
+    @property
+    def false_hit(self) -> Fraction:
+        """The probability that a report supports a given value that is not the true one; the same for all pairs."""
+
+    def supports(self, reports: Any) -> NDArray[np.int64]:
+        """For each category the number of reports that support it; additive over batches."""
+
+
+class LocalMechanism(ABC):
+    """What all randomizers have alike: the event, the loss and `release`, from `epsilon` and `randomize`."""
+
+    epsilon: Fraction
+
+    @property
+    def event(self) -> RandomizedAnswer:
+        return RandomizedAnswer(self.epsilon, CHANGE_ONE)
+
+    @property
+    def loss(self) -> Pure:
+        return Pure(self.epsilon, CHANGE_ONE)
+
+    def release(self, value: Any) -> Any:
+        """The same as `randomize`, for a value that may be sealed."""
+        return self.randomize(opened(value))
+
+    @abstractmethod
+    def randomize(self, values: Any) -> Any:
+        """One report for each value, or one for a single value."""
+
+    def written(self, value: Any) -> str:
+        """The code in decimal."""
+        if not isinstance(value, int | np.integer):
+            raise InvalidValue("the value of a permanent answer is written as its code, a whole number, and this is none")
+        return str(int(value))
+
+    @property
+    @abstractmethod
+    def channel(self) -> Channel:
+        """The exact matrix of probabilities."""
+
+    def input_of(self, value: Any) -> Any:
+        """The value as an input of the channel: itself."""
+        return value
+
+    def law(self, value: Any) -> Law:
+        """The law of one report, from the channel."""
+        return self.channel.law(self.input_of(opened(value)))
+
+
+def ratio_within(epsilon: Fraction) -> Fraction:
+    """A rational above 1 and at or below e^epsilon, on which the probabilities of a randomizer are built.
+
+    >>> ratio_within(Fraction(1)) < 2.718281828459046
+    True
+    """
+    ratio = exp_down(epsilon) if epsilon <= LARGEST_EPSILON else Fraction(0)
+    if ratio <= 1:
+        raise InvalidBudget(f"epsilon for a randomized answer is from 1e-50 to {LARGEST_EPSILON}, not {as_text(epsilon)}")
+    return ratio
+
+
+def read_size(size: int, least: int = 2) -> int:
+    """A number of categories."""
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not least <= size <= LARGEST_SIZE:
+        raise InvalidInput(f"size, the number of categories, is a whole number from {least} to 2^40, not {size!r}")
+    return int(size)
+
+
+def read_codes(values: Any, size: int) -> tuple[Codes, bool]:
+    """The codes as a flat array, and whether one alone was given; what is no code of a category is refused without being quoted.
+
+    >>> read_codes([0, 2, 1], size=3), read_codes(2, size=3)
+    ((array([0, 2, 1]), False), (array([2]), True))
+    """
+    several = grid.is_array(values)
+    array = grid.read_array(values if several else [values])
+    if array.ndim != 1:
+        raise InvalidValue("the values to be randomized are one flat list of codes, one for each person")
+    if array.dtype.kind not in "biu" and array.size:
+        raise InvalidValue(f"the values to be randomized are codes, whole numbers from 0 to {size - 1}")
+    if array.size and not (array.min() >= 0 and array.max() < size):
+        raise InvalidValue(f"the values to be randomized are codes from 0 to {size - 1}, and not all of them are")
+    return array.astype(np.int64, copy=False), not several
+
+
+def read_code(value: Any, size: int) -> int:
+    """The code of one category, for a permanent answer.
+
+    >>> read_code(np.int8(2), size=3)
+    2
+    """
+    codes, alone = read_codes(value, size)
+    if not alone:
+        raise InvalidValue("a permanent answer is one person's answer to one value; give the code alone, without a list around it")
+    return int(codes[0])
+
+
+def read_reports(reports: Any, outputs: int) -> Codes:
+    """Reports that are whole numbers below `outputs`, as a flat array."""
+    array = np.atleast_1d(report_array(reports))
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "biu" or not (array.min() >= 0 and array.max() < outputs):
+        raise InvalidValue(f"the reports are whole numbers from 0 to {outputs - 1}, in one flat list, and not all of them are")
+    return array.astype(np.int64, copy=False)
+
+
+def report_array(reports: Any) -> NDArray[Any]:
+    """Reports as an array, whatever is in it."""
+    try:
+        return np.asarray(reports)
+    except ValueError:
+        raise InvalidValue("the reports are not all of one length; those of another randomizer are counted apart") from None
+
+
+def one_or_all(reports: NDArray[Any], alone: bool) -> Any:
+    """The reports, or the one report as a plain number."""
+    return reports[0].item() if alone else reports

@@ -1,0 +1,1 @@
+"""Synthetic maps of commuters: Dirichlet resampling and probabilistic differential privacy."""

@@ -1,0 +1,82 @@
+"""What is in a file of flows, counted for its curator before a map is made of it.
+
+No row makes a release fail, and no message of a release depends on a row: one whose number of jobs cannot be read counts as none,
+and the release says nothing of it, since how many there are is no public thing. The curator, who has the file, may count them; each
+number here is taken from the file without protection, so it is the curator's alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+from tacit.data.files.columns import read_columns
+from tacit.publish.synthetic.commuters.flows import Columns, found_totals, read_homes
+from tacit.publish.synthetic.commuters.geography import Blocks
+
+NOTICE = "For the curator alone: this is counted from the flows themselves, without any protection. Do not publish it."
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a release would make of a file: rows and jobs, and those of them that count as none, are left out or are elsewhere."""
+
+    rows: int
+    unreadable: int
+    jobs: int
+    left_out: int
+    elsewhere: int
+    destinations: int
+    least: int
+    median: float
+    most: int
+
+    def to_dict(self) -> dict[str, int | float | bool]:
+        """For JSON, which says whose it is first."""
+        return {"for_the_curator_only": True, **asdict(self)}
+
+    def sentences(self) -> list[str]:
+        """For people, whose it is first."""
+        return [
+            NOTICE,
+            f"{self.rows:,} rows.",
+            f"{self.unreadable:,} rows have a number of jobs that cannot be read, and count as none.",
+            self._destinations_said(),
+            f"{self.left_out:,} jobs are at destinations that the map does not know, and are left out.",
+            f"{self.elsewhere:,} jobs have homes that the map does not know, and come from elsewhere.",
+        ]
+
+    def _destinations_said(self) -> str:
+        if not self.destinations:
+            return "No jobs at destinations that the map knows: a release would be refused; see to the map and the columns."
+        spread = f"a destination has {self.least:,} to {self.most:,}, in the middle {self.median:,.10g}"
+        return f"{self.jobs:,} jobs at {self.destinations:,} destinations; {spread}."
+
+
+def check_flows(path: str | Path, columns: Columns, blocks: Blocks, level: str = "tract") -> Checked:
+    """What a release of destinations at a level would make of a file of flows; nothing is released, spent or written.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from tacit.publish.synthetic.commuters.example_state import made_state
+    >>> state = made_state(blocks=200, workplaces=4, jobs=500)
+    >>> with TemporaryDirectory() as folder:
+    ...     flows, _ = state.write(folder)
+    ...     found = check_flows(flows, Columns(), state.blocks)
+    >>> found.jobs, found.unreadable, found.elsewhere
+    (500, 0, 0)
+    """
+    totals = found_totals(path, columns, blocks, blocks.zones(level))
+    each = totals.jobs.tolist() or [0]
+    homes = read_homes(path, columns, blocks, totals)
+    return Checked(
+        rows=len(read_columns(path, [columns.destination])[0]),
+        unreadable=homes.unreadable,
+        jobs=int(totals.jobs.sum()),
+        left_out=totals.left_out,
+        elsewhere=int(homes.jobs[homes.block == len(blocks)].sum()),
+        destinations=len(totals),
+        least=min(each),
+        median=float(median(each)),
+        most=max(each),
+    )

@@ -1,0 +1,193 @@
+"""With what chance an empty cell keeps its fake workers: a function of the public map and the destination, never of the flows.
+
+A cell with a worker always keeps its noise; an empty one keeps it with a public chance, and is left out of the map otherwise.
+That takes fake commuters off the map at a price: whoever moves into an empty cell changes the chance that the cell is there at all,
+and the loss grows by the factor that dirichlet.md derives, at least 1 over the smallest chance. The slides of the tutorial say
+"ignore b with probability f(b)": read with their theorem and their figures, f is the chance to KEEP b.
+A chance of 0 is noise on occupied cells only, and that is a breach: one worker in a cell of his own is proved to be there.
+
+    all                every cell keeps its noise
+    uniform:0.1        every empty cell with chance 1/10
+    distance:0.1       1 within 5 km, halved whenever the distance doubles, and never below 1/10; distance:0.1:20 begins at 20 km
+    file:CHANCES.csv   by cell, from a public file with the columns origin and keep; other cells keep their noise
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.files.columns import read_columns
+from tacit.errors import InvalidInput, NotAllowed
+from tacit.privacy.rounding import Number, exact
+from tacit.publish.synthetic.commuters.geography import ELSEWHERE, Codes, Domain
+
+ONE = Fraction(1)
+BEGIN = 5.0  # kilometres within which distance:... keeps everything
+METRE, FARTHEST = Fraction(1, 1000), 20_100  # kilometres: what begins there is no mistake
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chances:
+    """The chances of a domain's cells, in few classes: `classes` in falling order, and the class of every cell."""
+
+    classes: tuple[Fraction, ...]
+    of_cell: NDArray[np.int64]
+
+    @property
+    def least(self) -> Fraction:
+        return min(self.classes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many cells each class has."""
+        return tuple(np.bincount(self.of_cell, minlength=len(self.classes)).tolist())
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """The cells class by class, and in rising order inside one: the numbers that an urn gives them are their places here."""
+        return np.arange(len(self.of_cell)) if len(self.classes) == 1 else np.argsort(self.of_cell, kind="stable")
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every cell keeps its noise.
+
+    >>> print(All())
+    all
+    """
+
+    def chances(self, domain: Domain) -> Chances:
+        return Chances((ONE,), np.zeros(len(domain), dtype=np.int64))
+
+    def __str__(self) -> str:
+        return "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Every empty cell keeps its noise with the same chance; elsewhere always."""
+
+    chance: Fraction
+
+    def chances(self, domain: Domain) -> Chances:
+        found = np.ones(len(domain), dtype=np.int64)
+        found[-1] = 0
+        return _classes([ONE, self.chance], found)
+
+    def __str__(self) -> str:
+        return f"uniform:{self.chance}"
+
+
+@dataclass(frozen=True, slots=True)
+class ByDistance:
+    """1 within `begin` kilometres, 1/2 up to twice that, 1/4 up to four times, and so on, and never below `least`."""
+
+    least: Fraction
+    begin: float = BEGIN
+
+    def chances(self, domain: Domain) -> Chances:
+        halvings = np.ceil(np.log2(np.maximum(np.nan_to_num(domain.distances, nan=0.0) / self.begin, 1.0))).astype(np.int64)
+        steps = [ONE]
+        while steps[-1] > self.least:
+            steps.append(max(steps[-1] / 2, self.least))
+        return _classes(steps, np.minimum(halvings, len(steps) - 1))
+
+    def __str__(self) -> str:
+        return f"distance:{self.least}" + ("" if self.begin == BEGIN else f":{self.begin:g}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByName:
+    """Chances by the name of the cell, from public data; a cell that is not named keeps its noise."""
+
+    named: Mapping[str, Fraction]
+    source: str = "chances by name"
+
+    def require_known(self, names: Iterable[NDArray[Any]]) -> None:
+        """Refuse chances of which none is for a cell: names are written as on the map. Others may be of a larger map."""
+        if not any(str(name) in self.named for cells in names for name in cells):
+            raise InvalidInput(f"{self.source} names no cell of the map; write its origins as the map does, with leading zeros")
+
+    def chances(self, domain: Domain) -> Chances:
+        steps = sorted({ONE, *self.named.values()}, reverse=True)
+        place = {chance: number for number, chance in enumerate(steps)}
+        found = np.array([place[self.named.get(str(name), ONE)] for name in domain.names], dtype=np.int64)
+        found[-1] = 0
+        return _classes(steps, found)
+
+    def __str__(self) -> str:
+        return self.source
+
+
+Keeping = All | Uniform | ByDistance | ByName
+
+
+def read_keeping(written: str) -> Keeping:
+    """The rule that is written as in the head of this file.
+
+    >>> print(read_keeping("distance:0.1"), read_keeping("uniform:0.25"))
+    distance:1/10 uniform:1/4
+    >>> read_keeping("uniform:0")
+    Traceback (most recent call last):
+    ...
+    tacit.errors.NotAllowed: a chance of 0 puts noise on occupied cells only, and a worker alone in a cell is then proved to live \
+there; give every empty cell a chance above 0, for example distance:0.1
+    """
+    kind, _, rest = written.partition(":")
+    if kind not in KINDS or (kind == "all") != (not rest):
+        raise InvalidInput(f"chances are written all, uniform:0.1, distance:0.1 or file:CHANCES.csv, and not {written[:60]!r}")
+    return KINDS[kind](rest)
+
+
+def chance(value: Number) -> Fraction:
+    """A chance above 0 and at most 1; 0 is refused with the reason."""
+    found = exact(value, "keep")
+    if found == 0:
+        raise NotAllowed(
+            "a chance of 0 puts noise on occupied cells only, and a worker alone in a cell is then proved to live there",
+            remedy="give every empty cell a chance above 0, for example distance:0.1",
+        )
+    if not 0 < found <= 1:
+        raise InvalidInput(f"a chance to keep is above 0 and at most 1, not {value}")
+    return found
+
+
+def _by_distance(written: str) -> Keeping:
+    least, _, begin = written.partition(":")
+    start = exact(begin, "kilometres") if begin else Fraction(BEGIN)
+    if not METRE <= start <= FARTHEST:
+        raise InvalidInput(f"the distance within which everything is kept is from 0.001 to {FARTHEST:,} km, not {begin[:40]}")
+    return ByDistance(chance(least), float(start))
+
+
+def _by_name(path: str) -> Keeping:
+    names, chances = read_columns(path, ["origin", "keep"])
+    listed = names.to_pylist()
+    if len(set(listed)) < len(listed):
+        raise InvalidInput(f"{Path(path).name} names an origin twice; give each cell one chance")
+    named = {name: chance(written) for name, written in zip(listed, chances.to_pylist(), strict=True) if name != ELSEWHERE}
+    return ByName(named, f"file:{Path(path).name}")
+
+
+KINDS: Mapping[str, Callable[[str], Keeping]] = {
+    "all": lambda _: All(),
+    "uniform": lambda written: Uniform(chance(written)),
+    "distance": _by_distance,
+    "file": _by_name,
+}
+
+
+def _classes(chances: list[Fraction], of_cell: Codes) -> Chances:
+    """The classes that occur, in falling order."""
+    used, cells = np.unique(of_cell, return_inverse=True)
+    kept = [chances[number] for number in used]
+    distinct = sorted(set(kept), reverse=True)
+    places = np.array([distinct.index(each) for each in kept], dtype=np.int64)
+    return Chances(tuple(distinct), places[cells])

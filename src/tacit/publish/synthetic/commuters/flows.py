@@ -1,0 +1,197 @@
+"""The private flows: which job is at which destination and has its worker at which origin.
+
+The destinations and how many jobs each has are public; the origins are private. They are read in that order: `read_totals` reads
+no origin, so that everything about a release is decided, and paid for, before `read_homes` looks at one.
+A row whose number of jobs is no whole number counts as no job (the report, and `checking.py`, tell the curator how many do); a
+destination that the map does not know is left out; an origin that it does not know is elsewhere. No row can make a run fail once
+it has been paid for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.files.columns import read_columns, require_columns, require_names
+from tacit.errors import InvalidInput
+from tacit.publish.synthetic.commuters.geography import Blocks, Codes, Domain, Zones
+
+MOST_JOBS = 10**9  # of one row, and of one destination
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a file of flows; without `jobs` every row is one job.
+
+    >>> Columns.read("w_geocode,h_geocode,S000")
+    Columns(destination='w_geocode', origin='h_geocode', jobs='S000')
+    """
+
+    destination: str = "w_geocode"
+    origin: str = "h_geocode"
+    jobs: str | None = "S000"
+
+    @classmethod
+    def read(cls, written: str) -> Columns:
+        """From DESTINATION,ORIGIN,JOBS or DESTINATION,ORIGIN."""
+        names = [name.strip() for name in written.split(",")]
+        if len(names) not in (2, 3) or not all(names) or len(set(names)) < len(names):
+            raise InvalidInput(f"columns are written DESTINATION,ORIGIN,JOBS or DESTINATION,ORIGIN, and not {written[:60]!r}")
+        return cls(names[0], names[1], names[2] if len(names) == 3 else None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Totals:
+    """How many jobs each destination has: public. `zones` are the numbers of those that have any, in rising order."""
+
+    destinations: Zones
+    zones: Codes
+    jobs: Codes
+    left_out: int = 0
+
+    def __len__(self) -> int:
+        return len(self.zones)
+
+    @property
+    def names(self) -> list[str]:
+        return [str(self.destinations.names[zone]) for zone in self.zones]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Homes:
+    """The private side: triples of destination (its place in the totals), block and jobs, sorted by destination.
+
+    `unreadable` is in how many rows the number of jobs was none that can be read, which then counted as no job.
+    """
+
+    totals: Totals
+    destination: Codes
+    block: Codes
+    jobs: Codes
+    unreadable: int = 0
+
+    def __repr__(self) -> str:
+        return "Homes(...)"
+
+    def counts(self, domains: Iterator[Domain]) -> Iterator[tuple[Codes, Codes]]:
+        """For each destination in turn, with its domain: the occupied cells in rising order, and the jobs from each.
+
+        The jobs are brought to the public total: what is missing comes from elsewhere, what is too much is cut from the end. In
+        the file that the totals were read from there is neither.
+        """
+        ends = np.searchsorted(self.destination, np.arange(len(self.totals) + 1))
+        for place, domain in enumerate(domains):
+            part = slice(ends[place], ends[place + 1])
+            counted = np.bincount(domain.of_block[self.block[part]], self.jobs[part], len(domain)).astype(np.int64)
+            yield _fitted(counted, int(self.totals.jobs[place]))
+
+
+def read_totals(path: str | Path, columns: Columns, blocks: Blocks, destinations: Zones) -> Totals:
+    """The public totals of a file: its destinations and jobs alone are read. That it has origins is seen from its header."""
+    return _some(found_totals(path, columns, blocks, destinations))
+
+
+def found_totals(path: str | Path, columns: Columns, blocks: Blocks, destinations: Zones) -> Totals:
+    """The same of a file in which there may be no job that counts: nothing to release, and something to be looked into."""
+    counting = [columns.jobs] if columns.jobs else []
+    remedy = "; name others with --columns DESTINATION,ORIGIN,JOBS"
+    require_columns(path, [columns.destination, columns.origin, *counting], remedy)
+    require_names(path, [columns.destination, columns.origin])
+    column, *counted = read_columns(path, [columns.destination, *counting])
+    block, jobs = numbered(column, blocks), _jobs(counted, len(column))
+    return _summed(destinations.of_block[block], jobs, destinations)
+
+
+def totals_of(zone: Codes, jobs: Codes, destinations: Zones) -> Totals:
+    """Totals from the zone of each row; the one after the last stands for what the map does not know."""
+    return _some(_summed(zone, jobs, destinations))
+
+
+def _some(totals: Totals) -> Totals:
+    if not len(totals):
+        raise InvalidInput(
+            "there is no job at a destination that the map knows; is it the right map, are the columns right, and the jobs "
+            "whole numbers? (for the curator: `tacit synthesize check` counts them)"
+        )
+    return totals
+
+
+def _summed(zone: Codes, jobs: Codes, destinations: Zones) -> Totals:
+    known = zone < len(destinations)
+    summed = np.bincount(zone[known], jobs[known], len(destinations)).astype(np.int64)
+    zones = np.flatnonzero(summed)
+    if int(summed.max(initial=0)) > MOST_JOBS:
+        raise InvalidInput(f"a destination has more than {MOST_JOBS:,} jobs; choose a finer level of destinations")
+    return Totals(destinations, zones, summed[zones], int(jobs[~known].sum()))
+
+
+def declared_totals(declared: Mapping[str, int], destinations: Zones) -> Totals:
+    """Totals that were declared, by the name of the destination; one that the map does not know is refused, since all is public."""
+    numbers = {str(name): zone for zone, name in enumerate(destinations.names[:-1])}
+    if unknown := [name for name in declared if name not in numbers]:
+        raise InvalidInput(f"the totals name a destination {unknown[0]!r}, and the map has no such {destinations.level}")
+    if not all(0 <= jobs <= MOST_JOBS for jobs in declared.values()):
+        raise InvalidInput(f"the jobs of a destination are a whole number, not below 0 and at most {MOST_JOBS:,}")
+    zone = np.array([numbers[name] for name in declared], dtype=np.int64)
+    return totals_of(zone, np.array(list(declared.values()), dtype=np.int64), destinations)
+
+
+def read_homes(path: str | Path, columns: Columns, blocks: Blocks, totals: Totals) -> Homes:
+    """The private side of a file, for the destinations of the totals."""
+    names = [columns.destination, columns.origin, *([columns.jobs] if columns.jobs else [])]
+    work, home, *counted = read_columns(path, names)
+    found = homes_of(numbered(work, blocks), numbered(home, blocks), _jobs(counted, len(work)), totals)
+    return replace(found, unreadable=sum(int(np.count_nonzero(~_readable(column))) for column in counted))
+
+
+def homes_of(work: Codes, home: Codes, jobs: Codes, totals: Totals) -> Homes:
+    """The private side, from numbers of blocks (the number after the last stands for those that the map does not know)."""
+    place_of_zone = np.full(len(totals.destinations) + 1, -1)
+    place_of_zone[totals.zones] = np.arange(len(totals))
+    place = place_of_zone[totals.destinations.of_block[work]]
+    kept = np.flatnonzero((place >= 0) & (jobs > 0))
+    order = kept[np.lexsort((home[kept], place[kept]))]
+    return Homes(totals, place[order], home[order], jobs[order])
+
+
+def _fitted(counted: Codes, total: int) -> tuple[Codes, Codes]:
+    """The occupied cells with `total` jobs in all; the last cell is elsewhere."""
+    counted[-1] += max(total - int(counted.sum()), 0)
+    upto = np.minimum(np.cumsum(counted), total)
+    fitted = np.diff(upto, prepend=0)
+    occupied = np.flatnonzero(fitted)
+    return occupied, fitted[occupied]
+
+
+def numbered(column: Any, blocks: Blocks) -> Codes:
+    """The number of each block in the map, and the number after the last for those that are not in it."""
+    import pyarrow as arrow
+    import pyarrow.compute as compute
+
+    trimmed = compute.utf8_trim_whitespace(column)
+    found = compute.index_in(trimmed, value_set=arrow.array(blocks.names.tolist(), arrow.string()), skip_nulls=True)
+    return np.asarray(found.fill_null(len(blocks)).to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+def _jobs(counted: list[Any], rows: int) -> NDArray[np.int64]:
+    import pyarrow as arrow
+    import pyarrow.compute as compute
+
+    if not counted:
+        return np.ones(rows, dtype=np.int64)
+    text = compute.utf8_trim_whitespace(counted[0].fill_null(""))
+    digits = compute.replace_substring_regex(compute.if_else(_readable(counted[0]), text, "0"), r"\..*$", "")
+    return np.asarray(digits.cast(arrow.int64()).to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+def _readable(column: Any) -> NDArray[np.bool_]:
+    """Which rows have a whole number of jobs, of nine digits at most."""
+    import pyarrow.compute as compute
+
+    text = compute.utf8_trim_whitespace(column.fill_null(""))
+    return np.asarray(compute.match_substring_regex(text, r"^[0-9]{1,9}(\.0*)?$").to_numpy(zero_copy_only=False), dtype=np.bool_)

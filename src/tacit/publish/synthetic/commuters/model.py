@@ -1,0 +1,238 @@
+"""The map of commuters: at each destination, the homes of its workers resampled with noise on every cell of a public domain.
+
+    offered(totals, origins, terms)   everything about a release that is public: the noise of each destination, the claim, the price
+    drawn(offer, homes)               the draws, destination by destination; the price is to be paid before
+    SyntheticMap                      what was drawn, as a table
+
+The relation: one job moves its home; the totals of all destinations, and how many synthetic jobs each gets (by a rule of
+numbers.py), are public. A job is at one destination, so one release of all destinations costs what the most expensive one costs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import repeat, tee
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.accounting.ledger.caps import at_least
+from tacit.errors import InvalidBudget
+from tacit.mechanisms.dirichlet import ProbableDirichlet
+from tacit.mechanisms.dirichlet_calibration import PublicFacts, allowed_ratio, probable_noise
+from tacit.mechanisms.noise.urn import BlockClass
+from tacit.privacy.loss import Approximate, Pure, probability
+from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.rounding import Number, log_up
+from tacit.publish.synthetic.commuters.empty_cells import All, ByName, Keeping, read_keeping
+from tacit.publish.synthetic.commuters.flows import Homes, Totals
+from tacit.publish.synthetic.commuters.geography import Domain, Origins, Zones
+from tacit.publish.synthetic.commuters.utility import Cells, fake_share
+from tacit.publish.synthetic.commuters.worker_counts import Same, SyntheticWorkers, draws_at, read_workers
+
+MOST_EPSILON = 100
+ONE_JOB = Neighbours("change-one", "unit")
+RELATION = (
+    "one job moves its home; the number of jobs at every destination, real and synthetic, is public; "
+    "a person with j jobs is protected at the ratio to the power of j"
+)
+AND_DELTA = ", with delta times 1 + ratio + ... + ratio^(j-1)"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a release is to promise: the ratio of its resampling, delta (0 is pure differential privacy), who is dropped, and how
+    many synthetic workers each destination gets.
+
+    >>> print(Terms(ratio=20, delta=1e-5))
+    ratio 20 (epsilon 2.99574), delta 1e-05
+    >>> print(Terms(ratio=20, workers="share:0.1"))
+    ratio 20 (epsilon 2.99574), delta 0, synthetic workers share:1/10
+    """
+
+    ratio: Fraction
+    delta: Fraction
+    keeping: Keeping
+    workers: SyntheticWorkers
+
+    def __init__(
+        self, ratio: Number, delta: Number = 0, keep: str | Keeping = "all", workers: str | SyntheticWorkers = "same"
+    ) -> None:
+        object.__setattr__(self, "ratio", allowed_ratio(ratio))
+        require_promise(log_up(self.ratio))
+        object.__setattr__(self, "delta", probability(delta))
+        object.__setattr__(self, "keeping", read_keeping(keep) if isinstance(keep, str) else keep)
+        object.__setattr__(self, "workers", read_workers(workers) if isinstance(workers, str) else workers)
+
+    def __str__(self) -> str:
+        dropping = "" if isinstance(self.keeping, All) else f", empty cells kept by {self.keeping}"
+        drawing = "" if isinstance(self.workers, Same) else f", synthetic workers {self.workers}"
+        return f"{ratio_text(self.ratio)}, delta {at_least(self.delta)}{dropping}{drawing}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """A release as it will be, from public things alone: one mechanism for each destination."""
+
+    totals: Totals
+    origins: Origins
+    terms: Terms
+    mechanisms: tuple[ProbableDirichlet, ...]
+
+    def domains(self) -> Iterator[Domain]:
+        """The domain of each destination in turn."""
+        zones = self.totals.destinations
+        for zone in self.totals.zones:
+            yield self.origins.around(float(zones.latitudes[zone]), float(zones.longitudes[zone]))
+
+    def names(self) -> Iterator[NDArray[Any]]:
+        """The names of the cells of each destination in turn; zones are the same for all."""
+        if isinstance(self.origins, Zones):
+            return repeat(self.origins.names, len(self.totals))
+        return (domain.names for domain in self.domains())
+
+    @property
+    def ratio(self) -> Fraction:
+        """The ratio of the whole release: that of resampling, times what dropping adds where it adds most."""
+        return max(mechanism.ratio for mechanism in self.mechanisms)
+
+    @property
+    def loss(self) -> Pure | Approximate:
+        """The loss of one job, as a ledger counts it."""
+        epsilon = max(mechanism.epsilon for mechanism in self.mechanisms)
+        return Approximate(epsilon, self.terms.delta, ONE_JOB) if self.terms.delta else Pure(epsilon, ONE_JOB)
+
+    @property
+    def noises(self) -> tuple[Fraction, ...]:
+        """The fake workers on every cell, by destination."""
+        return tuple(mechanism.noise for mechanism in self.mechanisms)
+
+    @property
+    def fake(self) -> float:
+        """The expected share of synthetic jobs from noise; a cell that may be dropped counts as if it were empty."""
+        shares = [
+            fake_share(sum(each.blocks * each.keep for each in mechanism.facts.classes), mechanism.noise, mechanism.facts.workers)
+            for mechanism in self.mechanisms
+        ]
+        return float(sum(share * many for share, many in zip(shares, self.draws, strict=True)) / sum(self.draws))
+
+    @property
+    def draws(self) -> tuple[int, ...]:
+        """The synthetic jobs, by destination."""
+        return tuple(mechanism.facts.draws for mechanism in self.mechanisms)
+
+    @property
+    def relation(self) -> str:
+        """Whom the claim is about, and what it is for more than one job."""
+        return RELATION + (AND_DELTA if self.terms.delta else "")
+
+    def claim(self) -> list[str]:
+        """What the release promises, in sentences, with what delta is for all destinations at once."""
+        return [*self.promise(), *self.everywhere()]
+
+    def promise(self) -> list[str]:
+        """How much the release may tell, and of what."""
+        kind = "Probabilistic differential privacy" if self.terms.delta else "Pure differential privacy"
+        delta = f", outside of outputs of probability {at_least(self.terms.delta)}" if self.terms.delta else ""
+        said = [f"{kind}: {ratio_text(self.ratio)}{delta}.", f"The relation: {self.relation}."]
+        if self.ratio != self.terms.ratio:
+            extra = ratio_text(self.ratio / self.terms.ratio)
+            said.insert(1, f"Of this, resampling has {ratio_text(self.terms.ratio)} and dropping empty cells a further {extra}.")
+        return said
+
+    def everywhere(self) -> list[str]:
+        """What delta is for the jobs of all destinations at once; nothing where there is none, or one destination."""
+        if not self.terms.delta or len(self.totals) == 1:
+            return []
+        together = at_least(min(self.terms.delta * len(self.totals), Fraction(1)))
+        return [
+            "Delta is for any two neighbours, and for all jobs of one destination at once; "
+            f"for those of all {len(self.totals):,} destinations at once it is {together}."
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SyntheticMap:
+    """What was drawn: for each destination the cells with synthetic jobs, and how many."""
+
+    offer: Offer
+    cells: tuple[Cells, ...]
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Origin, destination and jobs, in the order of destinations and cells, which is public."""
+        names = self.offer.totals.names
+        sizes = [len(cells) for cells, _ in self.cells]
+        origins = [cell_names[cells] for cell_names, (cells, _) in zip(self.offer.names(), self.cells, strict=True)]
+        return {
+            "origin": np.concatenate(origins).astype(object),
+            "destination": np.repeat(np.array(names, dtype=object), sizes),
+            "jobs": np.concatenate([jobs for _, jobs in self.cells]),
+        }
+
+
+def offered(totals: Totals, origins: Origins, terms: Terms) -> Offer:
+    """The release, decided and priced before any home is read; one that would promise nothing is refused."""
+    plain = Offer(totals, origins, terms, ())
+    if isinstance(terms.keeping, ByName):
+        terms.keeping.require_known(plain.names())
+    mechanisms = []
+    for domain, jobs in zip(plain.domains(), totals.jobs.tolist(), strict=True):
+        chances = terms.keeping.chances(domain)
+        classes = tuple(BlockClass(size, chance) for size, chance in zip(chances.sizes, chances.classes, strict=True))
+        facts = PublicFacts(jobs, draws_at(terms.workers, jobs), classes, count_noise=True)
+        mechanisms.append(_mechanism(facts, terms.ratio, terms.delta))
+    require_promise(max(mechanism.epsilon for mechanism in mechanisms))
+    return Offer(totals, origins, terms, tuple(mechanisms))
+
+
+def undropped(offer: Offer) -> Offer:
+    """The release that keeps all cells and promises the same in all: what dropping is to be measured against."""
+    ratio = Fraction(math.floor(offer.ratio * 1000), 1000)
+    return offered(offer.totals, offer.origins, Terms(ratio, offer.terms.delta, workers=offer.terms.workers))
+
+
+def drawn(offer: Offer, homes: Homes) -> Iterator[Cells]:
+    """The synthetic jobs of each destination in turn, drawn exactly and from the secure source; every run is another release."""
+    domains, same = tee(offer.domains())
+    for domain, mechanism, (cells, jobs) in zip(domains, offer.mechanisms, homes.counts(same), strict=True):
+        order = offer.terms.keeping.chances(domain).order
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        blocks, draws = mechanism.resample(place[cells], jobs)
+        found = in_cells(blocks, order)
+        sort = np.argsort(found)
+        yield found[sort], draws[sort]
+
+
+def in_cells(blocks: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The cells of what an urn drew: its blocks are numbered class by class, as `order` has the cells."""
+    return order[blocks]
+
+
+def ratio_text(ratio: Fraction) -> str:
+    """A ratio with its epsilon, always both.
+
+    >>> ratio_text(Fraction(20))
+    'ratio 20 (epsilon 2.99574)'
+    """
+    return f"ratio {at_least(ratio)} (epsilon {at_least(log_up(ratio))})"
+
+
+def require_promise(epsilon: Fraction) -> None:
+    """Refuse an epsilon that says nothing any more."""
+    if epsilon > MOST_EPSILON:
+        raise InvalidBudget(
+            f"an epsilon of {at_least(epsilon)} promises nothing; give a smaller ratio, "
+            "and where cells with much noise are left out at random, keep all cells or give a delta"
+        )
+
+
+@lru_cache(maxsize=65536)
+def _mechanism(facts: PublicFacts, ratio: Fraction, delta: Fraction) -> ProbableDirichlet:
+    """The mechanism of a destination; destinations alike share one."""
+    return ProbableDirichlet(facts, probable_noise(facts, ratio, delta), ratio, delta, ONE_JOB)

@@ -1,0 +1,110 @@
+"""The whole road of a map: the public side, the offer, the payment, the homes, the draws, the files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tacit.accounting.ledger.caps import at_least
+from tacit.privacy.rounding import decimal_text, log_up
+from tacit.publish.synthetic.commuters.flows import Homes
+from tacit.publish.synthetic.commuters.geography import ELSEWHERE, Blocks, read_blocks
+from tacit.publish.synthetic.commuters.model import Offer, SyntheticMap, Terms, drawn, offered
+from tacit.publish.synthetic.commuters.sources import FlowsFile, Source, require_undeclared
+from tacit.publish.synthetic.commuters.spending import Paid
+from tacit.publish.synthetic.commuters.utility import Cells
+from tacit.release.outputs import check_output, write_output
+
+Watch = Callable[[Iterator[Cells], int], Iterator[Cells]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """A published map with all that led to it. `homes` is the truth: for the curator's report, and for nobody else."""
+
+    blocks: Blocks
+    made: SyntheticMap
+    paid: Paid
+    homes: Homes
+    receipt: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return "Release(...)"
+
+    @property
+    def offer(self) -> Offer:
+        return self.made.offer
+
+
+def synthesize_map(
+    flows: str | Path, blocks: str | Path, out: str | Path, terms: Terms, levels: tuple[str, str] = ("tract", "tract")
+) -> Release:
+    """Publish the map of a file of flows that no catalog declares; the ledger is kept beside `out`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from tacit.publish.synthetic.commuters.example_state import made_state
+    >>> with TemporaryDirectory() as folder:
+    ...     flows, blocks = made_state(blocks=200, workplaces=4, jobs=500).write(folder)
+    ...     release = synthesize_map(flows, blocks, f"{folder}/synthetic.csv", Terms(ratio=20, delta=1e-5))
+    >>> release.receipt["ratio"], int(release.made.table()["jobs"].sum())
+    ('20', 500)
+    """
+    place = check_output(Path(out), [Path(blocks)])
+    require_undeclared(Path(flows))
+    return publish_map(FlowsFile(Path(flows), place), read_blocks(blocks), levels, terms, place)
+
+
+def publish_map(
+    source: Source, blocks: Blocks, levels: tuple[str, str], terms: Terms, out: Path, watch: Watch = lambda draws, _: draws
+) -> Release:
+    """Draw a synthetic map and write it, with its receipt, to `out`; the price is recorded before a home is read.
+
+    `levels` names the domain of origins (a level of zones, or rings) and the level of destinations. `watch` sees each destination
+    as it is drawn.
+    """
+    source.check(out)
+    destinations = blocks.zones(levels[1])
+    totals = source.totals(blocks, destinations)
+    offer = offered(totals, blocks.origins(levels[0]), terms)
+
+    def published(paid: Paid) -> Release:
+        homes = source.homes(blocks, totals)
+        made = SyntheticMap(offer, tuple(watch(drawn(offer, homes), len(totals))))
+        receipt = receipt_of(offer, paid, source.note)
+        write_output(made.table(), receipt, out)
+        return Release(blocks, made, paid, homes, receipt)
+
+    return source.sell(offer, f"a synthetic map of commuters from {levels[0]} to {levels[1]}: {terms}", published)
+
+
+def receipt_of(offer: Offer, paid: Paid, totals: str) -> dict[str, Any]:
+    """What goes with the table: the claim, the relation, the domain and the noise, the ledger. All of it is public."""
+    terms, cells = offer.terms, [mechanism.facts.blocks for mechanism in offer.mechanisms]
+    dropping = offer.ratio / terms.ratio
+    return {
+        "what": "a synthetic map of commuters: origin, destination, jobs",
+        "claim": " ".join(offer.claim()),
+        "ratio": at_least(offer.ratio),
+        "epsilon": at_least(offer.loss.epsilon),
+        "delta": decimal_text(terms.delta),
+        "kind": "probabilistic" if terms.delta else "pure",
+        "resampling": {"ratio": at_least(terms.ratio), "epsilon": at_least(log_up(terms.ratio))},
+        "dropping": {"keep": str(terms.keeping), "ratio": at_least(dropping), "epsilon": at_least(log_up(dropping))},
+        "relation": offer.relation,
+        "totals": totals,
+        "origins": offer.origins.level,
+        "destinations": {"level": offer.totals.destinations.level, "number": len(offer.totals), "left out": offer.totals.left_out},
+        "synthetic workers": {"rule": str(terms.workers), "number": sum(offer.draws)},
+        "cells": {"least": min(cells), "most": max(cells)},
+        "outside": f"origins that the map does not know are {ELSEWHERE!r}",
+        "fake workers on a cell": {
+            "least": float(min(offer.noises)),
+            "median": float(median(offer.noises)),
+            "most": float(max(offer.noises)),
+        },
+        "expected share of fake jobs": round(offer.fake, 6),
+        "paid": paid.to_dict(),
+    }

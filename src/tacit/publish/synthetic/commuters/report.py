@@ -1,0 +1,147 @@
+"""The curator's page about a map: what it promises, how far it is from the truth, and pictures of both. It is never published.
+
+Each number in it is computed from the private flows without noise; curators.py has how such a page begins and where it may lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tacit.chart import svg
+from tacit.privacy.rounding import as_text
+from tacit.publish.synthetic.commuters import maps
+from tacit.publish.synthetic.commuters.geography import Zones
+from tacit.publish.synthetic.commuters.release import Release
+from tacit.publish.synthetic.commuters.utility import FEW_JOBS, Cells, Group, Utility, compared, measured, suppression_loss
+from tacit.release.curators import curators_page, curators_place, write_for_curator
+from tacit.untrusted import for_html
+
+SHOWN = 3  # destinations that are drawn: the largest, the one in the middle, and a small one
+MOST_CIRCLES = 4000  # of one map: a page with more is slow, and nobody can see them
+FEWEST = (2, 3, 5, 10)
+GROUPED = ("group", "share, real", "share, synthetic", "median error of the average", "the same with its sign")
+Rows = Sequence[Sequence[str]]
+
+
+def truth_of(release: Release) -> list[Cells]:
+    """The real map in the cells of the synthetic one."""
+    return list(release.homes.counts(release.offer.domains()))
+
+
+def utility_of(release: Release) -> Utility:
+    """How good the published map is."""
+    return measured(compared(release.offer.domains(), truth_of(release), release.made.cells))
+
+
+def write_report(release: Release, report: Path, out: Path) -> Path:
+    """Write the curator's page; where it was asked for beside the public output, it goes where its owner alone can read it.
+
+    That it can be written is for `check_report` to say before the release is paid for.
+    """
+    return write_for_curator(report_page(release), curators_place(report, out))
+
+
+def report_page(release: Release) -> str:
+    """The page: one file of HTML that loads nothing."""
+    found = utility_of(release)
+    parts = [
+        _claim(release),
+        "<h2>How far it is from the truth</h2>",
+        _table(("", "value"), _figures(release, found)),
+        f"<figure>{svg(maps.average_commutes(found))}</figure>",
+        "<h2>Short and long commutes, dense and sparse origins</h2>",
+        _table(GROUPED, _groups(found.groups)),
+        "<h2>Short and long commutes to dense and sparse destinations</h2>",
+        "<p>A destination is dense if it has more jobs than the median one. Above zero, the synthetic average is too long.</p>",
+        _table(GROUPED, _groups(found.crossed)),
+        "<h2>By distance</h2>",
+        _table(("band", "share, real", "share, synthetic", "part of the total variation"), _bands(found)),
+        f"<figure>{svg(maps.bands(found))}</figure>",
+        "<h2>Leaving outliers out instead</h2>",
+        "<p>Suppression of rare origins is no protection by itself, and it costs this share of the jobs:</p>",
+        _table(("cells left out", "jobs lost"), _suppressed(release)),
+        *_pictures(release),
+    ]
+    return curators_page("The synthetic map beside the real one", "\n".join(parts))
+
+
+def _claim(release: Release) -> str:
+    sentences = [*release.offer.claim(), f"Recorded as entry {release.paid.entry} of the ledger ({release.paid.ledger})."]
+    return "".join(f"<p>{for_html(each)}</p>" for each in sentences)
+
+
+def _figures(release: Release, found: Utility) -> Rows:
+    offer = release.offer
+    noises = sorted(offer.noises)
+    large = int((found.jobs >= FEW_JOBS).sum())
+    middle = len(noises) // 2
+    return (
+        ("destinations", f"{len(found.jobs):,}"),
+        (f"of them with at least {FEW_JOBS} jobs", f"{large:,}"),
+        ("jobs, real", f"{int(found.jobs.sum()):,}"),
+        ("jobs, synthetic", f"{sum(offer.draws):,}"),
+        (
+            "jobs that the flows have at these destinations, before they were brought to the totals",
+            f"{int(release.homes.jobs.sum()):,}",
+        ),
+        ("rows of the flows whose number of jobs cannot be read; they count as none", f"{release.homes.unreadable:,}"),
+        ("median relative error of a destination's average commute", _share(found.error)),
+        ("total variation within a destination, by job", _share(found.variation)),
+        ("fake workers on a cell: least, median, most", ", ".join(as_text(noises[at]) for at in (0, middle, -1))),
+        ("synthetic jobs that are expected to be fake: the fake workers' share of all, real and fake", _share(offer.fake)),
+        ("synthetic jobs from cells where no real worker lives", _share(found.from_nowhere)),
+        ("synthetic jobs farther than the longest real commute", _share(found.too_far)),
+    )
+
+
+def _groups(groups: Sequence[Group]) -> Rows:
+    return [
+        (each.name, _share(each.truth), _share(each.synthetic), _share(each.error), _share(each.signed, sign="+"))
+        for each in groups
+    ]
+
+
+def _bands(found: Utility) -> Rows:
+    return [(each.name, _share(each.truth), _share(each.synthetic), _share(each.variation)) for each in found.bands]
+
+
+def _suppressed(release: Release) -> Rows:
+    truth = truth_of(release)
+    return [(f"fewer than {fewest} jobs", _share(suppression_loss(truth, fewest))) for fewest in FEWEST]
+
+
+def _pictures(release: Release) -> list[str]:
+    """Real beside synthetic for a few destinations with few enough origins; rings have no place on a map."""
+    origins, totals = release.offer.origins, release.offer.totals
+    if not isinstance(origins, Zones):
+        return []
+    truth = truth_of(release)
+    many = np.array([max(len(real[0]), len(made[0])) for real, made in zip(truth, release.made.cells, strict=True)])
+    order = np.argsort(totals.jobs, kind="stable")
+    order = order[many[order] <= MOST_CIRCLES]
+    if not len(order):
+        return []
+    chosen = dict.fromkeys(int(order[at]) for at in (-1, len(order) // 2, len(order) // 10))
+    drawings = [
+        maps.side_by_side(
+            release.blocks,
+            origins,
+            (totals.destinations, int(totals.zones[place])),
+            [("real", truth[place]), ("synthetic", release.made.cells[place])],
+        )
+        for place in list(chosen)[:SHOWN]
+    ]
+    return ["<h2>Maps</h2>", *(f"<figure>{svg(drawing)}</figure>" for drawing in drawings)]
+
+
+def _share(share: float, sign: str = "") -> str:
+    return "none" if np.isnan(share) else f"{share:{sign}.2%}"
+
+
+def _table(header: Sequence[str], rows: Rows) -> str:
+    head = "".join(f"<th>{for_html(name)}</th>" for name in header)
+    body = "".join("<tr>" + "".join(f"<td>{for_html(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,242 @@
+"""Where flows come from and who pays for them: a file, with a ledger beside the output; or a declared table, with its catalog's.
+
+Both answer in the same order: the public totals, the payment, and only then the homes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tacit.accounting.ledger.caps import at_least
+from tacit.accounting.ledger.selling import Sale
+from tacit.data.catalog import read_catalog
+from tacit.data.files.columns import read_columns
+from tacit.errors import BudgetExceeded, CatalogUnusable, InvalidInput, NotAllowed, StoreUnusable, UnknownName, WrongType
+from tacit.privacy.catalog import Catalog, Column, Table
+from tacit.privacy.loss import Approximate
+from tacit.publish.synthetic.commuters.flows import (
+    Columns,
+    Homes,
+    Totals,
+    declared_totals,
+    homes_of,
+    numbered,
+    read_homes,
+    read_totals,
+)
+from tacit.publish.synthetic.commuters.geography import Blocks, Zones
+from tacit.publish.synthetic.commuters.model import Offer, undropped
+from tacit.publish.synthetic.commuters.spending import (
+    Made,
+    Paid,
+    affordable,
+    claimed,
+    event_of,
+    for_person,
+    homes_moved,
+    sold_beside,
+    sold_from,
+)
+from tacit.release.outputs import check_apart, check_output
+
+if TYPE_CHECKING:
+    from tacit.session import DataSet
+
+FROM_THE_FILE = (
+    "the totals of destinations were taken from the flows themselves; they are published as they are, with no protection"
+)
+CATALOG = "tacit.toml"
+LODES = Columns()
+DECLARED = "the totals of destinations are declared in the catalog, and the flows were brought to them"
+
+
+class Source(Protocol):
+    """Flows, and the one who pays."""
+
+    @property
+    def note(self) -> str:
+        """Where the totals come from, for the receipt."""
+
+    def check(self, out: Path) -> None:
+        """Refuse an output that cannot be written, that would replace what is read, or that would be read as flows later."""
+
+    def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
+        """The public totals; no home is read."""
+
+    def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
+        """What `run` makes of the homes, once; the price is durable before it is called."""
+
+    def homes(self, blocks: Blocks, totals: Totals) -> Homes:
+        """The private side."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowsFile:
+    """A file of flows that no catalog declares; the ledger is kept beside `out`."""
+
+    path: Path
+    out: Path
+    columns: Columns = LODES
+    note: str = FROM_THE_FILE
+
+    def check(self, out: Path) -> None:
+        check_output(out, [self.path])
+
+    def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
+        return read_totals(self.path, self.columns, blocks, destinations)
+
+    def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
+        return sold_beside(self.out, offer.loss, what, run)
+
+    def homes(self, blocks: Blocks, totals: Totals) -> Homes:
+        return read_homes(self.path, self.columns, blocks, totals)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFlows:
+    """A private table of a catalog, one row for each job; `declared` is a public table with the columns destination and jobs."""
+
+    data: DataSet
+    table: str
+    columns: Columns
+    declared: str
+    analyst: str
+    note: str = DECLARED
+
+    def check(self, out: Path) -> None:
+        check_apart(self.data.catalog, out)
+        check_output(out, [self.data.catalog.store_file])
+
+    def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
+        self._columns()
+        table = _table(self.data.catalog, self.declared)
+        if not table.public or table.source.kind not in ("csv", "parquet"):
+            raise NotAllowed(
+                f"{table.name} does not declare public totals",
+                remedy="declare a public table of a CSV or Parquet file with the columns destination and jobs",
+            )
+        place = self.data.catalog.folder / table.source.location
+        names, counted = (column.to_pylist() for column in read_columns(place, ["destination", "jobs"]))
+        if not all(jobs and jobs.isascii() and jobs.isdigit() for jobs in counted) or len(set(names)) < len(names):
+            raise InvalidInput(f"{table.name} needs a whole number of jobs in every row, and each destination once")
+        return declared_totals({str(name): int(jobs) for name, jobs in zip(names, counted, strict=True)}, destinations)
+
+    def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
+        loss = self._price(offer)
+        event, tables = event_of(loss, self.data.catalog.neighbours), (_table(self.data.catalog, self.table).name,)
+        sale = Sale((event,), self.analyst, what, self.data.version, tables=tables)
+        try:
+            return sold_from(self.data, sale, loss, run)
+        except BudgetExceeded as refused:
+            raise BudgetExceeded(refused.message, remedy=self._within_budget(offer)) from None
+
+    def _price(self, offer: Offer) -> Approximate:
+        """What the release costs for all jobs that one person may have."""
+        return for_person(offer.loss, _table(self.data.catalog, self.table), self.data.catalog.neighbours)
+
+    def _within_budget(self, offer: Offer) -> str:
+        """What to ask for instead: a ratio that is admitted, with its price, without dropping if need be. All of it is public."""
+        raised = "let the curator raise that budget in tacit.toml"
+        if found := self._admitted(offer):
+            keep = "" if found.terms.keeping == offer.terms.keeping else "keep=all "
+            return f"give {keep}ratio={at_least(found.terms.ratio)}, which costs {claimed(self._price(found))}, or {raised}"
+        return f"give a smaller delta, or --pure, or {raised}" if self._most() and offer.terms.delta else raised
+
+    def _admitted(self, offer: Offer) -> Offer | None:
+        """The release at a ratio that the ledger admits; where none does with dropping, the one that keeps all cells."""
+        catalog = self.data.catalog
+        most = self._most() / homes_moved(_table(catalog, self.table), catalog.neighbours)
+
+        def admits(loss: Approximate) -> bool:
+            return self.data.ledger.admits(event_of(loss, catalog.neighbours), self.analyst)
+
+        found = affordable(offer, self._price, admits, most)
+        return found or affordable(undropped(offer), self._price, admits, most)
+
+    def _most(self) -> Fraction:
+        """The largest epsilon that one release of this analyst may have now."""
+        left, policy = self.data.ledger.left(self.analyst).epsilon, self.data.catalog.analysts.get(self.analyst)
+        most = policy.epsilon_per_query if policy else None
+        return left if most is None else min(left, most)
+
+    def homes(self, blocks: Blocks, totals: Totals) -> Homes:
+        from tacit.data.quoting import name
+        from tacit.data.store import open_store
+
+        chosen = self._columns()
+        wanted = ", ".join(name(column.name) for column in chosen)
+        with open_store(self.data.catalog.store_file) as engine:
+            if engine.execute("SELECT version FROM tacit_store").fetchall() != [(self.data.version,)]:
+                raise StoreUnusable("the data was prepared again after it was paid for", remedy="run the command again")
+            rows: Any = engine.sql(f"SELECT {wanted} FROM {name(self.table.lower())}").to_arrow_table()  # noqa: S608  # quoted
+        work, home = (_blocks(rows.column(place), column, blocks) for place, column in enumerate(chosen))
+        return homes_of(work, home, np.ones(len(work), dtype=np.int64), totals)
+
+    def _columns(self) -> tuple[Column, Column]:
+        """The two columns of the table, declared such that the names of blocks can be read from the store."""
+        table = _table(self.data.catalog, self.table)
+        if table.public:
+            raise NotAllowed(f"{table.name} is public; there is nothing to protect", remedy="name the private table of jobs")
+        destination, origin = (_column(table, name) for name in (self.columns.destination, self.columns.origin))
+        return destination, origin
+
+
+def require_undeclared(path: Path, *named: Path) -> None:
+    """Refuse a file that a catalog declares: one of those that are named, or one in a folder above the file.
+
+    A catalog that cannot be used declares nothing, unless the name of the file stands in it.
+    """
+    for place in (*named, *(folder / CATALOG for folder in path.absolute().parents)):
+        if not place.is_file():
+            continue
+        try:
+            undeclared(path, read_catalog(place))
+        except CatalogUnusable:
+            if path.name in place.read_text(encoding="utf-8", errors="replace"):
+                raise
+
+
+def undeclared(path: Path, catalog: Catalog) -> None:
+    """Refuse a file that a catalog declares: its own ledger would know nothing of what the catalog's has paid for."""
+    for table in catalog.tables.values():
+        is_file = table.source.kind in ("csv", "parquet")
+        if not table.public and is_file and (catalog.folder / table.source.location).resolve() == path.resolve():
+            raise NotAllowed(
+                f"{path.name} is the table {table.name} of {catalog.path}, whose budget pays for every release of it",
+                remedy=f"give --catalog {catalog.path}, and {table.name} in the place of the file",
+            )
+
+
+def _table(catalog: Catalog, name: str) -> Table:
+    if name.lower() not in catalog.tables:
+        raise UnknownName(f"the catalog declares no table {name}", remedy=f"declared are: {', '.join(catalog.tables)}")
+    return catalog.tables[name.lower()]
+
+
+def _column(table: Table, name: str) -> Column:
+    column = table.columns.get(name.lower())
+    if column is None:
+        raise UnknownName(f"{table.name} declares no column {name}", remedy='declare it, for example { keys = "private" }')
+    if column.kind not in ("text", "category"):
+        raise WrongType(
+            f"{table.name}.{name} is declared as a {column.kind}, and names of blocks are texts",
+            remedy='declare it as { keys = "private" }, or with its values',
+        )
+    return column
+
+
+def _blocks(stored: Any, column: Column, blocks: Blocks) -> Any:
+    """The number of the block in each row, from the text or the code that the store holds."""
+    import pyarrow as arrow
+
+    if column.kind == "text":
+        return numbered(stored.combine_chunks().cast(arrow.string()), blocks)
+    known = numbered(arrow.array([str(value) for value in column.domain], arrow.string()), blocks)
+    codes = np.asarray(stored.combine_chunks().fill_null(len(column.domain)).to_numpy(zero_copy_only=False)).astype(np.int64)
+    return np.append(known, len(blocks))[codes]

@@ -1,0 +1,256 @@
+"""How good a synthetic map is, measured against the truth. All of it is for the curator: each number here is computed from the
+private flows without noise, and publishing it beside the map would undo what was paid for.
+
+The measure of the tutorial: at every destination the average distance of its synthetic commuters against that of the real ones.
+Beside it: short and long commutes, dense and sparse origins, short and long commutes to dense and sparse destinations with the sign
+of the error (the tutorial: long commutes in sparse regions are overestimated), the total variation in each band of distance, and
+the share of the jobs that are fake, as expected and as seen. Distances are between the centres of cells for truth and synthetic
+alike, so a job inside its own zone counts 0 km in both; jobs from elsewhere have no distance and are in no average, in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput
+from tacit.privacy.rounding import Number, exact
+from tacit.publish.synthetic.commuters.geography import Codes, Domain, Numbers
+
+BANDS = (5.0, 10.0, 20.0, 40.0, 80.0)
+FEW_JOBS = 200  # destinations below this are too small for an average to say much; they count in everything else
+Cells = tuple[Codes, Codes]  # occupied cells of one destination, and the jobs from each
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Truth and synthetic, cell by cell: one entry for each cell that either has, at each destination.
+
+    `same_cells` says that a cell is the same place for all destinations; rings are not.
+    """
+
+    destination: Codes
+    cell: Codes
+    distance: Numbers
+    truth: Numbers
+    synthetic: Numbers
+    farthest: Numbers
+    same_cells: bool
+
+    def __repr__(self) -> str:
+        return "Comparison(...)"
+
+    @property
+    def destinations(self) -> int:
+        return len(self.farthest)
+
+    def total(self, values: NDArray[Any], where: NDArray[np.bool_] | None = None) -> Numbers:
+        """The sum of `values` at every destination, over the entries `where` it holds."""
+        chosen = slice(None) if where is None else where
+        return np.bincount(self.destination[chosen], values[chosen], self.destinations).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One group of commutes: its share of the true and of the synthetic jobs, and how far the averages are off.
+
+    `error` is the median, over destinations with at least `FEW_JOBS` jobs and some of this group in both maps, of the relative
+    error of the group's average distance; NaN where no destination has any, or where the group's distances are all 0. `signed` is
+    the median of the same errors with their sign: above 0, the synthetic map overestimates.
+    """
+
+    name: str
+    truth: float
+    synthetic: float
+    error: float
+    signed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """One band of distance: its share of the jobs in both maps, and its part of the total variation, by job on average."""
+
+    name: str
+    truth: float
+    synthetic: float
+    variation: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Utility:
+    """What the curator is told: averages of every destination, groups of commutes, bands, and the shares that are fake."""
+
+    jobs: Numbers
+    mean_truth: Numbers
+    mean_synthetic: Numbers
+    groups: tuple[Group, ...]
+    crossed: tuple[Group, ...]
+    bands: tuple[Band, ...]
+    from_nowhere: float
+    too_far: float
+
+    def __repr__(self) -> str:
+        return "Utility(...)"
+
+    @property
+    def errors(self) -> Numbers:
+        """The relative error of the average commute of each destination; NaN where it has none to compare."""
+        return relative(self.mean_synthetic, self.mean_truth)
+
+    @property
+    def error(self) -> float:
+        """The median of the relative errors over destinations with at least `FEW_JOBS` jobs."""
+        return median(self.errors[self.jobs >= FEW_JOBS])
+
+    @property
+    def variation(self) -> float:
+        """The total variation between truth and synthetic within a destination, averaged over jobs."""
+        return sum(band.variation for band in self.bands)
+
+
+def compared(domains: Iterable[Domain], truth: Iterable[Cells], synthetic: Iterable[Cells]) -> Comparison:
+    """The two maps side by side."""
+    parts, farthest, names = [], [], []
+    for place, (domain, true, fake) in enumerate(zip(domains, truth, synthetic, strict=True)):
+        cells = np.union1d(true[0], fake[0])
+        counts = [_spread(cells, one) for one in (true, fake)]
+        distance = domain.distances[cells]
+        names.append(domain.names)
+        farthest.append(_farthest(distance[counts[0] > 0]))
+        parts.append((np.full(len(cells), place), cells, distance, *counts))
+    place_of, cells, distances, real, made = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Comparison(place_of, cells, distances, real, made, np.array(farthest), all(each is names[0] for each in names))
+
+
+def measured(both: Comparison, near: float = 10.0, edges: Sequence[float] = BANDS) -> Utility:
+    """Everything about a comparison; commutes up to `near` kilometres are short."""
+    known = ~np.isnan(both.distance)
+    truth, synthetic = (_mean(both, values, known) for values in (both.truth, both.synthetic))
+    nowhere = both.synthetic[(both.truth == 0) & known].sum() / max(both.synthetic.sum(), 1)
+    beyond = both.synthetic[known & (both.distance > both.farthest[both.destination])].sum() / max(both.synthetic.sum(), 1)
+    groups, crossed, bands = _groups(both, near), _crossed(both, near), _bands(both, edges)
+    return Utility(both.total(both.truth), truth, synthetic, groups, crossed, bands, float(nowhere), float(beyond))
+
+
+def relative(found: Numbers, truth: Numbers) -> Numbers:
+    """|found - truth| / truth, NaN where the truth is 0 or either is missing."""
+    return np.abs(signed(found, truth))
+
+
+def signed(found: Numbers, truth: Numbers) -> Numbers:
+    """(found - truth) / truth, NaN where the truth is 0 or either is missing."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(truth > 0, (found - truth) / truth, np.nan)
+
+
+def median(values: Numbers) -> float:
+    """The median of those that are numbers; NaN where none is."""
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else float("nan")
+
+
+def fake_share(cells: Number, noise: Number, workers: Number) -> Fraction:
+    """The expected share of synthetic jobs that come from noise: k alpha / (n + k alpha).
+
+    The tutorial: 8 million blocks, 0.74 fake workers on each, a million real ones. It says that 6 of 7 are fake and, with a sixth
+    of the blocks in the West, that 1 of 7 is a fake commuter from the West Coast to Washington:
+
+    >>> fake = fake_share(8_000_000, 0.74, 1_000_000)
+    >>> round(float(fake), 4), round(float(fake / 6), 4), round(6 / 7, 4), round(1 / 7, 4)
+    (0.8555, 0.1426, 0.8571, 0.1429)
+    """
+    made = exact(cells, "cells") * exact(noise, "noise")
+    whole = made + exact(workers, "workers")
+    if made < 0 or whole <= 0:
+        raise InvalidInput("a share of fake workers needs cells, noise and workers, none of them negative")
+    return made / whole
+
+
+def suppression_loss(truth: Iterable[Cells], fewest: int) -> float:
+    """The share of jobs that is lost if every cell of fewer than `fewest` jobs is left out as an outlier.
+
+    >>> suppression_loss([(np.array([0, 1, 2]), np.array([1, 2, 7]))], fewest=2)
+    0.1
+    """
+    jobs = np.concatenate([np.asarray(cells[1]) for cells in truth])
+    return float(jobs[jobs < fewest].sum() / max(jobs.sum(), 1))
+
+
+def _spread(cells: Codes, counted: Cells) -> Numbers:
+    spread = np.zeros(len(cells))
+    spread[np.searchsorted(cells, counted[0])] = counted[1]
+    return spread
+
+
+def _farthest(distances: Numbers) -> float:
+    known = distances[~np.isnan(distances)]
+    return float(known.max()) if len(known) else 0.0
+
+
+def _mean(both: Comparison, values: Numbers, where: NDArray[np.bool_]) -> Numbers:
+    """The average distance at every destination over some entries, NaN where it has no job among them."""
+    jobs = both.total(values, where)
+    with np.errstate(invalid="ignore"):
+        return np.where(jobs > 0, both.total(values * np.nan_to_num(both.distance), where) / np.maximum(jobs, 1), np.nan)
+
+
+def _groups(both: Comparison, near: float) -> tuple[Group, ...]:
+    """Short and long commutes; dense and sparse origins, where a cell is the same place for all destinations."""
+    kinds, known = _by_length(both, near), ~np.isnan(both.distance)
+    if both.same_cells:
+        dense = _dense(both)[both.cell]
+        kinds |= {"dense origins": known & dense, "sparse origins": known & ~dense}
+    large = both.total(both.truth) >= FEW_JOBS
+    return tuple(_group(both, name, where, large) for name, where in kinds.items())
+
+
+def _crossed(both: Comparison, near: float) -> tuple[Group, ...]:
+    """Short and long commutes to dense destinations, with more jobs than the median one, and to sparse ones: small ones count."""
+    jobs = both.total(both.truth)
+    dense = jobs > np.median(jobs)
+    return tuple(
+        _group(both, f"{length}, to {kind} destinations", where & chosen[both.destination], chosen)
+        for length, where in _by_length(both, near).items()
+        for kind, chosen in (("dense", dense), ("sparse", ~dense))
+    )
+
+
+def _by_length(both: Comparison, near: float) -> dict[str, NDArray[np.bool_]]:
+    known = ~np.isnan(both.distance)
+    return {
+        f"short commutes, up to {near:g} km": known & (both.distance <= near),
+        f"long commutes, beyond {near:g} km": known & (both.distance > near),
+    }
+
+
+def _dense(both: Comparison) -> NDArray[np.bool_]:
+    """Which cells have more workers living there than the median of those that have any."""
+    workers = np.bincount(both.cell, both.truth)
+    living = workers[workers > 0]
+    return np.asarray(workers > (np.median(living) if len(living) else 0))
+
+
+def _group(both: Comparison, name: str, where: NDArray[np.bool_], counted: NDArray[np.bool_]) -> Group:
+    """The group of the entries `where`, its errors over the destinations that are `counted`."""
+    errors = signed(_mean(both, both.synthetic, where), _mean(both, both.truth, where))[counted]
+    truth, synthetic = (float(values[where].sum() / max(values.sum(), 1)) for values in (both.truth, both.synthetic))
+    return Group(name, truth, synthetic, median(np.abs(errors)), median(errors))
+
+
+def _bands(both: Comparison, edges: Sequence[float]) -> tuple[Band, ...]:
+    """Bands by distance, elsewhere last. A destination weighs as many as it has jobs."""
+    band = np.where(np.isnan(both.distance), len(edges) + 1, np.digitize(np.nan_to_num(both.distance), edges, right=True))
+    totals = [both.total(values)[both.destination] for values in (both.truth, both.synthetic)]
+    weight = totals[0] / max(both.truth.sum(), 1)
+    apart = weight * np.abs(both.truth / np.maximum(totals[0], 1) - both.synthetic / np.maximum(totals[1], 1)) / 2
+    columns = [np.bincount(band, values, len(edges) + 2) for values in (both.truth, both.synthetic, apart)]
+    shares = [column / max(column.sum(), 1) for column in columns[:2]]
+    lows = ("0", *(f"{edge:g}" for edge in edges))
+    names = [*(f"{low}-{high:g} km" for low, high in zip(lows, edges, strict=False)), f"over {lows[-1]} km", "elsewhere"]
+    rows = zip(names, *shares, columns[2], strict=True)
+    return tuple(Band(name, float(truth), float(made), float(variation)) for name, truth, made, variation in rows)

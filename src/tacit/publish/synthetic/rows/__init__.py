@@ -1,0 +1,1 @@
+"""Synthetic rows and contingency tables from noisy marginals."""

@@ -1,0 +1,154 @@
+"""Synthetic rows of a small contingency table by Dirichlet resampling: rows drawn from an urn of real ones and fake ones.
+
+All cells of the named columns together are counted, each gets the same mass of fake rows, and a public number of rows is drawn
+from the urn. Pure: contingency.md. It keeps everything about how the columns go together, and so it is for few cells only:
+the fake rows grow with their number, and with the number of rows that are drawn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.accounting.events import Resampling
+from tacit.accounting.ledger.event_text import event_json
+from tacit.accounting.ledger.selling import Sale
+from tacit.errors import InvalidInput, NoBudget, TooManyGroups
+from tacit.mechanisms.dirichlet import DirichletResampling
+from tacit.privacy.loss import positive_budget
+from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.rounding import Number, as_text, decimal_text, exp_down, log_up
+from tacit.publish.synthetic.rows.cells import Chosen, Codes, chosen_columns
+from tacit.publish.synthetic.rows.draw import read_rows, shuffled
+from tacit.publish.synthetic.rows.marginals import counted
+from tacit.publish.synthetic.rows.release import paid, save_rows, values_of
+from tacit.query.price.work import afford_counts
+from tacit.release.answer import Receipt
+from tacit.release.once import Form, once
+from tacit.session import DataSet
+
+MOST_CELLS = 10**5
+MOST_EPSILON = 100  # of one row; beyond it e^epsilon is a number of many digits that means nothing
+GRAIN = 1000  # noise is rounded up to a multiple of 1 / GRAIN, so that the urn's weights are short
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SyntheticContingency:
+    """Released rows with what they cost. All of it may be published."""
+
+    chosen: Chosen
+    urn: DirichletResampling
+    counts: Codes
+    columns: Mapping[str, Any] = field(repr=False)
+    receipt: Receipt
+    relation: Neighbours
+
+    @property
+    def rows(self) -> int:
+        return self.urn.draws
+
+    @property
+    def claim(self) -> tuple[str, ...]:
+        """What is promised, for whom, and how much of it is made up."""
+        most, ratio = self.chosen.table.max_rows, self.urn.ratio
+        rows = "its row" if most == 1 else f"its rows, of which at most {most} are used"
+        fakes = self.urn.blocks * self.urn.noise
+        return (
+            f"{self.relation}, with {rows}: no output is more than {as_text(ratio**most)} times likelier or less likely, "
+            f"epsilon {as_text(self.receipt.epsilon)}",
+            f"one row that comes, goes or changes: ratio {as_text(ratio)}, epsilon {as_text(log_up(ratio))}; "
+            f"the number of rows drawn, {self.rows:,}, is public",
+            f"{as_text(self.urn.noise)} fake rows on each of {self.urn.blocks:,} cells: if the table itself has {self.rows:,} "
+            f"rows, {float(fakes / (self.rows + fakes)):.1%} of what is drawn is fake, and less if it has more",
+        )
+
+    def to_arrow(self) -> Any:
+        import pyarrow as pa
+
+        return pa.table(dict(self.columns))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the rows as .parquet, .csv or .csv.gz, and the receipt beside them; the receipt's path."""
+        return save_rows(self.columns, self.to_dict(), Path(path))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was released and what it cost, the rows apart; budgets are exact texts."""
+        return {
+            "table": self.chosen.table.name,
+            "rows": self.rows,
+            "columns": [axis.name for axis in self.chosen.axes],
+            "cells": self.urn.blocks,
+            "fake_rows_on_each_cell": decimal_text(self.urn.noise),
+            "claim": list(self.claim),
+            **paid(self.receipt),
+            "max_rows": self.chosen.table.max_rows,
+            "events": event_json(_event(self.urn, self.chosen, self.relation)),
+        }
+
+
+def synthesize_contingency(
+    data: DataSet, table: str, columns: Sequence[str], *, epsilon: Number, rows: int, analyst: str | None = None
+) -> SyntheticContingency:
+    """`rows` synthetic rows of the named columns: pure epsilon for each unit, under the catalog's relation."""
+    chosen, number = chosen_columns(data.catalog, table, columns), read_rows(rows)
+    if number is None:
+        raise InvalidInput("resampling needs a number of rows, which is public; give for example rows=1000")
+    urn, relation = urn_for(chosen, epsilon, number), data.catalog.neighbours
+    afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], len(chosen.axes))
+    event, what = _event(urn, chosen, relation), f"synthetic rows of {chosen.table.name} by resampling"
+    key = _fingerprint(chosen, urn, data.version)
+    sale = Sale((event,), data.session(analyst).analyst, what, data.version, key, (chosen.table.name,))
+    sold = once(data.till, sale, lambda _: urn.release(counted(chosen.table, chosen.axes, data.engine)), KEPT)
+    left, paid = sold.left, (event.epsilon, Fraction(0))
+    receipt = Receipt(*paid, left.epsilon, left.delta, sold.entry, data.version, sold.repeated)
+    return _released(chosen, urn, sold.value, receipt, relation)
+
+
+KEPT: Form[Codes] = Form(lambda counts: json.dumps(counts.tolist()), lambda text: np.array(json.loads(text), dtype=np.int64))
+
+
+def urn_for(chosen: Chosen, epsilon: Number, rows: int) -> DirichletResampling:
+    """The urn with the least fake rows, up to rounding, whose loss for all rows of a unit is within epsilon."""
+    cells = math.prod(axis.size for axis in chosen.axes)
+    if cells > MOST_CELLS:
+        raise TooManyGroups(
+            f"the columns have {cells:,} cells together; at most {MOST_CELLS:,} are resampled",
+            remedy="name fewer columns or declare fewer bins; marginals are for tables of many columns",
+        )
+    each = positive_budget(epsilon) / chosen.table.max_rows
+    if each > MOST_EPSILON:
+        raise NoBudget(f"an epsilon above {MOST_EPSILON} for one row promises nothing", remedy="give for example epsilon=1")
+    least = Fraction(rows) / (exp_down(each) - 1) if exp_down(each) > 1 else None
+    if least is None:
+        raise NoBudget("the budget is so small that nothing but noise would be left", remedy="give for example epsilon=1")
+    urn = DirichletResampling(cells, Fraction(max(1, math.ceil(least * GRAIN)), GRAIN), rows)
+    # The logarithm is rounded up too: where that leads beyond epsilon by a last digit, one grain more does not.
+    return urn if urn.epsilon <= each else DirichletResampling(cells, urn.noise + Fraction(1, GRAIN), rows)
+
+
+def _event(urn: DirichletResampling, chosen: Chosen, relation: Neighbours) -> Resampling:
+    """A unit of at most max_rows rows is at most so many steps away, under either relation: contingency.md."""
+    return Resampling(chosen.table.max_rows * urn.epsilon, Fraction(0), relation)
+
+
+def _released(
+    chosen: Chosen, urn: DirichletResampling, counts: Codes, receipt: Receipt, relation: Neighbours
+) -> SyntheticContingency:
+    cells = shuffled(np.repeat(np.arange(counts.size), counts))
+    codes = np.unravel_index(cells, tuple(axis.size for axis in chosen.axes))
+    columns = values_of(chosen, [np.asarray(code, dtype=np.int64) for code in codes])
+    return SyntheticContingency(chosen, urn, counts, columns, receipt, relation)
+
+
+def _fingerprint(chosen: Chosen, urn: DirichletResampling, version: str) -> str:
+    columns = [(axis.name, axis.begins, axis.size) for axis in chosen.axes]
+    told = ("resampled", version, chosen.table.name, columns, repr(urn), chosen.table.max_rows)
+    return hashlib.sha256(repr(told).encode()).hexdigest()

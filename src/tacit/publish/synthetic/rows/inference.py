@@ -1,0 +1,158 @@
+"""From noisy marginals, which contradict each other, to one model of the table: by the package `mbi`, which only this file imports.
+
+The model is that of McKenna, Sheldon and Miklau 2019: among the distributions along the tree, the one whose marginals are
+nearest to the noisy ones. It is computed from released numbers alone, so it costs nothing, and no randomness enters.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput
+from tacit.publish.synthetic.rows.marginals import Measured, Pair
+
+Floats = NDArray[np.float64]
+STEPS = 3000  # of mirror descent; it stops earlier where it no longer gains
+GAIN = 1e-7  # relative, over fifty steps
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Branch:
+    """A column in the order of drawing: its parent, None for a root, and how likely each group is (for each of the parent's)."""
+
+    place: int
+    parent: int | None
+    shares: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A tree of columns, parents before children; every row of `shares` sums to 1."""
+
+    branches: tuple[Branch, ...]
+
+
+def require_mbi() -> None:
+    """Refuses, before anything is spent, where the package for inference is not installed."""
+    with _float64():
+        pass
+
+
+def fitted(measured: Measured) -> Model:
+    """The model of released marginals; whatever noise has made of them, there is one."""
+    estimated = _estimated(measured) if measured.pairs else _alone(measured)
+    marginals = {clique: _cleaned(found) for clique, found in estimated.items()}
+    parents = in_order(len(measured.singles), measured.pairs)
+    return Model(tuple(_branch(place, parent, marginals) for place, parent in parents.items()))
+
+
+def _alone(measured: Measured) -> dict[tuple[int, ...], Floats]:
+    """Where no pair was measured, the same model without the package: each column's nearest marginal of the common total."""
+    return {(place,): nearest(single.astype(np.float64), measured.total) for place, single in enumerate(measured.singles)}
+
+
+def nearest(noisy: Floats, total: float) -> Floats:
+    """The numbers of at least 0 that sum to the total and are nearest to noisy ones: all lowered by one level, and cut off at 0.
+
+    >>> nearest(np.array([70.0, 40.0, -5.0]), total=100.0)
+    array([65., 35.,  0.])
+    """
+    descending = np.sort(noisy)[::-1]
+    levels = (np.cumsum(descending) - total) / np.arange(1, noisy.size + 1)
+    level = float(levels[np.flatnonzero(descending > levels)[-1]])
+    return np.maximum(noisy - level, 0.0)
+
+
+def _estimated(measured: Measured) -> dict[tuple[int, ...], Floats]:
+    """The marginals of the model: of every pair that was measured; as the pairs are a tree, every column is in one."""
+    with _float64() as mbi:
+        merged = measured.merged
+        names = [str(place) for place in range(len(merged))]
+        domain = mbi.Domain(names, [int(groups.max()) + 1 for groups in merged])
+        model = mbi.estimation.MirrorDescent().estimate(
+            domain, _measurements(mbi, measured), known_total=measured.total, iters=STEPS, tol=GAIN
+        )
+        return {
+            clique: np.asarray(model.project(tuple(names[place] for place in clique)).datavector(flatten=False))
+            for clique in measured.pairs
+        }
+
+
+def _measurements(mbi: Any, measured: Measured) -> list[Any]:
+    """All marginals with the size of their noise; that of a column is the mean over its groups, since some are of several cells."""
+    design, found = measured.design, []
+    for place, (single, groups) in enumerate(zip(measured.singles, measured.merged, strict=True)):
+        together = np.bincount(groups, weights=single.astype(np.float64))
+        deviation = design.single.deviation * float(np.sqrt(single.size / together.size))
+        found.append(mbi.LinearMeasurement(together, (str(place),), deviation))
+    for pair, counts in measured.pairs.items():
+        assert design.pair is not None  # noqa: S101  # pairs are measured by designs that have a noise for them
+        clique = tuple(str(place) for place in pair)
+        found.append(mbi.LinearMeasurement(counts.astype(np.float64), clique, design.pair.deviation))
+    return found
+
+
+@contextmanager
+def _float64() -> Iterator[Any]:
+    """The package, with numbers of 64 bits while it is used; its warnings are about how others use it."""
+    try:
+        import jax
+    except ImportError:
+        raise _missing() from None
+    with warnings.catch_warnings(), jax.enable_x64(True):
+        warnings.simplefilter("ignore")
+        try:
+            import mbi
+        except ImportError:
+            raise _missing() from None
+        yield mbi
+
+
+def _missing() -> InvalidInput:
+    return InvalidInput('synthetic tables need the package mbi, which is not installed; run: pip install "tacit[synthetic]"')
+
+
+def _cleaned(marginal: Floats) -> Floats:
+    """The marginal without what is no number or negative, evenly where nothing is left."""
+    positive = np.where(np.isfinite(marginal), marginal, 0.0).clip(min=0)
+    return positive if positive.sum() > 0 else np.ones_like(positive)
+
+
+def _branch(place: int, parent: int | None, marginals: Mapping[tuple[int, ...], Floats]) -> Branch:
+    if parent is not None:
+        pair = (place, parent) if (place, parent) in marginals else (parent, place)
+        return Branch(place, parent, _given(marginals[pair] if pair[0] == parent else marginals[pair].T))
+    clique, found = next((clique, found) for clique, found in marginals.items() if place in clique)
+    alone = found if len(clique) == 1 else found.sum(axis=1 - clique.index(place))
+    return Branch(place, None, alone / alone.sum())
+
+
+def in_order(columns: int, pairs: Collection[Pair]) -> dict[int, int | None]:
+    """Every column with its parent along the pairs, parents first; a root has none.
+
+    >>> in_order(4, [(1, 2), (0, 1)])
+    {0: None, 1: 0, 2: 1, 3: None}
+    """
+    found: dict[int, int | None] = {}
+    for root in range(columns):
+        waiting: list[tuple[int, int | None]] = [(root, None)]
+        while waiting:
+            place, parent = waiting.pop(0)
+            if place not in found:
+                found[place] = parent
+                waiting += [(one + other - place, place) for one, other in pairs if place in (one, other)]
+    return found
+
+
+def _given(joint: Floats) -> Floats:
+    """Each row as shares; a row of nothing gets the shares of all rows together."""
+    whole = joint.sum(axis=0) / joint.sum()
+    rows = joint.sum(axis=1, keepdims=True)
+    return np.where(rows > 0, joint / np.where(rows > 0, rows, 1), whole)

@@ -1,0 +1,231 @@
+"""Noisy marginals of a table within a budget: every column, then pairs of columns along a tree that is chosen with privacy.
+
+In the manner of MST (McKenna, Miklau and Sheldon 2021): two fifths of the budget go to all columns by themselves, a tenth to the
+choice of pairs (selection.py), half to the pairs. Everything about it (cells, noise, number of choices, price) is fixed before
+the data is looked at; only which pairs are counted depends on it, and that is chosen with noise. Sensitivities and price:
+marginals.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.accounting.events import Batch, BoundedRangeChoice, Event
+from tacit.accounting.filter import on_grid_down
+from tacit.errors import NoBudget
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.unseal import marginal
+from tacit.privacy.catalog import Table
+from tacit.privacy.neighbours import Change
+from tacit.privacy.rounding import sqrt_down
+from tacit.privacy.sealed import Sealed
+from tacit.publish.synthetic.rows.cells import Axis
+from tacit.query.engines.duckdb import Engine
+from tacit.query.plan import Bound, Group, Key, Moment, NumberType, Scan, Term
+from tacit.query.price.price import UNIT, Request, calibrate_rho
+
+SHARES = (Fraction(2, 5), Fraction(1, 10), Fraction(1, 2))  # of the columns, of the choices, of the pairs
+LARGEST_DEVIATION = 2.0**40  # beyond it noise is all there is, and does not fit 64 bits
+COLUMNS_TOGETHER = 7  # of two cells or more: log2 of the cells below
+MOST_TOGETHER = 128  # cells of the columns that are counted as one with as many others: a question for each pair takes longer
+RARE = 3  # standard deviations of noise below which cells of a column are counted as one in pairs
+
+Law = type[Laplace] | type[Gaussian]
+Counts = NDArray[np.int64]
+Pair = tuple[int, int]
+Told = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Discrete noise for one histogram of which a unit moves at most `max_rows` rows; `budget` is an epsilon, or a rho."""
+
+    law: Law
+    max_rows: int
+    budget: Fraction
+
+    def over(self, cells: int) -> Laplace | Gaussian:
+        """The mechanism for a histogram of so many cells. All rows of a unit may be in one cell: l1 and l2 are both max_rows."""
+        return self.law(self.max_rows, self.budget, 1, cells, True, UNIT)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise in one cell, to a few digits: for weights, not for promises."""
+        scale = float(self.over(1).scale)
+        return scale if self.law is Gaussian else scale * 2**0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What will be done to a table, and its price; `event` is what the ledger records.
+
+    `pair` is None where columns are counted by themselves only, and `choice`, the epsilon of each choice of a pair, where there
+    is nothing to choose.
+    """
+
+    table: Table
+    axes: tuple[Axis, ...]
+    epsilon: Fraction
+    delta: Fraction
+    single: Noise
+    pair: Noise | None = None
+    choice: Fraction | None = None
+
+    @property
+    def event(self) -> Event:
+        pairs = 0 if self.pair is None else len(self.axes) - 1
+        parts: list[Event] = [self.single.over(axis.size).event for axis in self.axes]
+        if self.choice is not None:
+            parts += [BoundedRangeChoice(self.choice, UNIT)] * pairs
+        if self.pair is not None:
+            parts += [self.pair.over(1).event] * pairs
+        return Batch(tuple(parts))
+
+    @property
+    def candidates(self) -> tuple[Pair, ...]:
+        """All pairs of columns, by their places."""
+        return () if self.pair is None else tuple(combinations(range(len(self.axes)), 2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """Released numbers, and nothing else: the noisy marginal of every column and of the pairs that were chosen.
+
+    Pairs are counted in the groups of `merged`: for each column, the group of each of its cells.
+    """
+
+    design: Design
+    singles: tuple[Counts, ...]
+    pairs: Mapping[Pair, Counts]
+
+    @property
+    def total(self) -> float:
+        """How many rows there are, by the totals of all columns, each weighed by its precision; at least 1."""
+        weights = [1 / axis.size for axis in self.design.axes]
+        return max(1.0, float(np.average([float(single.sum()) for single in self.singles], weights=weights)))
+
+    @property
+    def merged(self) -> tuple[Counts, ...]:
+        """Cells of a column that are hardly more than noise share one group, the last; no cells do in a design without pairs."""
+        if self.design.pair is None:
+            return tuple(np.arange(axis.size) for axis in self.design.axes)
+        return tuple(groups_of(single, RARE * self.design.single.deviation) for single in self.singles)
+
+
+def groups_of(single: Counts, least: float) -> Counts:
+    """The group of each cell: cells below `least` together, if there are two or more of them.
+
+    >>> groups_of(np.array([50, 1, 70, -3]), least=10)
+    array([0, 2, 1, 2])
+    """
+    rare = single < least
+    if rare.sum() < 2:
+        return np.arange(single.size)
+    return np.where(rare, int((~rare).sum()), np.cumsum(~rare) - 1).astype(np.int64)
+
+
+# --- the price -----------------------------------------------------------------------------------------------------------------
+
+
+def tree_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Change) -> tuple[Design, ...]:
+    """The designs within a budget, the one with less noise on its pairs first; with a delta there are two of them."""
+    if len(axes) == 1:
+        return independent_designs(table, axes, asked, change)
+    columns, edges = len(axes), len(axes) - 1
+    chooses = edges > 1  # of two columns there is one pair, and nothing to choose
+    single, choice, pair = SHARES if chooses else (SHARES[0], Fraction(0), 1 - SHARES[0])
+    designs = []
+    for law, whole in _budgets(asked, change):
+        each = on_grid_down(whole * choice / edges)
+        epsilon = (each if law is Laplace else on_grid_down(sqrt_down(8 * each))) if chooses else None
+        first, second = (
+            Noise(law, table.max_rows, on_grid_down(whole * single / columns)),
+            Noise(law, table.max_rows, on_grid_down(whole * pair / edges)),
+        )
+        designs.append(_design(table, axes, law, asked, first, second, epsilon))
+    return tuple(sorted(designs, key=lambda design: design.pair.deviation if design.pair else 0.0))
+
+
+def independent_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Change) -> tuple[Design, ...]:
+    """The same for columns by themselves: rows drawn from it know nothing of how columns go together. The baseline."""
+    designs = [
+        _design(table, axes, law, asked, Noise(law, table.max_rows, on_grid_down(whole / len(axes))))
+        for law, whole in _budgets(asked, change)
+    ]
+    return tuple(sorted(designs, key=lambda design: design.single.deviation))
+
+
+def _budgets(asked: Request, change: Change) -> list[tuple[Law, Fraction]]:
+    """The epsilon, and where a delta is given the rho, that all parts together may have under add/remove.
+
+    Where one unit changes, an epsilon under add/remove counts twice and a rho four times. Parts are rounded down to the grid of the
+    ledger's sums, so that these do not exceed what was asked for by a last digit.
+    """
+    if asked.epsilon is None:
+        raise NoBudget("synthetic rows need a budget", remedy="give epsilon=1")
+    factor = 2 if change == "change-one" else 1
+    budgets: list[tuple[Law, Fraction]] = [(Laplace, asked.epsilon / factor)]
+    if asked.delta:
+        budgets.append((Gaussian, calibrate_rho(asked.epsilon, asked.delta) / factor**2))
+    return budgets
+
+
+def _design(table: Table, axes: Sequence[Axis], law: Law, asked: Request, single: Noise, *more: Any) -> Design:
+    delta = asked.delta if law is Gaussian else Fraction(0)
+    if single.budget <= 0 or single.deviation > LARGEST_DEVIATION:
+        raise NoBudget("the budget is so small that nothing but noise would be left", remedy="give for example epsilon=1")
+    return Design(table, tuple(axes), asked.epsilon or Fraction(0), delta, single, *more)
+
+
+# --- the data ------------------------------------------------------------------------------------------------------------------
+
+
+def counted(table: Table, axes: Sequence[Axis], engine: Engine, merged: Sequence[Counts] | None = None) -> Sealed[Any]:
+    """The exact marginal of some columns, sealed and flat; of their groups where `merged` is given."""
+    nodes = [axis.cell() for axis in axes] if merged is None else [axis.cell(of) for axis, of in zip(axes, merged, strict=True)]
+    keys = [Key(axis.name, Term(node, NumberType(Fraction(1)))) for axis, node in zip(axes, nodes, strict=True)]
+    exact = engine.run(Group(Bound(Scan(table), table.max_rows), tuple(keys), (Moment("rows"),)))
+    (moment,) = exact.moments
+    assert isinstance(moment, Sealed)  # noqa: S101  # a number of rows is no list
+    return moment
+
+
+def counted_pairs(design: Design, merged: Sequence[Counts], engine: Engine, told: Told) -> dict[Pair, Sealed[Any]]:
+    """The exact marginals of all pairs of columns by their groups, sealed: each a sum over cells of some columns together."""
+    sizes = [int(groups.max()) + 1 for groups in merged]
+    blocks = list(blocks_of(sizes))
+    several = list(combinations(blocks, 2)) or [(blocks[0], [])]
+    found: dict[Pair, Sealed[Any]] = {}
+    for at, (one, other) in enumerate(several):
+        told("counting pairs of columns", 0.1 + 0.8 * at / len(several))
+        places = [*one, *other]
+        joint = counted(design.table, [design.axes[place] for place in places], engine, [merged[place] for place in places])
+        shape = [sizes[place] for place in places]
+        for pair in combinations(range(len(places)), 2):
+            if (places[pair[0]], places[pair[1]]) not in found:
+                found[places[pair[0]], places[pair[1]]] = marginal(joint, shape, pair)
+    return found
+
+
+def blocks_of(sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Places next to each other whose sizes have a product of at most `MOST_TOGETHER`, or one place.
+
+    >>> list(blocks_of([2, 50, 3, 1000, 2]))
+    [[0, 1], [2], [3], [4]]
+    """
+    block: list[int] = []
+    for place in range(len(sizes)):
+        if block and prod(sizes[each] for each in (*block, place)) > MOST_TOGETHER:
+            yield block
+            block = []
+        block.append(place)
+    yield block

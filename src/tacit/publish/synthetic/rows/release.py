@@ -1,0 +1,239 @@
+"""Synthetic rows of any table of a catalog, on one screen: refuse, price, spend, measure, fit, draw.
+
+The ledger's entry is written before the data is read, like that of a question, and holds everything that runs. What was measured
+is kept under the question's fingerprint: the same request again, for any number of rows, draws from it and costs nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.accounting.ledger.event_text import event_json
+from tacit.accounting.ledger.selling import Sale
+from tacit.errors import NoBudget, StoppedAfterSpending
+from tacit.privacy.neighbours import Change
+from tacit.privacy.rounding import Number, as_text, decimal_text
+from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes, chosen_columns
+from tacit.publish.synthetic.rows.draw import drawn_codes, read_rows, usual_rows
+from tacit.publish.synthetic.rows.inference import Model, fitted, require_mbi
+from tacit.publish.synthetic.rows.marginals import COLUMNS_TOGETHER, RARE, Design, Measured, Told, independent_designs, tree_designs
+from tacit.publish.synthetic.rows.selection import measure
+from tacit.query.price.price import Request, request
+from tacit.query.price.work import afford_counts
+from tacit.release.answer import Receipt
+from tacit.release.once import Form, once
+from tacit.release.outputs import check_output, write_output
+from tacit.session import DataSet, Session
+
+Designer = Callable[[Any, Sequence[Axis], Request, Change], tuple[Design, ...]]
+ALONE = "rows are drawn one by one: nothing of how the rows of one person go together is kept"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SyntheticTable:
+    """Released rows, with what they were drawn from and what that cost. All of it may be published.
+
+    `codes` are the cells of every column, `columns` the values as Arrow arrays.
+    """
+
+    chosen: Chosen
+    measured: Measured
+    model: Model = field(repr=False)
+    codes: tuple[Codes, ...] = field(repr=False)
+    columns: Mapping[str, Any] = field(repr=False)
+    receipt: Receipt
+
+    @property
+    def recalled(self) -> bool:
+        """Whether this was measured before for the same analyst: then nothing was spent."""
+        return self.receipt.again
+
+    @property
+    def rows(self) -> int:
+        return int(self.codes[0].size)
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of columns that were measured."""
+        axes = self.chosen.axes
+        return tuple((axes[one].name, axes[other].name) for one, other in self.measured.pairs)
+
+    def redrawn(self, rows: int | None = None) -> SyntheticTable:
+        """Other rows from the same released marginals, as many as are wanted: post-processing, which costs nothing."""
+        number = read_rows(rows)
+        number = usual_rows(self.measured) if number is None else number
+        codes = drawn_codes(self.measured, self.model, number)
+        return replace(self, codes=codes, columns=values_of(self.chosen, codes))
+
+    def to_arrow(self) -> Any:
+        import pyarrow as pa
+
+        return pa.table(dict(self.columns))
+
+    def to_pandas(self) -> Any:
+        return self.to_arrow().to_pandas()
+
+    def save(self, path: str | Path) -> Path:
+        """Write the rows as .parquet, .csv or .csv.gz, and the receipt beside them; the receipt's path."""
+        return save_rows(self.columns, self.to_dict(), Path(path))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was released and what it cost, the rows apart; budgets are exact texts."""
+        design, receipt = self.measured.design, self.receipt
+        return {
+            "table": self.chosen.table.name,
+            "rows": self.rows,
+            "columns": [axis.name for axis in self.chosen.axes],
+            "left_out": dict(self.chosen.left_out),
+            "pairs": [list(pair) for pair in self.pairs],
+            "noise": {"column": round(design.single.deviation, 2), "pair": design.pair and round(design.pair.deviation, 2)},
+            **paid(receipt),
+            "max_rows": self.chosen.table.max_rows,
+            "events": event_json(design.event),
+            "notes": self.notes,
+        }
+
+    @property
+    def notes(self) -> list[str]:
+        words = [f"{name} is left out: {reason}" for name, reason in self.chosen.left_out.items()]
+        words += [ALONE] if self.chosen.table.max_rows > 1 else []
+        return [*words, "measured before: nothing was spent"] if self.recalled else words
+
+    def __str__(self) -> str:
+        receipt = self.receipt
+        delta = f", delta {as_text(receipt.delta)}" if receipt.delta else ""
+        spent = "nothing, as it was measured before" if self.recalled else f"epsilon {as_text(receipt.epsilon)}{delta}"
+        tree = ", ".join(" and ".join(pair) for pair in self.pairs) or "none"
+        return f"{self.rows:,} synthetic rows of {self.chosen.table.name}; pairs measured: {tree}; spent {spent}"
+
+
+def synthesize_table(
+    data: DataSet,
+    table: str,
+    *,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    rows: int | None = None,
+    columns: Sequence[str] | None = None,
+    analyst: str | None = None,
+    told: Told | None = None,
+) -> SyntheticTable:
+    """Synthetic rows of a table whose columns and chosen pairs of columns are like the real ones; (epsilon, delta) for each unit.
+
+    McKenna, Miklau and Sheldon 2021. `rows` is asked for, else the noisy total. The price is that of the catalog's relation.
+    """
+    return _synthesized(tree_designs, data.session(analyst), _asked(data, table, epsilon, delta, rows, columns), told)
+
+
+def synthesize_independent(
+    data: DataSet,
+    table: str,
+    *,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    rows: int | None = None,
+    columns: Sequence[str] | None = None,
+    analyst: str | None = None,
+) -> SyntheticTable:
+    """The baseline: the whole budget for the columns by themselves, and rows in which they are independent."""
+    return _synthesized(independent_designs, data.session(analyst), _asked(data, table, epsilon, delta, rows, columns), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that the catalog allows."""
+
+    chosen: Chosen
+    budget: Request
+    rows: int | None
+
+
+def _asked(
+    data: DataSet, table: str, epsilon: Number | None, delta: Number, rows: int | None, columns: Sequence[str] | None
+) -> Asked:
+    if epsilon is None:
+        raise NoBudget("synthetic rows need a budget", remedy="give for example epsilon=1")
+    return Asked(chosen_columns(data.catalog, table, columns), request(epsilon=epsilon, delta=delta), read_rows(rows))
+
+
+def _synthesized(designer: Designer, session: Session, asked: Asked, told: Told | None) -> SyntheticTable:
+    """Everything up to the spend is a function of the request, the catalog and the ledger; after it, of released numbers."""
+    require_mbi()
+    data, chosen = session.data, asked.chosen
+    designs = designer(chosen.table, chosen.axes, asked.budget, data.catalog.change)
+    afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], 2 * COLUMNS_TOGETHER)
+    key, what = _fingerprint(designs, asked, data.version), f"synthetic rows of {chosen.table.name}"
+    events = tuple(design.event for design in designs)
+    sale = Sale(events, session.analyst, what, data.version, key, (chosen.table.name,))
+    kept: Form[Measured] = Form(lambda measured: _record(measured, designs), lambda text: _recorded(text, designs))
+    sold = once(data.till, sale, lambda granted: measure(designs[granted.offer], data.engine, told), kept)
+    design, left = designs[sold.offer], sold.left
+    receipt = Receipt(design.epsilon, design.delta, left.epsilon, left.delta, sold.entry, data.version, sold.repeated)
+    return _drawn(chosen, sold.value, receipt, asked.rows, told)
+
+
+def _drawn(chosen: Chosen, measured: Measured, receipt: Receipt, rows: int | None, told: Told | None) -> SyntheticTable:
+    say = told or (lambda words, share: None)
+    try:
+        say("fitting a model", 0.9)
+        model = fitted(measured)
+        say("drawing rows", 0.98)
+        codes = drawn_codes(measured, model, usual_rows(measured) if rows is None else rows)
+    except KeyboardInterrupt:
+        kept = f"stopped; entry {receipt.entry} of the ledger stays spent, and what it paid for is kept: ask again, for nothing"
+        raise StoppedAfterSpending(kept) from None
+    return SyntheticTable(chosen, measured, model, codes, values_of(chosen, codes), receipt)
+
+
+def paid(receipt: Receipt) -> dict[str, Any]:
+    """A receipt as plain values; budgets are exact texts."""
+    left = {"epsilon": decimal_text(receipt.left_epsilon or Fraction(0)), "delta": decimal_text(receipt.left_delta or Fraction(0))}
+    price = {"epsilon": decimal_text(receipt.epsilon), "delta": decimal_text(receipt.delta)}
+    return {"price": price, "left": left, "entry": receipt.entry, "data_version": receipt.data_version}
+
+
+def save_rows(columns: Mapping[str, Any], receipt: Mapping[str, Any], path: Path) -> Path:
+    """Write Arrow arrays as .parquet, .csv or .csv.gz, and the receipt beside them; the receipt's path."""
+    out = check_output(path)
+    plain = columns if out.suffix == ".parquet" else {name: column.to_pylist() for name, column in columns.items()}
+    return write_output(plain, receipt, out)
+
+
+def values_of(chosen: Chosen, codes: Sequence[Codes]) -> dict[str, Any]:
+    """Arrow arrays of values, one for each column."""
+    return {axis.name: axis.filled(cells) for axis, cells in zip(chosen.axes, codes, strict=True)}
+
+
+# --- what was released once is the same for ever -----------------------------------------------------------------------------
+
+
+def _fingerprint(designs: Sequence[Design], asked: Asked, version: str) -> str:
+    """What makes two requests the same: cells, budget, kind of design and the prepared data; not the number of rows."""
+    columns = [(axis.name, axis.begins, axis.size) for axis in asked.chosen.axes]
+    priced = [(repr(design.single), repr(design.pair), str(design.choice)) for design in designs]
+    told = ("synthetic", RARE, version, asked.chosen.table.name, columns, repr(asked.budget), priced)
+    return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+def _record(measured: Measured, designs: Sequence[Design]) -> str:
+    kept = {
+        "design": designs.index(measured.design),
+        "singles": [single.tolist() for single in measured.singles],
+        "pairs": [[*pair, counts.tolist()] for pair, counts in measured.pairs.items()],
+    }
+    return json.dumps(kept)
+
+
+def _recorded(text: str, designs: Sequence[Design]) -> Measured:
+    kept: Mapping[str, Any] = json.loads(text)
+    pairs = {(one, other): np.array(counts, dtype=np.int64) for one, other, counts in kept["pairs"]}
+    singles = tuple(np.array(single, dtype=np.int64) for single in kept["singles"])
+    return Measured(designs[kept["design"]], singles, pairs)

@@ -1,0 +1,211 @@
+"""How good synthetic rows are: total variation of all marginals of one, two and three columns against the truth, for the curator.
+
+Everything here is computed from the real rows, and so is as private as they are: see curators.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, islice
+from math import comb, prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.chart import svg
+from tacit.data.store import open_store
+from tacit.privacy.catalog import Catalog
+from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes
+from tacit.publish.synthetic.rows.release import SyntheticTable
+from tacit.release.curators import curators_page, write_for_curator
+from tacit.untrusted import distinct, for_chart, for_html, in_columns
+
+MOST_MARGINALS = 500  # of three columns; where there are more, every so-manieth is taken
+WAYS = (1, 2, 3)
+MANY_BARS = 30
+WIDEST_LABEL = 32  # columns
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """The distance of one marginal from the truth: half the sum of the differences of shares, from 0 to 1."""
+
+    columns: tuple[str, ...]
+    variation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """For the curator alone: the errors of all marginals, by their number of columns."""
+
+    table: str
+    rows: int
+    errors: tuple[Error, ...]
+    skipped: int
+    real: tuple[Codes, ...] = field(repr=False, compare=False)
+
+    def of(self, ways: int) -> list[Error]:
+        return [error for error in self.errors if len(error.columns) == ways]
+
+    def mean(self, ways: int) -> float:
+        """The mean total variation of the marginals of so many columns; NaN where there are none."""
+        return float(np.mean([error.variation for error in self.of(ways)])) if self.of(ways) else float("nan")
+
+    def worst(self, ways: int) -> Error:
+        return max(self.of(ways), key=lambda error: error.variation)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "for_the_curator_alone": {
+                str(ways): {"marginals": len(self.of(ways)), "mean": self.mean(ways), "worst": list(self.worst(ways).columns)}
+                for ways in WAYS
+                if self.of(ways)
+            }
+        }
+
+
+def workload(catalog: Catalog, made: SyntheticTable) -> Workload:
+    """The errors of synthetic rows; the real ones are read from the prepared store, those that marginals count."""
+    real, axes = real_codes(catalog, made.chosen), made.chosen.axes
+    errors = [
+        Error(tuple(axes[place].name for place in places), _variation(axes, places, real, made.codes))
+        for ways in WAYS
+        for places in _marginals(len(axes), ways)
+    ]
+    skipped = sum(comb(len(axes), ways) for ways in WAYS) - len(errors)
+    return Workload(made.chosen.table.name, made.rows, tuple(errors), skipped, real)
+
+
+def real_codes(catalog: Catalog, chosen: Chosen) -> tuple[Codes, ...]:
+    """The cells of the real rows, column by column."""
+    with open_store(catalog.store_file) as engine:
+        rows = engine.table(chosen.table.name).filter(f"tacit_rank < {chosen.table.max_rows}").to_arrow_table()
+    found = []
+    for axis in chosen.axes:
+        column = rows.column(axis.name).combine_chunks()
+        missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+        offsets = np.asarray(column.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)
+        found.append(axis.codes(offsets, missing))
+    return tuple(found)
+
+
+def _marginals(columns: int, ways: int) -> Iterator[tuple[int, ...]]:
+    every = -(-comb(columns, ways) // MOST_MARGINALS) if comb(columns, ways) else 1
+    return islice(combinations(range(columns), ways), 0, None, every)
+
+
+def _variation(axes: Sequence[Axis], places: Sequence[int], real: Sequence[Codes], synthetic: Sequence[Codes]) -> float:
+    """Half the l1 distance of the shares; where there are more cells than rows, over those that occur, which takes a sort."""
+    whole = [_joined(axes, places, codes) for codes in (real, synthetic)]
+    cells, rows = prod(axes[place].size for place in places), sum(codes.size for codes in whole)
+    if cells > rows:
+        occurring, where = np.unique(np.concatenate(whole), return_inverse=True)
+        cells, whole = occurring.size, np.split(where, [whole[0].size])
+    one, other = (np.bincount(codes, minlength=cells) / max(1, codes.size) for codes in whole)
+    return float(np.abs(one - other).sum()) / 2
+
+
+def _joined(axes: Sequence[Axis], places: Sequence[int], codes: Sequence[Codes]) -> Codes:
+    joined = np.zeros(codes[0].size, dtype=np.int64)
+    for place in places:
+        joined = joined * axes[place].size + codes[place]
+    return joined
+
+
+# --- the curator's page --------------------------------------------------------------------------------------------------------
+
+
+def write_report(found: Workload, made: SyntheticTable, place: Path) -> Path:
+    """The page with numbers and charts, complete in itself; where it may lie is for `curators_place` to say."""
+    title = f"Synthetic rows of {found.table}: how far from the truth"
+    parts = [_summary(found, made), _charts(found, made)]
+    return write_for_curator(curators_page(title, "\n".join(parts)), place)
+
+
+def _summary(found: Workload, made: SyntheticTable) -> str:
+    rows = "".join(
+        f"<tr><td>{ways}</td><td>{len(found.of(ways))}</td><td>{found.mean(ways):.4f}</td>"
+        f"<td>{found.worst(ways).variation:.4f}</td><td>{for_html(', '.join(found.worst(ways).columns))}</td></tr>"
+        for ways in WAYS
+        if found.of(ways)
+    )
+    skipped = f"<p>{found.skipped:,} marginals were left out, evenly: there are very many.</p>" if found.skipped else ""
+    head = "<tr><th>columns</th><th>marginals</th><th>mean error</th><th>worst error</th><th>of</th></tr>"
+    meaning = (
+        "An error is the total variation of a marginal, from 0 (the same) to 1 (nothing in common), between the real rows "
+        "that answers use and the synthetic ones, in the declared cells."
+    )
+    return f"<p>{for_html(str(made))}.</p><p>{meaning}</p><table>{head}{rows}</table>{skipped}"
+
+
+def _charts(found: Workload, made: SyntheticTable) -> str:
+    import altair as alt
+
+    charts = [_errors_chart(alt, found), _pairs_chart(alt, found), *_columns_charts(alt, found, made)]
+    return "\n".join(f"<figure>{svg(chart)}</figure>" for chart in charts)
+
+
+def _errors_chart(alt: Any, found: Workload) -> Any:
+    points = [{"columns": str(len(error.columns)), "error": error.variation} for error in found.errors]
+    return (
+        alt.Chart(alt.Data(values=points), title="Errors of all marginals, by their number of columns")
+        .mark_tick(thickness=2, opacity=0.5, color="#00897b")
+        .encode(x=alt.X("error:Q", title="total variation"), y=alt.Y("columns:N", title="columns"))
+        .properties(width=640, height=110)
+    )
+
+
+def _pairs_chart(alt: Any, found: Workload) -> Any:
+    names = dict.fromkeys(name for error in found.errors for name in error.columns)
+    shown = dict(zip(names, _told_apart(names), strict=True))
+    cells = [
+        {"one": shown[a], "other": shown[b], "error": error.variation}
+        for error in found.of(2)
+        for a, b in (error.columns, error.columns[::-1])
+    ]
+    order = [shown[error.columns[0]] for error in found.of(1)]
+    return (
+        alt.Chart(alt.Data(values=cells), title="Pairs of columns")
+        .mark_rect()
+        .encode(
+            x=alt.X("one:N", sort=order, title=None),
+            y=alt.Y("other:N", sort=order, title=None),
+            color=alt.Color("error:Q", title="error", scale=alt.Scale(scheme="tealblues")),
+        )
+        .properties(width=24 * max(4, len(order)), height=24 * max(4, len(order)))
+    )
+
+
+def _columns_charts(alt: Any, found: Workload, made: SyntheticTable) -> Iterator[Any]:
+    """Each column's shares, real beside synthetic; of many cells the first, and the others together."""
+    for axis, truth, drawn in zip(made.chosen.axes, found.real, made.codes, strict=True):
+        labels = _bar_labels(axis.labels)
+        bars = [
+            {"cell": label, "rows": name, "share": float((np.minimum(codes, MANY_BARS) == cell).mean()) if codes.size else 0.0}
+            for cell, label in enumerate(labels)
+            for name, codes in (("real", truth), ("synthetic", drawn))
+        ]
+        yield (
+            alt.Chart(alt.Data(values=bars), title=axis.name)
+            .mark_bar()
+            .encode(
+                x=alt.X("cell:N", sort=None, title=None),
+                xOffset=alt.XOffset("rows:N"),
+                y=alt.Y("share:Q", title="share", axis=alt.Axis(format="%")),
+                color=alt.Color("rows:N", title=None, scale=alt.Scale(domain=["real", "synthetic"], range=["#9aa0a6", "#00897b"])),
+            )
+            .properties(width=max(160, 26 * len(labels)), height=160)
+        )
+
+
+def _bar_labels(labels: Sequence[str]) -> list[str]:
+    """The cells that have a bar of their own; the rest of a long axis shares the last one, so that no row is left out."""
+    others = len(labels) - MANY_BARS
+    shown = [*labels[:MANY_BARS], f"{others} others"] if others > 0 else labels
+    return _told_apart(shown)
+
+
+def _told_apart(labels: Iterable[str]) -> list[str]:
+    return list(distinct({at: in_columns(for_chart(label), WIDEST_LABEL) for at, label in enumerate(labels)}).values())

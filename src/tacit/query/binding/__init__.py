@@ -1,0 +1,1 @@
+"""Names, types and ranges: what the syntax tree means over the catalog."""

@@ -1,0 +1,143 @@
+"""Expressions of a question to terms and conditions with a meaning and a range, in a scope of names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from unicodedata import normalize
+
+from tacit.errors import NotAllowed, Refused
+from tacit.query.binding import terms
+from tacit.query.binding.comparisons import compared, constant_term, like, those_that_can_be
+from tacit.query.binding.functions import FUNCTIONS
+from tacit.query.binding.scope import Scope
+from tacit.query.language.syntax import Apply, At, Constant, Expression, Name, Star
+from tacit.query.plan import (
+    Among,
+    Column,
+    Compare,
+    Condition,
+    Either,
+    IsNull,
+    Literal,
+    Negation,
+    Term,
+    Truth,
+)
+from tacit.query.size_limit import Extent
+
+AGGREGATES = frozenset(
+    "count count_distinct sum avg min max median quantile var_pop var_samp stddev_pop stddev_samp".split()  # noqa: SIM905
+)
+CONDITIONS = frozenset("and or not = <> < <= > >= in between like ilike is_null is_true is_false".split())  # noqa: SIM905
+
+
+@dataclass(frozen=True, slots=True)
+class Binder:
+    """Binds expressions in a scope. A refusal gets the place of the innermost expression that caused it."""
+
+    scope: Scope
+    extent: Extent = field(default_factory=Extent)
+
+    def term(self, expression: Expression) -> Term:
+        """A value of a row."""
+        try:
+            found = self._term(expression)
+            self.extent.check(found.node)
+        except Refused as refusal:
+            raise placed(refusal, expression.at) from None
+        return found
+
+    def condition(self, expression: Expression) -> Condition:
+        """Something true, false or unknown of a row."""
+        try:
+            found = self._condition(expression)
+            self.extent.check(found)
+        except Refused as refusal:
+            raise placed(refusal, expression.at) from None
+        return found
+
+    def _term(self, expression: Expression) -> Term:
+        if isinstance(expression, Name):
+            return self.scope.term(expression)
+        if isinstance(expression, Constant):
+            return constant_term(expression.value)
+        if isinstance(expression, Star):
+            raise NotAllowed("the star belongs to COUNT(*)", remedy="write COUNT(*)")
+        if expression.function in CONDITIONS:
+            return terms.truth_value(self._condition(expression))
+        if expression.function in AGGREGATES:
+            raise NotAllowed("an aggregate cannot stand here", remedy="aggregates belong to SELECT, HAVING and ORDER BY")
+        if expression.function == "case":
+            return self._case(expression.arguments)
+        function = FUNCTIONS.get(expression.function)
+        if function is None:
+            raise NotAllowed(
+                f"{expression.function.upper()} is not answered here", remedy="see the reference for what may be asked"
+            )
+        return function([self.term(argument) for argument in expression.arguments], expression.arguments)
+
+    def _case(self, arguments: tuple[Expression, ...]) -> Term:
+        pairs = zip(arguments[0:-1:2], arguments[1:-1:2], strict=True)
+        return terms.cases([(self.condition(test), self.term(result)) for test, result in pairs], self.term(arguments[-1]))
+
+    def _condition(self, expression: Expression) -> Condition:
+        if not isinstance(expression, Apply) or expression.function not in CONDITIONS:
+            return terms.holds(self.term(expression))
+        arguments = expression.arguments
+        match expression.function:
+            case "and":
+                return terms.all_of([self.condition(part) for part in arguments])
+            case "or":
+                return Either(tuple(self.condition(part) for part in arguments))
+            case "not":
+                return Negation(self.condition(arguments[0]))
+            case "in":
+                return self._in(self.term(arguments[0]), arguments[1:])
+            case "between":
+                value, low, high = (self.term(part) for part in arguments)
+                return terms.all_of([compared(">=", value, low), compared("<=", value, high)])
+            case "like" | "ilike":
+                return like(self.term(arguments[0]), _text(arguments[1]), expression.function == "ilike")
+            case "is_null":
+                return self._is_null(arguments[0])
+            case "is_true" | "is_false":
+                found = self.condition(arguments[0])
+                wanted = found if expression.function == "is_true" else Negation(found)
+                return Compare("=", terms.choose([(wanted, Literal(1))], Literal(0)), Literal(1))
+            case symbol:
+                return compared(symbol, self.term(arguments[0]), self.term(arguments[1]))
+
+    def _in(self, term: Term, options: Sequence[Expression]) -> Condition:
+        values = [self.term(option) for option in options]
+        if not all(isinstance(value.node, Literal) for value in values):
+            raise NotAllowed("IN is answered with a list of constants", remedy="write the values out")
+        return _any_of(those_that_can_be([partial(compared, "=", term, value) for value in values]))
+
+    def _is_null(self, expression: Expression) -> Condition:
+        if isinstance(expression, Name):
+            index, column = self.scope.find(expression)
+            if column.kind == "presence":
+                return IsNull(Column(index, column.name.lower(), 0, 0, True))
+        term = self.term(expression)
+        return IsNull(term.node) if term.nullable else Truth(False)
+
+
+def _any_of(parts: Sequence[Condition]) -> Condition:
+    """Any of these equalities: one list where all compare the same number with a constant, so that plans stay short."""
+    numbers = [part for part in parts if isinstance(part, Compare) and isinstance(part.right, Literal)]
+    if len(numbers) < len(parts) or len({part.left for part in numbers}) > 1:
+        return Either(tuple(parts))
+    return Among(numbers[0].left, tuple(part.right.value for part in numbers))  # type: ignore[union-attr, misc]  # no NULL among them
+
+
+def placed(refusal: Refused, at: At) -> Refused:
+    """The refusal with its place in the question, if it has none."""
+    return refusal if refusal.at or at is None else type(refusal)(refusal.message, remedy=refusal.remedy, at=at)
+
+
+def _text(expression: Expression) -> str:
+    if isinstance(expression, Constant) and isinstance(expression.value, str):
+        return normalize("NFC", expression.value)
+    raise NotAllowed("LIKE is answered with a constant pattern", remedy="write the pattern as text")

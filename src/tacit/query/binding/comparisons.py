@@ -1,0 +1,194 @@
+"""Comparisons, patterns and constants: what meets in a condition is brought to one meaning first."""
+
+from __future__ import annotations
+
+import difflib
+import operator
+from collections.abc import Callable, Sequence
+from datetime import date
+from fractions import Fraction
+from typing import Any, TypeVar
+from unicodedata import normalize
+
+from tacit.errors import NeverTrue, NotAllowed, WrongType
+from tacit.privacy.catalog import day_number
+from tacit.privacy.rounding import as_text
+from tacit.query.binding import terms
+from tacit.query.plan import (
+    BooleanType,
+    CategoryType,
+    Condition,
+    DateType,
+    Literal,
+    Negation,
+    NumberType,
+    Term,
+    TextColumn,
+    TextIs,
+    TextLike,
+    Truth,
+)
+
+
+def constant_term(value: Fraction | str | bool | date | None) -> Term:
+    """A constant of the question as a term."""
+    match value:
+        case bool():
+            return Term(Literal(int(value)), BooleanType())
+        case Fraction():
+            return terms.constant(value)
+        case str():
+            return Term(Literal(0), CategoryType((normalize("NFC", value),)))
+        case date():
+            return Term(Literal(day_number(value)), DateType())
+        case _:
+            return Term(Literal(None), NumberType(Fraction(1)))
+
+
+def text_constant(term: Term) -> str | None:
+    """The text of a constant; None where it is no text constant."""
+    if isinstance(term.node, Literal) and isinstance(term.type, CategoryType) and len(term.type.values) == 1:
+        value = term.type.values[0]
+        return value if isinstance(value, str) else None
+    return None
+
+
+_ORDERED: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "<>": operator.ne,
+}  # fmt: skip
+_POSITIVE = {"<>": "="}
+Made = TypeVar("Made")
+MOST_TOLD, LONGEST_TOLD = 20, 60  # values that a message lists, and characters of one
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
+
+
+def compared(symbol: str, left: Term, right: Term) -> Condition:
+    """left symbol right, whatever the two are."""
+    if isinstance(left.node, Literal) and not isinstance(right.node, Literal):
+        return compared(_MIRRORED[symbol], right, left)
+    if Literal(None) in (left.node, right.node):
+        return Truth(None)
+    if isinstance(left.type, DateType) and text_constant(right) is not None:
+        right = constant_term(_day(text_constant(right) or ""))
+    if isinstance(left.node, TextColumn):
+        return _text_compared(symbol, left.node, text_constant(right))
+    if isinstance(left.type, CategoryType) and isinstance(right.node, Literal):
+        return _category_compared(symbol, left, constant_value(right))
+    if isinstance(left.type, BooleanType) and isinstance(right.type, BooleanType | NumberType):
+        left, right = as_number(left), as_number(right)
+    if isinstance(left.type, CategoryType) and symbol not in ("=", "<>"):
+        raise WrongType("two categories can be compared with = and <> only", remedy="compare each with a constant")
+    return terms.compare(symbol, left, right)
+
+
+def constant_value(term: Term) -> terms.Constant:
+    """The text, truth or number that a constant is."""
+    if isinstance(term.node, Literal) and term.node.value is not None:
+        match term.type:
+            case CategoryType(values):
+                return values[term.node.value]
+            case BooleanType():
+                return bool(term.node.value)
+            case NumberType(step):
+                return term.node.value * step
+    raise WrongType("a constant is needed here: a text, a number or a truth", remedy="write the value out")
+
+
+def _category_compared(symbol: str, term: Term, value: terms.Constant) -> Condition:
+    assert isinstance(term.type, CategoryType)  # noqa: S101  # the caller has looked
+    alike = [known for known in term.type.values if terms.typed(known)[0] == terms.typed(value)[0]]
+    if not alike:
+        raise WrongType("the values of the category are of another kind than the constant", remedy="compare like with like")
+    if symbol in ("=", "<>") and value not in alike:
+        raise undeclared(term, value)
+    found = terms.among(term, [known for known in alike if _ORDERED[_POSITIVE.get(symbol, symbol)](known, value)])
+    return found if symbol not in _POSITIVE else Negation(found)
+
+
+def undeclared(term: Term, value: terms.Constant) -> NeverTrue:
+    """The refusal of a value that a category does not have, with the nearest that it has."""
+    known = term.type.values if isinstance(term.type, CategoryType) else ()
+    return NeverTrue(f"no row has the value {_quoted(value)} here, by the catalog alone", remedy=_nearest(value, known))
+
+
+def those_that_can_be(makers: Sequence[Callable[[], Made]]) -> list[Made]:
+    """What is made of a list of values, without those that nothing has; refused where that is all of them."""
+    found, never = [], None
+    for make in makers:
+        try:
+            found.append(make())
+        except NeverTrue as refusal:
+            never = never or refusal
+    if never is not None and not found:
+        raise never
+    return found
+
+
+def _nearest(value: terms.Constant, known: Sequence[terms.Constant]) -> str:
+    texts = {text.lower(): text for text in known if isinstance(text, str)}
+    close = difflib.get_close_matches(value.lower(), texts, n=1) if isinstance(value, str) else []
+    if close:
+        return f"did you mean {_quoted(texts[close[0]])}?"
+    return f"declared are: {', '.join(map(_quoted, known[:MOST_TOLD]))}" + (", ..." if known[MOST_TOLD:] else "")
+
+
+def _quoted(value: terms.Constant) -> str:
+    return repr(value[:LONGEST_TOLD]) if isinstance(value, str) else as_text(value) if isinstance(value, Fraction) else str(value)
+
+
+def _text_compared(symbol: str, node: TextColumn, text: str | None) -> Condition:
+    if text is None or symbol not in ("=", "<>"):
+        raise WrongType("private text can be compared with a text constant by = and <> only", remedy="use = or LIKE")
+    found = TextIs(node, (text,))
+    return found if symbol == "=" else Negation(found)
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise WrongType("a date is compared with a text that is no date", remedy="write DATE '2020-12-31'") from None
+
+
+def like(term: Term, pattern: str, ignore_case: bool) -> Condition:
+    """LIKE: on public values it is decided here; on private text the engine gets the constant pattern."""
+    if "\\" in pattern:
+        raise NotAllowed("a backslash in a pattern means different things to different engines", remedy="leave it out")
+    if isinstance(term.node, TextColumn):
+        if ignore_case:
+            raise NotAllowed("ILIKE on private text is not answered", remedy="use LIKE")
+        return TextLike(term.node, pattern)
+    if not isinstance(term.type, CategoryType):
+        raise WrongType(f"LIKE is for text, not for {terms.word(term.type)}", remedy="compare it with <, = or BETWEEN")
+    fold: Callable[[str], str] = str.lower if ignore_case else str
+    hits = [value for value in term.type.values if isinstance(value, str) and matches(fold(value), fold(pattern))]
+    return terms.among(term, hits)
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether a text matches a LIKE pattern, in time proportional to the product of the two lengths.
+
+    >>> matches("cardiology", "card%gy"), matches("cardiology", "_ard"), matches("", "%")
+    (True, False, True)
+    """
+    reachable = {0}
+    for symbol in pattern:
+        if symbol == "%":
+            reachable = set(range(min(reachable, default=len(text) + 1), len(text) + 1))
+        else:
+            reachable = {i + 1 for i in reachable if i < len(text) and symbol in ("_", text[i])}
+    return len(text) in reachable
+
+
+def as_number(term: Term) -> Term:
+    """Conditions count as 0 and 1; numbers are themselves."""
+    if isinstance(term.type, BooleanType):
+        return Term(term.node, NumberType(Fraction(1)))
+    if isinstance(term.type, CategoryType) and set(map(type, term.type.values)) == {bool}:
+        table = [int(value) for value in term.type.values]
+        return Term(terms.lookup(term, table), NumberType(Fraction(1)))
+    if isinstance(term.type, CategoryType) and set(map(type, term.type.values)) == {int}:
+        table = [int(value) for value in term.type.values]
+        terms.checked(min(table), max(table))
+        return Term(terms.lookup(term, table), NumberType(Fraction(1)), points=tuple(sorted(table)))
+    return term

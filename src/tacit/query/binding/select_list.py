@@ -1,0 +1,282 @@
+"""What is asked of the groups: calls of aggregates, arithmetic on their released results, and conditions on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+from fractions import Fraction
+from functools import partial
+
+from tacit.errors import NeverTrue, NotAllowed, WrongType
+from tacit.privacy.catalog import Catalog, Value
+from tacit.query import plan
+from tacit.query.binding import terms
+from tacit.query.binding.binder import AGGREGATES, Binder, placed
+from tacit.query.binding.comparisons import as_number, those_that_can_be, undeclared
+from tacit.query.binding.possible import always_null
+from tacit.query.binding.scope import Scope
+from tacit.query.language.syntax import Apply, Constant, Expression, Name, Star
+from tacit.query.plan import (
+    Arithmetic,
+    BooleanType,
+    Call,
+    CategoryType,
+    DateType,
+    IsNull,
+    Key,
+    KeyValue,
+    Literal,
+    Number,
+    NumberType,
+    Out,
+    Result,
+    Rounded,
+    Term,
+    Test,
+    TextColumn,
+    Type,
+)
+
+QUANTILES = {"min": Fraction(0), "max": Fraction(1), "median": Fraction(1, 2)}
+
+
+@dataclass
+class Asked:
+    """Collects the calls of aggregates, each once, while expressions over groups are read."""
+
+    catalog: Catalog
+    binder: Binder
+    keys: tuple[Key, ...]
+    calls: list[Call] = field(default_factory=list)
+
+    def out(self, expression: Expression) -> Out:
+        """An expression over released numbers and keys."""
+        if isinstance(expression, Apply) and expression.function in AGGREGATES:
+            return self.result(self.call(expression))
+        if (key := self.key(expression)) is not None:
+            return key
+        if isinstance(expression, Constant) and isinstance(expression.value, Fraction):
+            return Number(expression.value)
+        if isinstance(expression, Apply) and expression.function in ("+", "-", "*", "/"):
+            return self.arithmetic(expression)
+        if isinstance(expression, Apply) and expression.function in ("negate", "cast_number"):
+            inner = self.number(expression.arguments[0])
+            return inner if expression.function == "cast_number" else Arithmetic("-", Number(Fraction(0)), inner)
+        if isinstance(expression, Apply) and expression.function in ("round", "cast_integer"):
+            return Rounded(self.number(expression.arguments[0]), self.decimals(expression))
+        raise NotAllowed(
+            "every expression must be an aggregate, a column of GROUP BY, or arithmetic on them",
+            remedy="add it to GROUP BY, or aggregate it",
+            at=expression.at,
+        )
+
+    def arithmetic(self, expression: Apply) -> Out:
+        """Two numbers, or the days between two dates."""
+        left, right = (self.out(argument) for argument in expression.arguments)
+        if expression.function != "-" or {self.kind(left), self.kind(right)} != {"date"}:
+            left, right = (self.number(argument) for argument in expression.arguments)
+        return Arithmetic(expression.function, left, right)  # type: ignore[arg-type]
+
+    def number(self, expression: Expression) -> Out:
+        found = self.out(expression)
+        if self.kind(found) != "number":
+            raise WrongType(f"arithmetic is for numbers, not for a {self.kind(found)}", at=expression.at)
+        return found
+
+    def kind(self, out: Out) -> str:
+        """What a result is: a number, a date, a text or a truth; "value" where a key has several of them."""
+        if isinstance(out, Result):
+            return "date" if self.calls[out.index].is_date else "number"
+        return _kind(self.keys[out.index].term.type) if isinstance(out, KeyValue) else "number"
+
+    def decimals(self, expression: Apply) -> int:
+        if len(expression.arguments) == 1:
+            return 0
+        value = terms.constant_of(self.binder.term(expression.arguments[1]))
+        if value is not None and value.denominator == 1 and abs(value) <= 12:
+            return int(value)
+        raise WrongType("ROUND takes a whole number of decimals, from -12 to 12", at=expression.at)
+
+    def key(self, expression: Expression) -> KeyValue | None:
+        """The key that an expression is; None where it is none."""
+        if not self.keys or has_aggregate(expression) or isinstance(expression, Constant):
+            return None
+        if isinstance(expression, Name) and not is_column(expression, self.binder.scope):
+            named = [i for i, key in enumerate(self.keys) if key.name.lower() == expression.parts[-1].lower()]
+            return KeyValue(named[0]) if named else None
+        term = self.binder.term(expression)
+        return next((KeyValue(index) for index, key in enumerate(self.keys) if key.term == term), None)
+
+    def result(self, call: Call) -> Result:
+        if call not in self.calls:
+            self.calls.append(call)
+        return Result(self.calls.index(call))
+
+    def call(self, expression: Apply) -> Call:
+        """The aggregate that is asked for."""
+        function, arguments = expression.function, expression.arguments
+        if function == "count_distinct":
+            return self.units(expression)
+        if function == "count" and isinstance(arguments[0], Star):
+            return Call("count")
+        if function == "count" and (present := self.present(arguments[0])) is not None:
+            return present
+        term = as_number(self.binder.term(arguments[0]))
+        if not isinstance(term.node, TextColumn) and always_null(term.node):
+            raise NeverTrue(
+                f"{function.upper()} is over rows that cannot be: its condition is never true",
+                remedy="compare with values that are declared",
+                at=expression.at,
+            )
+        if function == "count":
+            return Call("count", _presence(term)) if term.nullable else Call("count")
+        if isinstance(term.type, CategoryType) or isinstance(term.node, TextColumn):
+            raise WrongType(
+                f"{function.upper()} needs a number, not {terms.word(term.type)}", remedy="count it instead", at=expression.at
+            )
+        if isinstance(term.node, Literal):
+            raise NotAllowed(f"{function.upper()} of a constant tells nothing", remedy="use COUNT(*)", at=expression.at)
+        self.check_range(expression, term)
+        if function == "quantile" or function in QUANTILES:
+            return Call("quantile", term, self.share(expression))
+        if isinstance(term.type, DateType | BooleanType):
+            raise WrongType(f"{function.upper()} needs a number, not {terms.word(term.type)}", at=expression.at)
+        return Call(function, term)
+
+    def check_range(self, expression: Apply, term: Term) -> None:
+        """Refuses an aggregate whose value is known: of one possible value, and a sum of nothing but zeros."""
+        node = term.node
+        if isinstance(node, TextColumn) or node.low < node.high or (expression.function == "sum" and node.low):
+            return
+        what = "is always 0" if expression.function == "sum" else "has one possible value"
+        raise NotAllowed(
+            f"{expression.function.upper()} of an expression that {what} tells nothing",
+            remedy="use COUNT to see how many rows have a value",
+            at=expression.at,
+        )
+
+    def present(self, argument: Expression) -> Call | None:
+        """COUNT of a column of which only its presence is known."""
+        if isinstance(argument, Name) and self.binder.scope.find(argument)[1].kind == "presence":
+            index, column = self.binder.scope.find(argument)
+            return Call("count", Term(plan.Column(index, column.name.lower(), 0, 0, True), NumberType(Fraction(1))))
+        return None
+
+    def units(self, expression: Apply) -> Call:
+        """COUNT(DISTINCT u) is answered where u identifies the unit."""
+        argument = expression.arguments[0]
+        if len(expression.arguments) == 1 and isinstance(argument, Name) and self.is_unit(argument):
+            return Call("units")
+        raise NotAllowed(
+            "COUNT(DISTINCT ...) is answered for the column that identifies the unit",
+            remedy="use GROUP BY with COUNT(*) to see how many have each value",
+            at=expression.at,
+        )
+
+    def is_unit(self, name: Name) -> bool:
+        """Whether a name is that of the unit itself, which need not be declared, and does not lead to it through another table."""
+        from tacit.data.prepare.ownership import led_through, own_key
+
+        private, *others = self.binder.scope.sources
+        here = name.parts[0].lower() == private.alias.lower() if name.parts[1:] else not is_column(name, Scope(tuple(others)))
+        return here and own_key(private.table) == name.parts[-1].lower() and led_through(self.catalog, private.table) is None
+
+    def share(self, expression: Apply) -> Fraction:
+        if expression.function in QUANTILES:
+            return QUANTILES[expression.function]
+        value = terms.constant_of(self.binder.term(expression.arguments[1])) if len(expression.arguments) == 2 else None
+        if value is None or not 0 <= value <= 1:
+            raise WrongType("a quantile needs a constant share from 0 to 1", remedy="write PERCENTILE_CONT(0.5)", at=expression.at)
+        return value
+
+    # --- HAVING ---
+
+    def test(self, expression: Expression) -> Test:
+        if isinstance(expression, Apply):
+            if expression.function in ("and", "or", "not"):
+                return Test(expression.function, tuple(self.test(part) for part in expression.arguments))  # type: ignore[arg-type]
+            if expression.function in ("=", "<>", "<", "<=", ">", ">="):
+                return Test(expression.function, self.sides(expression))  # type: ignore[arg-type]
+            if expression.function == "between":
+                value, low, high = expression.arguments
+                ends = (Apply(">=", (value, low), expression.at), Apply("<=", (value, high), expression.at))
+                return Test("and", tuple(map(self.test, ends)))
+            if expression.function == "in":
+                value, *options = expression.arguments
+                equal = [partial(self.test, Apply("=", (value, option), expression.at)) for option in options]
+                return Test("or", tuple(those_that_can_be(equal)))
+        raise NotAllowed(
+            "HAVING compares aggregates and keys with constants", remedy="for example HAVING COUNT(*) > 100", at=expression.at
+        )
+
+    def sides(self, expression: Apply) -> tuple[Out | Value | None, ...]:
+        """The two sides of a comparison, of one kind; a text beside a date is read as one."""
+        (one, first), (two, second) = (self.side(part) for part in expression.arguments)
+        for key, value in ((one, two), (two, one)):
+            self.check_key(key, value, expression)
+        if {first, second} == {"date", "text"}:
+            one, two = (_day(part) if isinstance(part, str) else part for part in (one, two))
+        elif first != second and not {first, second} & {"value", "null"}:
+            raise WrongType(f"a {first} is compared with a {second}", remedy="compare like with like", at=expression.at)
+        return one, two
+
+    def check_key(self, key: object, value: object, expression: Apply) -> None:
+        """Refuses a key that is compared with a text which is none of its declared values."""
+        term = self.keys[key.index].term if isinstance(key, KeyValue) else None
+        if expression.function in ("=", "<>") and isinstance(value, str) and term and isinstance(term.type, CategoryType):
+            known = {each for each in term.type.values if isinstance(each, str)}
+            if known and value not in known:
+                raise placed(undeclared(term, value), expression.at)
+
+    def side(self, expression: Expression) -> tuple[Out | Value | None, str]:
+        """One side of a comparison and its kind; dates are compared as 2020-12-31."""
+        if isinstance(expression, Constant) and not isinstance(expression.value, Fraction):
+            match expression.value:
+                case None:
+                    return None, "null"
+                case date():
+                    return expression.value.isoformat(), "date"
+                case value:
+                    return value, terms.typed(value)[0]
+        out = self.out(expression)
+        return out, self.kind(out)
+
+
+def has_aggregate(expression: Expression) -> bool:
+    if not isinstance(expression, Apply):
+        return False
+    return expression.function in AGGREGATES or any(has_aggregate(argument) for argument in expression.arguments)
+
+
+def is_column(name: Name, scope: Scope) -> bool:
+    """Whether some table of the question has such a column."""
+    return any(name.parts[-1].lower() in source.columns for source in scope.sources)
+
+
+def _kind(meaning: Type) -> str:
+    match meaning:
+        case CategoryType(values):
+            kinds = {terms.typed(value)[0] for value in values}
+            return kinds.pop() if len(kinds) == 1 else "value"
+        case DateType():
+            return "date"
+        case BooleanType():
+            return "truth"
+        case NumberType():
+            return "number"
+        case _:
+            return "text"
+
+
+def _presence(term: Term) -> Term:
+    """Private text as a constant that is NULL where the text is; other terms stay as they are."""
+    if not isinstance(term.node, TextColumn):
+        return term
+    return Term(terms.choose([(IsNull(term.node), Literal(None))], Literal(0)), NumberType(Fraction(1)))
+
+
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise WrongType("a date is compared with a text that is no date", remedy="write DATE '2020-12-31'") from None

@@ -1,0 +1,1 @@
+"""Engines run a plan and return sealed exact integers."""

@@ -1,0 +1,239 @@
+"""Where a plan meets the data: it runs on an engine and comes back as sealed, exact integers.
+
+The embedded engine is DuckDB on the prepared store, opened read-only, with no way out of it: no external access, no extensions,
+no change of configuration, and limits of memory and time. What the engine says when it fails goes no further: the analyst gets
+one of a closed list of errors.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.quoting import name as quoted
+from tacit.data.quoting import text
+from tacit.errors import StoreUnusable, TimedOut
+from tacit.privacy.catalog import Column
+from tacit.query.engines import exact as assembled
+from tacit.query.plan import Group
+
+Integers = NDArray[Any]
+AS_WRITTEN = "join_order,build_side_probe_side,partial_aggregate_pushdown,window_self_join,top_n_window_elimination"
+"""Optimizers that are off: by what the rows hold they choose another plan, which the worst work (work.md) does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one question may use of the machine."""
+
+    seconds: float = 60.0
+    memory: str = "60%"
+    threads: int = 0
+
+
+class Engine(Protocol):
+    """Runs plans on prepared data."""
+
+    def run(self, group: Group) -> assembled.Exact:
+        """The exact moments of every group, sealed."""
+
+    def fan_out(self, table: str, column: str) -> int:
+        """The most rows of a public table that share one value of a column."""
+
+    def size(self, table: str) -> int:
+        """How many rows a public table has."""
+
+
+class DuckDBEngine:
+    """The prepared store in DuckDB, in this process; of the given version, where one is given, and of no other.
+
+    Prices follow from what one version says of its public tables, so they hold for the rows of that version alone.
+    """
+
+    def __init__(self, path: Path, limits: Limits | None = None, version: str | None = None) -> None:
+        self.path, self.limits, self.version = path, limits or Limits(), version
+        self._connection: Any = None
+        self._backend: Any = None
+        self._public: Any = None
+        self._tables: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def open(self) -> None:
+        """Opens the store, if it is still the version that is asked, and reads no row."""
+        with self._lock:
+            self._opened()
+
+    def run(self, group: Group) -> assembled.Exact:
+        """The exact moments of every group, sealed; a time-out or an engine failure tells nothing of the data."""
+        with self._lock, self._deadline():
+            return assembled.assemble(group, self._arrays(group))
+
+    def fan_out(self, table: str, column: str) -> int:
+        key = quoted(column.lower())
+        counted = f"SELECT count(*) AS rows FROM {quoted(table.lower())} WHERE {key} IS NOT NULL GROUP BY {key}"  # noqa: S608
+        return self._fact(f"SELECT coalesce(max(rows), 0) FROM ({counted})")  # noqa: S608  # names of the catalog, quoted
+
+    def size(self, table: str) -> int:
+        return self._fact(f"SELECT count(*) FROM {quoted(table.lower())}")  # noqa: S608  # a name of the catalog, quoted
+
+    def close(self) -> None:
+        """Lets go of the store."""
+        for connection in (self._connection, self._public):
+            if connection is not None:
+                connection.close()
+        self._connection = self._backend = self._public = None
+        self._tables = {}
+
+    def _fact(self, query: str) -> int:
+        """One number about a public table; asked without the backend, which takes long to load."""
+        with self._lock:
+            if self._connection is None and self._public is None:
+                self._public = _locked(_attached(self.path, self.limits, self.version))
+            connection = self._connection or self._public
+            with self._deadline(connection):
+                ((number,),) = connection.execute(query).fetchall()
+        return int(number)
+
+    def _arrays(self, group: Group) -> assembled.Answers:
+        from tacit.query.engines import compile as compiled
+
+        listed = [place for place, moment in enumerate(group.moments) if moment.kind == "list"]
+        summed = self._fetch(partial(compiled.sums, group)) if len(listed) < len(group.moments) else {}
+        return assembled.Answers(summed, {place: self._fetch(partial(compiled.lists, group, place)) for place in listed})
+
+    def _fetch(self, build: Callable[[Callable[[str], Any]], Any]) -> Mapping[str, Integers]:
+        backend = self._opened()
+        table = self._connection.sql(backend.compile(build(self._table))).to_arrow_table()
+        return {name: _numbers(table.column(name)) for name in table.column_names}
+
+    def _table(self, name: str) -> Any:
+        """A stored table; its columns are read once, since the store that is open never changes."""
+        if name not in self._tables:
+            self._tables[name] = self._opened().table(name)
+        return self._tables[name]
+
+    def _opened(self) -> Any:
+        if self._backend is None:
+            self._connection, self._backend = _connect(self.path, self.limits, self.version)
+        return self._backend
+
+    @contextmanager
+    def _deadline(self, connection: Any = None) -> Iterator[None]:
+        """Stops the engine when its time is up; whatever it raises, the message is ours, and the same for every reason."""
+        import duckdb
+        import pyarrow
+
+        connection = connection or self._opened().con
+        done = threading.Event()
+
+        def stop() -> None:
+            """Again and again: one question is several statements, and an interrupt between two of them is lost."""
+            wait = self.limits.seconds
+            while not done.wait(wait):
+                connection.interrupt()
+                wait = 0.05
+
+        threading.Thread(target=stop, daemon=True).start()
+        try:
+            yield
+        except (duckdb.Error, pyarrow.ArrowException, MemoryError, RecursionError):
+            raise out_of_limits() from None
+        finally:
+            done.set()
+
+
+def out_of_limits() -> TimedOut:
+    """The one error of a question that was paid for and has no answer, whatever the reason."""
+    return TimedOut(
+        "the engine did not finish within its limits of time and memory; what was spent stays spent",
+        remedy="ask a smaller question, or ask the curator for higher limits",
+    )
+
+
+def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]:
+    import ibis
+
+    connection = _attached(path, limits, version)
+    backend = ibis.duckdb.from_connection(connection)  # it changes settings, so they are locked after it
+    return _locked(connection), backend
+
+
+def _attached(path: Path, limits: Limits, version: str | None) -> Any:
+    """A connection to the store alone, of one version where one is named."""
+    import duckdb
+
+    if not path.exists():
+        raise StoreUnusable("the data is not prepared", remedy="run: tacit prepare")
+    settings: dict[str, Any] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
+        "memory_limit": limits.memory,
+        "temp_directory": "",
+        **({"threads": limits.threads} if limits.threads else {}),
+    }
+    connection = duckdb.connect(config=settings)
+    try:
+        connection.execute(f"ATTACH {text(str(path))} AS store (READ_ONLY)")
+        connection.execute("USE store")
+        if version is not None and connection.execute("SELECT version FROM tacit_store").fetchall() != [(version,)]:
+            raise StoreUnusable("the data was prepared again since it was opened", remedy="open it again")
+    except duckdb.Error:
+        raise StoreUnusable("the prepared store cannot be opened", remedy="run: tacit prepare") from None
+    return connection
+
+
+def _locked(connection: Any) -> Any:
+    """The connection, with no way out of the store and no way back."""
+    connection.execute(f"SET disabled_optimizers = '{AS_WRITTEN}'")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _numbers(column: Any) -> Integers:
+    """A column of the engine's answer: integers, with a mask of NULLs where there are any, or text."""
+    import pyarrow as pa
+
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return np.array(column.to_pylist(), dtype=object)
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.decimal256(40, 0)) if column.type.scale else column
+        return np.array([None if value is None else int(value) for value in column.to_pylist()], dtype=object)
+    combined = column.combine_chunks()
+    if combined.null_count == 0:
+        return _whole(combined)
+    return np.ma.MaskedArray(_whole(combined.fill_null(0)), mask=_whole(combined.is_null()).astype(np.bool_))
+
+
+def _whole(column: Any) -> Integers:
+    """Integers without a NULL, in an array of their own; `to_numpy` would load pandas for it."""
+    import pyarrow as pa
+
+    bytewise = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
+    return np.array(np.from_dlpack(bytewise), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFacts:
+    """What is public of the prepared store: the columns of its public tables, and their fan-outs, read when first needed."""
+
+    tables: Mapping[str, Mapping[str, Column]]
+    engine: Engine
+
+    def columns(self, table: str) -> Mapping[str, Column]:
+        return {name.lower(): columns for name, columns in self.tables.items()}[table.lower()]
+
+    def fan_out(self, table: str, column: str) -> int:
+        return self.engine.fan_out(table, column)
+
+    def size(self, table: str) -> int:
+        return self.engine.size(table)

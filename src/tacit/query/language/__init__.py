@@ -1,0 +1,1 @@
+"""SQL and frames, read into a syntax tree."""

@@ -1,0 +1,96 @@
+"""The same question from Python: a thin builder that ends in a `surface.Select`, as SQL does.
+
+session.table("visits").where("cost > 100").group_by("sex").agg(n="count(*)").release(epsilon=0.1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from tacit.errors import NotAllowed
+from tacit.privacy.arguments import text_of, truth_of, whole_of
+from tacit.query.language.sql import parse_expression, parse_item
+from tacit.query.language.syntax import Apply, Expression, From, Item, Joined, Ordering, Select
+
+Released = TypeVar("Released")
+MOST_ROWS = 10**18 - 1  # the same as LIMIT takes in SQL
+
+
+@dataclass(frozen=True, slots=True)
+class Frame(Generic[Released]):
+    """A question that grows by each call; every call returns a new one. `ask` is what `release` hands it to."""
+
+    select: Select
+    ask: Callable[..., Released]
+    tell: Callable[..., Any]
+
+    def where(self, condition: str) -> Frame[Released]:
+        """Only the rows for which the condition holds; several are joined by AND."""
+        return self._with(where=_and(self.select.where, parse_expression(condition)))
+
+    def join(self, table: str, on: str | None = None, using: str | None = None) -> Frame[Released]:
+        """Each row with its rows of a public table: `on` is one equality, or `using` names a column of both."""
+        if (on is None) == (using is None):
+            raise NotAllowed("a join takes on= or using=, and not both", remedy='write join("wards", using="ward")')
+        text_of(table, "table")
+        text_of("" if using is None else using, "using")
+        sides: tuple[Expression | None, Expression | None] = (None, None)
+        if on is not None:
+            equality = parse_expression(on)
+            if not isinstance(equality, Apply) or equality.function != "=":
+                raise NotAllowed("a join needs one equality", remedy='write join("wards", on="visits.ward = wards.ward")')
+            sides = (equality.arguments[0], equality.arguments[1])
+        return self._with(joins=(*self.select.joins, Joined(From(table, table), "inner", *sides, using)))
+
+    def group_by(self, *expressions: str, **named: str) -> Frame[Released]:
+        """One row of the answer per combination of these."""
+        items = _items(expressions, named)
+        keys = tuple(item.expression for item in items)
+        return self._with(group_by=(*self.select.group_by, *keys), items=(*self.select.items, *items))
+
+    def agg(self, *expressions: str, **named: str) -> Frame[Released]:
+        """The aggregates to release, by name, as in n="count(*)" or cost="avg(cost)"."""
+        items = _items(expressions, named)
+        return self._with(items=(*self.select.items, *items))
+
+    def having(self, condition: str) -> Frame[Released]:
+        """Only the groups whose released numbers hold the condition; several are joined by AND."""
+        return self._with(having=_and(self.select.having, parse_expression(condition)))
+
+    def order_by(self, *expressions: str, descending: bool = False) -> Frame[Released]:
+        """The groups in the order of released numbers or keys."""
+        down = truth_of(descending, "descending")
+        added = tuple(Ordering(parse_expression(text), down) for text in expressions)
+        return self._with(order_by=(*self.select.order_by, *added))
+
+    def limit(self, rows: int) -> Frame[Released]:
+        """The first rows of the answer."""
+        return self._with(limit=whole_of(rows, "limit", 0, MOST_ROWS))
+
+    def release(self, **budget: Any) -> Released:
+        """The answer, for a budget as in `session.sql`."""
+        return self.ask(self.select, **budget)
+
+    def explain(self, **budget: Any) -> Any:
+        """What an answer would cost and how good it would be; spends nothing, reads nothing."""
+        return self.tell(self.select, **budget)
+
+    def _with(self, **changes: Any) -> Frame[Released]:
+        return replace(self, select=replace(self.select, **changes))
+
+
+def _items(expressions: Sequence[str], named: Mapping[str, str]) -> list[Item]:
+    own = [Item(parse_expression(text), text_of(name, "the name of a column")) for name, text in named.items()]
+    return [*map(parse_item, expressions), *own]
+
+
+def _and(held: Expression | None, added: Expression) -> Expression:
+    return added if held is None else Apply("and", (held, added))
+
+
+def start(table: str, ask: Callable[..., Released], tell: Callable[..., Any]) -> Frame[Released]:
+    """A question on one table."""
+    name = text_of(table, "table")
+    return Frame(Select((), From(name, name)), ask, tell)

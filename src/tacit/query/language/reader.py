@@ -1,0 +1,421 @@
+"""The allow-list: a tree of sqlglot to a `surface.Select`, with its place in the text for every refusal.
+
+Every node must be of a listed class and may carry only the listed arguments: one that is passed over (a FILTER, an ESCAPE, a NOT)
+would be a question answered other than it was asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from sqlglot import exp
+
+from tacit.errors import NotAllowed, WrongType
+from tacit.privacy.rounding import is_decimal
+from tacit.query.language.syntax import Apply, At, Constant, Expression, From, Item, Joined, Name, Ordering, Select, Star
+
+MOST_DIGITS = 40
+
+
+def read_number(text: str) -> Fraction | None:
+    """A number of at most MOST_DIGITS digits, before and after the point; None for anything else."""
+    if not is_decimal(text):
+        return None
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    if not number.is_finite() or len(number.as_tuple().digits) > MOST_DIGITS or abs(number.adjusted()) > MOST_DIGITS:
+        return None
+    return Fraction(number)
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+_BINARY: dict[type[exp.Expr], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+    exp.And: "and", exp.Or: "or", exp.Nullif: "nullif", exp.Pow: "power", exp.DPipe: "concat",
+}  # fmt: skip
+_UNARY: dict[type[exp.Expr], str] = {
+    exp.Neg: "negate", exp.Not: "not", exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sign: "sign",
+    exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.Trim: "trim",
+    exp.Year: "year", exp.Month: "month", exp.Day: "day", exp.Quarter: "quarter",
+    exp.DayOfWeek: "dayofweek", exp.DayOfYear: "dayofyear",
+    exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Median: "median",
+    exp.Variance: "var_samp", exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop",
+}  # fmt: skip
+_MANY: dict[type[exp.Expr], str] = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}
+_TAKES: dict[str, tuple[int, int]] = {  # the least and the most arguments; of what is not listed, one or more
+    **dict.fromkeys(_BINARY.values(), (2, 2)),
+    **dict.fromkeys(_UNARY.values(), (1, 1)),
+    "count": (1, 1), "quantile": (2, 2), "round": (1, 2), "substring": (2, 3), "width_bucket": (4, 4),
+}  # fmt: skip
+_IGNORED = {"big_int", "typed", "safe", "_type", "ignore_nulls", "is_string", "nested", "quoted"}
+_CASTS = {
+    "INT": "cast_integer", "BIGINT": "cast_integer", "SMALLINT": "cast_integer", "TINYINT": "cast_integer",
+    "DOUBLE": "cast_number", "FLOAT": "cast_number", "DECIMAL": "cast_number",
+    "DATE": "cast_date", "TEXT": "cast_text", "VARCHAR": "cast_text", "BOOLEAN": "cast_boolean",
+}  # fmt: skip
+_PARTS = frozenset({"year", "quarter", "month", "day", "dayofyear", "dayofweek", "isodow"})
+_FILTERED = frozenset({_UNARY[kind] for kind in _UNARY if issubclass(kind, exp.AggFunc)} | {"count"})
+_NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%"}
+_NEAREST = {
+    "Distinct": "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",
+    "Subquery": "ask the inner question on its own",
+    "Window": "windows rank single rows; ask for an aggregate with GROUP BY",
+    "Union": "ask the two questions one by one",
+    "CTE": "write the inner expression in place",
+    "Anonymous": "use one of the functions in the reference",
+}
+
+
+_USAGE = {
+    "count": "write COUNT(*) or COUNT(column)",
+    "quantile": "write QUANTILE_CONT(column, 0.5)",
+    "substring": "write SUBSTRING(column, 1, 3)",
+}
+
+
+def _usage(function: str) -> str:
+    return _USAGE.get(function, "see the reference for its arguments")
+
+
+class Reader:
+    """Reads one tree; keeps the text, for places."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def at(self, node: exp.Expr) -> At:
+        starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
+        return line_and_column(self.text, min(starts)) if starts else None
+
+    def refuse(self, node: exp.Expr, what: str | None = None) -> NotAllowed:
+        kind = type(node).__name__
+        word = node.name.upper()[:40] if isinstance(node, exp.Anonymous) else kind.upper()
+        remedy = _NEAREST.get(kind, "see the reference for what may be asked")
+        return NotAllowed(what or f"{word} is not answered here", remedy=remedy, at=self.at(node))
+
+    def only(self, node: exp.Expr, *allowed: str) -> None:
+        """Refuses a node that carries an argument which the caller does not read."""
+        for name, value in node.args.items():
+            if name not in allowed and name not in _IGNORED and value not in (None, False, [], ""):
+                raise self.refuse(node, f"{type(node).__name__.upper()} with {name.rstrip('_').upper()} is not answered here")
+
+    # --- the question ---
+
+    def select(self, tree: exp.Select, options: tuple[tuple[str, Fraction], ...]) -> Select:
+        self.only(tree, "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset")
+        source = tree.args.get("from_")
+        if source is None:
+            raise NotAllowed("the question names no table", remedy="add FROM and a declared table")
+        self.only(source, "this")
+        where, having, order = (tree.args.get(name) for name in ("where", "having", "order"))
+        return Select(
+            items=tuple(self.item(node) for node in tree.expressions),
+            table=self.table(source.this),
+            joins=tuple(self.join(node) for node in tree.args.get("joins") or ()),
+            where=self.expression(where.this) if where else None,
+            group_by=self.group(tree.args.get("group")),
+            having=self.expression(having.this) if having else None,
+            order_by=self.orderings(order),
+            limit=self.whole(tree.args.get("limit"), "LIMIT"),
+            offset=self.whole(tree.args.get("offset"), "OFFSET") or 0,
+            options=options,
+        )
+
+    def item(self, node: exp.Expr) -> Item:
+        if isinstance(node, exp.Alias):
+            self.only(node, "this", "alias")
+            return Item(self.expression(node.this), node.alias)
+        return Item(self.expression(node), None)
+
+    def table(self, node: exp.Expr) -> From:
+        if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+            raise self.refuse(node, "only declared tables can be asked")
+        self.only(node, "this", "alias")
+        if node.args.get("alias"):
+            self.only(node.args["alias"], "this")
+        return From(node.name, node.alias or node.name, self.at(node))
+
+    def join(self, node: exp.Join) -> Joined:
+        self.only(node, "this", "side", "kind", "on", "using")
+        if node.side not in ("", "LEFT") or node.kind not in ("", "INNER", "OUTER"):
+            raise self.refuse(node, f"a {node.side or node.kind} JOIN is not answered here; INNER and LEFT joins are")
+        kind, table = ("left" if node.side == "LEFT" else "inner"), self.table(node.this)
+        if using := node.args.get("using"):
+            if len(using) != 1:
+                raise self.refuse(node, "a join has one column in USING")
+            return Joined(table, kind, None, None, using[0].name)  # type: ignore[arg-type]
+        on = node.args.get("on")
+        if not isinstance(on, exp.EQ):
+            raise self.refuse(node, "a join needs ON with one equality of two columns")
+        return Joined(table, kind, self.expression(on.this), self.expression(on.expression))  # type: ignore[arg-type]
+
+    def group(self, node: exp.Expr | None) -> tuple[Expression, ...]:
+        if node is None:
+            return ()
+        self.only(node, "expressions")
+        return tuple(self.expression(part) for part in node.expressions)
+
+    def orderings(self, node: exp.Expr | None) -> tuple[Ordering, ...]:
+        if node is None:
+            return ()
+        self.only(node, "expressions")
+        return tuple(self.ordering(part) for part in node.expressions)
+
+    def ordering(self, node: exp.Expr) -> Ordering:
+        self.only(node, "this", "desc")
+        return Ordering(self.expression(node.this), bool(node.args.get("desc")))
+
+    def whole(self, node: exp.Expr | None, word: str) -> int | None:
+        if node is None:
+            return None
+        self.only(node, "expression")
+        value = node.expression
+        if not isinstance(value, exp.Literal) or not re.fullmatch("[0-9]{1,18}", str(value.this)):
+            raise self.refuse(node, f"{word} needs a whole number")
+        return int(value.this)
+
+    # --- expressions ---
+
+    def expression(self, node: exp.Expr) -> Expression:
+        reader = _READERS.get(type(node))
+        if reader is None:
+            raise self.refuse(node)
+        return reader(self, node)
+
+    def apply(self, function: str, node: exp.Expr, *parts: exp.Expr | None) -> Apply:
+        given = [part for part in parts if part is not None]
+        least, most = _TAKES.get(function, (1, len(given) or 1))
+        if not least <= len(given) <= most:
+            expected = f"{least} to {most} arguments" if least < most else f"{least} argument{'s' * (least > 1)}"
+            raise WrongType(f"{function.upper()} takes {expected}, not {len(given)}", remedy=_usage(function), at=self.at(node))
+        return Apply(function, tuple(map(self.expression, given)), self.at(node))
+
+    def binary(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expression")
+        return self.apply(_BINARY[type(node)], node, node.this, node.expression)
+
+    def unary(self, node: exp.Expr) -> Expression:
+        self.only(node, "this")
+        if isinstance(node.this, exp.Distinct):
+            raise self.refuse(node.this, f"{_UNARY[type(node)].upper()}(DISTINCT ...) is not answered here")
+        return self.apply(_UNARY[type(node)], node, node.this)
+
+    def many(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expressions")
+        return self.apply(_MANY[type(node)], node, node.this, *node.expressions)
+
+    def column(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "table")
+        if isinstance(node.this, exp.Star):
+            raise self.refuse(node, "rows are not shown; ask for an aggregate, such as COUNT(*)")
+        parts = (node.args["table"].name, node.name) if node.args.get("table") else (node.name,)
+        return Name(parts, self.at(node))
+
+    def star(self, node: exp.Expr) -> Expression:
+        raise self.refuse(node, "rows are not shown; ask for an aggregate, such as COUNT(*)")
+
+    def literal(self, node: exp.Expr) -> Expression:
+        if node.args.get("is_string"):
+            return Constant(str(node.this), self.at(node))
+        number = read_number(str(node.this))
+        if number is None:
+            raise self.refuse(node, f"a number has at most {MOST_DIGITS} digits")
+        return Constant(number, self.at(node))
+
+    def boolean(self, node: exp.Expr) -> Expression:
+        return Constant(bool(node.this), self.at(node))
+
+    def null(self, node: exp.Expr) -> Expression:
+        return Constant(None, self.at(node))
+
+    def parenthesis(self, node: exp.Expr) -> Expression:
+        self.only(node, "this")
+        return self.expression(node.this)
+
+    def count(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expressions")
+        if node.expressions:
+            raise self.refuse(node, "COUNT takes one column or the star")
+        if isinstance(node.this, exp.Star):
+            return Apply("count", (Star(self.at(node.this)),), self.at(node))
+        if isinstance(node.this, exp.Distinct):
+            self.only(node.this, "expressions")
+            return self.apply("count_distinct", node, *node.this.expressions)
+        return self.apply("count", node, node.this)
+
+    def among(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expressions")
+        if not node.expressions:
+            raise self.refuse(node, "IN needs a list of constants")
+        return self.apply("in", node, node.this, *node.expressions)
+
+    def between(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "low", "high")
+        return self.apply("between", node, node.this, node.args["low"], node.args["high"])
+
+    def like(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expression", "negate")
+        found = self.apply("ilike" if isinstance(node, exp.ILike) else "like", node, node.this, node.expression)
+        return Apply("not", (found,), found.at) if node.args.get("negate") else found
+
+    def is_(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expression")
+        if isinstance(node.expression, exp.Null):
+            return self.apply("is_null", node, node.this)
+        if isinstance(node.expression, exp.Boolean):
+            return self.apply("is_true" if node.expression.this else "is_false", node, node.this)
+        raise self.refuse(node, "IS is answered with NULL, TRUE and FALSE")
+
+    def case(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "ifs", "default")
+        parts: list[Expression] = []
+        for branch in node.args["ifs"]:
+            self.only(branch, "this", "true")
+            test = self.expression(branch.this)
+            if node.this is not None:
+                test = Apply("=", (self.expression(node.this), test), self.at(branch))
+            parts += [test, self.expression(branch.args["true"])]
+        default = node.args.get("default")
+        parts.append(self.expression(default) if default is not None else Constant(None))
+        return Apply("case", tuple(parts), self.at(node))
+
+    def if_(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "true", "false")
+        otherwise = node.args.get("false")
+        last = self.expression(otherwise) if otherwise is not None else Constant(None)
+        return Apply("case", (self.expression(node.this), self.expression(node.args["true"]), last), self.at(node))
+
+    def filter(self, node: exp.Expr) -> Expression:
+        """AGG(x) FILTER (WHERE c) is AGG over x where c holds and NULL elsewhere."""
+        self.only(node, "this", "expression")
+        call, condition = self.expression(node.this), self.expression(node.expression.this)
+        if not isinstance(call, Apply) or call.function not in _FILTERED or len(call.arguments) != 1:
+            raise self.refuse(node, "FILTER belongs to an aggregate of one column")
+        over = Constant(Fraction(1)) if isinstance(call.arguments[0], Star) else call.arguments[0]
+        return Apply(call.function, (Apply("case", (condition, over, Constant(None)), call.at),), call.at)
+
+    def cast(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "to")
+        kind = self.kind(node.args["to"])
+        if kind == "DATE" and isinstance(node.this, exp.Literal) and node.this.is_string:
+            return Constant(self.day(node.this), self.at(node))
+        if kind not in _CASTS:
+            raise self.refuse(node, f"a cast to {kind} is not answered here")
+        return self.apply(_CASTS[kind], node, node.this)
+
+    def kind(self, node: exp.Expr) -> str:
+        """The name of a plain type, without width or precision."""
+        self.only(node, "this")
+        if not isinstance(node, exp.DataType) or not isinstance(node.this, exp.DataType.Type):
+            raise self.refuse(node, "a cast to that type is not answered here")
+        return node.this.name
+
+    def day(self, node: exp.Expr) -> date:
+        try:
+            return date.fromisoformat(str(node.this))
+        except ValueError:
+            raise self.refuse(node, "a date is written DATE '2020-12-31'") from None
+
+    def extract(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expression")
+        name = node.this.name.lower()
+        if _NAMED.get(name, name) not in _PARTS:
+            raise self.refuse(node, f"EXTRACT takes one of {', '.join(sorted(_PARTS))}")
+        return self.apply(_NAMED.get(name, name), node, node.expression)
+
+    def truncate(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "unit")
+        unit = Constant(str(node.args["unit"].name).lower())
+        return Apply("date_trunc", (unit, self.expression(node.this)), self.at(node))
+
+    def interval(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "unit")
+        if not isinstance(node.this, exp.Literal) or node.args.get("unit") is None:
+            raise self.refuse(node, "an interval is written INTERVAL 7 DAY")
+        count = Constant(Fraction(str(node.this.this)) if re.fullmatch("-?[0-9]{1,9}", str(node.this.this)) else None)
+        return Apply("interval", (count, Constant(node.args["unit"].name.lower().rstrip("s"))), self.at(node))
+
+    def round(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "decimals")
+        return self.apply("round", node, node.this, node.args.get("decimals"))
+
+    def substring(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "start", "length")
+        return self.apply("substring", node, node.this, node.args.get("start"), node.args.get("length"))
+
+    def left(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expression")
+        return Apply(
+            "substring", (self.expression(node.this), Constant(Fraction(1)), self.expression(node.expression)), self.at(node)
+        )
+
+    def bucket(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "min_value", "max_value", "num_buckets")
+        return self.apply("width_bucket", node, node.this, *(node.args.get(n) for n in ("min_value", "max_value", "num_buckets")))
+
+    def quantile(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "quantile")
+        return self.apply("quantile", node, node.this, node.args["quantile"])
+
+    def within_group(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expression")
+        call, order = node.this, node.expression
+        if not isinstance(call, exp.PercentileCont | exp.PercentileDisc) or len(order.expressions) != 1:
+            raise self.refuse(node, "WITHIN GROUP is answered for PERCENTILE_CONT with one column")
+        self.only(call, "this")
+        self.only(order.expressions[0], "this", "nulls_first", "desc")
+        share = self.expression(call.this)
+        if order.expressions[0].args.get("desc"):
+            share = Apply("-", (Constant(Fraction(1)), share), self.at(node))
+        return Apply("quantile", (self.expression(order.expressions[0].this), share), self.at(node))
+
+    def named(self, node: exp.Expr) -> Expression:
+        name = str(node.this).lower()
+        if name not in _NAMED:
+            raise self.refuse(node)
+        return self.apply(_NAMED[name], node, *node.expressions)
+
+
+_READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
+    **dict.fromkeys(_BINARY, Reader.binary),
+    **dict.fromkeys(_UNARY, Reader.unary),
+    **dict.fromkeys(_MANY, Reader.many),
+    exp.Column: Reader.column,
+    exp.Star: Reader.star,
+    exp.Literal: Reader.literal,
+    exp.Boolean: Reader.boolean,
+    exp.Null: Reader.null,
+    exp.Paren: Reader.parenthesis,
+    exp.Count: Reader.count,
+    exp.In: Reader.among,
+    exp.Between: Reader.between,
+    exp.Like: Reader.like,
+    exp.ILike: Reader.like,
+    exp.Is: Reader.is_,
+    exp.Case: Reader.case,
+    exp.If: Reader.if_,
+    exp.Filter: Reader.filter,
+    exp.Cast: Reader.cast,
+    exp.Extract: Reader.extract,
+    exp.DateTrunc: Reader.truncate,
+    exp.TimestampTrunc: Reader.truncate,
+    exp.Interval: Reader.interval,
+    exp.Round: Reader.round,
+    exp.Substring: Reader.substring,
+    exp.Left: Reader.left,
+    exp.WidthBucket: Reader.bucket,
+    exp.Quantile: Reader.quantile,
+    exp.WithinGroup: Reader.within_group,
+    exp.Anonymous: Reader.named,
+}

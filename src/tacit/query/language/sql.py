@@ -1,0 +1,153 @@
+"""SQL text to a `surface.Select`: limits on the text, the budget that may be written in it, and one statement.
+
+sqlglot parses; nothing of its tree goes further than this package. What may be asked is the allow-list of `reader.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import sqlglot
+from sqlglot import exp, tokens
+from sqlglot.dialects.dialect import Dialect
+
+from tacit.errors import NotAllowed, NotUnderstood, Refused
+from tacit.query.language.reader import Reader, line_and_column, read_number
+from tacit.query.language.syntax import Apply, Expression, Item, Select
+
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the question; ours say what to do instead
+
+LONGEST_TEXT = 20_000
+MOST_NODES = 2_000
+DEEPEST = 60
+
+
+class _Ordinary(Dialect):
+    """Ordinary SQL: double quotes and backticks are identifiers, single quotes are text. NULLs come last, as in an answer."""
+
+    NULL_ORDERING = "nulls_are_last"  # so that `nulls_first` is there only where NULLS FIRST is written
+
+    class Tokenizer(tokens.Tokenizer):
+        IDENTIFIERS = ['"', "`"]  # noqa: RUF012  # sqlglot's own way to declare a dialect
+
+
+def parse(text: str) -> Select:
+    """The question that `text` asks.
+
+    >>> parse("SELECT COUNT(*) AS n FROM visits WHERE cost > 10").where
+    Apply(function='>', arguments=(Name(parts=('cost',), at=(1, 40)), Constant(value=Fraction(10, 1), at=(1, 47))), at=(1, 40))
+    """
+    text, options = _budget_in(_checked(text))
+    tree = _one_statement(text)
+    if not isinstance(tree, exp.Select):
+        raise NotAllowed(
+            f"only SELECT is answered, not {type(tree).__name__.upper()}", remedy="ask one SELECT ... FROM a declared table"
+        )
+    return Reader(text).select(tree, options)
+
+
+def parse_expression(text: str) -> Expression:
+    """One expression, such as the argument of `where` in the Python builder."""
+    item = parse_item(text)
+    if item.name is not None:
+        raise NotAllowed("an expression has no name of its own here", remedy="leave out AS")
+    return item.expression
+
+
+def parse_item(text: str) -> Item:
+    """One expression with its name; its places are those in `text`.
+
+    >>> parse_item("avg(cost) AS mean").expression.at
+    (1, 1)
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise NotUnderstood("the expression is empty", remedy="write one, for example cost > 100")
+    try:
+        select = parse(f"SELECT\n{text}\nFROM t")
+    except Refused as refusal:
+        at = (refusal.at[0] - 1, refusal.at[1]) if refusal.at else None
+        raise type(refusal)(refusal.message, remedy=refusal.remedy, at=at) from None
+    if select != Select(select.items[:1], select.table):
+        raise NotAllowed("one expression is taken here, and nothing after it", remedy="give several as arguments of their own")
+    return Item(_line_up(select.items[0].expression), select.items[0].name)
+
+
+def _line_up(expression: Expression) -> Expression:
+    """The expression with its places one line up."""
+    at = (expression.at[0] - 1, expression.at[1]) if expression.at else None
+    if isinstance(expression, Apply):
+        return replace(expression, arguments=tuple(map(_line_up, expression.arguments)), at=at)
+    return replace(expression, at=at)
+
+
+def _checked(text: str) -> str:
+    if not isinstance(text, str):
+        raise NotUnderstood(
+            f"the question must be a text, not {type(text).__name__}", remedy="ask for example 'SELECT COUNT(*) ...'"
+        )
+    if not text.strip():
+        raise NotUnderstood("the question is empty", remedy="ask for example SELECT COUNT(*) FROM a declared table")
+    if len(text) > LONGEST_TEXT:
+        raise NotAllowed(f"the question has more than {LONGEST_TEXT} characters", remedy="ask a shorter one")
+    if bad := _CONTROL.search(text):
+        raise NotUnderstood("the question holds a control character", remedy="remove it", at=line_and_column(text, bad.start()))
+    return text
+
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_OPTIONS = re.compile(r"\A(\s*SELECT)\s+WITH\s+DIFFERENTIAL_PRIVACY\s+OPTIONS\s*\(([^()'\"`]*)\)", re.IGNORECASE)
+
+
+def _budget_in(text: str) -> tuple[str, tuple[tuple[str, Fraction], ...]]:
+    """The text without its `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, ...)`, blanked so that places stay."""
+    found = _OPTIONS.match(text)
+    if not found:
+        return text, ()
+    blank = re.sub(r"[^\n]", " ", text[found.end(1) : found.end()])
+    return found.group(1) + blank + text[found.end() :], tuple(_options(found.group(2)))
+
+
+def _options(text: str) -> Iterator[tuple[str, Fraction]]:
+    for part in text.split(","):
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        if name.lower() not in ("epsilon", "delta", "error", "confidence"):
+            remedy = "write OPTIONS (epsilon = 0.5), with delta, error or confidence"
+            raise NotUnderstood(f"{name[:40]!r} is no option", remedy=remedy)
+        number = read_number(value)
+        if number is None:
+            raise NotUnderstood(f"the option {name.lower()} needs a number", remedy=f"write {name.lower()} = 0.5")
+        yield name.lower(), number
+
+
+def _one_statement(text: str) -> exp.Expr:
+    try:
+        statements = [tree for tree in sqlglot.parse(text, dialect=_Ordinary) if tree is not None]
+    except sqlglot.errors.ParseError as error:
+        first: dict[str, Any] = error.errors[0] if error.errors else {}
+        at = (first["line"], max(1, first["col"] - len(first.get("highlight") or "") + 1)) if first.get("line") else None
+        raise NotUnderstood("the SQL cannot be read here", remedy="check the spelling at that place", at=at) from None
+    except sqlglot.errors.TokenError:
+        raise NotUnderstood("the SQL holds a quote that is not closed, or a character that is none of SQL's") from None
+    except RecursionError:
+        raise NotAllowed("the question is nested too deeply", remedy="ask a simpler one") from None
+    except Exception:  # the parser falls over some calls that lack an argument, in words of its own
+        raise NotUnderstood("the SQL cannot be read here", remedy="check the arguments of its functions") from None
+    if len(statements) != 1:
+        raise NotAllowed(f"one statement is answered at a time, not {len(statements)}", remedy="send them one by one")
+    _limit_size(statements[0])
+    return statements[0]
+
+
+def _limit_size(tree: exp.Expr) -> None:
+    stack, nodes = [(tree, 0)], 0
+    while stack:
+        node, depth = stack.pop()
+        nodes += 1
+        if nodes > MOST_NODES or depth > DEEPEST:
+            raise NotAllowed("the question is too large or nested too deeply", remedy="ask a simpler one")
+        stack.extend((child, depth + 1) for child in node.iter_expressions())

@@ -1,0 +1,1 @@
+"""Stability, worst work, error and price of a plan."""

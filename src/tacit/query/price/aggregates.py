@@ -1,0 +1,159 @@
+"""The table of aggregates: which exact integers each needs, and how their released forms make its value with its error bar.
+
+A moment is an integer sum over a group (`plan.Moment`). Sums are centred where a count is released beside them: with
+y = 2 value - (low + high), a row moves the sum of y by at most high - low, half of what the range would cost uncentred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.query.plan import Call, Literal, Moment, NumberType, Row, Term, TextColumn
+from tacit.query.price.error_bars import Band
+
+Finish = Callable[[Term | None, tuple[Band, ...]], Band]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """The moments over a term, and what to make of their released values, in the same order.
+
+    `weights`, where the value is a plain sum of the moments, are the factors that they have in it.
+    """
+
+    moments: Callable[[Term | None], tuple[Moment, ...]]
+    finish: Finish
+    weights: Callable[[Term | None], tuple[Fraction, ...]] | None = None
+
+
+def moments_of(call: Call, beside: tuple[Call, ...]) -> tuple[Moment, ...]:
+    """The moments that a call needs; a SUM beside an average of the same term is made from the average's."""
+    return _aggregate(call, beside).moments(call.over)
+
+
+def finished(call: Call, beside: tuple[Call, ...], moments: tuple[Band, ...]) -> Band:
+    """The released value of a call, from the released moments."""
+    return _aggregate(call, beside).finish(call.over, moments)
+
+
+def weights_of(call: Call, beside: tuple[Call, ...]) -> tuple[Fraction, ...] | None:
+    """The exact factors of a call's moments, where its value is a plain sum of them: counts and sums."""
+    weights = _aggregate(call, beside).weights
+    return weights(call.over) if weights else None
+
+
+def _aggregate(call: Call, beside: tuple[Call, ...]) -> Aggregate:
+    centred = any(other.over == call.over and other.name in CENTRED for other in beside)
+    return AGGREGATES["sum_centred" if call.name == "sum" and centred else call.name]
+
+
+# --- the integers of a term --------------------------------------------------------------------------------------------------
+
+
+def _row(term: Term | None) -> Row:
+    if term is None or isinstance(term.node, TextColumn):
+        return Literal(0)
+    return term.node
+
+
+def _exact_step(term: Term | None) -> Fraction:
+    return term.type.step if term is not None and isinstance(term.type, NumberType) else Fraction(1)
+
+
+def _step(term: Term | None) -> float:
+    return float(_exact_step(term))
+
+
+def _rows(term: Term | None) -> Moment:
+    return Moment("rows", _row(term)) if term is not None and term.nullable else Moment("rows")
+
+
+def _count(term: Term | None) -> tuple[Moment, ...]:
+    return (_rows(term),)
+
+
+def _mean(term: Term | None) -> tuple[Moment, ...]:
+    return (_rows(term), Moment("centred", _row(term)))
+
+
+def _variance(term: Term | None) -> tuple[Moment, ...]:
+    return (*_mean(term), Moment("squares", _row(term)))
+
+
+# --- what to make of them ----------------------------------------------------------------------------------------------------
+
+
+def _itself(_: Term | None, moments: tuple[Band, ...]) -> Band:
+    return moments[0]
+
+
+def _in_steps(term: Term | None, moments: tuple[Band, ...]) -> Band:
+    step = _exact_step(term)
+    return moments[0].scaled(float(step.numerator)).divided(float(step.denominator))
+
+
+def _of_centred(term: Term | None) -> tuple[Fraction, ...]:
+    half = _exact_step(term) / 2
+    return half * (_row(term).low + _row(term).high), half
+
+
+def _sum_centred(term: Term | None, moments: tuple[Band, ...]) -> Band:
+    rows, centred = moments
+    node = _row(term)
+    return (centred + rows.scaled(node.low + node.high)).scaled(_step(term) / 2)
+
+
+def _at_least_one(rows: Band) -> Band:
+    """A divisor: at least one in its value; its ends keep zero where zero is possible, so that nothing is claimed there."""
+    return Band(np.maximum(rows.value, 1.0), rows.low, np.maximum(rows.high, 1.0))
+
+
+def _average(term: Term | None, moments: tuple[Band, ...]) -> Band:
+    rows, centred = moments
+    node, step = _row(term), _step(term)
+    mean = (centred / _at_least_one(rows)).shifted(node.low + node.high).scaled(step / 2)
+    return mean.clamped(node.low * step, node.high * step)
+
+
+def _population(term: Term | None, moments: tuple[Band, ...]) -> Band:
+    """E[y^2] - E[y]^2 in half steps, from the centred sums of y and of 2 y^2 - R^2, R the range in steps."""
+    rows, centred, squares = moments
+    count, spread = _at_least_one(rows), float(_row(term).high - _row(term).low)
+    second = (squares / count).shifted(spread**2).scaled(0.5).clamped(0.0, spread**2)
+    mean = (centred / count).clamped(-spread, spread)
+    return (second - mean.squared()).scaled(_step(term) ** 2 / 4).clamped(0.0, (_step(term) * spread) ** 2 / 4)
+
+
+def _sample(term: Term | None, moments: tuple[Band, ...]) -> Band:
+    """The population variance times n / (n - 1)."""
+    spread = float(_row(term).high - _row(term).low)
+
+    def correction(rows: np.ndarray) -> np.ndarray:
+        return np.where(rows > 1.5, rows / np.maximum(rows - 1.0, 0.5), 2.0)
+
+    rows = moments[0]
+    factor = Band(correction(rows.value), correction(rows.high), correction(rows.low))
+    return (_population(term, moments) * factor).clamped(0.0, (_step(term) * spread) ** 2 / 2)
+
+
+def _rooted(finish: Finish) -> Finish:
+    return lambda term, moments: finish(term, moments).mapped(np.sqrt)
+
+
+AGGREGATES: dict[str, Aggregate] = {
+    "count": Aggregate(_count, _itself, lambda _: (Fraction(1),)),
+    "units": Aggregate(lambda _: (Moment("units"),), _itself, lambda _: (Fraction(1),)),
+    "sum": Aggregate(lambda term: (Moment("sum", _row(term)),), _in_steps, lambda term: (_exact_step(term),)),
+    "sum_centred": Aggregate(_mean, _sum_centred, _of_centred),
+    "avg": Aggregate(_mean, _average),
+    "var_pop": Aggregate(_variance, _population),
+    "var_samp": Aggregate(_variance, _sample),
+    "stddev_pop": Aggregate(_variance, _rooted(_population)),
+    "stddev_samp": Aggregate(_variance, _rooted(_sample)),
+    "quantile": Aggregate(lambda term: (Moment("list", _row(term)),), _in_steps),
+}
+CENTRED = frozenset({"avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"})

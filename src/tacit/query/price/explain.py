@@ -1,0 +1,195 @@
+"""What a question would cost and how good its answer would be: from public parameters, spending nothing and reading nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.accounting.composition import loss
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.privacy.rounding import as_text
+from tacit.query.passes.keys import size
+from tacit.query.plan import Bound, Join, KeyValue, Moment, NumberType, Output, Question, Relation, Result, TextColumn, Where
+from tacit.query.price.aggregates import moments_of
+from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
+from tacit.query.price.stability import l1_sensitivity, l2_sensitivity, rows_of
+from tacit.untrusted import for_terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """One released vector: what it is, the mechanism, its sensitivity and scale, and what it costs."""
+
+    what: str
+    mechanism: str
+    sensitivity: str
+    scale: str
+    cost: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The error bar of a column, where it is public beforehand."""
+
+    column: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The plan as a tree with the rows of one unit at each step, then noise, errors and price."""
+
+    tree: tuple[str, ...]
+    groups: str
+    noise: tuple[Noise, ...]
+    errors: tuple[Expected, ...]
+    epsilon: Fraction
+    delta: Fraction
+    confidence: Fraction
+    left: str = ""
+
+    def __str__(self) -> str:
+        lines = [*self.tree, f"groups: {self.groups}", ""]
+        for noise in self.noise:
+            lines.append(f"{noise.what}: {noise.mechanism}, sensitivity {noise.sensitivity}, scale {noise.scale}, {noise.cost}")
+            lines += [f"    {noise.why}"] if noise.why else []
+        lines += ["", *(f"{expected.column}: {expected.error}" for expected in self.errors)]
+        price = f"epsilon {as_text(self.epsilon)}" + (f", delta {as_text(self.delta)}" if self.delta else "")
+        lines += ["", f"price: {price}" + (f"; {self.left}" if self.left else "")]
+        return "\n".join(map(for_terminal, lines))  # a name has no line of its own
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {
+            "tree": list(self.tree),
+            "groups": self.groups,
+            "noise": [{name: getattr(noise, name) for name in Noise.__slots__} for noise in self.noise],
+            "errors": [{"column": expected.column, "error": expected.error} for expected in self.errors],
+            "price": {"epsilon": str(self.epsilon), "delta": str(self.delta)},
+            "confidence": float(self.confidence),
+            "left": self.left,
+        }
+
+
+def explained(quote: Quote, left: str = "") -> Explanation:
+    """The explanation of a quote."""
+    return Explanation(
+        tree=tuple(_tree(quote.question)),
+        groups=_groups(quote),
+        noise=tuple(_noise(quote)),
+        errors=tuple(_expected(output, quote) for output in quote.question.outputs if _is_number(output)),
+        epsilon=quote.epsilon,
+        delta=quote.delta,
+        confidence=quote.request.confidence,
+        left=left,
+    )
+
+
+def _tree(question: Question) -> list[str]:
+    group = question.group
+    keys = ", ".join(f"{key.name} ({'private' if isinstance(key.term.node, TextColumn) else size(key)})" for key in group.keys)
+    steps = [f"group by {keys}" if keys else "all rows together"]
+    relation: Relation = group.child
+    while not isinstance(relation, Bound):
+        steps.append(f"{_step(relation)}: {_rows(rows_of(relation))} of one unit")
+        relation = relation.child  # type: ignore[union-attr]  # every relation above a bound has a child
+    steps.append(f"first {_rows(relation.max_rows)} of each unit: {_rows(rows_of(relation))} of one unit")
+    steps.append(f"scan {relation.child.table.name}")
+    return ["  " * depth + step for depth, step in enumerate(steps)]
+
+
+def _step(relation: Relation) -> str:
+    if isinstance(relation, Join):
+        return f"{relation.kind} join {relation.table.name}, at most {relation.fan_out} for each row"
+    return "where" if isinstance(relation, Where) else type(relation).__name__.lower()
+
+
+def _rows(count: int) -> str:
+    return f"{count} row" if count == 1 else f"{count} rows"
+
+
+def _groups(quote: Quote) -> str:
+    touched = f"one unit touches at most {quote.reach.groups}, with at most {_rows(quote.reach.per_group)} in each"
+    if quote.keys:
+        return f"private, shown where the noisy number of units reaches {quote.keys.threshold}; {touched}"
+    if not quote.question.group.keys:
+        return f"one; one unit has at most {_rows(quote.reach.per_group)} in it"
+    return f"{quote.cells}, all of them public; {touched}"
+
+
+def _noise(quote: Quote) -> list[Noise]:
+    parts = [_of_sum(part, quote) for part in quote.sums] + [_of_rank(part) for part in quote.ranks]
+    if quote.keys:
+        cost, touched, scale = str(loss(quote.keys.event)), str(quote.reach.units_l1), as_text(quote.keys.scale)
+        what = Noise("keys", "threshold on noisy numbers of units", touched, scale, cost)
+        return [what, *parts]
+    return parts
+
+
+_NAMES = {"rows": "count", "units": "number of units", "sum": "sum", "centred": "centred sum", "squares": "centred sum of squares"}
+
+
+def _of_sum(part: Sum, quote: Quote) -> Noise:
+    """In the units of the answer, not in steps of the grid."""
+    laplace, unit = isinstance(part.mechanism, Laplace), _unit(part.moment, quote.question)
+    norm = l1_sensitivity(part.moment, quote.reach) if laplace else l2_sensitivity(part.moment, quote.reach)
+    return Noise(
+        _name(part.moment),
+        "Laplace" if laplace else "Gaussian",
+        f"{as_text(norm * unit)} ({'l1' if laplace else 'l2'})",
+        as_text(part.mechanism.scale * unit),
+        str(part.mechanism.loss),
+    )
+
+
+def _unit(moment: Moment, question: Question) -> Fraction:
+    """What one unit of a moment is in the answer: a step of the column; where sums are centred, half of one, or its square."""
+    over = next((call.over for call in question.calls if call.over and moment in moments_of(call, question.calls)), None)
+    step = over.type.step if over is not None and isinstance(over.type, NumberType) else Fraction(1)
+    return {"sum": step, "centred": step / 2, "squares": step**2 / 8}.get(moment.kind, Fraction(1))
+
+
+def _name(moment: Moment) -> str:
+    column = getattr(moment.value, "name", "an expression") if moment.value is not None else None
+    return f"{_NAMES[moment.kind]} of {column}" if column else _NAMES[moment.kind]
+
+
+def _of_rank(part: Rank) -> Noise:
+    if isinstance(part.mechanism, SmoothQuantile):
+        return Noise(
+            f"quantile {as_text(part.mechanism.q)}",
+            "smooth sensitivity",
+            "private",
+            "private",
+            str(loss(part.event)),
+            f"chosen because the column has over 2^{FINEST_GRID.bit_length() - 1} possible values; its error bar is the bounds",
+        )
+    draws = len(part.mechanism.draws)
+    return Noise(
+        f"quantile {as_text(part.mechanism.q)}",
+        f"exponential mechanism, {'three draws' if draws == 3 else 'one draw'}",
+        f"{as_text(part.mechanism.draws[0].sensitivity)} ranks",
+        f"{max(part.mechanism.margins)} ranks to each end",
+        str(part.mechanism.loss),
+        "chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval",
+    )
+
+
+def _is_number(output: Output) -> bool:
+    return not isinstance(output.value, KeyValue)
+
+
+def _expected(output: Output, quote: Quote) -> Expected:
+    """The error bar of a column where the data has no say in it."""
+    if isinstance(output.value, Result):
+        call = quote.question.calls[output.value.index]
+        moments = moments_of(call, quote.question.calls)
+        parts = [part for part in quote.sums if part.moment in moments]
+        if len(moments) == 1 and parts and not (quote.keys and quote.request.simultaneous):  # else how many are shown decides
+            missed = missed_by(output.value, quote.question, quote.request, quote.cells or 1)
+            width = parts[0].mechanism.interval(1 - missed).above * float(_unit(moments[0], quote.question))
+            return Expected(output.name, f"± {width:.6g} at {float(quote.request.confidence):.4g} confidence")
+    return Expected(output.name, "depends on released numbers; comes with the answer")

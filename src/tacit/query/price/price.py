@@ -1,0 +1,374 @@
+"""A plan and a budget to a quote: which mechanism with which noise for every released number, and what it costs.
+
+Everything here is a function of the question, the catalog and the budget: the quote is the same whatever the data holds. The price
+over groups follows what one unit can touch (stability.py): disjoint groups are not disjoint people.
+
+A group-by-group mechanism (a quantile) gets the whole share of epsilon in every group, with the unit counted as the most rows that
+it has over all groups together: row by row, one unit moves the groups' losses by at most its rows times the loss of one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import prod
+
+from tacit.accounting import calibrate
+from tacit.accounting.events import Batch, Event
+from tacit.errors import ErrorNotPublic, InvalidBudget, InvalidInput, NoBudget, NotAllowed, TooManyGroups
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.selection import KeyThreshold
+from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.privacy.arguments import truth_of
+from tacit.privacy.loss import largest_concentrated_down, positive_budget, probability
+from tacit.privacy.neighbours import Change, Neighbours
+from tacit.privacy.rounding import Number, brief, exact, exp_up, float_up
+from tacit.query.passes.keys import private, size
+from tacit.query.plan import Arithmetic, Call, Moment, NumberType, Out, Question, Result, Rounded
+from tacit.query.price.aggregates import moments_of
+from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, scanned
+from tacit.query.price.work import afford
+
+UNIT = Neighbours("add-remove", "unit")
+LEAST_MISS = Fraction(1, 10**200)
+MANY_GROUPS = 10_000  # more are answered where the question says how many, or has a LIMIT
+LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute, and means nothing
+FINEST_GRID = 2**40  # points from which on a quantile is released by smooth sensitivity
+Additive = Laplace | Gaussian
+LEAST = Fraction(1, 10**30)
+LEAST_EPSILON = Fraction(1, 10**4)  # of a question: what a question tells by the way is told once per question, not per epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the analyst is ready to spend, or the error that must be reached; and how sure the error bars shall be."""
+
+    epsilon: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    error: Fraction | None = None
+    confidence: Fraction = Fraction(95, 100)
+    simultaneous: bool = False
+    groups: int | None = field(default=None, repr=False, compare=False)  # of no weight for what is asked
+
+
+def request(
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    error: Number | None = None,
+    confidence: Number = Fraction(95, 100),
+    simultaneous: bool = False,
+    groups: int | None = None,
+) -> Request:
+    """A request from plain numbers; a budget or an error, not both. More than 10,000 groups are answered where `groups` says so."""
+    if (epsilon is None) == (error is None):
+        raise NoBudget("a question needs a budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
+    sure = exact(confidence, "confidence", InvalidBudget)
+    if not 0 < sure <= 1 - LEAST_MISS:
+        raise InvalidBudget(f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example confidence=0.95")
+    return Request(
+        None if epsilon is None else _enough(_usual(positive_budget(epsilon), "epsilon")),
+        probability(delta),
+        None if error is None else _usual(positive_budget(error, "error"), "error"),
+        sure,
+        truth_of(simultaneous, "simultaneous"),
+        None if groups is None else _whole(groups),
+    )
+
+
+def _whole(groups: int) -> int:
+    if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
+        raise InvalidInput(f"groups must be a whole number of at least 1, not {str(groups)[:40]}; give for example groups=100000")
+    return groups
+
+
+def _usual(number: Fraction, name: str) -> Fraction:
+    """A number that leaves noise and error bars within what a float can show."""
+    if not LEAST <= number <= 1 / LEAST:
+        raise InvalidBudget(f"{name} must lie between 1e-30 and 1e30; give for example {name}=0.5")
+    return number
+
+
+def _enough(epsilon: Fraction) -> Fraction:
+    if epsilon < LEAST_EPSILON:
+        raise InvalidBudget("epsilon of a question must be at least 0.0001; give for example epsilon=0.1")
+    return epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Noise for one moment over all groups; `units` of the moment make one unit of the answer."""
+
+    place: int
+    moment: Moment
+    mechanism: Additive
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """One quantile in every group, from the list of a moment; the mechanism is priced for 1 / `rows` of what a unit has there."""
+
+    place: int
+    call: Call
+    rows: int
+    mechanism: QuantileWithInterval | SmoothQuantile
+
+    @property
+    def event(self) -> Event:
+        """For all groups together. All rows of a unit may be in one group, a chain of neighbours there: one loss, not several."""
+        alone = self.mechanism.event
+        return alone if isinstance(alone, Batch) else replace(alone, epsilon=alone.epsilon * self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """All that will be done to answer, and its price; `event` is what the ledger records."""
+
+    question: Question
+    request: Request
+    reach: Reach
+    sums: tuple[Sum, ...]
+    ranks: tuple[Rank, ...]
+    keys: KeyThreshold | None
+    epsilon: Fraction
+    delta: Fraction
+
+    @property
+    def event(self) -> Event:
+        events: list[Event] = [*(part.mechanism.event for part in self.sums), *(part.event for part in self.ranks)]
+        return Batch((self.keys.event, *events) if self.keys else tuple(events))
+
+    @property
+    def cells(self) -> int | None:
+        """How many groups the answer has; None where that is private."""
+        return None if self.keys else _cells(self.question)
+
+
+def price(question: Question, asked: Request, change: Change = "add-remove") -> tuple[Quote, ...]:
+    """The quotes for a question, the one with the smallest error first; a ledger may admit a later one and not the first.
+
+    Refused where the worst case of answering is too much work (work.md).
+    """
+    _check_groups(question, asked)
+    factor = 2 if change == "change-one" else 1  # every event is priced for add/remove, and counts twice where one unit changes
+    touched = reach(question)
+    afford(question)
+    if not private(question) and not any(_moves(moment, touched) for moment in question.group.moments):
+        raise NotAllowed("the answer is the same whatever the rows hold, so there is nothing to pay for", remedy="use COUNT(*)")
+    if asked.error is not None:
+        return (_for_error(question, asked, touched, factor),)
+    if asked.epsilon is None:
+        raise NoBudget("a question needs a budget", remedy="give epsilon=0.5")
+    quotes = [_with_laplace(question, asked, touched, factor)]
+    if asked.delta and _charged(question):
+        quotes.append(_with_gaussian(question, asked, touched, factor))
+    return tuple(sorted(quotes, key=_width))
+
+
+def _check_groups(question: Question, asked: Request) -> None:
+    """Refuses an answer of more groups than anybody reads, unless it is meant: a stray GROUP BY cost has 500,000."""
+    if private(question) or question.limit is not None:
+        return
+    cells = _cells(question)
+    if cells > max(MANY_GROUPS, asked.groups or 0):
+        raise TooManyGroups(
+            f"the answer would have {cells:,} groups, empty ones included: more than {MANY_GROUPS:,} must be asked for",
+            remedy=f"group by coarser expressions, add a LIMIT, or give groups={cells}",
+        )
+
+
+def _moves(moment: Moment, touched: Reach) -> bool:
+    """Whether one unit can change a moment, so that its release has a price."""
+    return moment.kind == "list" or l1_sensitivity(moment, touched) > 0
+
+
+# --- by budget ---------------------------------------------------------------------------------------------------------------
+
+
+def _additive(question: Question) -> list[tuple[int, Moment]]:
+    return [(place, moment) for place, moment in enumerate(question.group.moments) if moment.kind != "list"]
+
+
+def _quantiles(question: Question) -> list[tuple[int, Call]]:
+    moments = question.group.moments
+    return [(moments.index(moments_of(call, question.calls)[0]), call) for call in question.calls if call.name == "quantile"]
+
+
+def _charged(question: Question) -> list[tuple[int, Moment]]:
+    """The sums that are paid for; a number of units comes with private keys already."""
+    return [(place, moment) for place, moment in _additive(question) if not (private(question) and moment.kind == "units")]
+
+
+def _with_laplace(question: Question, asked: Request, touched: Reach, factor: int) -> Quote:
+    share = (asked.epsilon or Fraction(0)) / (factor * _shares(question))
+    sums = [Sum(place, moment, _laplace(moment, touched, question, share)) for place, moment in _charged(question)]
+    return _quote(question, asked, touched, sums, share, factor)
+
+
+def _with_gaussian(question: Question, asked: Request, touched: Reach, factor: int) -> Quote:
+    """All sums together get their share of epsilon; for a unit that changes, a concentrated loss counts four times."""
+    parts = _charged(question)
+    share = (asked.epsilon or Fraction(0)) / (factor * _shares(question))
+    delta = asked.delta / (2 if private(question) else 1)
+    rho = calibrate_rho(factor * share * len(parts), delta) / (factor**2 * len(parts))
+    sums = [
+        Sum(place, moment, Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question, touched), True, UNIT))
+        for place, moment in parts
+    ]
+    return _quote(question, asked, touched, sums, share, factor)
+
+
+def calibrate_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho within (epsilon, delta), on 24 decimals, so that a ledger holds it exactly.
+
+    A millionth of delta is kept for what samplers leave out, which is far less.
+    """
+    return Fraction(int(largest_concentrated_down(epsilon, delta * (1 - Fraction(1, 10**6))) * 10**24), 10**24)
+
+
+def _shares(question: Question) -> int:
+    """Epsilon is split evenly over what is released: every sum, every quantile, and the keys where they are private."""
+    return max(1, len(_charged(question)) + len(_quantiles(question)) + private(question))
+
+
+def _dimension(question: Question, touched: Reach) -> int:
+    """How many numbers the noise is made for: the public groups; of private keys those that one unit can touch (gaussian.md)."""
+    return touched.groups if private(question) else _cells(question)
+
+
+def _cells(question: Question) -> int:
+    return prod(size(key) for key in question.group.keys)
+
+
+def _laplace(moment: Moment, touched: Reach, question: Question, epsilon: Fraction) -> Laplace:
+    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question, touched), True, UNIT)
+
+
+def _quote(question: Question, asked: Request, touched: Reach, sums: Sequence[Sum], share: Fraction, factor: int) -> Quote:
+    ranks = tuple(
+        Rank(place, call, touched.l1 if touched.groups > 1 else 1, _rank(call, share, 1 - _missed(question, asked, call), touched))
+        for place, call in _quantiles(question)
+    )
+    concentrated = any(isinstance(part.mechanism, Gaussian) for part in sums)
+    keys = _keys(question, touched, share, asked.delta / 2 if concentrated else asked.delta, factor)
+    spent = asked.delta if concentrated or keys else Fraction(0)
+    return Quote(question, asked, touched, tuple(sums), ranks, keys, asked.epsilon or share, spent)
+
+
+def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -> QuantileWithInterval | SmoothQuantile:
+    """The exponential mechanism, whose error bar comes from draws of its own; on a very fine grid smooth sensitivity.
+
+    The exponential mechanism misses by a number of ranks that grows with the logarithm of the grid; the noise of smooth
+    sensitivity follows the gaps between values instead, but its scale is private, so that it has no error bar.
+    """
+    node = call.over.node if call.over else None
+    low, high = (getattr(node, "low", 0), getattr(node, "high", 0))
+    share = call.share or Fraction(0)
+    if high - low < FINEST_GRID:
+        return QuantileWithInterval(share, 0, high - low, 1, epsilon, confidence, max_rows=touched.l1, neighbours=UNIT)
+    rows = 1 if touched.groups > 1 else touched.l1
+    return SmoothQuantile(share, 0, high - low, 1, epsilon * rows / touched.l1, max_rows=rows, neighbours=UNIT)
+
+
+def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, factor: int) -> KeyThreshold | None:
+    """`delta` is for the keys; a unit that changes passes it along two neighbours, so that it counts 1 + e^epsilon times."""
+    if not private(question):
+        return None
+    if not delta:
+        raise NoBudget(
+            "the values of a key are private, so the groups are shown through a threshold, and that needs a delta",
+            remedy="give for example delta=1e-7",
+        )
+    if factor == 2 and share > LARGEST_EPSILON:
+        raise InvalidBudget(f"epsilon is too large for private keys; at most {LARGEST_EPSILON} for each number is answered")
+    passed = 1 + exp_up(share) if factor == 2 else 1
+    return KeyThreshold(share, delta / passed, touched.units_l1, scanned(question).min_people, UNIT)
+
+
+# --- by error ----------------------------------------------------------------------------------------------------------------
+
+
+def _for_error(question: Question, asked: Request, touched: Reach, factor: int) -> Quote:
+    """The least epsilon with which every number of the answer has the wanted error; each sum gets what it needs."""
+    if private(question):
+        raise ErrorNotPublic("with private keys the error of a group cannot be set beforehand", remedy="give epsilon and delta")
+    needed: dict[Moment, Fraction] = {}
+    for output in question.outputs:
+        for call in _calls(output.value, question):
+            moment, step = _one_sum(output.value, call, question)
+            steps = int((asked.error or Fraction(0)) / step)
+            missed = _missed(question, asked, call)
+            least = calibrate.discrete_laplace_epsilon_up(l1_sensitivity(moment, touched), steps, missed)
+            needed[moment] = max(needed.get(moment, Fraction(0)), calibrate.short_up(least, 6))
+    spare = [moment for _, moment in _additive(question) if moment not in needed]
+    if spare or not needed:
+        raise ErrorNotPublic("HAVING and ORDER BY ask for a number of which no error is wanted", remedy="add it to SELECT")
+    least = LEAST_EPSILON / (factor * len(needed))
+    if factor * sum(needed.values()) < LEAST_EPSILON:  # then it costs the least, and the error is smaller than was asked for
+        needed = {moment: max(share, calibrate.short_up(least, 6)) for moment, share in needed.items()}
+    sums = [Sum(place, moment, _laplace(moment, touched, question, needed[moment])) for place, moment in _additive(question)]
+    epsilon = factor * sum(needed.values(), start=Fraction(0))
+    return Quote(question, asked, touched, tuple(sums), (), None, epsilon, Fraction(0))
+
+
+def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction]:
+    """The single moment behind a number whose error is public, and how much one of its units is in the answer."""
+    moments = moments_of(call, question.calls)
+    if not isinstance(out, Result) or len(moments) != 1 or moments[0].kind == "list":
+        raise ErrorNotPublic(
+            f"the error of {_word(out, call)} depends on how many people there are, which is private",
+            remedy="ask for its SUM and its COUNT with an error each, or give epsilon",
+        )
+    meaning = call.over.type if call.over is not None and call.name == "sum" else None
+    return moments[0], meaning.step if isinstance(meaning, NumberType) else Fraction(1)
+
+
+def _word(out: Out, call: Call) -> str:
+    names = {"avg": "an average", "quantile": "a quantile"}
+    return names.get(call.name, "a variance") if isinstance(out, Result) else "an expression"
+
+
+# --- error bars --------------------------------------------------------------------------------------------------------------
+
+
+def _calls(out: Out, question: Question) -> Iterator[Call]:
+    """The aggregates inside an output."""
+    match out:
+        case Result():
+            yield question.calls[out.index]
+        case Arithmetic():
+            yield from _calls(out.left, question)
+            yield from _calls(out.right, question)
+        case Rounded():
+            yield from _calls(out.child, question)
+
+
+def pieces(out: Out, question: Question) -> int:
+    """How many released numbers an output is made of, at least one."""
+    found = {(moment, call.share) for call in _calls(out, question) for moment in moments_of(call, question.calls)}
+    return max(1, len(found))
+
+
+def missed_by(out: Out, quote_question: Question, asked: Request, groups: int) -> Fraction:
+    """The chance that each released number of an output may miss, so that the output misses with at most 1 - confidence."""
+    numbers = groups * sum(1 for output in quote_question.outputs if any(True for _ in _calls(output.value, quote_question)))
+    return (1 - asked.confidence) / (pieces(out, quote_question) * (max(1, numbers) if asked.simultaneous else 1))
+
+
+def _missed(question: Question, asked: Request, call: Call) -> Fraction:
+    """The strictest chance of a miss among the outputs that use a call."""
+    if asked.simultaneous and private(question):
+        raise NotAllowed("with private keys error bars hold one by one", remedy="leave out simultaneous")
+    outs = [output.value for output in question.outputs if call in _calls(output.value, question)]
+    return min((missed_by(out, question, asked, _cells(question)) for out in outs), default=1 - asked.confidence)
+
+
+def _width(quote: Quote) -> float:
+    """The error bars of the sums, each in units of its sensitivity, added up: what two quotes are compared by."""
+    miss = 1 - quote.request.confidence
+    return sum(
+        float(part.mechanism.interval(1 - miss).above) / float_up(Fraction(max(1, l1_sensitivity(part.moment, quote.reach))))
+        for part in quote.sums
+    )

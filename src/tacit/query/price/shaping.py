@@ -1,0 +1,115 @@
+"""What the declared limits do to the numbers of an answer, in a few words: from the plan and the catalog alone.
+
+An interval covers the noise. That rows beyond `max_rows` are not counted, that values are moved into their bounds, and that rows
+are left out is in no interval, since how much of it there is would be private; so every answer says which limits shaped it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
+
+from tacit.privacy import catalog
+from tacit.privacy.catalog import Table, day_of
+from tacit.privacy.rounding import as_text
+from tacit.query.plan import Column, Question, TextColumn
+from tacit.query.price.price import Quote
+from tacit.query.price.stability import scanned
+
+
+def shaping(quote: Quote) -> tuple[str, ...]:
+    """The limits that shaped an answer: of rows, of values, of rows that are left out, and of groups that are shown."""
+    question, table = quote.question, scanned(quote.question)
+    asked = {name: column for name, column in _columns(table).items() if name in _asked(question)}
+    return (
+        *_of_rows(question, table),
+        *(text for column in asked.values() for text in _of_values(column)),
+        *_left_out(table),
+        *([f"groups below a noisy number of {quote.keys.threshold:,} units are not shown"] if quote.keys else []),
+    )
+
+
+def _columns(table: Table) -> Mapping[str, catalog.Column]:
+    return {column.name.lower(): column for column in table.columns.values()}
+
+
+def _asked(question: Question) -> set[str]:
+    """The columns of the private table that a question reads."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    waiting: list[object] = [question.group]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Column | TextColumn) and node.source == 0:
+            found.add(node.name)
+        if isinstance(node, Table) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, tuple):
+            waiting += [part for part in node if isinstance(part, tuple) or is_dataclass(part)]
+        elif is_dataclass(node):
+            waiting += [
+                value for field in fields(node) if is_dataclass(value := getattr(node, field.name)) or isinstance(value, tuple)
+            ]
+    return found
+
+
+def _of_rows(question: Question, table: Table) -> Iterator[str]:
+    unit = table.unit.column if table.unit else table.key
+    if unit is not None:
+        yield f"at most {_counted(table.max_rows)} per {unit}" + (
+            f", {question.group.per_group} in a group" if question.group.per_group else ""
+        )
+
+
+def _counted(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows:,} rows"
+
+
+def _of_values(column: catalog.Column) -> Iterator[str]:
+    """What becomes of values that are not as declared, where their rows stay."""
+    if column.bounds is not None and column.outside != "drop":
+        step = f", in steps of {as_text(column.step)}" if column.step not in (None, Fraction(1)) else ""
+        said = (
+            f"{column.name} limited to {_range(column)}"
+            if column.outside == "clamp"
+            else f"{column.name} outside {_range(column)} is NULL"
+        )
+        yield f"{said}{step}"
+    if column.unknown == "other":
+        yield f"unknown {column.name} counts as other"
+    if column.nulls not in ("keep", "drop"):
+        yield f"missing {column.name} counts as {_end(column, column.nulls)}"
+
+
+def _left_out(table: Table) -> Iterator[str]:
+    """Every column whose values drop their rows, asked for or not: the rows are not there."""
+    columns = table.columns.values()
+    missing = [column.name for column in columns if column.nulls == "drop" and column.kind != "key"]
+    owner = [table.unit.column] if table.unit and table.no_unit == "drop" else []
+    parts = [
+        f"without {', '.join([*owner, *missing])}" if owner or missing else "",
+        *(
+            f"with {column.name} outside {_range(column)}"
+            for column in columns
+            if column.bounds is not None and column.outside == "drop"
+        ),
+        *(f"with unknown {column.name}" for column in columns if column.kind == "category" and column.unknown == "drop"),
+    ]
+    if any(parts):
+        yield f"rows left out: {'; '.join(filter(None, parts))}"
+
+
+def _range(column: catalog.Column) -> str:
+    low, high = column.bounds or (Fraction(0), Fraction(0))
+    return f"{_end(column, low)}..{_end(column, high)}"
+
+
+def _end(column: catalog.Column, value: object) -> str:
+    """A declared value as people write it."""
+    if not isinstance(value, Fraction):
+        return str(value)
+    if column.kind == "date":
+        return day_of(int(value)).isoformat()
+    return f"{int(value):,}" if value.denominator == 1 else as_text(value)

@@ -1,0 +1,125 @@
+"""How many steps of one core a row expression takes at most, by a table: what every part of it costs for one row (work.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacit.privacy.catalog import Table
+from tacit.query.plan import (
+    Add,
+    All,
+    Among,
+    Choose,
+    Column,
+    Compare,
+    Either,
+    Group,
+    IsNull,
+    Join,
+    Literal,
+    Lookup,
+    Multiply,
+    Negation,
+    Quotient,
+    Ratio,
+    Scan,
+    TextColumn,
+    TextIs,
+    TextLike,
+    Truth,
+)
+from tacit.query.size_limit import Node, below, expressions_of, nodes_of, parts_of
+
+NUMBER = 8  # bytes
+HELD = 32  # bytes of a number in a row that is held and sorted
+ALWAYS = 5  # numbers of such a row beside the columns that are read: its unit, its rank, its place, its keys
+BRANCHES = 32  # of a lookup that is written as a list of cases
+
+
+def _like(node: TextLike, longest: int) -> int:
+    """A fixed beginning is compared once; anything else is tried at every place of the text, in the worst case to its end."""
+    fixed = not set("%_") & set(node.pattern.removesuffix("%"))
+    length = len(node.pattern.encode())
+    return 8 + length if fixed else 8 + 3 * length * longest
+
+
+def _lookup(node: Lookup, _: int) -> int:
+    return 20 if len(node.table) > BRANCHES else 5 * len(node.table)
+
+
+OWN: Mapping[type, Callable[[Any, int], int]] = {
+    Column: lambda node, _: 2,
+    TextColumn: lambda node, _: 2,
+    Literal: lambda node, _: 1,
+    Add: lambda node, _: 3,
+    Multiply: lambda node, _: 3,
+    Quotient: lambda node, _: 10,
+    Ratio: lambda node, _: 20,
+    Choose: lambda node, _: 5 * len(node.branches),
+    Lookup: _lookup,
+    Compare: lambda node, _: 3,
+    Among: lambda node, _: 5 + len(node.values) // 2,
+    IsNull: lambda node, _: 2,
+    All: lambda node, _: 2 * len(node.parts),
+    Either: lambda node, _: 2 * len(node.parts),
+    Negation: lambda node, _: 2,
+    Truth: lambda node, _: 1,
+    TextIs: lambda node, longest: sum(10 + min(longest, len(text.encode())) // 4 for text in node.texts),
+    TextLike: _like,
+}
+"""What a part costs beside what it is made of; the number is the most bytes of a text that it looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expressions:
+    """The expressions of a plan: which columns they read, and the steps of each for one row."""
+
+    tables: tuple[Table, ...]
+    columns: frozenset[Column | TextColumn]
+    joined: int = 0
+    measured: dict[int, tuple[Node, int]] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, group: Group) -> Expressions:
+        """The expressions of a plan; `joined` counts the columns of its public tables."""
+        joins = [relation for relation in below(group) if isinstance(relation, Join)]
+        scanned = next(relation.table for relation in below(group) if isinstance(relation, Scan))
+        nodes = [node for whole in expressions_of(group) for node in nodes_of(whole)]
+        columns = frozenset(node for node in nodes if isinstance(node, Column | TextColumn))
+        return cls((scanned, *(join.table for join in reversed(joins))), columns, sum(join.width for join in joins))
+
+    @property
+    def read(self) -> int:
+        """Steps to read the private columns of one row, and to look at its rank."""
+        own = [column for column in self.columns if column.source == 0]
+        return 5 + sum(2 + self.bytes_of(column) // 2 for column in own if isinstance(column, TextColumn)) + 2 * len(own)
+
+    @property
+    def width(self) -> int:
+        """Bytes of a row that is held: its unit and rank, every column that is read, and every column of public tables."""
+        own = sum(self.bytes_of(column) for column in self.columns if column.source == 0)
+        return HELD * (ALWAYS + self.joined) + HELD // NUMBER * own
+
+    def bytes_of(self, node: Node) -> int:
+        """The most bytes of a value."""
+        return self._longest(node) if isinstance(node, TextColumn) else NUMBER
+
+    def steps(self, node: Node) -> int:
+        """The most steps of an expression for one row; a part that is used twice is computed twice."""
+        if id(node) not in self.measured:
+            longest = self._longest(getattr(node, "child", None))
+            own = OWN[type(node)](node, longest)
+            self.measured[id(node)] = (node, own + self._inner(node))
+        return self.measured[id(node)][1]
+
+    def _inner(self, node: Node) -> int:
+        """Of a choice, every condition and the dearest result: a row gets one of them."""
+        if isinstance(node, Choose):
+            results = [*(result for _, result in node.branches), node.otherwise]
+            return sum(self.steps(test) for test, _ in node.branches) + max(map(self.steps, results))
+        return sum(map(self.steps, parts_of(node)))
+
+    def _longest(self, node: object) -> int:
+        return self.tables[node.source].columns[node.name].longest if isinstance(node, TextColumn) else NUMBER

@@ -1,0 +1,218 @@
+"""The worst work of a question: the most that answering it can take, whatever the tables hold (work.md).
+
+From the plan, the catalog and the sizes of public tables alone. Every private table has as many rows as it may have, every row
+passes every filter and matches as often as it can in every join, nothing is skipped, every text is as long as it may be. So
+whether a question is refused for its work says nothing of the data, and no data can make one that is not refused take longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from math import prod
+
+from tacit.errors import TooMuchWork
+from tacit.privacy.catalog import Table
+from tacit.query.passes.keys import private, shown_at_most, size
+from tacit.query.plan import Arithmetic, Bound, Group, Join, Moment, Question, Relation, Rounded, Row, Test, Where
+from tacit.query.price.stability import scanned
+from tacit.query.price.steps import Expressions
+
+MOST_STEPS = 5 * 10**10  # of one core, each about a nanosecond, and on the safe side (work.md)
+MOST_BYTES = 8 * 10**9
+
+PROBE, BUILD, EMIT = 20, 100, 10  # a row that is looked up in a join, a row of its public table, a row that comes out
+INTO_GROUP = ((10**4, 20), (10**5, 60), (10**6, 400))  # a row that is added to its group, by how many groups there are at most
+INTO_MANY = 500  # and where there are more than a processor's cache holds
+PARTS = {"rows": 1, "units": 1, "sum": 3, "centred": 3, "squares": 9, "list": 1}  # sums that the engine makes of a moment
+PART, UNIT, UNIT_OF_MANY = 4, 200, 1000  # a row in one of them; a row whose unit is counted once in its group
+NUMBERED = 500  # a row that is numbered within its unit and group
+GROUP, OWN_GROUP, VALUE = 500, 5000, 1000  # a group that the engine returns, one of private keys, and a value of a quantile's list
+QUANTILE, NOISE, CELL = 2 * 10**6, 500, 2000  # a drawn quantile, a noisy number, and a cell of the answer
+
+ROW_BYTES, UNIT_BYTES, GROUP_BYTES, VALUE_BYTES, CELL_BYTES = 24, 50, 200, 300, 200
+OWN_GROUP_BYTES = 600  # a group of private keys, in the engine and after it
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Rows that operators read, join, filter, sort and group; steps of one core; bytes held at once.
+
+    >>> Work(10, 200) + Work(1, 30, 8)
+    Work(rows=11, steps=230, bytes=8)
+    """
+
+    rows: int = 0
+    steps: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.rows + other.rows, self.steps + other.steps, self.bytes + other.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How many rows leave a step of the plan, and the work up to there."""
+
+    rows: int
+    work: Work
+
+
+def afford(question: Question) -> None:
+    """Refuses a question whose worst work is above the limits; before it is paid for."""
+    _refuse_above_limits(worst(question), scanned(question))
+
+
+def afford_counts(table: Table, keys: Sequence[Row], together: int) -> None:
+    """Refuses counts of a table's rows by some of these keys, at most `together` of them at once, of up to 100,000 groups."""
+    expressions = Expressions((table,), frozenset())
+    dearest = sorted(map(expressions.steps, keys), reverse=True)[:together]
+    each = expressions.read + sum(2 + steps for steps in dearest) + _into_group(10**5) + PART
+    _refuse_above_limits(Work(2 * table.most_rows, table.most_rows * each), table)
+
+
+def _refuse_above_limits(work: Work, table: Table) -> None:
+    over = _over(work)
+    if over:
+        declared = "declared as rows_at_most" if table.rows_at_most else "assumed, since rows_at_most is not declared"
+        ask = "" if table.rows_at_most else f"have rows_at_most declared for {table.name}, or "
+        raise TooMuchWork(
+            f"the worst case takes {over}, with {table.most_rows:,} rows of {table.name} ({declared})",
+            remedy=f"{ask}ask for less at once: fewer joins, groups, aggregates or shorter patterns",
+        )
+
+
+def _over(work: Work) -> str:
+    if work.steps > MOST_STEPS:
+        return f"{_large(work.steps, 10**9)} seconds of one core, where {MOST_STEPS // 10**9} are allowed"
+    return f"{_large(work.bytes, 10**9)} GB of memory, where {MOST_BYTES // 10**9} are allowed" if work.bytes > MOST_BYTES else ""
+
+
+def _large(amount: int, unit: int) -> str:
+    return f"{-(-amount // unit):,}" if amount < 10**15 * unit else "more than 10^15"
+
+
+def worst(question: Question) -> Work:
+    """The most work that a question can be."""
+    group = question.group
+    expressions = Expressions.of(group)
+    rows = _numbered(group, flow(group.child, expressions), expressions)
+    summed = [moment for moment in group.moments if moment.kind != "list"]
+    listed = [moment for moment in group.moments if moment.kind == "list"]
+    work = _summed(question, rows, summed, expressions) if summed else Work()
+    for moment in listed:
+        work += _listed(question, rows, moment, expressions)
+    return work + _answered(question, rows.rows)
+
+
+# --- the engine --------------------------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def flow(relation: Relation, expressions: Expressions) -> Flow:
+    """The most rows that leave a step, and the most work up to there."""
+    raise TypeError(f"the work of {type(relation).__name__} is not known without a row limit")
+
+
+@flow.register
+def _(relation: Bound, expressions: Expressions) -> Flow:
+    """Every row of the declared size is read and passes the limit."""
+    rows = relation.child.table.most_rows
+    return Flow(rows, Work(2 * rows, rows * expressions.read))
+
+
+@flow.register
+def _(relation: Join, expressions: Expressions) -> Flow:
+    """Both sides are read whole, whatever the other holds, and every row matches as often as it can."""
+    before = flow(relation.child, expressions)
+    rows = before.rows * relation.fan_out
+    steps = before.rows * (PROBE + expressions.steps(relation.left)) + relation.size * BUILD + rows * EMIT
+    held = relation.size * (ROW_BYTES + 8 * relation.width)
+    return Flow(rows, before.work + Work(2 * relation.size + rows, steps, held))
+
+
+@flow.register
+def _(relation: Where, expressions: Expressions) -> Flow:
+    """Every row passes."""
+    before = flow(relation.child, expressions)
+    return Flow(before.rows, before.work + Work(before.rows, before.rows * expressions.steps(relation.condition)))
+
+
+def _numbered(group: Group, before: Flow, expressions: Expressions) -> Flow:
+    """Where a unit's rows in one group are limited, rows are held and sorted; none is left out."""
+    keyed = before.rows * sum(expressions.steps(key.term.node) for key in group.keys)
+    if group.per_group is None:
+        return Flow(before.rows, before.work + Work(steps=keyed))
+    numbered = Work(2 * before.rows, before.rows * (NUMBERED + 2 * expressions.width) + keyed, before.rows * expressions.width)
+    return Flow(before.rows, before.work + numbered)
+
+
+def _summed(question: Question, rows: Flow, moments: list[Moment], expressions: Expressions) -> Work:
+    """One row for each group, with the parts of every moment."""
+    groups, held = _groups(question, rows.rows), _key_bytes(question, expressions)
+    into = _into_group(groups)
+    values = {moment.value: None for moment in moments if moment.value is not None}
+    parts = sum(PARTS[moment.kind] for moment in moments)
+    each = into + (2 * held if private(question) else 0) + PART * parts + sum(expressions.steps(value) for value in values)
+    returned, bytes_of_one = (OWN_GROUP, OWN_GROUP_BYTES + 3 * held) if private(question) else (GROUP, GROUP_BYTES + held)
+    work = Work(groups, rows.rows * each + groups * returned, groups * (bytes_of_one + 16 * parts))
+    counted = any(moment.kind == "units" for moment in moments)
+    distinct = Work(
+        rows.rows + 3 * groups, rows.rows * (UNIT_OF_MANY if into == INTO_MANY else UNIT), rows.rows * (UNIT_BYTES + held)
+    )
+    return rows.work + work + (distinct if counted else Work())
+
+
+def _listed(question: Question, rows: Flow, moment: Moment, expressions: Expressions) -> Work:
+    """One row for each group and value: at most every row, and at most every value that there can be."""
+    node = moment.value
+    points = node.high - node.low + 1 if node is not None else 1
+    values = min(rows.rows, points * (rows.rows if private(question) else _groups(question, rows.rows)))
+    each = _into_group(values) + (expressions.steps(node) if node is not None else 0)
+    held = _key_bytes(question, expressions)
+    returned = values * VALUE + (rows.rows * OWN_GROUP if private(question) else 0)
+    return rows.work + Work(rows.rows + 2 * values, rows.rows * each + returned, values * (VALUE_BYTES + held))
+
+
+def _into_group(groups: int) -> int:
+    return next((steps for most, steps in INTO_GROUP if groups <= most), INTO_MANY)
+
+
+def _groups(question: Question, rows: int) -> int:
+    """The most groups that have a row; of private keys, every row may have its own."""
+    return rows if private(question) else min(rows, _cells(question))
+
+
+def _cells(question: Question) -> int:
+    return prod(size(key) for key in question.group.keys)
+
+
+def _key_bytes(question: Question, expressions: Expressions) -> int:
+    return sum(expressions.bytes_of(key.term.node) for key in question.group.keys)
+
+
+# --- after the engine --------------------------------------------------------------------------------------------------------
+
+
+def _answered(question: Question, rows: int) -> Work:
+    """Noise on every cell, then the columns of the answer, HAVING and ORDER BY, for every group that can be shown."""
+    shown = min(rows, shown_at_most(question)) if private(question) else _cells(question)
+    quantiles = sum(call.name == "quantile" for call in question.calls)
+    parts = [*(output.value for output in question.outputs), *(order.by for order in question.order)]
+    columns = sum(map(_parts_of, parts)) + (_parts_of(question.having) if question.having is not None else 0)
+    steps = shown * (NOISE * len(question.group.moments) + QUANTILE * quantiles + CELL * columns)
+    return Work(0, steps, shown * CELL_BYTES * (len(question.group.keys) + columns))
+
+
+def _parts_of(part: object) -> int:
+    """How many columns of numbers are made for an output or a test, its own included."""
+    match part:
+        case Arithmetic():
+            return 1 + _parts_of(part.left) + _parts_of(part.right)
+        case Rounded():
+            return 1 + _parts_of(part.child)
+        case Test():
+            return 1 + sum(map(_parts_of, part.parts))
+        case _:
+            return 1

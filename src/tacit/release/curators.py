@@ -1,0 +1,79 @@
+"""What compares with the truth is the curator's: how such a page begins, and where it may lie.
+
+A report on synthetic data shows how far it is from the real data, and so shows the real data: whoever has the synthetic rows and
+the distances can undo the noise. Its first line says so, and it never lies beside the public output, where it would be
+published with it by mistake: a report that is asked for there goes into `.tacit/reports/`, which its owner alone can open.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tacit.errors import InvalidInput
+from tacit.release.outputs import check_links, check_writable, not_written
+from tacit.untrusted import for_html
+
+NOTICE = "For the curator alone: this page compares with the real data, so it is as private as that, and carries no guarantee."
+PAGES = (".html", ".htm")
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+.notice { background: #b00020; color: #fff; padding: .75rem 1rem; font-weight: 600; }
+table { border-collapse: collapse; margin: 1rem 0; } th, td { padding: .3rem .8rem; border-bottom: 1px solid #ddd; }
+td { text-align: right; } td:first-child, th { text-align: left; } figure { margin: 1.5rem 0; overflow-x: auto; }
+"""
+
+
+def curators_place(report: Path, out: Path) -> Path:
+    """Where a report is written that was asked for at `report`, while the public output goes to `out`.
+
+    >>> print(curators_place(Path("private/report.html"), Path("public/rows.parquet")))
+    private/report.html
+    >>> print(curators_place(Path("report.html"), Path("rows.parquet")))
+    .tacit/reports/report.html
+
+    A link to a file is followed, as writing does; where both places lead beside the output, both are refused. So is a name that
+    is not that of a page: a report at the place of the flows, or of a catalog, would be written over them.
+    """
+    if report.suffix.lower() not in PAGES:
+        raise InvalidInput(f"the report is a page of HTML; give it a name that ends in .html, and not as {report.name} does")
+    public = out.absolute().parent.resolve()
+    for place in (report, report.parent / ".tacit" / "reports" / report.name):
+        check_links(place)
+        if public not in (place.absolute().parent.resolve(), place.resolve().parent):
+            return place
+    raise InvalidInput(f"{report} and .tacit/reports there lead beside the public output; give the report a folder of its own")
+
+
+def curators_page(title: str, body: str) -> str:
+    """A page of HTML, complete in itself, whose first line says whose it is; `body` is HTML already."""
+    head = f'<meta charset="utf-8"><title>{for_html(title)}</title><style>{STYLE}</style>'
+    notice = f'<p class="notice">{for_html(NOTICE)}</p>'
+    whole = f'<html lang="en"><head>{head}</head><body>\n{notice}\n<h1>{for_html(title)}</h1>\n{body}\n</body></html>'
+    return f"<!-- {NOTICE} -->\n<!doctype html>\n{whole}\n"
+
+
+def check_report(place: Path) -> Path:
+    """The place, if a page can be written there, in a folder that, if it is made here, only its owner can open.
+
+    Asked before anything is spent.
+    """
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if place.parent.name == "reports" and place.parent.parent.name == ".tacit":
+            place.parent.parent.chmod(0o700)
+    except OSError as error:
+        raise not_written(place, error) from None
+    check_writable(place)
+    return place
+
+
+def write_for_curator(page: str, place: Path) -> Path:
+    """Write a page that only its owner can read."""
+    check_report(place)
+    try:
+        place.touch(mode=0o600)
+        place.chmod(0o600)
+        place.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise not_written(place, error, "the synthetic data is written, and paid for; its report is not") from None
+    return place

@@ -1,0 +1,143 @@
+"""What leaves: a table of origin, destination and jobs, and beside it the receipt that says what it promises and what it cost.
+
+Both are written whole or not at all, and hold public parameters and released numbers only: no wall time, no row count of the
+input, no hash of it. In CSV no text is a formula to a spreadsheet, and the receipt says how to read back one that would have been;
+Parquet holds every text as it is.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput
+from tacit.privacy.catalog import Catalog
+from tacit.untrusted import csv_text, for_csv, for_json
+
+FORMATS = (".parquet", ".csv", ".csv.gz")
+Table = Mapping[str, NDArray[Any]]
+IN_CSV = (
+    "A text that a spreadsheet would take for a formula has an apostrophe before it, and a character that is not seen is written "
+    "as its escape; tacit.untrusted.from_csv takes the apostrophe off. A Parquet file holds every text as it is."
+)
+
+
+def check_output(out: Path, inputs: Iterable[Path] = ()) -> Path:
+    """The path, if its name says a format that is written here, a file can be made there, and it is none of the inputs.
+
+    Refused before anything is spent; its folder is made if need be.
+    """
+    if not out.name.endswith(FORMATS):
+        raise InvalidInput(f"the name of the output ends in one of {', '.join(FORMATS)}, and not as {out.name} does")
+    check_links(out)
+    if out.resolve() in {read.resolve() for read in inputs}:
+        raise InvalidInput(f"{out} is read, and would be lost; give the output a name of its own")
+    _make_folder(out)
+    check_writable(out)
+    check_writable(receipt_beside(out))
+    return out
+
+
+def _make_folder(place: Path) -> None:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise not_written(place, error) from None
+
+
+def check_apart(catalog: Catalog, out: Path) -> None:
+    """Refuse, before anything is spent, an output that would replace real rows or be prepared as if it were some."""
+    from tacit.data.files.sources import reader_of
+
+    check_links(out)
+    if read := reader_of(catalog, out):
+        raise InvalidInput(f"{out} is, or would be, read as the table {read.name}; write to another folder or under another name")
+
+
+def check_links(place: Path) -> None:
+    """Refuse a place that the system cannot follow, for example by links that lead round in a circle; it need not be there yet."""
+    try:
+        os.path.realpath(place, strict=True)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise not_written(place, error) from None
+
+
+def check_writable(place: Path) -> None:
+    """Refuse a place where no file can be written; its folder is there. Nothing is left behind, and what is there stays."""
+    new = _new(place)
+    try:
+        if place.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        new.touch(mode=0o600)
+        new.unlink()
+    except OSError as error:
+        raise not_written(place, error) from None
+
+
+def not_written(place: Path, error: OSError, after: str = "nothing was written") -> InvalidInput:
+    """What to raise where the system refuses a file; its own words for why hold nothing of the data."""
+    return InvalidInput(f"{place} cannot be written ({error.strerror or type(error).__name__}); {after}")
+
+
+def receipt_beside(out: Path) -> Path:
+    """The file of the receipt."""
+    return out.with_name(f"{out.name}.receipt.json")
+
+
+def write_output(table: Table, receipt: Mapping[str, Any], out: Path) -> Path:
+    """Write the receipt and the table; a Parquet file carries the receipt in its own metadata too. The receipt's path.
+
+    Neither takes the place of an earlier one before both are written.
+    """
+    told = for_json(receipt if out.suffix == ".parquet" else {**receipt, "csv": in_csv(table)}, indent=2)
+    new, new_receipt = _new(out), _new(receipt_beside(out))
+    try:
+        if out.suffix == ".parquet":
+            _write_parquet(table, told, new)
+        else:
+            _write_csv(table, out.suffix, new)
+        new_receipt.write_text(told + "\n", encoding="utf-8")
+        os.replace(new_receipt, receipt_beside(out))
+        os.replace(new, out)
+    except OSError as error:
+        raise not_written(out, error, "what was spent stays spent, and nothing is released") from None
+    finally:
+        new.unlink(missing_ok=True)
+        new_receipt.unlink(missing_ok=True)
+    return receipt_beside(out)
+
+
+def in_csv(table: Table) -> dict[str, Any]:
+    """What the receipt of a CSV file says of its texts: the rule, and the columns in which some are not as they were.
+
+    >>> in_csv({"band": ["<5", "-5 to 0"], "n": [1, 2]})["changed"]
+    ['band']
+    """
+    texts = {name: {value for value in column if isinstance(value, str)} | {name} for name, column in table.items()}
+    return {"texts": IN_CSV, "changed": [name for name, found in texts.items() if any(for_csv(each) != each for each in found)]}
+
+
+def _new(place: Path) -> Path:
+    """Where a file is written before it takes its place; another process has another one."""
+    return place.with_name(f".{place.name}.{os.getpid()}.new")
+
+
+def _write_parquet(table: Table, receipt: str, place: Path) -> None:
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    made = arrow.table({name: arrow.array(column) for name, column in table.items()})
+    parquet.write_table(made.replace_schema_metadata({"tacit.receipt": receipt}), place)
+
+
+def _write_csv(table: Table, suffix: str, place: Path) -> None:
+    text = csv_text(table).encode()
+    place.write_bytes(gzip.compress(text, mtime=0) if suffix == ".gz" else text)

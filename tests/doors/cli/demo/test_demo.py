@@ -1,0 +1,163 @@
+"""`tacit demo`: five questions on a hospital, and two attacks; on few patients here, so that it is quick."""
+
+from __future__ import annotations
+
+import json
+import stat
+import tempfile
+from importlib import import_module
+
+import pytest
+from typer.testing import CliRunner
+
+from tacit.doors.cli import app
+from tacit.doors.cli.demo import hospital
+from tacit.doors.cli.demo import parts as demo_parts
+from tacit.errors import BudgetExceeded
+from tacit.session import open as open_data
+
+run = CliRunner().invoke
+demo_module = import_module("tacit.doors.cli.demo")  # the package has the command under that name
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hospital, "PATIENTS", 2_000)
+        patch.setattr(demo_module, "SUBSETS", 150)
+        patch.setattr(demo_module, "DRAWS", 5_000)
+        yield
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """The parts of the one real run, as they came."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory, parts):
+    """A run with its folder kept, and what it told."""
+    folder, play = tmp_path_factory.mktemp("demo") / "new" / "hospital", demo_module._parts
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo_module, "_parts", lambda here: (parts.append(part) or part for part in play(here)))
+        result = run(app, ["demo", "--json", "--folder", str(folder)])
+    assert result.exit_code == 0, result.output
+    return folder, json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory, kept, parts):
+    """The same parts as they are printed, and the folder in which the temporary one was."""
+    around = tmp_path_factory.mktemp("around")
+
+    def replay(here):
+        (here / "patients.parquet").write_text("private")
+        yield from parts
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(around))
+        patch.setattr(demo_module, "_parts", replay)
+        result = run(app, ["demo"])
+    assert result.exit_code == 0, result.output
+    return around, result.output
+
+
+def test_five_questions_are_asked_one_is_refused_and_one_is_drawn(kept):
+    folder, told = kept
+    assert len(told["questions"]) == 5
+    refused = [question["refused"] for question in told["questions"] if "refused" in question]
+    assert [(each["code"], "bounds = " in each["remedy"]) for each in refused] == [("no_bounds", True)]
+    (drawn,) = [question for question in told["questions"] if "chart" in question]
+    assert len(drawn["answer"]["rows"]) == 36
+    assert (folder / drawn["chart"]).read_text().startswith("<svg")
+
+
+def test_the_released_numbers_lie_around_the_exact_ones(kept):
+    """Counts: six half-widths are 18 scales, which Laplace noise passes with a chance of 1e-8 each."""
+    compared = 0
+    for question in kept[1]["questions"]:
+        names = [column["name"] for column in question.get("answer", {}).get("columns", [])]
+        exact = {row[0]: row for row in question.get("exact", [])}
+        for row in question["answer"]["rows"] if exact and names[0] in ("site", "sex") else []:
+            count, truth = row[names[1]], exact[row[names[0]]][1]
+            assert abs(count["value"] - truth) <= 6 * count["half_width"]
+            compared += 1
+    assert compared == 5
+
+
+def test_what_is_left_is_the_cap_less_what_was_spent(kept):
+    told = kept[1]
+    spent = sum(float(question["answer"]["price"]["epsilon"]) for question in told["questions"] if "answer" in question)
+    assert float(told["budget"]["ana"]["left"]) == pytest.approx(2 - spent)
+    assert float(told["budget"]["data set"]["left"]) == pytest.approx(3 - spent)
+    assert told["budget"]["mallory"] == {"epsilon": "1", "left": "1"}
+
+
+def test_exact_answers_give_every_diagnosis_away_and_private_ones_none(kept):
+    """128 fair bits, each right with 0.502: the share leaves 0.25 to 0.75 with a chance below 1e-7."""
+    attack = kept[1]["reconstruction"]
+    assert (attack["people"], attack["questions"], attack["epsilon"]) == (128, 150, "1")
+    assert attack["exact"] == {"recovered": 1.0, "predicted": 1.0}
+    assert 0.25 < attack["private"]["recovered"] < 0.75
+    assert attack["private"]["predicted"] == pytest.approx(0.5, abs=0.01)
+    assert attack["next"] == "budget_exceeded"
+
+
+def test_textbook_noise_gives_its_answer_away_and_ours_does_not(kept):
+    attack = kept[1]["floating_point"]
+    assert attack["ours"] == 0
+    assert attack["textbook"] > 0.5
+
+
+def test_what_is_kept_is_a_data_set_with_its_ledger(kept):
+    folder, told = kept
+    data = open_data(folder / "tacit.toml")
+    assert data.ledger.verify().whole
+    assert data.ledger.head.number == 2 * (4 + 150), "each with its answer"
+    question = told["questions"][0]
+    again = data.session("ana").sql(question["sql"], **question["asked"])
+    assert again.to_dict()["rows"] == question["answer"]["rows"]
+    assert again.receipt.again
+    with pytest.raises(BudgetExceeded):
+        data.session("mallory").sql("SELECT COUNT(*) FROM visits", epsilon=0.01)
+    data.engine.close()
+
+
+def test_what_is_kept_is_for_its_owner_only(kept):
+    hidden = kept[0] / ".tacit"
+    assert sorted(path.name for path in kept[0].iterdir()) == [
+        ".tacit", "patients.parquet", "tacit.toml", "visits.parquet", "visits.svg", "wards.csv",
+    ]  # fmt: skip
+    assert stat.S_IMODE(hidden.stat().st_mode) == 0o700
+    assert all(stat.S_IMODE(path.stat().st_mode) & 0o077 == 0 for path in hidden.rglob("*"))
+
+
+def test_the_screen_tells_both_stories(shown):
+    for words in (
+        "A generated hospital", "SELECT site, COUNT(*)", "(exact)", "± 50", "refused (no_bounds)", "36 months", "visits.svg",
+        "the least epsilon", "The budget", "rebuilding diagnoses", "128 of 128", "question 151 is refused (budget_exceeded)",
+        "textbook floating-point Laplace", "tacit demo --folder",
+    ):  # fmt: skip
+        assert words in shown[1], words
+    assert max(map(len, shown[1].splitlines())) <= 110
+
+
+def test_nothing_is_left_behind(shown):
+    assert list(shown[0].iterdir()) == []
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
+    (tmp_path / "mine.txt").write_text("kept")
+    result = run(app, ["demo", "--folder", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "is not empty" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    assert run(app, ["demo", "--folder", str(tmp_path / "mine.txt")]).exit_code == 2
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(demo_parts.Prepared, "show", lambda self: 1 / 0)
+    assert run(app, ["demo"]).exit_code == 4
+    assert list(tmp_path.iterdir()) == []

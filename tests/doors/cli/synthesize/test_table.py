@@ -1,0 +1,149 @@
+"""`tacit synthesize table`: rows, receipt and refusals as somebody at a terminal sees them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from tacit.data.prepare import prepare
+from tacit.doors.cli import app
+from tacit.release.curators import NOTICE
+from tacit.session import open as open_data
+
+CATALOG = """
+[budget]
+epsilon = 5
+delta = 1e-5
+
+[tables.people]
+source = "people.csv"
+unit = "row"
+
+[tables.people.columns]
+sex = { values = ["F", "M"], unknown = "drop" }
+age = { bounds = [0, 99], bins = 5, nulls = "drop" }
+ill = { values = [true, false] }
+name = { keys = "private" }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rows = [f"{'FM'[at % 2]},{at % 90},{'true' if at % 7 == 0 else 'false'},person {at}" for at in range(300)]
+    (tmp_path / "people.csv").write_text("\n".join(["sex,age,ill,name", *rows, ""]))
+    (tmp_path / "tacit.toml").write_text(CATALOG)
+    with open_data(tmp_path / "tacit.toml") as data:
+        data.prepare(new_ledger=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["synthesize", "table", *words], prog_name="tacit")
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+def test_rows_their_receipt_and_the_curators_page(folder: Path) -> None:
+    code, said = run("people", "--epsilon", "2", "--rows", "120", "--out", "rows.parquet", "--report", "report.html")
+    assert code == 0, said
+    assert "120 synthetic rows of people" in said
+    assert "Entry 1 of the ledger, for 'add or remove one unit'; left: epsilon 3." in said
+    assert "Note: name is left out: its values are private." in said
+    assert "For the curator alone: .tacit/reports/report.html (and not report.html" in said
+    assert not (folder / "report.html").exists(), "never beside the public output"
+    assert NOTICE in (folder / ".tacit/reports/report.html").read_text().splitlines()[0]
+    rows = pq.read_table(folder / "rows.parquet")
+    assert rows.column_names == ["sex", "age", "ill"]
+    assert rows.num_rows == 120
+    receipt = json.loads((folder / "rows.parquet.receipt.json").read_text())
+    assert receipt == json.loads(rows.schema.metadata[b"tacit.receipt"])
+    assert receipt["price"] == {"epsilon": "2", "delta": "0"}
+    assert [part["kind"] for part in receipt["events"]["events"]] == ["laplace"] * 3 + ["bounded-range"] * 2 + ["laplace"] * 2
+    assert "NaN" not in json.dumps(receipt)
+    code, said = run("people", "--epsilon", "2", "--rows", "7", "--out", "more.csv", "--json")
+    assert json.loads(said)["notes"][-1] == "measured before: nothing was spent"
+    assert len((folder / "more.csv").read_text().splitlines()) == 8
+
+
+def test_resampling_prints_relation_and_claim(folder: Path) -> None:
+    words = ["people", "--method", "dirichlet", "--epsilon", "1", "--rows", "50", "--columns", "sex, ill", "--out", "cells.csv"]
+    code, said = run(*words)
+    assert code == 0, said
+    assert "Add or remove one unit, with its row: no output is more than 2.71" in said
+    assert "fake rows on each of 6 cells" in said
+    assert (folder / "cells.csv").read_text().startswith("sex,ill\n")
+    code, said = run(*words, "--json")
+    assert json.loads(said)["cells"] == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "start"),
+    [
+        ("people --out x.parquet --seed 7 --epsilon 1", 3, "tacit: a release takes no seed: whoever knows the seed can draw"),
+        ("people --out x.parquet", 3, "tacit: synthetic rows need a budget; give for example --epsilon 1"),
+        ("people --out x.txt --epsilon 1", 2, "tacit: the name of the output ends in one of .parquet, .csv, .csv.gz"),
+        ("people --out x.parquet --epsilon 6", 3, "tacit: the budget of the data set does not admit"),
+        ("nobody --out x.parquet --epsilon 1", 3, "tacit: there is no table nobody; declared are: people"),
+        (
+            "people --out x.parquet --epsilon 1 --columns name",
+            3,
+            "tacit: people.name cannot be synthesized: its values are private",
+        ),
+        (
+            "people --out x.parquet --epsilon 1 --rows 0",
+            2,
+            "tacit: --rows 0 would write no rows, and pay for them; give --rows 1 or more",
+        ),
+        (
+            "people --out x.parquet --epsilon 1 --rows -2",
+            2,
+            "tacit: --rows -2 would write no rows, and pay for them; give --rows 1 or more",
+        ),
+        ("people --out x.csv --method dirichlet --epsilon 1 --columns sex", 2, "tacit: resampling of all cells needs --rows too"),
+        ("people --out x.csv --method dirichlet --epsilon 1 --rows 3", 2, "tacit: resampling of all cells needs --columns too"),
+        ("people --out x.csv --method dirichlet --delta 1e-6", 2, "tacit: resampling of all cells is pure"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_refusals(words: str, code: int, start: str) -> None:
+    found, said = run(*words.split())
+    assert (found, said[: len(start)]) == (code, start)
+    assert not Path("x.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "out"),
+    [
+        ("people.csv", "people.csv"),  # the very file
+        ("people.csv", "sub/../people.csv"),
+        ("people*.csv", "people-made-up.csv"),  # by its pattern, at the next preparation
+        ("rows.csv", "rows.csv/deep/made-up.csv"),  # in its folder
+    ],
+)
+@pytest.mark.parametrize("method", ["marginals", "dirichlet"])
+def test_real_rows_are_neither_replaced_nor_mixed_with_synthetic_ones(folder: Path, source: str, out: str, method: str) -> None:
+    for made in ("sub", "rows.csv/deep"):
+        (folder / made).mkdir(parents=True)
+    (folder / "rows.csv" / "people.csv").write_text((folder / "people.csv").read_text())
+    (folder / "tacit.toml").write_text(CATALOG.replace("people.csv", source))
+    with open_data(folder / "tacit.toml") as data:
+        prepare(data.catalog)
+    real = (folder / "people.csv").read_text()
+    code, said = run("people", "--epsilon", "1", "--rows", "9", "--columns", "sex,ill", "--method", method, "--out", out)
+    assert code == 2
+    assert said.startswith(f"tacit: {out} is, or would be, read as the table people")
+    assert (folder / "people.csv").read_text() == real
+    with open_data(folder / "tacit.toml") as data:
+        assert data.ledger.head.number == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_refusals_are_json_where_json_is_asked_for() -> None:
+    code, said = run("people", "--out", "x.csv", "--json")
+    assert code == 3
+    assert json.loads(said)["error"]["code"] == "no_budget"

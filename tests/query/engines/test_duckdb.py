@@ -1,0 +1,242 @@
+"""The engine is locked in: it reads the store and nothing else, stops in time, and says nothing of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from stored import catalog, number, table
+from tacit.errors import StoreUnusable, TimedOut
+from tacit.privacy.sealed import Sealed
+from tacit.query.engines import compile as compiled
+from tacit.query.engines.duckdb import DuckDBEngine, Limits
+from tacit.query.plan import Bound
+from worlds import PUBLIC, World, clinic, ranked, world
+
+ROW = {"ward": 0, "cost": 100, "age": 10, "day": 0, "diagnosis": "secret illness", "scan": 0}
+SAID = "the engine did not finish within its limits of time and memory; what was spent stays spent; " + (
+    "ask a smaller question, or ask the curator for higher limits"
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("engine")
+    with world(folder, clinic(folder), {"visits": ranked([[ROW], [ROW]]), "wards": PUBLIC}) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def connection(place: World) -> Any:
+    place.exact(place.plan("SELECT COUNT(*) FROM visits"))
+    return place.engine._connection
+
+
+OUTSIDE = [
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM read_text('/etc/hostname')",
+    "SELECT * FROM '/etc/passwd'",
+    "SELECT * FROM glob('/*')",
+    "COPY (SELECT 1) TO '{folder}/out.csv'",
+    "COPY store.visits TO '{folder}/out.parquet'",
+    "ATTACH '{folder}/other.duckdb'",
+    "ATTACH ':memory:' AS extra (TYPE sqlite)",
+    "EXPORT DATABASE '{folder}/dump'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "FORCE INSTALL httpfs FROM 'http://localhost'",
+    "SET enable_external_access = true",
+    "SET lock_configuration = false",
+    "SET memory_limit = '100GB'",
+    "SET threads = 64",
+    "SET autoload_known_extensions = true",
+    "RESET enable_external_access",
+    "SET temp_directory = '{folder}'",
+    "SET allowed_directories = ['/']",
+    "PRAGMA enable_external_access = true",
+    "PRAGMA temp_directory = '{folder}'",
+    "CREATE SECRET s (TYPE s3)",
+    "INSERT INTO store.visits SELECT * FROM store.visits",
+    "DELETE FROM store.visits",
+    "UPDATE store.visits SET cost = 0",
+    "DROP TABLE store.visits",
+    "CREATE TABLE store.mine (x INTEGER)",
+]
+
+
+@pytest.mark.parametrize("statement", OUTSIDE)
+def test_the_connection_cannot_leave_the_store(connection: Any, tmp_path: Path, statement: str) -> None:
+    """Analysts' text never gets here; this is the second wall."""
+    with pytest.raises(duckdb.Error):
+        connection.execute(statement.format(folder=tmp_path)).fetchall()
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_wall_is_there_because_it_was_built(tmp_path: Path) -> None:
+    """The same statements go through on a connection that nobody locked, so that the test above can fail."""
+    with duckdb.connect() as unlocked:
+        assert unlocked.execute("SELECT COUNT(*) FROM read_text('/etc/hostname')").fetchone()
+        unlocked.execute(f"COPY (SELECT 1) TO '{tmp_path}/out.csv'")
+        unlocked.execute("SET threads = 1")
+    assert list(tmp_path.iterdir())
+
+
+def test_no_text_of_the_question_is_in_the_sql_of_the_engine(place: World) -> None:
+    """But for constants of private text, which are written as constants."""
+    question = place.plan(
+        "SELECT SUM(cost) AS zebra FROM visits AS giraffe WHERE ward = 'a' AND diagnosis = 'it''s; DROP TABLE visits --'"
+    )
+    written = place.engine._opened().compile(compiled.sums(question.group, place.engine._opened().table))
+    assert "zebra" not in written
+    assert "giraffe" not in written
+    assert "'it''s; DROP TABLE visits --'" in written
+    assert written.count(";") == 1
+    assert [list(moment) for moment in place.exact(question)] == [[0]]
+
+
+def test_answers_are_sealed(place: World) -> None:
+    exact = place.engine.run(place.plan("SELECT ward, COUNT(*), MEDIAN(cost) FROM visits GROUP BY ward").group)
+    assert isinstance(exact.moments[0], Sealed)
+    assert all(isinstance(cell, Sealed) for cell in exact.moments[1])
+    assert "100" not in repr(exact)
+    private = place.engine.run(place.plan("SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis").group)
+    assert "secret" not in repr(private)
+    assert isinstance(private.keys, Sealed)
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def heavy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows enough that a join with itself takes long."""
+    folder = tmp_path_factory.mktemp("heavy")
+    with duckdb.connect(str(folder / "store.duckdb")) as connection:
+        connection.execute(
+            "CREATE TABLE facts AS "
+            "SELECT range AS tacit_unit, 0::BIGINT AS tacit_rank, (range * 7919) % 1000003 AS x FROM range(400000)"
+        )
+    return folder
+
+
+@pytest.fixture
+def crossing() -> Iterator[None]:
+    honest = compiled.relation.dispatch(Bound)
+
+    def crossed(node: Any, tables: Any) -> Any:
+        rows = honest(node, tables)
+        other = tables("facts").select(other=tables("facts")["x"])
+        return rows.cross_join(other).filter(lambda both: (both["other"] + both["s0:x"]) % 7 != 3)
+
+    compiled.relation.register(Bound, crossed)
+    yield
+    compiled.relation.register(Bound, honest)
+
+
+def heavy_engine(folder: Path, limits: Limits) -> Any:
+    from tacit.query.language.sql import parse
+    from tacit.query.passes import rewrite
+
+    declared = catalog(folder, table("facts", folder / "facts.csv", number("x", 0, 10**6 + 2)))
+    engine = DuckDBEngine(folder / "store.duckdb", limits)
+    return engine, lambda text: rewrite(parse(text), declared, None).group  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("crossing")
+@pytest.mark.parametrize("text", ["SELECT SUM(x) FROM facts", "SELECT SUM(x), MEDIAN(x), MAX(x * 2) FROM facts"])
+def test_a_question_that_takes_too_long_ends_with_one_constant_text(heavy: Path, text: str) -> None:
+    engine, plan = heavy_engine(heavy, Limits(seconds=0.3, threads=1))
+    begun = time.monotonic()
+    with pytest.raises(TimedOut) as caught:
+        engine.run(plan(text))
+    assert str(caught.value) == SAID
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    assert time.monotonic() - begun < 20
+    engine.close()
+
+
+def test_the_engine_still_answers_after_a_time_out(heavy: Path) -> None:
+    engine, plan = heavy_engine(heavy, Limits(seconds=30, threads=1))
+    engine._opened()
+    with pytest.raises(TimedOut), engine._deadline():
+        raise duckdb.InterruptException("cell 'secret' was interrupted")
+    assert int(engine.run(plan("SELECT COUNT(*) FROM facts")).moments[0].unseal()[0]) == 400_000
+    engine.close()
+
+
+@pytest.mark.usefixtures("crossing")
+def test_a_time_out_between_two_statements_is_not_lost(heavy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time is up while nothing runs; the next statement must be stopped all the same."""
+    engine, plan = heavy_engine(heavy, Limits(seconds=0.2, threads=1))
+    honest, places = engine._fetch, iter([None])
+
+    def fetch(build: Any) -> Any:
+        for _ in places:
+            time.sleep(0.5)
+            return {}
+        return honest(build)
+
+    monkeypatch.setattr(engine, "_fetch", fetch)
+    begun = time.monotonic()
+    with pytest.raises(TimedOut):
+        engine.run(plan("SELECT SUM(x), MEDIAN(x) FROM facts"))
+    assert time.monotonic() - begun < 20
+
+
+def test_a_question_that_takes_too_much_memory_ends_with_the_same_text(heavy: Path) -> None:
+    engine, plan = heavy_engine(heavy, Limits(memory="12MB", threads=1))
+    with pytest.raises(TimedOut) as caught:
+        engine.run(plan("SELECT x, COUNT(*), SUM(x * x), AVG(x) FROM facts GROUP BY x"))
+    assert str(caught.value) == SAID
+    engine.close()
+
+
+@pytest.mark.parametrize("failure", [MemoryError("secret"), RecursionError("secret"), duckdb.ConversionException("cell 'secret'")])
+def test_whatever_the_engine_says_the_analyst_hears_one_text(
+    place: World, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise failure
+
+    monkeypatch.setattr(place.engine, "_arrays", fail)
+    with pytest.raises(TimedOut) as caught:
+        place.engine.run(place.plan("SELECT COUNT(*) FROM visits").group)
+    assert str(caught.value) == SAID
+
+
+def test_a_store_that_is_missing_or_broken_is_said_to_be(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnusable, match="tacit prepare"):
+        DuckDBEngine(tmp_path / "none.duckdb")._opened()
+    (tmp_path / "broken.duckdb").write_bytes(b"no database" * 1000)
+    with pytest.raises(StoreUnusable, match="tacit prepare"):
+        DuckDBEngine(tmp_path / "broken.duckdb")._opened()
+
+
+# --- public facts ----------------------------------------------------------------------------------------------------------------
+
+
+def test_fan_out_is_counted_whatever_columns_are_called(tmp_path: Path) -> None:
+    from stored import category
+    from tacit.privacy.catalog import Source, Table
+
+    names = ("n", "rows", "key", "count")
+    columns = {name: category(name, "x", "y") for name in names}
+    public = Table("odd", Source("csv", "odd.csv"), columns, public=True)
+    rows = [dict.fromkeys(names, 0), dict.fromkeys(names, 0), dict.fromkeys(names, 1), dict.fromkeys(names, None)]
+    with world(tmp_path, catalog(tmp_path, public), {"odd": rows}) as made:
+        assert [made.facts.fan_out("odd", name) for name in names] == [2] * 4
+        assert made.facts.fan_out("ODD", "N") == 2
+
+
+def test_fan_out_of_an_empty_table_is_none(tmp_path: Path) -> None:
+    with world(tmp_path, clinic(tmp_path), {"visits": [], "wards": []}) as made:
+        assert made.facts.fan_out("wards", "ward") == 0
+        assert [list(moment) for moment in made.exact(made.plan("SELECT COUNT(*) FROM visits LEFT JOIN wards USING (ward)"))] == [
+            [0]
+        ]

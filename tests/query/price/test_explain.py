@@ -1,0 +1,104 @@
+"""Explanations: the plan as a tree, noise in the units of the answer, errors where they are public; they spend and read nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tacit.query.price.explain import Explanation, explained
+from tacit.query.price.price import price, request
+from worlds import PUBLIC, World, clinic, ranked, world_in_memory
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with world_in_memory(clinic(tmp_path_factory.mktemp("explain"), 8, 3), {"visits": [], "wards": PUBLIC}) as made:
+        yield made
+
+
+def told(place: World, text: str, **budget: float) -> Explanation:
+    return explained(price(place.plan(text), request(**(budget or {"epsilon": 1})))[0], "left: epsilon 7, delta 0")  # type: ignore[arg-type]
+
+
+def test_the_tree_says_how_many_rows_of_one_unit_there_are_at_each_step(place: World) -> None:
+    text = "SELECT site, COUNT(*) AS n, SUM(cost) AS total FROM visits LEFT JOIN wards USING (ward) WHERE age > 2 GROUP BY site"
+    assert (
+        str(told(place, text))
+        == """\
+group by site (3)
+  where: 24 rows of one unit
+    left join wards, at most 3 for each row: 24 rows of one unit
+      first 8 rows of each unit: 8 rows of one unit
+        scan visits
+groups: 3, all of them public; one unit touches at most 3, with at most 3 rows in each
+
+count: Laplace, sensitivity 9 (l1), scale 18, pure epsilon 0.5 (add or remove one unit)
+sum of cost: Laplace, sensitivity 450 (l1), scale 900, pure epsilon 0.5 (add or remove one unit)
+
+n: ± 54 at 0.95 confidence
+total: ± 2696.16 at 0.95 confidence
+
+price: epsilon 1; left: epsilon 7, delta 0"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT COUNT(*) FROM visits", "groups: one; one unit has at most 8 rows in it"),
+        ("SELECT MEDIAN(cost) FROM visits", "quantile 0.5: exponential mechanism, three draws, sensitivity 4 ranks"),
+        ("SELECT MAX(cost) FROM visits", "quantile 1: exponential mechanism, one draw, sensitivity 8 ranks"),
+        ("SELECT MEDIAN(age * 1000000000000 + cost) FROM visits", "smooth sensitivity, sensitivity private, scale private"),
+        ("SELECT AVG(cost) AS mean FROM visits", "mean: depends on released numbers; comes with the answer"),
+        ("SELECT SUM(age * age) FROM visits", "sum of an expression: Laplace, sensitivity 392 (l1)"),
+        ("SELECT VAR_POP(age) FROM visits", "centred sum of squares of age: Laplace, sensitivity 100 (l1)"),
+    ],
+)
+def test_what_is_done_and_why_is_said(place: World, text: str, said: str) -> None:
+    assert said in str(told(place, text))
+
+
+def test_private_keys_say_their_threshold(place: World) -> None:
+    found = told(place, "SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis", epsilon=1, delta=1e-6)
+    assert found.tree[0] == "group by diagnosis (private)"
+    assert "shown where the noisy number of units reaches" in found.groups
+    assert found.noise[0].scale == "16"
+    assert "delta 1e-06" in str(found)
+
+
+@pytest.mark.parametrize("keys", ["ward", "diagnosis"])
+@pytest.mark.parametrize("noise", ["Laplace", "Gaussian"])
+def test_the_error_that_is_told_is_the_error_that_comes(place: World, keys: str, noise: str) -> None:
+    """Public and private keys, both kinds of noise. 200 people with three diagnoses each, which a unit of eight rows may have."""
+    from tacit.release.answer import Receipt
+    from tacit.release.noisy import noised
+    from tacit.release.tabulate import answer
+
+    row = {"ward": 0, "cost": 100, "age": 3, "day": 4, "scan": 0}
+    ill = [[{**row, "diagnosis": name} for name in ("flu", "cold", "fever")] for _ in range(200)]
+    made = place.with_rows("visits", ranked(ill))
+    text = f"SELECT {keys}, COUNT(*) AS n, SUM(cost) AS total FROM visits GROUP BY {keys}"
+    quotes = price(made.plan(text), request(epsilon=3, delta=1e-3))
+    quote = next(quote for quote in quotes if type(quote.sums[0].mechanism).__name__ == noise)
+    released = answer(quote, noised(quote, made.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta))
+    place.with_rows("visits", [])
+    assert len(explained(quote).errors) == 2
+    for expected in explained(quote).errors:
+        column = released.column(expected.column)
+        width = float(column.high[0]) - float(column.values[0])  # type: ignore[index, arg-type]
+        assert expected.error == f"± {width:.6g} at 0.95 confidence"
+
+
+def test_bars_over_all_shown_keys_together_are_known_with_the_keys_alone(place: World) -> None:
+    text = "SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis"
+    (quote, *_) = price(place.plan(text), request(epsilon=1, delta=1e-6, simultaneous=True))
+    assert [expected.error for expected in explained(quote).errors] == ["depends on released numbers; comes with the answer"]
+
+
+def test_plain_values_hold_the_same(place: World) -> None:
+    found = told(place, "SELECT COUNT(*) AS n FROM visits").to_dict()
+    assert found["price"] == {"epsilon": "1", "delta": "0"}
+    assert found["noise"][0]["mechanism"] == "Laplace"
+    assert found["errors"] == [{"column": "n", "error": "± 24 at 0.95 confidence"}]
+    assert found["left"] == "left: epsilon 7, delta 0"

@@ -1,0 +1,238 @@
+"""The worst work of a plan: what it grows with, what is refused for it, and in which words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from questions import FILTERS, clinic_questions
+from tacit.errors import NotAllowed, TooMuchWork
+from tacit.privacy.catalog import Catalog
+from tacit.query.price.price import price, request
+from tacit.query.price.stability import reach
+from tacit.query.price.work import MOST_BYTES, MOST_STEPS, Work, afford_counts, worst
+from worlds import PUBLIC, World, clinic, world_in_memory
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with world_in_memory(clinic(tmp_path_factory.mktemp("work")), {"visits": [], "wards": PUBLIC}) as made:
+        yield made
+
+
+def changed(catalog: Catalog, **declared: Any) -> Catalog:
+    """The clinic with another declaration of its visits."""
+    tables = {**catalog.tables, "visits": replace(catalog.tables["visits"], **declared)}
+    return replace(catalog, tables=tables)
+
+
+def priced(place: World, text: str) -> None:
+    price(place.plan(text), request(epsilon=1, delta="1e-6", groups=10**7))
+
+
+def at_most(one: Work, other: Work) -> bool:
+    return one.rows <= other.rows and one.steps <= other.steps and one.bytes <= other.bytes
+
+
+# --- what it grows with --------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(clinic_questions(private_keys=True), st.sampled_from(FILTERS))
+def test_more_of_anything_is_never_less_work(place: World, text: str, condition: str) -> None:
+    whole = worst(place.plan(text))
+    head, _, tail = text.partition(" FROM visits")
+    where = tail.replace("WHERE ", f"WHERE {condition} AND ") if "WHERE" in tail else _before_group(tail, f" WHERE {condition}")
+    longer = [
+        f"{head} FROM visits{where}",
+        f"{head}, SUM(cost * age + 1) FROM visits{tail}",
+        f"{head}, COUNT(DISTINCT person), MEDIAN(day) FROM visits{tail}",
+        *([f"{head} FROM visits JOIN wards ON wards.ward = visits.ward{tail}"] if "JOIN" not in tail else []),
+    ]
+    for other in longer:
+        assert at_most(whole, worst(place.plan(other))), other
+    larger = place.with_catalog(changed(place.catalog, rows_at_most=2 * 10**5))
+    assert at_most(whole, worst(larger.plan(text)))
+
+
+def _before_group(tail: str, added: str) -> str:
+    rows, found, groups = tail.partition(" GROUP BY ")
+    return f"{rows}{added}{found}{groups}"
+
+
+def test_a_pattern_costs_its_length_times_that_of_a_text(place: World) -> None:
+    def steps(pattern: str, longest: int = 256) -> int:
+        columns = {**place.catalog.tables["visits"].columns}
+        columns["diagnosis"] = replace(columns["diagnosis"], longest=longest)
+        made = place.with_catalog(changed(place.catalog, columns=columns))
+        plain = worst(made.plan("SELECT COUNT(*) FROM visits WHERE diagnosis IS NOT NULL"))
+        return worst(made.plan(f"SELECT COUNT(*) FROM visits WHERE diagnosis LIKE '{pattern}'")).steps - plain.steps
+
+    assert steps("%" + "_" * 400 + "b") > 9 * steps("%" + "_" * 40 + "b")
+    assert steps("%" + "_" * 40 + "b", 2560) > 9 * steps("%" + "_" * 40 + "b", 256)
+    assert steps("a" * 40 + "%", 2560) == steps("a" * 40 + "%", 256), "a fixed beginning is compared once, however long the text"
+
+
+def test_every_table_has_its_declared_size_and_every_join_matches(place: World) -> None:
+    """By hand: 100,000 rows are read and pass, each matches three of six wards, all pass the filter and go into one group."""
+    found = worst(place.plan("SELECT COUNT(*) FROM visits JOIN wards ON visits.ward = wards.ward WHERE age > 0"))
+    rows = 10**5
+    assert found.rows == 2 * rows + (2 * 6 + 3 * rows) + 3 * rows + 1
+    assert worst(place.plan("SELECT COUNT(*) FROM visits")).rows == 2 * rows + 1
+
+
+# --- what is refused -----------------------------------------------------------------------------------------------------------
+
+
+def test_ordinary_questions_need_no_declared_size(place: World) -> None:
+    """Of a table of which 100 million rows are assumed."""
+    unknown = place.with_catalog(changed(place.catalog, rows_at_most=None))
+    for text in (
+        "SELECT ward, COUNT(*), AVG(cost), STDDEV(age) FROM visits WHERE day < '2020-03-01' GROUP BY ward",
+        "SELECT site, SUM(cost) FROM visits JOIN wards USING (ward) GROUP BY site",
+        "SELECT COUNT(DISTINCT person) FROM visits WHERE diagnosis LIKE 'f%'",
+        "SELECT MEDIAN(age), MAX(cost) FROM visits WHERE cost > age",
+    ):
+        priced(unknown, text)
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        (
+            None,
+            "with 100,000,000 rows of visits (assumed, since rows_at_most is not declared); "
+            "have rows_at_most declared for visits, or ask for less at once: fewer joins, groups, aggregates or shorter patterns",
+        ),
+        (
+            10**8,
+            "with 100,000,000 rows of visits (declared as rows_at_most); "
+            "ask for less at once: fewer joins, groups, aggregates or shorter patterns",
+        ),
+    ],
+)
+def test_too_much_is_refused_with_numbers_and_a_remedy(place: World, declared: int | None, said: str) -> None:
+    made = place.with_catalog(changed(place.catalog, rows_at_most=declared))
+    with pytest.raises(TooMuchWork) as caught:
+        priced(made, f"SELECT COUNT(*) FROM visits WHERE diagnosis LIKE '%{'_' * 450}b'")
+    assert caught.value.code == "too_much_work"
+    assert str(caught.value).startswith("the worst case takes 34,")
+    assert str(caught.value).endswith(said)
+    with pytest.raises(TooMuchWork, match=r"GB of memory, where 8 are allowed"):
+        priced(made, "SELECT COUNT(DISTINCT person), COUNT(*) FROM visits GROUP BY ward, age > 0, cost > 3, cost > 4")
+
+
+def test_nine_million_cells_of_public_keys_are_refused(place: World) -> None:
+    """They took 69 seconds and 2.3 GB after the engine."""
+    keys = "cost, age, EXTRACT(MONTH FROM day), ward, scan IS NULL, diagnosis IS NULL, age > 2"
+    with pytest.raises(TooMuchWork, match="seconds of one core"):
+        priced(place, f"SELECT COUNT(*), SUM(age), AVG(age) FROM visits GROUP BY {keys}")
+    with pytest.raises(TooMuchWork, match="seconds of one core"):
+        priced(place, f"SELECT COUNT(*) FROM visits GROUP BY {keys} HAVING {' AND '.join(f'COUNT(*) > {at}' for at in range(9))}")
+
+
+def test_a_question_at_the_limit_is_answered_and_one_above_it_is_not(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tacit.query.price import work
+
+    text = "SELECT ward, AVG(cost) FROM visits GROUP BY ward"
+    whole = worst(place.plan(text))
+    assert whole.steps < MOST_STEPS
+    assert whole.bytes < MOST_BYTES
+    monkeypatch.setattr(work, "MOST_STEPS", whole.steps)
+    monkeypatch.setattr(work, "MOST_BYTES", whole.bytes)
+    priced(place, text)
+    for limit, most in (("MOST_STEPS", whole.steps - 1), ("MOST_BYTES", whole.bytes - 1)):
+        with monkeypatch.context() as patch:
+            patch.setattr(work, limit, most)
+            with pytest.raises(TooMuchWork):
+                priced(place, text)
+
+
+# --- joins ---------------------------------------------------------------------------------------------------------------------
+
+
+def joined(count: int, on: str = "w{0}.ward = visits.ward") -> str:
+    return "SELECT COUNT(*) FROM visits" + "".join(f" JOIN wards w{at} ON {on.format(at)}" for at in range(count))
+
+
+def test_the_twenty_joins_are_refused_for_each_of_their_reasons(place: World) -> None:
+    deciding = "w{0}.ward = CASE WHEN age = 4 AND cost > 3 THEN 'a' END"
+    with pytest.raises(TooMuchWork, match="the question has 20 joins: at most 8 are answered; join fewer tables"):
+        priced(place, joined(20, deciding))
+    with pytest.raises(NotAllowed, match="ON compares a CASE over several columns or over private text"):
+        priced(place, joined(8, deciding))
+    with pytest.raises(TooMuchWork) as caught:
+        priced(place, joined(8))
+    assert str(caught.value) == (
+        "one unit of visits can have 2,187 rows after the join with wards: at most 1,000 are answered; "
+        "join fewer tables or on a column with fewer matches, or have max_joined_rows raised in the catalog"
+    )
+    raised = place.with_catalog(changed(place.catalog, max_joined_rows=3**8))
+    with pytest.raises(TooMuchWork, match="one unit of visits can have 19,683 rows"):
+        priced(raised, joined(8))
+
+
+def test_rows_of_a_unit_reach_the_limit_and_no_further(place: World) -> None:
+    exactly = place.with_catalog(changed(place.catalog, max_joined_rows=27))
+    assert reach(exactly.plan(joined(2))).rows == 27
+    priced(exactly, joined(2))
+    with pytest.raises(TooMuchWork):
+        priced(place.with_catalog(changed(place.catalog, max_joined_rows=26)), joined(2))
+
+
+@pytest.mark.parametrize(
+    "on",
+    [
+        "w0.ward = visits.ward",
+        "w0.beds = age + 2",
+        "w0.beds = FLOOR(cost / 10) + 3 * age",
+        "w0.beds = EXTRACT(MONTH FROM day)",
+        "w0.ward = CASE WHEN age > 3 THEN 'a' ELSE 'b' END",
+        "w0.ward = LOWER(visits.ward)",
+        "w0.ward = diagnosis",
+        "w0.beds = ABS(age)",
+    ],
+)
+def test_a_private_side_of_on_maps_declared_values(place: World, on: str) -> None:
+    priced(place, joined(1, on))
+
+
+@pytest.mark.parametrize(
+    "on",
+    [
+        "w0.ward = CASE WHEN age > 3 THEN visits.ward END",
+        "w0.ward = CASE WHEN diagnosis = 'flu' THEN 'a' END",
+        "w0.ward = CASE WHEN diagnosis LIKE 'f%' THEN 'a' ELSE 'b' END",
+        "w0.beds = LEAST(age, cost)",
+        "w0.beds = COALESCE(cost, age)",
+        "w0.beds = age + CASE WHEN scan IS NULL AND age > 2 THEN 1 ELSE 2 END",
+    ],
+)
+def test_a_private_side_of_on_that_decides_by_several_columns_or_text_is_refused(place: World, on: str) -> None:
+    with pytest.raises(NotAllowed, match="put the condition into WHERE") as caught:
+        priced(place, joined(1, on))
+    assert caught.value.at == (1, 34)
+
+
+def test_public_columns_may_be_chosen_between(place: World) -> None:
+    priced(place, joined(1) + " JOIN wards more ON more.beds = COALESCE(w0.beds, CASE WHEN w0.site = 'N' THEN 1 END)")
+
+
+# --- counts of synthetic rows --------------------------------------------------------------------------------------------------
+
+
+def test_counts_of_many_dear_keys_are_refused(place: World) -> None:
+    from tacit.publish.synthetic.rows.cells import Axis
+
+    table = place.catalog.tables["visits"]
+    cells = [Axis.of(table.columns[name]).cell() for name in ("ward", "age")]
+    afford_counts(table, cells, 2)
+    dear = [Axis.of(replace(table.columns["cost"], bins=tuple(range(50)))).cell()] * 14  # type: ignore[arg-type]
+    afford_counts(table, dear, 14)
+    with pytest.raises(TooMuchWork, match="of one core"):
+        afford_counts(replace(table, rows_at_most=None), dear, 14)
