@@ -183,6 +183,7 @@ class Request:
     on_grid: bool = False
 
     def terms(self, bound: str, rounding: Fraction = Fraction(0)) -> Terms:
+        """What an interval says of itself, by this bound."""
         return Terms(exact(self.confidence, "confidence"), bound, self.simultaneous, self.sampled, rounding)
 
     def rounding(self, randomizer: NumericRandomizer, groups: int = 1) -> Fraction:
