@@ -345,7 +345,7 @@ class TestCommands:
         (tmp_path / "taken").write_text("a file, and no folder")
         done = self.ask(folder, "sql", COUNT, "--epsilon", "1", "--analyst", "ana", "--chart", str(tmp_path / "taken" / "a.svg"))
         assert done.exit_code == 2
-        assert "spent epsilon 1; left epsilon 3" in done.stdout, "what was paid for is shown, and the first question cost nothing"
+        assert "Spent: epsilon 1. Remaining: epsilon 3." in done.stdout, "what was paid for is shown, and the first question cost nothing"
 
     @pytest.mark.parametrize(
         ("words", "code", "error"),
@@ -376,7 +376,7 @@ class TestCommands:
     def test_what_is_said_to_be_left_is_left(self, folder):
         """Of 4, a third is spent: 2.66667, which is nearest to what is left, would be refused."""
         asked = self.ask(folder, "sql", COUNT, "--epsilon", "4/3", "--analyst", "ana")
-        assert "left epsilon 2.66666\n" in asked.stdout
+        assert "Remaining: epsilon 2.66666.\n" in asked.stdout
         assert " 2.66666 " in self.ask(folder, "budget").stdout
         explained = self.ask(folder, "explain", COUNT, "--epsilon", "1", "--analyst", "ana")
         assert "left: epsilon 2.66666, " in explained.stdout
