@@ -83,7 +83,7 @@ class TestInit:
         assert tomllib.loads(draft)["tables"]["visits"]["source"] == "visits.csv"
         again = run("init", "patients.csv")
         assert again.exit_code == 2
-        assert again.stderr == "tacit: tacit.toml is there already; --force replaces it, --out PATH writes another\n"
+        assert again.stderr == "tacit: tacit.toml already exists; overwrite it with --force, or choose another file with --out\n"
         assert (folder / "tacit.toml").read_text() == draft
         assert run("init", "patients.csv", "--force").exit_code == 0
         assert list(tomllib.loads((folder / "tacit.toml").read_text())["tables"]) == ["patients"]

@@ -216,7 +216,7 @@ def test_form_writes_one_page_and_explains_its_choices():
     assert found["fingerprint"] in page
     assert found["sha256"] == hashlib.sha256(Path("form.html").read_bytes()).hexdigest(), "the same page whoever builds it"
     assert f"SHA-256 {found['sha256']}" in printed
-    assert "name another file" in failed("form", EXAMPLE, "--out", "form.html/form.html")
+    assert "a part of its path is not a folder" in failed("form", EXAMPLE, "--out", "form.html/form.html")
     Path("survey.toml").write_text(Path(EXAMPLE).read_text())
     assert "is read here and would be lost" in failed("form", "survey.toml", "--out", "./survey.toml")
     assert Path("survey.toml").read_text() == Path(EXAMPLE).read_text()
