@@ -153,6 +153,11 @@ def replace_file(file: Path, content: Content) -> None:
         new.unlink(missing_ok=True)
 
 
+def write_scratch(file: Path, content: Content) -> None:
+    """Write a file for its owner alone that does not outlive the work: nobody waits for the disk."""
+    _fill(os.open(file, NEW, OWNER), content, synced=False)
+
+
 def put(new: Path, place: Path) -> None:
     """Put a file that is on the disk in the place of another one, for good."""
     os.replace(new, place)
@@ -288,7 +293,7 @@ def _beside(place: Path, mode: int) -> tuple[Path, int]:
             return new, os.open(new, NEW, mode)
 
 
-def _fill(descriptor: int, content: Content, like: Path | None = None) -> None:
+def _fill(descriptor: int, content: Content, like: Path | None = None, synced: bool = True) -> None:
     """Write a new file, and wait until it is on the disk. It has the mode of the file that it replaces, `like`, if there is one."""
     with os.fdopen(descriptor, "wb") as file:
         with suppress(FileNotFoundError):
@@ -299,7 +304,8 @@ def _fill(descriptor: int, content: Content, like: Path | None = None) -> None:
         else:
             file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
-        os.fsync(descriptor)
+        if synced:
+            os.fsync(descriptor)
 
 
 def _sync(file: Path) -> None:
