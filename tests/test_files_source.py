@@ -108,3 +108,45 @@ def test_a_planted_writer_is_caught(planted: str) -> None:
 )
 def test_what_only_reads_is_not(sound: str) -> None:
     assert not writes(ast.parse(sound))
+
+
+# --- reading -----------------------------------------------------------------------------------------------------------------
+
+READERS = {"read_csv", "read_parquet", "read_schema", "open_csv", "ParquetFile", "ParquetDataset", "DictReader", "scan_csv"}
+MODULES = {"csv", "gzip", "pyarrow.csv"}
+# What reads tables, or imports what does, outside data/files, and why it may.
+READING = {
+    "untrusted.py": {"csv"},  # writes CSV, and is the only one that does
+    "release/outputs.py": {"gzip"},  # compresses what it writes
+    "evidence/attacks/hostile_key.py": {"csv"},  # reads tacit's own output back, as a stranger would
+    "doors/cli/demo/hospital.py": {"read_csv", "read_parquet"},  # a plain engine, to compare with
+}
+
+
+def reads(tree: ast.AST) -> set[str]:
+    """The readers of tables that a tree imports or calls."""
+    found = {ast.unparse(call.func).rsplit(".", 1)[-1] for call in _calls(tree)} & READERS
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name in MODULES}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} & MODULES
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} & MODULES
+    return found
+
+
+@pytest.mark.parametrize("place", [place for place in TREES if not place.startswith("data/files/")])
+def test_only_one_folder_reads_tables(place: str) -> None:
+    assert reads(TREES[place]) <= READING.get(place, set())
+
+
+def test_every_other_reader_is_still_one() -> None:
+    assert {place: reads(TREES[place]) for place in READING} == READING
+
+
+@pytest.mark.parametrize(
+    "planted",
+    ["import csv", "from pyarrow import csv", "import gzip", "pq.ParquetFile(path)", "engine.read_csv(path)", "pq.read_schema(f)"],
+)
+def test_a_planted_reader_is_caught(planted: str) -> None:
+    assert reads(ast.parse(planted))

@@ -230,7 +230,7 @@ def test_a_table_with_a_source_of_its_own_is_not_given(tmp_path: Path) -> None:
 
 
 def test_a_missing_column_is_named(tmp_path: Path) -> None:
-    with pytest.raises(tacit.errors.TacitError, match="no column age"):
+    with pytest.raises(tacit.errors.TacitError, match="missing column 'age' in the source of visits; it has: person"):
         opened(tmp_path, "memory").prepare(sources={"visits": TABLE.drop_columns(["Age"])})
 
 

@@ -24,6 +24,7 @@ import duckdb
 from tacit.accounting.ledger.places import server_places
 from tacit.accounting.ledger.register import mark_of
 from tacit.data.declaration.problems import folded
+from tacit.data.files.kinds import is_compressed
 from tacit.data.files.sources import source_files
 from tacit.data.quoting import name, text
 from tacit.privacy.catalog import Catalog, Source, Table
@@ -133,7 +134,7 @@ def _beginnings(file: Path) -> Parts:
 
 
 def _plain(file: Path) -> BinaryIO:
-    return gzip.open(file) if file.suffix == ".gz" else file.open("rb")  # type: ignore[return-value]  # both are read as binary
+    return gzip.open(file) if is_compressed(file) else file.open("rb")  # type: ignore[return-value]  # both are read as binary
 
 
 def _first_rows(file: Path, table: str) -> Parts:
