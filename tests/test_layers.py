@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "tacit"
 ORDER = [
     "untrusted",
     "errors",
+    "files",
     "chart",
     "privacy",
     "accounting",
