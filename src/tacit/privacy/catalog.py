@@ -28,6 +28,7 @@ BLANKS = " \t\n\r\v\f"  # what is trimmed from texts: a list, since engines and 
 QUESTIONS_AT_MOST = 100_000  # paid questions of a data set: side channels are paid for per question, not per epsilon
 LARGEST = 2**53  # every prepared number is an offset below this, so that it is exact in a double too
 ASSUMED_ROWS = 10**8  # of a private table without rows_at_most
+MEMORY = "memory"  # as a source: the rows are given in Python
 JOINED_ROWS = 1000  # of one unit after joins, where max_joined_rows is not declared
 LONGEST_TEXT = 256  # bytes of a private text, where longest is not declared
 
@@ -192,6 +193,7 @@ class Table:
 
     @property
     def rows_per_group(self) -> int:
+        """The most rows of one unit in one group."""
         return self.max_rows if self.max_rows_per_group is None else min(self.max_rows, self.max_rows_per_group)
 
 

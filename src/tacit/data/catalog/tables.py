@@ -15,13 +15,12 @@ from tacit.data.declaration.lines import Path as KeyPath
 from tacit.data.declaration.lines import value_text
 from tacit.data.declaration.problems import Reading, Wrong, folded
 from tacit.data.declaration.shape import BROKEN, Broken
-from tacit.privacy.catalog import PLAIN, Column, Notation, Source, Table
+from tacit.privacy.catalog import MEMORY, PLAIN, Column, Notation, Source, Table
 
 Declared = Mapping[str, Any]
 Columns = dict[str, Column | Broken]
 
 OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "rows_at_most", "max_joined_rows", "no_unit", "min_people")
-MEMORY = "memory"  # as a source: the rows are given in Python
 OF_ROWS = ("max_rows", "max_rows_per_group")
 READ_APART = ("source", "columns", "unit", "encoding", *KEYS)
 EXAMPLES = {

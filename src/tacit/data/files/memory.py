@@ -15,11 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.data.catalog.tables import MEMORY
 from tacit.data.declaration.problems import folded
 from tacit.errors import InvalidInput
 from tacit.files import write_scratch
-from tacit.privacy.catalog import Catalog, Source, Table
+from tacit.privacy.catalog import MEMORY, Catalog, Source, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
