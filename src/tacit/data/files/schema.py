@@ -56,7 +56,7 @@ def fields_of(path: Path, table: str | None = None, encoding: str | None = None)
 
 
 def _there(path: Path) -> Path:
-    if not path.is_file():
+    if not path.exists():  # a pipe is as good as a file
         raise InvalidInput(not_found(path.name))
     return path
 

@@ -143,7 +143,7 @@ def test_a_row_that_stands_as_the_header_is_not_quoted_by_simulate():
     Path("people.csv").write_text("alice,syphilis\nbob,flu\n")
     for words in ([], ["--column", "illness"], ["--column", "illness", "--json"]):
         printed = failed("simulate", "--csv", "people.csv", *words)
-        assert "its first line must name its columns" in printed
+        assert ("its first line must name its columns" if words else "missing --column") in printed
         assert "alice" not in printed
         assert "syphilis" not in printed
 

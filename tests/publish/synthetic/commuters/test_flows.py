@@ -101,7 +101,7 @@ def test_a_file_without_one_column_of_homes_is_refused_with_its_totals(header, t
 def test_other_names_of_columns_are_told_with_the_option_that_names_them(tmp_path):
     place = tmp_path / "flows.parquet"
     parquet.write_table(arrow.table({"work": ["01"], "home": ["03"], "jobs": [2]}), place)
-    with pytest.raises(InvalidInput, match="it has work, home, jobs; name others with --columns DESTINATION,ORIGIN,JOBS"):
+    with pytest.raises(InvalidInput, match="it has: work, home, jobs; name others with --columns DESTINATION,ORIGIN,JOBS"):
         read_totals(place, Columns(), BLOCKS, TRACTS)
 
 
@@ -145,9 +145,9 @@ def test_columns_are_two_or_three(text):
 def test_a_map_that_knows_no_workplace_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="right map"):
         read_totals(written(tmp_path, "77,03,2\n"), Columns(), BLOCKS, TRACTS)
-    with pytest.raises(InvalidInput, match="no file"):
+    with pytest.raises(InvalidInput, match="file not found"):
         read_totals(tmp_path / "nothing.csv", Columns(), BLOCKS, TRACTS)
-    with pytest.raises(InvalidInput, match="no column"):
+    with pytest.raises(InvalidInput, match="missing column"):
         read_totals(written(tmp_path, ""), Columns("work"), BLOCKS, TRACTS)
 
 
