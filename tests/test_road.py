@@ -24,7 +24,6 @@ from tacit.errors import (
     Unforeseen,
 )
 from tacit.query.engines.duckdb import DuckDBEngine, Limits
-from tacit.release import noisy
 
 CATALOG = """
 [budget]
@@ -304,12 +303,12 @@ def test_a_budget_written_in_the_question_counts_once(data):
 
 
 def test_nobody_watches_the_last_step_unless_a_test_does(data, monkeypatch):
-    """The hook for grey-box tests starts empty, and no name of a catalog, an option or the environment reaches it."""
+    """A runner starts without observers, and no name of a catalog, an option or the environment gives it one."""
     monkeypatch.setenv("TACIT_OBSERVERS", "1")
     data.session("ana").sql(COUNT, epsilon=1)
-    assert noisy._observers == []
+    assert data.runner.observers == ()
     seen = []
-    monkeypatch.setattr(noisy, "_observers", [lambda quote, exact, released: seen.append((quote, repr(exact)))])
+    monkeypatch.setattr(data.runner, "observers", [lambda quote, exact, released: seen.append((quote, repr(exact)))])
     data.session("ana").sql(COUNT, epsilon="0.5")
     assert len(seen) == 1
     assert "Sealed(...)" in seen[0][1]

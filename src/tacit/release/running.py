@@ -18,7 +18,7 @@ from tacit.errors import InvalidValue, StoreUnusable
 from tacit.query.engines.duckdb import DuckDBEngine, Limits, out_of_limits
 from tacit.query.price.price import Quote
 from tacit.release.frames import ASKED, GRACE, OPENED, RELEASED, UNUSABLE, receive, send
-from tacit.release.noisy import Noisy, noised
+from tacit.release.noisy import Noisy, Observer, noised
 from tacit.release.packed import unpacked
 from tacit.release.processes import Child, started
 
@@ -45,10 +45,10 @@ class Runner(Protocol):
 
 
 class InProcess:
-    """Runs questions in this process: limits of time and memory are the engine's own."""
+    """Runs questions in this process: limits of time and memory are the engine's own. `observers` see every release."""
 
-    def __init__(self, engine: DuckDBEngine) -> None:
-        self.engine = engine
+    def __init__(self, engine: DuckDBEngine, observers: Sequence[Observer] = ()) -> None:
+        self.engine, self.observers = engine, observers
 
     def start(self) -> None:
         """There is nothing to start."""
@@ -59,7 +59,7 @@ class InProcess:
     def noisy(self, quote: Quote) -> Noisy:
         exact = self.engine.run(quote.question.group)
         try:
-            return noised(quote, exact)
+            return noised(quote, exact, self.observers)
         except (MemoryError, RecursionError):
             raise out_of_limits() from None
 
