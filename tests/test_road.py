@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.data.prepare import prepare
+from tacit.data.store import store_file
 from tacit.doors.cli import app
 from tacit.errors import (
     BudgetExceeded,
@@ -23,7 +24,8 @@ from tacit.errors import (
     TimedOut,
     Unforeseen,
 )
-from tacit.query.engines.duckdb import DuckDBEngine, Limits
+from tacit.query.engines.duckdb import DuckDBEngine
+from tacit.query.engines.engine import Limits
 
 CATALOG = """
 [budget]
@@ -238,7 +240,7 @@ def test_stopping_by_hand_says_that_the_budget_is_spent(data, monkeypatch):
 
 
 def test_a_time_out_costs_what_an_answer_costs(data, monkeypatch):
-    data.engine = DuckDBEngine(data.catalog.store_file, Limits(seconds=0.2))
+    data.engine = DuckDBEngine(store_file(data.catalog), Limits(seconds=0.2))
     endless = "SELECT sum(i) FROM range(10000000000000) t(i)"
     monkeypatch.setattr(DuckDBEngine, "_arrays", lambda self, _: self._connection.execute(endless))
     with pytest.raises(TimedOut, match="stays spent"):

@@ -24,6 +24,8 @@ from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import Budget, Catalog, analyst_name, fingerprint
 from tacit.query.canonical import canonical_plan, canonical_text
+from tacit.query.engines import engine_for, opening
+from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.groups import MOST_CELLS
 from tacit.query.language.sql import parse
 from tacit.query.language.syntax import Select
@@ -40,7 +42,6 @@ from tacit.release.unforeseen import one_exit
 if TYPE_CHECKING:
     from tacit.data.engine import Progress
     from tacit.data.prepare import Prepared
-    from tacit.query.engines.duckdb import DuckDBEngine, StoredFacts
     from tacit.query.language.frame import Frame
     from tacit.query.price.explain import Explanation
 
@@ -265,12 +266,12 @@ class DataSet:
         if ledger is None or ledger.head.units:
             return
         with suppress(StoreUnusable):
-            if not ledger.adopted() and ledger.versions() == {prepared_for(self.catalog.store_file, self.catalog)}:
+            if not ledger.adopted() and ledger.versions() == {prepared_for(self.catalog)}:
                 ledger.accept_units(1, "curator", "the units that the store of these entries declared")
 
     @property
     def _folder(self) -> Path:
-        return self.catalog.store_file.parent
+        return self.catalog.store_folder
 
     @property
     def version(self) -> str:
@@ -279,7 +280,7 @@ class DataSet:
     @cached_property
     def store(self) -> StoreInfo:
         """What the prepared store says of itself; refused where there is none, or one of another catalog."""
-        found = store_info(self.catalog.store_file)
+        found = store_info(self.catalog)
         if found is None:
             raise StoreUnusable("the data is not prepared", remedy="run: tacit prepare")
         if found.fingerprint != fingerprint(self.catalog):
@@ -287,22 +288,18 @@ class DataSet:
         return found
 
     @cached_property
-    def engine(self) -> DuckDBEngine:
-        from tacit.query.engines.duckdb import DuckDBEngine
-
-        return DuckDBEngine(self.catalog.store_file, version=self.version)
+    def engine(self) -> Engine:
+        return engine_for(self.catalog, self.version)
 
     @cached_property
     def runner(self) -> Runner:
         """Where questions run; the one place that decides it."""
         if self.own_process:
-            return OwnProcess(self.catalog.store_file, version=self.version)
+            return OwnProcess(opening(self.catalog, self.version))
         return InProcess(self.engine)
 
     @cached_property
     def public(self) -> StoredFacts:
-        from tacit.query.engines.duckdb import StoredFacts
-
         return StoredFacts(self.store.public, self.engine)
 
     @property

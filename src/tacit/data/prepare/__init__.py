@@ -33,7 +33,7 @@ from tacit.data.prepare.staging import (
 )
 from tacit.data.prepare.verdict import ColumnReport, NotAccepted, alarms
 from tacit.data.quoting import name, text
-from tacit.data.store import kept_version, ledger_mark, new_info, replacing, write_info
+from tacit.data.store import kept_version, ledger_mark, new_info, replacing, store_file, write_info
 from tacit.errors import CatalogUnusable, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
 
@@ -110,7 +110,7 @@ def prepare(
     with replacing(catalog) as folder, _in_our_words(memory):
         workshop = Workshop(folder / "spill", memory, progress, _steps(catalog))
         with closing(workshop.engine) as engine:
-            workshop.run(f"ATTACH {text(str(folder / 'store.duckdb'))} AS store")
+            workshop.run(f"ATTACH {text(str(folder / store_file(catalog).name))} AS store")
             private = _prepare_private(workshop, catalog, ranking_key(catalog.kept))
             public = {table.name: _prepare_public(workshop, catalog, table) for table in catalog.tables.values() if table.public}
             mark = mark or _old_mark(catalog)
@@ -120,7 +120,7 @@ def prepare(
             workshop.run("CHECKPOINT store")
             workshop.run("DETACH store")
         reports = {**private, **{table: report for table, (_, report) in public.items()}}
-        prepared = Prepared(catalog.store_file, info.version, tuple(_judged(reports[key]) for key in catalog.tables))
+        prepared = Prepared(store_file(catalog), info.version, tuple(_judged(reports[key]) for key in catalog.tables))
         if prepared.alarms and not accept:
             raise NotAccepted(prepared)
     if progress is not None:
@@ -152,7 +152,7 @@ def _steps(catalog: Catalog) -> int:
 
 def _old_mark(catalog: Catalog) -> LedgerMark:
     with suppress(StoreUnusable):  # a damaged store is what preparation replaces
-        return LedgerMark(*ledger_mark(catalog.store_file))
+        return LedgerMark(*ledger_mark(catalog))
     return LedgerMark()
 
 

@@ -29,7 +29,7 @@ from tacit.privacy.neighbours import Change
 from tacit.privacy.rounding import sqrt_down
 from tacit.privacy.sealed import Sealed
 from tacit.publish.synthetic.rows.cells import Axis
-from tacit.query.engines.duckdb import Engine
+from tacit.query.engines.engine import Engine
 from tacit.query.plan import Bound, Group, Key, Moment, NumberType, Scan, Term
 from tacit.query.price.price import UNIT, Request, calibrate_rho
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from tacit.chart import svg
-from tacit.data.store import open_store
-from tacit.privacy.catalog import Catalog
 from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes
 from tacit.publish.synthetic.rows.release import SyntheticTable
-from tacit.release.curators import curators_page, write_for_curator
+from tacit.query.engines.engine import Engine
+from tacit.query.plan import Bound, Scan
+from tacit.release.curators import curators_page, for_the_owner, write_for_curator
 from tacit.untrusted import distinct, for_chart, for_html, in_columns
 
 MOST_MARGINALS = 500  # of three columns; where there are more, every so-manieth is taken
@@ -66,9 +66,9 @@ class Workload:
         }
 
 
-def workload(catalog: Catalog, made: SyntheticTable) -> Workload:
+def workload(engine: Engine, made: SyntheticTable) -> Workload:
     """The errors of synthetic rows; the real ones are read from the prepared store, those that marginals count."""
-    real, axes = real_codes(catalog, made.chosen), made.chosen.axes
+    real, axes = real_codes(engine, made.chosen), made.chosen.axes
     errors = [
         Error(tuple(axes[place].name for place in places), _variation(axes, places, real, made.codes))
         for ways in WAYS
@@ -78,10 +78,10 @@ def workload(catalog: Catalog, made: SyntheticTable) -> Workload:
     return Workload(made.chosen.table.name, made.rows, tuple(errors), skipped, real)
 
 
-def real_codes(catalog: Catalog, chosen: Chosen) -> tuple[Codes, ...]:
-    """The cells of the real rows, column by column."""
-    with open_store(catalog.store_file) as engine:
-        rows = engine.table(chosen.table.name).filter(f"tacit_rank < {chosen.table.max_rows}").to_arrow_table()
+def real_codes(engine: Engine, chosen: Chosen) -> tuple[Codes, ...]:
+    """The cells of the real rows, column by column, for the data owner."""
+    table = chosen.table
+    rows = for_the_owner(engine.rows(Bound(Scan(table), table.max_rows), [axis.name for axis in chosen.axes]))
     found = []
     for axis in chosen.axes:
         column = rows.column(axis.name).combine_chunks()
