@@ -20,6 +20,7 @@ ORDER = [
     "data",
     "query",
     "release",
+    "owner",
     "session",
     "publish",
     "evidence",

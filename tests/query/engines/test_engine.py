@@ -8,14 +8,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from tacit.data import store
 from tacit.data.catalog import parse_catalog
-from tacit.errors import StoreUnusable
+from tacit.errors import StoreUnusable, TimedOut
 from tacit.privacy.sealed import Sealed
 from tacit.query import engines
-from tacit.query.engines.engine import Engine, Opening
+from tacit.query.engines.engine import Engine, Opening, out_of_limits
 from tacit.query.plan import Bound, Scan
 from tacit.session import DataSet
 from worlds import PUBLIC, World, clinic, ranked, world
@@ -43,13 +44,16 @@ def test_rows_are_sealed_and_as_many_of_each_unit_as_the_limit_keeps(place: Worl
     assert rows_of(place, 1, "cost").unseal().num_rows == 4
 
 
-def test_what_fails_while_rows_are_read_is_said_in_one_way(place: World) -> None:
-    """A column that is not there stands for any failure of the engine: none of its words gets out."""
+def test_what_fails_while_rows_are_read_is_said_in_one_way(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine's own words quote a cell; none of them gets out."""
     place.engine.open()
-    place.engine._connection.execute("SELECT 1")
-    with pytest.raises(Exception) as failed:  # noqa: PT011
-        rows_of(place, 2, "nothing")
-    assert "d1" not in str(failed.value)
+    quoting = "SELECT CAST(diagnosis AS BIGINT) FROM visits"
+    with pytest.raises(duckdb.ConversionException, match=r"d[0-3]"):
+        place.engine._connection.execute(quoting).fetchall()
+    monkeypatch.setattr(place.engine, "_arrow", lambda _: place.engine._connection.execute(quoting).fetchall())
+    with pytest.raises(TimedOut) as failed:
+        rows_of(place, 2, "cost")
+    assert str(failed.value) == str(out_of_limits())
 
 
 def test_every_engine_that_a_catalog_may_name_is_there_with_its_store() -> None:
