@@ -133,6 +133,7 @@ class Gaussian(additive.AdditiveNoise):
 
     @property
     def event(self) -> GaussianNoise | GaussianNoiseOne:
+        """What the ledger records for one release."""
         if self.stated is not None:
             return GaussianNoiseOne(self.units, self.scale, self.stated.epsilon, self.stated.delta, self.neighbours)
         truncation = self.dimension * discrete.gaussian_truncation(self.scale)

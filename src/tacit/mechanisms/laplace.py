@@ -100,6 +100,7 @@ class Laplace(additive.AdditiveNoise):
 
     @property
     def event(self) -> LaplaceNoise:
+        """What the ledger records for one release."""
         return LaplaceNoise(self.units, self.scale, self.neighbours)
 
     @property

@@ -360,7 +360,7 @@ def error_of_pairs(axes: tuple[Axis, ...], one: tuple[Codes, ...], other: tuple[
 
 def errors(data: DataSet, *made: SyntheticTable) -> list[float]:
     """Of each table's pairs, against the real rows."""
-    return [error_of_pairs(each.chosen.axes, real_codes(data.engine, each.chosen), each.codes) for each in made]
+    return [error_of_pairs(each.chosen.axes, real_codes(data.catalog, each.chosen), each.codes) for each in made]
 
 
 def test_pairs_are_closer_than_by_independent_columns(tree: tuple[DataSet, SyntheticTable]) -> None:

@@ -15,7 +15,6 @@ from tacit.publish.synthetic.rows.inference import Model
 from tacit.publish.synthetic.rows.marginals import Measured, independent_designs
 from tacit.publish.synthetic.rows.release import SyntheticTable, values_of
 from tacit.publish.synthetic.rows.utility import real_codes, workload, write_report
-from tacit.query.engines import engine_for
 from tacit.query.price.price import request
 from tacit.release.answer import Receipt
 from tacit.release.curators import NOTICE
@@ -30,7 +29,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[SyntheticTable, obje
     declared.store_folder.mkdir(parents=True)
     with world(declared.store_folder, declared, {"visits": people(12)}):
         chosen = chosen_columns(declared, "visits", ["ward", "urgent", "cost", "day"])
-        codes = real_codes(engine_for(declared), chosen)
+        codes = real_codes(declared, chosen)
         wrong = (np.zeros_like(codes[0]), *codes[1:])
         (design,) = independent_designs(chosen.table, chosen.axes, request(epsilon=1), "add-remove")
         measured = Measured(design, tuple(np.ones(axis.size, dtype=np.int64) for axis in chosen.axes), {})
@@ -49,8 +48,8 @@ def brute(axes: tuple[Axis, ...], places: tuple[int, ...], real: list[tuple[int,
 
 def test_errors_are_total_variations_of_the_rows_that_answers_use(made) -> None:
     table, declared = made
-    found = workload(engine_for(declared), table)
-    real = list(zip(*(codes.tolist() for codes in real_codes(engine_for(declared), table.chosen)), strict=True))
+    found = workload(declared, table)
+    real = list(zip(*(codes.tolist() for codes in real_codes(declared, table.chosen)), strict=True))
     drawn = list(zip(*(codes.tolist() for codes in table.codes), strict=True))
     assert len(real) == 24, "two rows of each person, of three"
     axes = table.chosen.axes
@@ -69,14 +68,14 @@ def test_errors_are_total_variations_of_the_rows_that_answers_use(made) -> None:
 def test_where_there_are_very_many_marginals_some_are_left_out_and_it_is_said(made, monkeypatch: pytest.MonkeyPatch) -> None:
     table, declared = made
     monkeypatch.setattr(measured_by, "MOST_MARGINALS", 3)
-    found = workload(engine_for(declared), table)
+    found = workload(declared, table)
     assert [len(found.of(ways)) for ways in (1, 2, 3)] == [2, 3, 2]
     assert found.skipped == 4 + 6 + 4 - 7
 
 
 def test_the_page_is_the_curators_and_complete_in_itself(made, tmp_path: Path) -> None:
     table, declared = made
-    page = write_report(workload(engine_for(declared), table), table, tmp_path / "private" / "report.html").read_text()
+    page = write_report(workload(declared, table), table, tmp_path / "private" / "report.html").read_text()
     assert NOTICE in page.splitlines()[0]
     assert page.count("<svg") == 2 + len(table.chosen.axes)
     assert "<script" not in page
@@ -89,9 +88,7 @@ def test_a_long_axis_ends_in_one_bar_for_the_others(made, monkeypatch: pytest.Mo
 
     table, declared = made
     monkeypatch.setattr(measured_by, "MANY_BARS", 1)
-    for chart, axis in zip(
-        measured_by._columns_charts(alt, workload(engine_for(declared), table), table), table.chosen.axes, strict=True
-    ):
+    for chart, axis in zip(measured_by._columns_charts(alt, workload(declared, table), table), table.chosen.axes, strict=True):
         bars = chart.data.values
         assert [bar["cell"] for bar in bars[::2]] == [axis.labels[0], f"{axis.size - 1} others"]
         for rows in ("real", "synthetic"):
@@ -104,6 +101,6 @@ def test_no_rows_at_all_are_compared_too(made, tmp_path: Path) -> None:
 
     nothing = tuple(codes[:0] for codes in table.codes)
     empty = replace(table, codes=nothing, columns=values_of(table.chosen, nothing))
-    found = workload(engine_for(declared), empty)
+    found = workload(declared, empty)
     assert found.mean(2) == pytest.approx(0.5), "all the real shares, and none of the synthetic ones"
     write_report(found, empty, tmp_path / "report.html")

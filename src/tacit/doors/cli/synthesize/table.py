@@ -112,7 +112,7 @@ def _reported(data: DataSet, made: SyntheticTable, report: Path, out: Path) -> P
     from tacit.publish.synthetic.rows.utility import workload, write_report
     from tacit.release.curators import curators_place
 
-    return write_report(workload(data.engine, made), made, curators_place(report, out))
+    return write_report(workload(data.catalog, made), made, curators_place(report, out))
 
 
 def _say_paid(data: DataSet, made: SyntheticTable | SyntheticContingency, out: Path) -> None:

@@ -6,6 +6,7 @@ Everything here is computed from the real rows, and so is as private as they are
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import combinations, islice
 from math import comb, prod
@@ -15,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from tacit.chart import svg
+from tacit.privacy.catalog import Catalog
 from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes
 from tacit.publish.synthetic.rows.release import SyntheticTable
-from tacit.query.engines.engine import Engine
+from tacit.query.engines import engine_for
 from tacit.query.plan import Bound, Scan
 from tacit.release.curators import curators_page, for_the_owner, write_for_curator
 from tacit.untrusted import distinct, for_chart, for_html, in_columns
@@ -47,6 +49,7 @@ class Workload:
     real: tuple[Codes, ...] = field(repr=False, compare=False)
 
     def of(self, ways: int) -> list[Error]:
+        """The errors of the marginals of so many columns."""
         return [error for error in self.errors if len(error.columns) == ways]
 
     def mean(self, ways: int) -> float:
@@ -54,9 +57,11 @@ class Workload:
         return float(np.mean([error.variation for error in self.of(ways)])) if self.of(ways) else float("nan")
 
     def worst(self, ways: int) -> Error:
+        """The largest error of the marginals of so many columns."""
         return max(self.of(ways), key=lambda error: error.variation)
 
     def to_dict(self) -> dict[str, Any]:
+        """The errors as plain values, ready for JSON."""
         return {
             "for_the_curator_alone": {
                 str(ways): {"marginals": len(self.of(ways)), "mean": self.mean(ways), "worst": list(self.worst(ways).columns)}
@@ -66,9 +71,9 @@ class Workload:
         }
 
 
-def workload(engine: Engine, made: SyntheticTable) -> Workload:
+def workload(catalog: Catalog, made: SyntheticTable) -> Workload:
     """The errors of synthetic rows; the real ones are read from the prepared store, those that marginals count."""
-    real, axes = real_codes(engine, made.chosen), made.chosen.axes
+    real, axes = real_codes(catalog, made.chosen), made.chosen.axes
     errors = [
         Error(tuple(axes[place].name for place in places), _variation(axes, places, real, made.codes))
         for ways in WAYS
@@ -78,10 +83,11 @@ def workload(engine: Engine, made: SyntheticTable) -> Workload:
     return Workload(made.chosen.table.name, made.rows, tuple(errors), skipped, real)
 
 
-def real_codes(engine: Engine, chosen: Chosen) -> tuple[Codes, ...]:
+def real_codes(catalog: Catalog, chosen: Chosen) -> tuple[Codes, ...]:
     """The cells of the real rows, column by column, for the data owner."""
     table = chosen.table
-    rows = for_the_owner(engine.rows(Bound(Scan(table), table.max_rows), [axis.name for axis in chosen.axes]))
+    with closing(engine_for(catalog)) as engine:
+        rows = for_the_owner(engine.rows(Bound(Scan(table), table.max_rows), [axis.name for axis in chosen.axes]))
     found = []
     for axis in chosen.axes:
         column = rows.column(axis.name).combine_chunks()
