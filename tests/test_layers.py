@@ -21,6 +21,7 @@ ORDER = [
     "data",
     "query",
     "release",
+    "owner",
     "session",
     "publish",
     "evidence",

@@ -208,6 +208,7 @@ class Catalog:
     path: Path | None = None
     ledger_url: str | None = field(default=None, repr=False)  # it may hold a password
     store_path: str | None = None
+    store_engine: str = "duckdb"
     questions_at_most: int = QUESTIONS_AT_MOST
     data_set: str | None = None
 
@@ -239,9 +240,9 @@ class Catalog:
         return self.folder / ".tacit"
 
     @property
-    def store_file(self) -> Path:
-        """The prepared store."""
-        return (self.kept / "store" if self.store_path is None else self.folder / self.store_path) / "store.duckdb"
+    def store_folder(self) -> Path:
+        """The folder of the prepared store, and of what remembers the ledger beside it."""
+        return self.kept / "store" if self.store_path is None else self.folder / self.store_path
 
     def ledger_address(self, environment: Mapping[str, str]) -> str:
         """The ledger's URL: as declared, with variables put in and a relative SQLite file taken from the catalog's folder."""

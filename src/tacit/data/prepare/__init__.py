@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from tacit.data.declaration.lines import key_text
+from tacit.data.dialect import DIALECTS, Dialect
 from tacit.data.engine import Progress, Workshop
 from tacit.data.files.memory import placed
 from tacit.data.files.raw import Raw
@@ -35,7 +36,7 @@ from tacit.data.prepare.staging import (
 )
 from tacit.data.prepare.verdict import ColumnReport, NotAccepted, alarms
 from tacit.data.quoting import name, text
-from tacit.data.store import kept_version, ledger_mark, new_info, replacing, write_info
+from tacit.data.store import kept_version, ledger_mark, new_info, replacing, store_file, write_info
 from tacit.errors import CatalogUnusable, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
 
@@ -114,9 +115,9 @@ def prepare(
     """
     version = kept_version(catalog) if keep_version else None
     with replacing(catalog) as folder, _in_our_words(memory):
-        workshop = Workshop(folder / "spill", memory, progress, _steps(catalog))
+        workshop = Workshop(folder / "spill", memory, progress, _steps(catalog), words=DIALECTS[catalog.store_engine])
         with closing(workshop.engine) as engine:
-            workshop.run(f"ATTACH {text(str(folder / 'store.duckdb'))} AS store")
+            workshop.run(f"ATTACH {text(str(folder / store_file(catalog).name))} AS store")
             read_from = placed(catalog, given or {}, folder)
             private = _prepare_private(workshop, read_from, ranking_key(catalog.kept))
             public = {each.name: _prepare_public(workshop, read_from, each) for each in read_from.tables.values() if each.public}
@@ -127,7 +128,7 @@ def prepare(
             workshop.run("CHECKPOINT store")
             workshop.run("DETACH store")
         reports = {**private, **{table: report for table, (_, report) in public.items()}}
-        prepared = Prepared(catalog.store_file, info.version, tuple(_judged(reports[key]) for key in catalog.tables))
+        prepared = Prepared(store_file(catalog), info.version, tuple(_judged(reports[key]) for key in catalog.tables))
         if prepared.alarms and not accept:
             raise NotAccepted(prepared)
     if progress is not None:
@@ -159,7 +160,7 @@ def _steps(catalog: Catalog) -> int:
 
 def _old_mark(catalog: Catalog) -> LedgerMark:
     with suppress(StoreUnusable):  # a damaged store is what preparation replaces
-        return LedgerMark(*ledger_mark(catalog.store_file))
+        return LedgerMark(*ledger_mark(catalog))
     return LedgerMark()
 
 
@@ -168,15 +169,16 @@ def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> dict[str
     tables = [table for table in catalog.tables.values() if not table.public]
     keys = carried(catalog)
     types = {kind for table in tables for kind in stage(workshop, catalog, table, keys[table.name])}
-    key_type = next((kind for kind in ("VARCHAR", "HUGEINT") if kind in types), "BIGINT")
+    names = workshop.words.types
+    key_type = next((kind for kind in (names.text, names.wide) if kind in types), names.whole)
     ways = _look_ups(workshop, {table.name: links(catalog, table) for table in tables}, key_type)
     keyed = [table for table in tables if own_key(table)]
     for table in keyed:
-        workshop.step(f"ranking {table.name}", _ranked_table(table, key_type, ways[table.name]), {"key": key})
+        workshop.step(f"ranking {table.name}", _ranked_table(workshop.words, table, key_type, ways[table.name]), {"key": key})
     units = _number_units(workshop, keyed) if keyed else 0
     reports = {}
     for table in tables:
-        workshop.step(f"writing {table.name}", _stored_table(table, units))
+        workshop.step(f"writing {table.name}", _stored_table(workshop.words, table, units))
         reports[table.name] = report = _report(workshop, catalog, table, ways[table.name], key_type)
         _check_size(table, report.copies)
         units += report.unnamed if _keeps_unnamed(table) else 0
@@ -195,12 +197,12 @@ def _look_ups(workshop: Workshop, ways: Mapping[str, tuple[Link, ...]], key_type
     return {table: [found[link.table.name, link.column] for link in way] for table, way in ways.items()}
 
 
-def _ranked_table(table: Table, key_type: str, look_ups: list[LookUp]) -> str:
+def _ranked_table(words: Dialect, table: Table, key_type: str, look_ups: list[LookUp]) -> str:
     """The rows up to the largest limit of which the curator is told; fewer are stored."""
     columns, most = stored_columns(table), table.max_rows * (FACTORS[-1] if table.unit else 1)
     names_rows = table.key is not None and (table.key != own_key(table) or bool(look_ups))  # else the key names the unit
     repeated = key_name(table.key or "") if names_rows and most > 1 else None  # the first of all repeats no key
-    ranking = Ranking(packing(columns), key_sql(own_key(table), key_type), key_type, repeated, most)
+    ranking = Ranking(packing(columns, words), key_sql(own_key(table), key_type), key_type, repeated, most)
     return f"CREATE TEMP TABLE {_ranked_name(table)} AS {ranking.ranked(staged_name(table), kept(columns), look_ups)}"
 
 
@@ -214,16 +216,16 @@ def _number_units(workshop: Workshop, keyed: list[Table]) -> int:
     return int(workshop.rows("SELECT count(*) FROM tacit_units")[0][0])
 
 
-def _stored_table(table: Table, first: int) -> str:
+def _stored_table(words: Dialect, table: Table, first: int) -> str:
     """The rows of named units by their codes; rows that are units of their own get the codes from `first` on."""
     columns = stored_columns(table)
-    values = "".join(f", {sql} AS {name(column)}" for column, sql in packing(columns).unpack().items())
+    values = "".join(f", {sql} AS {name(column)}" for column, sql in packing(columns, words).unpack().items())
     named = (
         f"SELECT units.tacit_unit, tacit_rank{values} FROM {_ranked_name(table)} AS held "
         f"JOIN tacit_units AS units ON held.tacit_holder = units.tacit_holder WHERE tacit_rank < {table.max_rows}"
     )
     own = (
-        f"SELECT {first} + row_number() OVER () - 1 AS tacit_unit, 0::BIGINT AS tacit_rank{values} "
+        f"SELECT {first} + row_number() OVER () - 1 AS tacit_unit, CAST(0 AS {words.types.whole}) AS tacit_rank{values} "
         f"FROM {staged_name(table)} WHERE {kept(columns)} AND {_without_key(table)}"
     )
     parts = [named] * (own_key(table) is not None) + [own] * _keeps_unnamed(table)
@@ -271,9 +273,8 @@ def _owner_counts(workshop: Workshop, table: Table, way: list[LookUp], key_type:
     own = f"SELECT {key_sql(own_key(table), key_type)} AS tacit_own FROM {rows}"
     several = "tacit_least <> tacit_largest"
     counts = ["count(*) FILTER (tacit_least IS NULL)", f"count(*) FILTER ({several})", f"max(tacit_ways) FILTER ({several})"]
-    (found,) = workshop.rows(
-        f"SELECT {', '.join(counts)} FROM ({own}) LEFT JOIN ({owners(*(each.pairs for each in way))}) ON tacit_own = tacit_link"
-    )
+    units = owners(workshop.words, *(each.pairs for each in way))
+    (found,) = workshop.rows(f"SELECT {', '.join(counts)} FROM ({own}) LEFT JOIN ({units}) ON tacit_own = tacit_link")
     unnamed, shared, most = (int(count or 0) for count in found)
     return unnamed, shared, max(most, 1)
 
@@ -292,7 +293,7 @@ def _prepare_public(workshop: Workshop, catalog: Catalog, table: Table) -> tuple
     """Copy a public table, with the columns that are declared and those that the data show."""
     columns, left_out, rows = _public_columns(workshop, catalog, table)
     workshop.run(f"CREATE TEMP TABLE {_ranked_name(table)} AS {cleaned(workshop, columns, rows, {})}")
-    values = ", ".join(f"{sql} AS {name(column)}" for column, sql in packing(columns).unpack().items())
+    values = ", ".join(f"{sql} AS {name(column)}" for column, sql in packing(columns, workshop.words).unpack().items())
     workshop.step(
         f"writing {table.name}",
         f"CREATE TABLE store.{name(table.name)} AS SELECT {values} FROM {_ranked_name(table)} WHERE {kept(columns)}",
@@ -313,7 +314,7 @@ def _public_columns(workshop: Workshop, catalog: Catalog, table: Table) -> tuple
         return f"SELECT {', '.join(f'{raw.sql} AS {name(key)}' for key, raw in rows.columns.items())} FROM {rows.relation}"
 
     read(workshop, catalog, table, None, select)
-    raws = {key: Raw(name(key), raw.type) for key, raw in seen[-1].columns.items()}
+    raws = {key: Raw(name(key), raw.type, words=raw.words) for key, raw in seen[-1].columns.items()}
     found = {
         key: table.columns.get(key) or found_column(workshop, staged_name(table), key, raw, seen[-1].typed, table.notation)
         for key, raw in raws.items()

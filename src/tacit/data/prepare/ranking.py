@@ -71,17 +71,18 @@ class Ranking:
 
     def _placed(self, staged: str, condition: str) -> str:
         """The rows with an own key; `$key` is the ranking key."""
-        own_key = measured(self.own_key) if self.key_type == "VARCHAR" else self.own_key
+        words = self.packing.words
+        own_key = measured(self.own_key, words) if self.key_type == words.types.text else self.own_key
         canonical = ", ',', ".join([f"$key, {own_key}", *self.packing.canonical()])
-        place = f"CAST(md5_number(concat({canonical})) >> 64 AS UBIGINT) AS tacit_place"
-        rows = f"SELECT rowid AS tacit_row, * FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
+        place = f"{words.hashed(f'concat({canonical})')} AS tacit_place"
+        rows = f"SELECT {words.row} AS tacit_row, * FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
         return f"SELECT {', '.join(self._kept())}, {self.own_key} AS tacit_holder, {place} FROM ({rows})"
 
     def _first(self, rows: str) -> str:
         """The first rows of every holder, each with its rank."""
         if self.key:
             first = f"row_number() OVER (PARTITION BY tacit_holder, {self.key} ORDER BY tacit_place) = 1"
-            rows = f"SELECT * FROM ({rows}) QUALIFY {self.key} IS NULL OR {first}"
+            rows = self.packing.words.where(rows, f"{self.key} IS NULL OR {first}")
         rank = "row_number() OVER (PARTITION BY tacit_holder ORDER BY tacit_place) - 1 AS tacit_rank"
         return f"SELECT * FROM (SELECT *, {rank} FROM ({rows})) WHERE tacit_rank < {self.most}"
 

@@ -133,7 +133,7 @@ def _about_sources(catalog: Catalog) -> Iterator[str]:
 def _store(catalog: Catalog) -> dict[str, Any]:
     from tacit.data.store import store_info
 
-    info = store_info(catalog.store_file)
+    info = store_info(catalog)
     if info is None:
         return {"state": "missing"}
     state = "ready" if info.fingerprint == fingerprint(catalog) else "stale"

@@ -6,11 +6,9 @@ attack is answered there may be published.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -18,13 +16,13 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.data.store import copy_store
 from tacit.files import write
 from tacit.privacy.catalog import Budget, Catalog
 from tacit.privacy.rounding import Number, as_text, exact
 from tacit.session import DataSet
 from tacit.session import open as open_data
 
-LARGE = 1 << 24  # bytes copied at a time
 PEOPLE = """\
 [budget]
 epsilon = {epsilon}
@@ -89,8 +87,7 @@ def copied_data(catalog: Catalog, epsilon: Number) -> Iterator[DataSet]:
             ledger_url=None,
             store_path=None,
         )
-        with catalog.store_file.open("rb") as real:
-            write(copy.store_file, partial(shutil.copyfileobj, real, length=LARGE), private=True)
+        copy_store(catalog, copy)
         data = DataSet(copy)
         data.begin_scratch(f"a scratch ledger of epsilon {as_text(budget.epsilon)}, for attacks on a copy of {version}")
         try:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tacit.errors import Refused
     from tacit.evidence.attacks.floating_point import FloatingPoint
     from tacit.evidence.attacks.reconstruction import Reconstruction
+    from tacit.owner import Account
     from tacit.release.answer import Answer, Column
-    from tacit.session import Account
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 Told = dict[str, Any]
