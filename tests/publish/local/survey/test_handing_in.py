@@ -131,7 +131,8 @@ def test_a_report_is_saved_and_copied(browser, tmp_path):
         with page.expect_download() as download:
             page.locator("#save").click()
         assert re.fullmatch(r"every-method-[0-9a-f]{8}\.json", download.value.suggested_filename)
-        saved = download.value.path().read_bytes()
+        download.value.save_as(tmp_path / "saved.json")
+        saved = (tmp_path / "saved.json").read_bytes()
         page.locator("#copy").click()
         page.locator("#code").wait_for(state="visible")
         code = page.locator("#code").input_value()
