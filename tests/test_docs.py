@@ -441,4 +441,4 @@ def test_everything_that_is_answered_is_in_the_reference():
             select = asked(question.rstrip(";"))[0]
             parts = [*(item.expression for item in select.items), *select.group_by, select.where, select.having]
             used |= set().union(*map(functions, parts))
-    assert (set(FUNCTIONS) | CONDITIONS | AGGREGATES | {"case"}) - used == set()
+    assert (set(FUNCTIONS) | set(CONDITIONS) | AGGREGATES | {"case"}) - used == set()

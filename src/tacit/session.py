@@ -24,10 +24,10 @@ from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import Budget, Catalog, analyst_name, fingerprint
 from tacit.query.canonical import canonical_plan, canonical_text
+from tacit.query.groups import MOST_CELLS
 from tacit.query.language.sql import parse
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
-from tacit.query.passes.keys import MOST_CELLS
 from tacit.query.price.price import Quote, Request, price, request
 from tacit.query.price.stability import scanned
 from tacit.release.answer import Answer, Receipt

@@ -15,7 +15,7 @@ from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.interval import Interval
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact
-from tacit.query.passes.keys import domain, shown_at_most
+from tacit.query.groups import domain, shown_at_most
 from tacit.query.plan import Call
 from tacit.query.price.price import Quote, Rank, Sum
 

@@ -28,9 +28,9 @@ from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.privacy.catalog import Catalog
 from tacit.query.engines import compile as compiled
 from tacit.query.engines.duckdb import DuckDBEngine, StoredFacts
+from tacit.query.groups import domain, private
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.passes.keys import domain, private
 from tacit.query.plan import Bound, Question
 from tacit.query.price import price as pricing
 from tacit.query.price.price import Quote, price, request

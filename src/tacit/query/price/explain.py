@@ -10,7 +10,7 @@ from tacit.accounting.composition import loss
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
-from tacit.query.passes.keys import size
+from tacit.query.groups import size
 from tacit.query.plan import Bound, Join, KeyValue, Moment, NumberType, Output, Question, Relation, Result, TextColumn, Where
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by

@@ -26,7 +26,7 @@ from tacit.privacy.arguments import truth_of
 from tacit.privacy.loss import largest_concentrated_down, positive_budget, probability
 from tacit.privacy.neighbours import Change, Neighbours
 from tacit.privacy.rounding import Number, brief, exact, exp_up, float_up
-from tacit.query.passes.keys import private, size
+from tacit.query.groups import private, size
 from tacit.query.plan import Arithmetic, Call, Moment, NumberType, Out, Question, Result, Rounded
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, scanned
