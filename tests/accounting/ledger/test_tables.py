@@ -324,7 +324,8 @@ def test_a_server_that_may_lose_commits_is_told_not_to(postgres_url):
         connection.execute(f"ALTER DATABASE {connection.info.dbname} SET synchronous_commit = off")
     with psycopg.connect(url) as other:
         assert other.execute("SHOW synchronous_commit").fetchone() == ("off",)
-    with engine_of(opened(url, policy(1), IDENTITY)).connect() as own:
+    ledger = opened(url, policy(1), IDENTITY)
+    with engine_of(ledger).connect() as own:
         assert own.scalar(sqlalchemy.text("SHOW synchronous_commit")) == "on"
 
 
