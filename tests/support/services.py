@@ -28,6 +28,7 @@ QUIET_BROWSER = (  # root has no sandbox; nothing of the browser's own goes to t
     "--no-first-run",
 )
 INSTALL_SECONDS = 300  # less than a test may take
+MEMORY, ROOM = Path("/dev/shm"), 2 * 2**30  # noqa: S108  # the bytes that all databases of a run need, and as many again
 ACCOUNTS = ("postgres", "nobody")  # the server refuses to run as root
 
 
@@ -39,7 +40,7 @@ class Missing(Exception):
 def postgres_server() -> Iterator[str]:
     """The URL of a new PostgreSQL server with an empty database, gone at the end. It listens on 127.0.0.1 alone."""
     programs = _postgres_programs()
-    folder = Path(tempfile.mkdtemp(prefix="tacit-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="tacit-postgres-", dir=_quick_folder()))
     if os.geteuid() == 0:
         shutil.chown(folder, _account().pw_uid)
     data, port = folder / "data", _free_port()
@@ -53,6 +54,11 @@ def postgres_server() -> Iterator[str]:
             _run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
     finally:
         shutil.rmtree(folder)
+
+
+def _quick_folder() -> Path | None:
+    """Memory where there is plenty: dozens of databases are made and removed, and no test here cuts off the power."""
+    return MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM else None
 
 
 def fresh_database(server: str) -> str:
