@@ -14,6 +14,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "tacit"
 ORDER = [
     "untrusted",
     "errors",
+    "files",
     "chart",
     "privacy",
     "accounting",
