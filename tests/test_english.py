@@ -16,15 +16,23 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "tacit"
 # Folders and files whose texts are still to be rewritten; nothing may be added.
 LATER: tuple[str, ...] = (
-    "accounting/",
     "chart.py",
     "data/",
-    "doors/cli/",
+    "doors/cli/__init__.py",
+    "doors/cli/accounts.py",
+    "doors/cli/ask.py",
+    "doors/cli/check.py",
+    "doors/cli/check_report.py",
+    "doors/cli/init.py",
+    "doors/cli/options.py",
+    "doors/cli/output.py",
+    "doors/cli/prepare.py",
+    "doors/cli/schema.py",
+    "doors/cli/screen.py",
+    "doors/cli/which_catalog.py",
     "errors.py",
-    "evidence/",
-    "mechanisms/",
-    "privacy/",
-    "publish/",
+    "publish/sqlite_file.py",
+    "publish/synthetic/",
     "query/",
     "release/",
     "session.py",
@@ -32,7 +40,7 @@ LATER: tuple[str, ...] = (
 COMPARED = r"(?:longer|more|less|fewer|later|earlier|\w+er than)\b"  # "is no longer", "is no larger than"
 PHRASES = {  # what does not appear, and what people write instead
     rf"(?<!\bthere )\b(?:is|are) no (?!{COMPARED})": "negate the verb: 'X is not a number'; 'there is no row' is a count, and fine",
-    r"\b(?:is|are|be) none\b": "negate the verb: 'X is not a guarantee'",
+    r"\b(?:is|are) none\b": "negate the verb: 'X is not a guarantee'",
     r"\b(?:is|are) told\b": "name who says it: 'tacit reports'",
     r"\bof ours\b": "name it: 'a tacit session'",
     r"\bthere already\b": "'already exists'",

@@ -36,7 +36,7 @@ def tail_up(draws: int, own: Fraction, others: Fraction, least: int) -> float:
     Where `least` is below the most probable outcome, or a mass is beyond what floats are trusted with, 1 is the bound.
     """
     if own <= 0 or others < 0:
-        raise InvalidInput(f"masses are above 0 and at least 0, not {as_text(own)} and {as_text(others)}")
+        raise InvalidInput(f"masses must be above 0 and at least 0, not {as_text(own)} and {as_text(others)}")
     if least > draws:
         return 0.0
     if least <= 0 or others == 0 or _out_of_range(own, others) or _still_rising(draws, own, others, least):

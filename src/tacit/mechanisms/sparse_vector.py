@@ -187,10 +187,10 @@ class Watch:
 
     def _check(self) -> None:
         if self.__process != os.getpid():
-            raise Refused("a watch belongs to the process that started it; start another one, which is paid for by itself")
+            raise Refused("a watch can be used only in the process that started it; start another one, at its own price")
         if not self.__left:
             raise Refused(
-                f"the watch has given the {self.__mechanism.positives} positive answers that were paid for; start another one"
+                f"the watch has given the {self.__mechanism.positives} positive answers that it paid for; start another one"
             )
 
     def __repr__(self) -> str:

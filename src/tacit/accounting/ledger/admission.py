@@ -52,7 +52,7 @@ class Admission:
         found = self.policy.analyst(name)
         if found is None:
             declared = ", ".join(sorted(self.policy.analysts))
-            raise InvalidInput(f"{name!r} is not an analyst of this catalog; declared are: {declared}")
+            raise InvalidInput(f"{name!r} is not an analyst of this catalog; the declared analysts are: {declared}")
         return replace(found, name=analyst_name(found.name))
 
     def own(self, analyst: Analyst) -> Cap | None:

@@ -79,17 +79,19 @@ def event_from(text: str) -> Event:
 def event_json(event: Event) -> dict[str, Any]:
     """The event as a JSON object, for use inside a larger one."""
     if type(event) not in NAMES:
-        raise UnknownEvent(f"{type(event).__name__} has no text; record an event of events.py")
+        raise UnknownEvent(f"{type(event).__name__} cannot be stored; record an event of events.py")
     return {"kind": NAMES[type(event)], **{at.name: FORMS[str(at.type)].write(getattr(event, at.name)) for at in fields(event)}}
 
 
 def event_of(known: Any) -> Event:
     """The event that `event_json` wrote; what it did not write, in whole or in part, is no event."""
     if not isinstance(known, dict) or known.get("kind") not in KINDS:
-        raise UnknownEvent("the text names a kind of event that is not known here; it may come from a newer tacit: update")
+        raise UnknownEvent("unknown kind of event; it may come from a newer version: update tacit")
     kind = KINDS[known["kind"]]
     if known.keys() != {"kind", *(at.name for at in fields(kind))}:
-        raise UnknownEvent(f"an event of kind {known['kind']!r} has other fields here; it may come from a newer tacit: update")
+        raise UnknownEvent(
+            f"an event of kind {known['kind']!r} has unexpected fields; it may come from a newer version: update tacit"
+        )
     return kind(**{at.name: FORMS[str(at.type)].read(known[at.name]) for at in fields(kind)})
 
 
@@ -109,13 +111,13 @@ def relation_from(text: str) -> Neighbours:
 
 def _exact_text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
-        raise InvalidInput(f"an event holds exact numbers, not {type(value).__name__}; read it with exact(...) first")
+        raise InvalidInput(f"an event must hold exact numbers, not {type(value).__name__}; convert it with exact(...) first")
     return str(Fraction(value))
 
 
 def _count(value: Any) -> int:
     if isinstance(value, bool) or int(value) != value:
-        raise InvalidInput(f"an event holds whole numbers here, not {value!r}")
+        raise InvalidInput(f"an event must hold whole numbers here, not {value!r}")
     return int(value)
 
 

@@ -40,7 +40,7 @@ def held(what: str) -> StoreUnusable:
     """What is said to whoever has waited long enough."""
     return StoreUnusable(
         f"another process has held the ledger for more than {PATIENCE:.0f} seconds ({what})",
-        remedy="find the process of tacit that is stopped or stuck, and continue or end it",
+        remedy="find the tacit process that is stopped or stuck, and resume or end it",
     )
 
 

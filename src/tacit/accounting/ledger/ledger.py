@@ -53,7 +53,7 @@ def open_ledger(address: str, policy: Policy) -> Ledger:
 
     store = Store(address)
     if not upgraded(store, policy, now()):
-        raise NoLedger("this data set has no ledger", remedy="the data owner begins one, once: tacit ledger begin")
+        raise NoLedger("this data set has no ledger", remedy="ask the data owner to run this once: tacit ledger begin")
     return Ledger(store, policy)
 
 
@@ -64,7 +64,7 @@ def begin_ledger(address: str, policy: Policy, identity: str, reason: str = "") 
 
     store = Store(address, create=True)
     if upgraded(store, policy, now()) or not store.begin(_first_entry(identity, policy, reason), policy.units.text):
-        raise InvalidInput("this data set already has a ledger; leave it as it is, or declare another place in [ledger] url")
+        raise InvalidInput("this data set already has a ledger; keep it, or declare another one in [ledger] url")
     return Ledger(store, policy)
 
 
@@ -223,7 +223,7 @@ class Ledger:
 
         def checked_work(page: Page) -> Result:
             if page.books.last.ledger != self.identity:
-                raise StoreUnusable("another ledger was put in the place of the one that is open", remedy="start tacit again")
+                raise StoreUnusable("the open ledger was replaced by another one", remedy="restart tacit")
             return work(page)
 
         return self._store.write(checked_work, flush)
@@ -264,7 +264,7 @@ def _first_entry(identity: str, policy: Policy, reason: str) -> Entry:
 
 def _first(lines: list[Line]) -> Entry:
     if not lines or lines[0].number != 0:
-        raise StoreUnusable("the ledger has lost its first entry", remedy="put the ledger back from where it is kept safe")
+        raise StoreUnusable("the ledger has lost its first entry", remedy="restore the ledger from a backup")
     return entry_from(lines[0].text)
 
 

@@ -76,7 +76,7 @@ def open_register(environment: Mapping[str, str], fresh_key: Callable[[], bytes]
     folder = state_folder(environment)
     if folder is None:
         raise RegisterUnavailable(
-            "the register of ledgers has no place: neither XDG_STATE_HOME nor HOME is an absolute path", remedy="set one of them"
+            "no folder for the register of ledgers: neither XDG_STATE_HOME nor HOME is an absolute path", remedy="set one of them"
         )
     return Register(folder, fresh_key)
 
@@ -158,7 +158,7 @@ class Register:
         except (ValueError, TypeError, LookupError, AttributeError):
             raise StoreUnusable(
                 f"the register of ledgers is damaged: {file}",
-                remedy="restore it from a backup; or move it away, and tacit no longer recognizes the sources of earlier ledgers",
+                remedy="restore it from a backup; or delete it, and tacit no longer recognizes the sources of earlier ledgers",
             ) from None
 
     def _write(self, content: Content) -> Content:
@@ -217,7 +217,7 @@ def _seal(key: bytes, known: Mapping[str, Any]) -> str:
 
 def _checked(key: bytes) -> bytes:
     if len(key) != KEY_BYTES:
-        raise InvalidInput(f"the key of the register has {KEY_BYTES} bytes, not {len(key)}")
+        raise InvalidInput(f"the key of the register must have {KEY_BYTES} bytes, not {len(key)}")
     return key
 
 
@@ -239,5 +239,5 @@ def _told(folder: Path, what: str) -> Iterator[None]:
     except OSError as error:
         raise RegisterUnavailable(
             f"the register of ledgers cannot be {what}: {error.strerror or type(error).__name__} ({folder})",
-            remedy="make that folder yours and writable, or set XDG_STATE_HOME to one that is",
+            remedy="make sure that you own the folder and can write to it, or set XDG_STATE_HOME to another",
         ) from None

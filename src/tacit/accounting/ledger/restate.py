@@ -43,7 +43,7 @@ def restated_price(event: Event | None, price: Cost, steps: int) -> Cost:
     if price.epsilon is None and price.delta:
         raise StoreUnusable(
             "an entry of the ledger has a delta and no epsilon, so it has no price for other units",
-            remedy="declare the units as they were before",
+            remedy="declare the same units as before",
         )
     epsilon = None if price.epsilon is None else steps * price.epsilon
     return Cost(epsilon, steps**2 * price.rho, _piled(price, steps), price.neighbours)

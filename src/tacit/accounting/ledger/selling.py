@@ -143,15 +143,15 @@ def require_paid(page: Page, kept: Kept, entry: int, analyst: str) -> None:
     known = None if line is None or hash_of(line.text) != line.hash else entry_from(line.text)
     if known is None or known.kind not in PAID or (known.key, known.analyst) != (kept.key, analyst):
         raise StoreUnusable(
-            f"who has paid for the answer of entry {kept.entry} was changed",
-            remedy="put the ledger back from where it is kept safe; `tacit history` says what is wrong",
+            f"the record of who paid for the answer of entry {kept.entry} was changed",
+            remedy="restore the ledger from a backup; `tacit history` lists what is wrong",
         )
 
 
 def _changed(kept: Kept) -> StoreUnusable:
     return StoreUnusable(
-        f"the answer kept for entry {kept.entry} was changed or damaged",
-        remedy="put the ledger back from where it is kept safe; `tacit history` says what is wrong",
+        f"the answer stored for entry {kept.entry} was changed or damaged",
+        remedy="restore the ledger from a backup; `tacit history` lists what is wrong",
     )
 
 

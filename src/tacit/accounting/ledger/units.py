@@ -24,7 +24,7 @@ class Units:
 
     >>> rows = Units((("visits", '["row"]'),))
     >>> rows.accepting(Units((), public=("visits",))).differences(rows)
-    ['visits was public, and is private now']
+    ['visits was public and is now private']
     """
 
     private: tuple[tuple[str, str], ...] = ()
@@ -55,7 +55,7 @@ class Units:
 
     def _difference(self, table: str, known: str | None) -> str:
         if table in self.public and table not in self.closed:
-            return f"{table} was public, and is private now"
+            return f"{table} was public and is now private"
         return f"{table} is a new private table" if known is None else f"the unit of {table} has changed"
 
     def accepting(self, declared: Units) -> Units:

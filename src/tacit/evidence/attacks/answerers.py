@@ -85,7 +85,7 @@ class Noise:
         except ValueError:
             number = -1.0
         if law not in DEVIATIONS or not 0 <= number < float("inf"):
-            raise InvalidInput(f"noise is none, or one of bounded:SIZE, laplace:SCALE, gaussian:DEVIATION, not {text!r}")
+            raise InvalidInput(f"noise must be none, bounded:SIZE, laplace:SCALE or gaussian:DEVIATION, not {text!r}")
         return cls(law, number)
 
     @property
@@ -134,7 +134,7 @@ class MinimumSize:
 WEAK: dict[str, Callable[[Bits, int], Answerer]] = {
     "exact": lambda bits, seed: Exact(bits),
     "rounding to 5": lambda bits, seed: Rounding(bits),
-    "counts below 5 hidden": lambda bits, seed: Suppressing(bits),
+    "counts below 5 suppressed": lambda bits, seed: Suppressing(bits),
     "noise without a ledger": lambda bits, seed: Noisy(bits, Noise("laplace", 2.0), np.random.default_rng([seed, 3])),
 }
 

@@ -53,8 +53,8 @@ class FloatingPoint:
         """The result in two sentences."""
         return (
             f"Of {self.draws:,} outputs for each of two neighbouring answers, textbook floating-point {self.law} noise "
-            f"gives away {self.textbook:.1%}: the other answer cannot have produced them. "
-            f"Noise on the grid gives away {self.ours:.1%}."
+            f"identifies the answer in {self.textbook:.1%}: the other answer cannot have produced them. "
+            f"Noise on the grid does so in {self.ours:.1%}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,8 +73,8 @@ class FloatingPoint:
             {"noise": "integers on a grid", "answer": "0", "share": self.ours_zero},
             {"noise": "integers on a grid", "answer": "1", "share": self.ours_one},
         ]
-        share = altair.Y("share:Q", title="outputs that only this answer gives").axis(format="%").scale(domain=[0, 1])
-        chart = altair.Chart(altair.InlineData(values=rows), title="One output settles which answer it was").mark_bar()
+        share = altair.Y("share:Q", title="outputs that only this answer can give").axis(format="%").scale(domain=[0, 1])
+        chart = altair.Chart(altair.InlineData(values=rows), title="One output identifies the answer").mark_bar()
         chart = chart.encode(
             x=altair.X("noise:N", title=None, sort=None).axis(labelAngle=0), xOffset="answer:N", y=share, color="answer:N"
         )

@@ -104,8 +104,8 @@ def chosen_target(catalog: Catalog, table: str | None = None, column: str | None
     fitting = [found for each in catalog.tables.values() if (table in (None, each.name)) and (found := _in(each, column, secret))]
     if not fitting:
         raise InvalidInput(
-            "no private table has one row per person, a column of whole numbers to know people by and a column with values to "
-            "keep secret; name them: --table TABLE --by COLUMN --secret CONDITION"
+            "no table to attack: expected one row per person, a column of whole numbers and a column with values; "
+            "give --table TABLE --by COLUMN --secret CONDITION"
         )
     return fitting[0]
 
@@ -132,7 +132,7 @@ def known_people(session: Session, target: Target, epsilon: Number) -> tuple[Tar
     rows = _counts(session, target.everyone(), epsilon)
     alone = [value for value, count in sorted(rows.items()) if count == 1][:MOST_PEOPLE]
     if len(alone) < 2:
-        raise InvalidInput(f"no two people of {target.table} are known by {target.column} alone; name another column with --by")
+        raise InvalidInput(f"{target.column} does not identify people of {target.table}; choose another column with --by")
     secret = _counts(session, target.everyone(target.secret), epsilon)
     bits: NDArray[np.bool_] = np.array([secret.get(value, 0) == 1 for value in alone])
     return Target(target.table, target.column, target.secret, tuple(alone)), bits

@@ -34,13 +34,13 @@ class Samplers:
         return told(recovered=self.laplace.textbook, ours=max(self.laplace.ours, self.gaussian.ours), predicted=0, **parts)
 
     def chart(self, path: str | Path | None = None) -> Any:
-        """The share of outputs that settle the answer, by law and by noise."""
+        """The share of outputs that identify the answer, by law and by noise."""
         rows = [
             {"x": part.law, "y": share, "series": series}
             for part in (self.laplace, self.gaussian)
             for series, share in (("textbook floats", part.textbook), ("integers on a grid", part.ours))
         ]
-        return bars(rows, Axes("", "outputs that settle the answer", share=True), "Noise with a fingerprint", path)
+        return bars(rows, Axes("", "outputs that identify the answer", share=True), "Noise with a fingerprint", path)
 
 
 def samplers(draws: int = 1_000_000, timed: int = 10_000) -> Samplers:

@@ -66,7 +66,7 @@ def made_data(catalog: str, files: Mapping[str, bytes]) -> Iterator[DataSet]:
         place.write_text(catalog, encoding="utf-8")
         data = open_data(place)
         prepare(data.catalog)
-        data.begin_scratch("people made up for an attack")
+        data.begin_scratch("simulated people for an attack")
         try:
             yield data
         finally:

@@ -102,5 +102,5 @@ def checked(truth: ArrayLike, alpha: float) -> Bits:
     """The bits of somebody to attack; alpha is an error, so it is not negative."""
     bits = np.asarray(truth).astype(np.int64)
     if bits.ndim != 1 or not bits.size or not alpha >= 0:
-        raise InvalidInput("an attack needs the bits of at least one person, and an alpha of at least 0")
+        raise InvalidInput("bits must not be empty, and alpha must be at least 0")
     return bits

@@ -96,7 +96,7 @@ def unevenness(*samples: Timed) -> float:
     large = {cell: times for cell, times in cells.items() if len(times) >= FEW}
     near = [(a, b) for a, b in combinations(large, 2) if (a[0] == b[0]) != (a[1] == b[1])]
     if not near:
-        raise InvalidInput(f"no two outputs have {FEW} times to compare; raise count")
+        raise InvalidInput(f"too few timings: no two outputs have {FEW} each; raise count")
     return max(abs(_earlier(large[a], large[b]) - 0.5) for a, b in near)
 
 

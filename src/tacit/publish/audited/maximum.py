@@ -95,7 +95,7 @@ class MaxAuditor:
 
     def decide(self, state: Maxima, question: Question) -> Decision:
         ground = self.ground(state, check_aggregate(self, question))
-        return Decision(False, _reason(ground)) if ground else Decision(True, "no answer that is possible determines a value")
+        return Decision(False, _reason(ground)) if ground else Decision(True, "no possible answer determines a value")
 
     def ground(self, state: Maxima, question: Question) -> Ground | None:
         """Why to refuse, or None: the rule of maximum.md."""
@@ -152,7 +152,9 @@ def _reason(ground: Ground) -> str:
         value = number_text(ground.value)
         return f"if the answer were below {value}, only row {ground.row + 1} could have the {value} of question {ground.past + 1}"
     if ground.kind == "bound":
-        return f"everybody knows that no value is below {number_text(ground.value)}: as the answer it would be the value of all"
+        return (
+            f"everybody knows that no value is below {number_text(ground.value)}: as the answer, it would be the value of every row"
+        )
     return f"{_condition(ground)}the answer would be the value of row {ground.row + 1}"
 
 

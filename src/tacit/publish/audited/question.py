@@ -37,7 +37,7 @@ def question(aggregate: Aggregate, members: Iterable[int], text: str = "") -> Qu
     """
     rows = np.unique(np.asarray(list(members) if not isinstance(members, np.ndarray) else members, dtype=np.int64))
     if rows.size == 0 or rows[0] < 0:
-        raise InvalidInput("a question is about at least one person; rows are counted from 0")
+        raise InvalidInput("a query must be about at least one row; rows are numbered from 0")
     return Question(aggregate, rows, text)
 
 

@@ -79,7 +79,7 @@ class SumAuditor:
             return Decision(False, _would_give(found.state, *found.unit))
         echelon = found.state.echelon
         if echelon.rank >= MOST_ROWS or (echelon.rank + 1) * found.vector.size > MOST_CELLS:
-            return Decision(False, f"the history holds {echelon.rank:,} independent sums, and no more are kept")
+            return Decision(False, f"the history holds {echelon.rank:,} independent sums, which is the limit")
         return Decision(True, "no value is a combination of the sums")
 
     def learn(self, state: Sums, question: Question, answer: Number) -> Sums:

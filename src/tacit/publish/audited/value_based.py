@@ -42,9 +42,9 @@ class Leak:
 
     def __str__(self) -> str:
         if not self.gives_away:
-            return "a refusal of this question gives no value away"
+            return "a refusal of this query discloses no value"
         named = ", ".join(f"x{row + 1} = {number_text(value)}" for row, value in sorted(self.gives_away.items()))
-        return f"refused for {len(self.refused)} of {len(self.possible)} answers tried; a refusal gives away {named}"
+        return f"refused for {len(self.refused)} of {len(self.possible)} answers tried; a refusal discloses {named}"
 
 
 def leak_report(rule: Rule, state: Maxima, question: Question) -> Leak:

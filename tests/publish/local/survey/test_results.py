@@ -169,7 +169,7 @@ def test_a_chart_is_drawn(store, tmp_path):
 
 def test_a_chart_shows_the_differences_of_two_groups(store, tmp_path):
     drawn = drawn_by(store, store.form.survey, tmp_path / "found.svg", "Harbour", "South")
-    assert "Harbour less South: 1,000 and 1,000 reports" in drawn
+    assert "Harbour minus South: 1,000 and 1,000 reports" in drawn
     assert "difference, in percentage points" in drawn
     assert "difference, minutes" in drawn
     assert ">\u2212100<" in drawn

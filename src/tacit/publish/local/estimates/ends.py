@@ -34,7 +34,7 @@ class End:
     def __init__(self, flip: Number) -> None:
         object.__setattr__(self, "flip", exact(flip, "flip"))
         if self.flip not in (0, HALF):
-            raise InvalidInput(f"an end of randomized response flips with probability 0 or 1/2, not {flip}")
+            raise InvalidInput(f"flip must be 0 or 1/2, not {flip}")
 
     @property
     def epsilon(self) -> float:

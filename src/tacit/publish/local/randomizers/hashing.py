@@ -110,7 +110,7 @@ class LocalHashing(LocalMechanism):
         """For each category the number of reports whose hash sends it to the reported cell."""
         outputs = self.hashes * self.cells
         if outputs > MOST_COUNTED:
-            raise InvalidInput(f"{self.size} categories are too many to tally at once; tally the ones of interest by supports_of")
+            raise InvalidInput(f"{self.size} categories are too many to tally at once; tally selected ones with supports_of")
         counts = np.bincount(read_reports(reports, outputs), minlength=outputs)
         return tally(counts.reshape(self.hashes, self.cells), self.digits, self.size)
 

@@ -61,7 +61,7 @@ class DerivedCoins:
 
     def __post_init__(self) -> None:
         if not isinstance(self.secret, bytes) or len(self.secret) < LEAST_SECRET:
-            raise InvalidInput(f"a secret is at least {LEAST_SECRET} random bytes; draw 32 of them once, and keep them")
+            raise InvalidInput(f"the secret must be at least {LEAST_SECRET} random bytes; draw 32 of them once, and store them")
 
     def coin(self, probability: Chance) -> bool:
         """True with the probability, if the stream is uniform."""
@@ -70,7 +70,7 @@ class DerivedCoins:
     def below(self, bound: int) -> int:
         """One of 0, ..., bound - 1, uniform if the stream is."""
         if bound < 1:
-            raise InvalidInput(f"a uniform integer needs at least one value to choose from, not {bound}")
+            raise InvalidInput(f"bound must be at least 1, not {bound}")
         while True:
             drawn = self._number((bound - 1).bit_length())
             if drawn < bound:
@@ -89,7 +89,7 @@ def _tossed(probability: Chance, word: Callable[[], int]) -> bool:
     """Words are compared with the binary digits of the probability, 64 at a time, until they differ or no digit is left."""
     rest, whole = probability.numerator, probability.denominator
     if not 0 <= rest <= whole:
-        raise InvalidInput("a probability is from 0 to 1")
+        raise InvalidInput("probability must be from 0 to 1")
     while True:
         digits, rest = divmod(rest << WORD, whole)
         drawn = word()

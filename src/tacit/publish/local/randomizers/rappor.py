@@ -106,7 +106,7 @@ def set_report(randomizer: LocalMechanism, one: Number, zero: Number) -> None:
     high, low = exact(one, "one"), exact(zero, "zero")
     if not 0 < low < high < 1:
         raise InvalidInput(
-            f"one and zero are probabilities with 0 < zero < one < 1, not {one} and {zero}; give for example 3/4 and 1/4"
+            f"one and zero must be probabilities with 0 < zero < one < 1, not {one} and {zero}; give for example 3/4 and 1/4"
         )
     object.__setattr__(randomizer, "one", high)
     object.__setattr__(randomizer, "zero", low)
