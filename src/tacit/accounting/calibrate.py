@@ -1,7 +1,7 @@
 """The least noise for a budget, and the least budget for a wanted error. calibrate.md has the proofs.
 
 An error is stated with the probability of missing it, for one coordinate: `miss(confidence, dimension)` turns "all of d
-coordinates at once" into that. Everything is a closed form but for the roots that have none, and those are checked where
+coordinates at once" into that. Everything is a closed form except for roots that have no closed form, and those are checked where
 they land: what is returned holds, and is the least up to its last digits.
 
 >>> scale = laplace_scale(sensitivity=2, epsilon=0.5)

@@ -47,7 +47,7 @@ def tail_up(draws: int, own: Fraction, others: Fraction, least: int) -> float:
 
 
 def far_tail_up(draws: int, below: Fraction, mass: Fraction, ratio: Fraction) -> float:
-    """At or above every P[X > (ratio - 1) y], X beta-binomial with own mass y + 1 of `mass` in all, for y from `below` up.
+    """At or above every P[X > (ratio - 1) y], X beta-binomial with own mass y + 1 of the total `mass`, for y from `below` up.
 
     Markov's inequality for the martingale (own + X)(own + X + 1)...(own + X + s - 1) of the urn; its bound falls as y grows, for
     every s (dirichlet.md, section 3). Any whole s is right; the one taken is close to the best.

@@ -131,7 +131,7 @@ class RandomizedResponse:
         return self.flip * (1 - self.flip) / (_people(people) * self._slope() ** 2)
 
     def error(self, people: int, confidence: Number = 0.95, bound: str = "hoeffding") -> Interval:
-        """Where the true share lies around the estimate of so many people, by one of `BOUNDS`.
+        """Where the true share lies around the estimate from `people` reports, by one of `BOUNDS`.
 
         >>> answers = RandomizedResponse.with_flip("1/4")
         >>> [f"{answers.error(20000, 0.95, bound).above:.6f}" for bound in BOUNDS]
@@ -198,7 +198,7 @@ BOUNDS: Mapping[str, Bound] = MappingProxyType(
 
 
 def posterior(flip: Number, prior: Number, report: int) -> Fraction:
-    """Bayes' rule for a reported bit; `flip` may be any probability up to 1/2, and 0 is no randomization.
+    """Bayes' rule for a reported bit; `flip` may be any probability up to 1/2, and 0 means no randomization.
 
     Two cases of a lecture (Ziani): flip 1/2 leaves the prior as it was, flip 0 gives the bit away.
 

@@ -138,7 +138,7 @@ class KeyThreshold:
         return ends_of_shown(counts, self.threshold, self.scale, calibrate.miss(confidence))
 
     def law(self, groups: Any, missing: Number = MISSING) -> Law:
-        """The probability of each list of keys and counts, but for counts so high that they weigh at most `missing` per group."""
+        """The probability of each list of keys and counts, except counts so high that they weigh at most `missing` per group."""
         known, units = _read(*_pair(opened(groups)))
         tail = exact(missing, "missing")
         present = sorted(

@@ -93,7 +93,7 @@ def sorted_rows(values: Any, lower: int, upper: int, counts: Any = None) -> Sort
 
 
 def check_bounds(lower: int, upper: int) -> None:
-    """Refuse bounds that are no range, or whose differences int64 cannot hold."""
+    """Raises for bounds that are not a range, or whose differences int64 cannot hold."""
     if not lower < upper or upper - lower >= LARGEST_RANGE or max(abs(lower), abs(upper)) >= LARGEST_RANGE:
         raise InvalidInput("lower must be below upper, and both within 2^62 steps of 0; use a larger step or narrower bounds")
 

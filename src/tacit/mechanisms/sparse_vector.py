@@ -105,7 +105,7 @@ class SparseVector:
         return Watch(self)
 
     def release(self, values: Any) -> Answers:
-        """The answers for numbers that are all known beforehand, up to the last positive one that is allowed."""
+        """The answers for numbers that are all known in advance, up to the last positive one that is allowed."""
         units = flat_units(opened(values), self.step)
         above = self._above(units, self._noisy_threshold())
         stop = np.flatnonzero(above)[self.positives - 1 :]

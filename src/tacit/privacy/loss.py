@@ -168,7 +168,7 @@ class Concentrated:
         object.__setattr__(self, "neighbours", neighbours)
 
     def group(self, size: int) -> Concentrated:
-        """g^2 rho (Bun and Steinke 2016, Proposition 1.9); the theorem has no delta, so convert first where there is one."""
+        """g^2 rho (Bun and Steinke 2016, Proposition 1.9); the theorem has no delta, so convert first if there is a delta."""
         if self.delta:
             raise InvalidInput("group privacy of a concentrated loss requires delta 0; call .approximate(delta) first")
         return replace(self, rho=_group_size(size) ** 2 * self.rho)

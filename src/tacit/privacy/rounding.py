@@ -51,7 +51,7 @@ def exact(number: Number, name: str = "number", error: type[InvalidInput] = Inva
 
 
 def _written(number: str | Decimal) -> Fraction:
-    """A decimal or a fraction in words; ValueError where it is none, or so long that to write it out takes the machine's memory."""
+    """A decimal or a fraction in words; raises ValueError if invalid, or so long that to write it out takes the machine's memory."""
     if isinstance(number, str) and FRACTION.fullmatch(number):
         return Fraction(number)  # Python itself reads no more than 4300 digits of an integer
     if isinstance(number, str) and not is_decimal(number):
@@ -86,7 +86,7 @@ def brief(value: object) -> str:
 
 
 def as_text(number: Fraction) -> str:
-    """A rational the way people write it: a short exact decimal where there is one, else six significant digits.
+    """A rational the way people write it: a short exact decimal if one exists, else six significant digits.
 
     >>> as_text(Fraction(1, 2)), as_text(Fraction(1, 3)), as_text(Fraction(1, 10**7)), as_text(Fraction(12))
     ('0.5', '0.333333', '1e-07', '12')

@@ -56,7 +56,7 @@ class Admission:
         return replace(found, name=analyst_name(found.name))
 
     def own(self, analyst: Analyst) -> Cap | None:
-        """The cap of one analyst, where there is one."""
+        """The cap of one analyst, if any."""
         if analyst.budget is None:
             return None
         known = filter_for(analyst.budget, self.policy.neighbours, self.split)

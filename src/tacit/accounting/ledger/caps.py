@@ -89,7 +89,7 @@ def require_for_one(analyst: Analyst, price: Cost, whole: Budget) -> None:
 
 
 def _within(price: Cost, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether the price alone is (epsilon, delta): a single event is no adaptive sequence, and needs no split of delta."""
+    """Whether the price alone is (epsilon, delta): a single event is not an adaptive sequence and requires no split of delta."""
     if price.epsilon is not None and price.epsilon <= epsilon:
         return True
     rest = delta - price.delta

@@ -1,6 +1,6 @@
 """Where a ledger is kept: a SQLite file, or a PostgreSQL database. How to connect, whose turn it is, and what an error means.
 
-Both do the same: statements are committed one by one but for those between `begin` and COMMIT, and a COMMIT that returns is on the
+Both do the same: statements are committed one by one, except those between `begin` and COMMIT, and a COMMIT that returns is on the
 disk. ledger.md says why that holds. The words of an error are from a closed list, since a driver's own may repeat a password.
 """
 

@@ -84,7 +84,7 @@ def event_json(event: Event) -> dict[str, Any]:
 
 
 def event_of(known: Any) -> Event:
-    """The event that `event_json` wrote; what it did not write, in whole or in part, is no event."""
+    """The event that `event_json` wrote; raises for text that it did not write."""
     if not isinstance(known, dict) or known.get("kind") not in KINDS:
         raise UnknownEvent("unknown kind of event; it may come from a newer version: update tacit")
     kind = KINDS[known["kind"]]

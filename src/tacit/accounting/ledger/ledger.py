@@ -58,7 +58,7 @@ def open_ledger(address: str, policy: Policy) -> Ledger:
 
 
 def begin_ledger(address: str, policy: Policy, identity: str, reason: str = "") -> Ledger:
-    """A new ledger at an address, named `identity`, which the caller draws at random; refused where there is one."""
+    """A new ledger at an address, named `identity`, which the caller draws at random; raises if one exists."""
     from tacit.accounting.ledger.tables import Store
     from tacit.accounting.ledger.upgrade import upgraded
 
@@ -157,7 +157,7 @@ class Ledger:
         return self._write(lambda page: unit_rules.accept_units(page, self.policy, steps, by, why))
 
     def note_public(self) -> None:
-        """Remember which tables are declared public: what is told of them exactly can never be private again."""
+        """Remember which tables are declared public: their exact values were released and can never be private again."""
         self._write(lambda page: unit_rules.note_public(page, self.policy))
 
     # --- reading -------------------------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def state_folder(environment: Mapping[str, str]) -> Path | None:
 
 
 def open_register(environment: Mapping[str, str], fresh_key: Callable[[], bytes]) -> Register:
-    """The register of this user, with a new key where there is none; RegisterUnavailable where it cannot be kept."""
+    """The register of this user, with a new key if it has none; raises RegisterUnavailable if it cannot be stored."""
     folder = state_folder(environment)
     if folder is None:
         raise RegisterUnavailable(
@@ -91,7 +91,7 @@ def mark_of(key: bytes, *parts: bytes) -> str:
 
 
 class Register:
-    """The register in a folder. Many processes may hold one; `key` is drawn once, by `fresh_key`, when there is none."""
+    """The register in a folder. Many processes may hold one; `key` is drawn once, by `fresh_key`, when no key exists."""
 
     def __init__(self, folder: Path, fresh_key: Callable[[], bytes]) -> None:
         self._folder = folder

@@ -37,7 +37,7 @@ class Store:
         self._process, self._connected = self._connect()
 
     def begin(self, first: Entry, units: str) -> bool:
-        """Make a ledger with its first entry; False, and nothing is written, where there is one."""
+        """Creates a ledger with its first entry; writes nothing and returns False if one exists."""
         if self.has(BOOKS.name):
             return False
         return self.convert(lambda connection: create_tables(connection, first, first.hash, units))

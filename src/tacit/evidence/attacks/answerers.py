@@ -66,7 +66,7 @@ class Suppressing:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Zero-mean noise of an answerer: `law` is none, bounded (uniform up to `size`), laplace (scale) or gaussian (deviation).
+    """Zero-mean noise of an answerer: `law` is "none", bounded (uniform up to `size`), laplace (scale) or gaussian (deviation).
 
     >>> noise = Noise.read("laplace:4")
     >>> noise, round(noise.deviation, 2)

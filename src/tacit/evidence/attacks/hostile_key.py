@@ -122,7 +122,7 @@ def broken_formats(answer: Answer) -> list[str]:
 
 
 def _tried(outline: Callable[[Answer], Any], answer: Answer) -> Any:
-    """The outline, or that there is none: what cannot be read back at all is no format."""
+    """The outline, or a note that it cannot be read back, which breaks the format."""
     try:
         return outline(answer)
     except (ValueError, csv.Error, ElementTree.ParseError) as error:
@@ -192,7 +192,7 @@ def _in_svg(chart: Any) -> list[tuple[str, list[str]]]:
 
 
 class _Outline(HTMLParser):
-    """The elements of a page with the names of their attributes, and its scripts but for data."""
+    """The elements of a page with the names of their attributes, and its scripts without data."""
 
     def __init__(self) -> None:
         super().__init__()

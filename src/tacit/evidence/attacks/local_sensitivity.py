@@ -68,7 +68,7 @@ class LocalSensitivity:
         )
 
     def chart(self, path: str | Path | None = None) -> Any:
-        """How often neighbours are told apart, by the way of answering; the line is what epsilon allows."""
+        """How often neighbours are distinguished, by release method; the line is what epsilon allows."""
         known = {"local sensitivity": self.local, "smooth sensitivity": self.smooth, "smooth, scale shown": self.shown_scale}
         rows = [{"x": name, "y": share, "series": "told apart"} for name, share in known.items()]
         return bars(rows, Axes("", "distinguished by one answer", share=True), "The median of two neighbours", path, self.allowed)

@@ -1,4 +1,4 @@
-"""A session of ours, asked as an attacker asks: counts over chosen people, each for a share of the budget."""
+"""A tacit session, queried by an attacker: counts over chosen people, each for a share of the budget."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ PEOPLE = Target("people", "person", "secret = 1")
 def reconstruct_people(
     people: int, questions: int, epsilon: Number, *, seed: int = 0, solver: Callable[..., Reconstruction] | None = None
 ) -> Reconstruction:
-    """Fair bits of made-up people, put into a data set of ours with a budget of `epsilon`, and asked for in `questions` counts.
+    """Random bits of simulated people, put into a tacit data set with a budget of `epsilon`, and asked for in `questions` counts.
 
     `seed` rules the bits and the questions; the noise is tacit's own, and nothing rules it.
 
@@ -145,7 +145,7 @@ def _counts(session: Session, question: str, epsilon: Number) -> dict[int, int]:
 
 
 def isolate_people(attack: str, people: int, targets: int, epsilon: Number, *, seed: int = 0) -> Isolation:
-    """Differencing, averaging or a tracker against a session of ours: made-up people, and all of `epsilon` for the questions.
+    """Differencing, averaging or a tracker against a tacit session: simulated people, and all of `epsilon` for the questions.
 
     >>> isolate_people("differencing", 40, targets=4, epsilon=1).refused
     0

@@ -29,7 +29,7 @@ class Samplers:
         return "\n".join(part.summary() for part in (self.laplace, self.gaussian, self.clock))
 
     def to_dict(self) -> dict[str, Any]:
-        """The textbook's share is `recovered`; `predicted` is what is claimed of ours."""
+        """The textbook's share is `recovered`; `predicted` is the claim of tacit."""
         parts = {"laplace": self.laplace.to_dict(), "gaussian": self.gaussian.to_dict(), "timing": self.clock.to_dict()}
         return told(recovered=self.laplace.textbook, ours=max(self.laplace.ours, self.gaussian.ours), predicted=0, **parts)
 

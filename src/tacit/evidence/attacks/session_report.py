@@ -125,7 +125,7 @@ def _(first: Correlation, parts: list[Correlation]) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class SessionReport:
-    """What every attack found on so many people, `members` of whom have the secret. Not for publication."""
+    """What every attack found on `people`, `members` of whom have the secret. Not for publication."""
 
     people: int
     members: int

@@ -1,6 +1,6 @@
 """A lower bound on the real epsilon: exact where the output law can be listed, else from draws, with a stated confidence.
 
-The bound can show that a claim is false. It never shows that one is true: a passed measurement is no proof.
+The bound can show that a claim is false. It never shows that one is true: a passed measurement is not a proof.
 """
 
 from __future__ import annotations

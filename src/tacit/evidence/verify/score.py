@@ -90,7 +90,7 @@ def label_of(output: Any) -> Hashable:
 
 
 def _rows(draws: Draws) -> Floats:
-    """The rows; a sampler whose later outputs are no numbers, or of another shape, cannot be scored by numbers."""
+    """The rows; a sampler whose later outputs are not numbers, or of another shape, cannot be scored by numbers."""
     if draws.rows is None:
         raise InvalidInput("a sampler must return outputs of one type: it gave numbers first and another type later")
     return draws.rows

@@ -3,7 +3,7 @@
 What the answers a_1, ..., a_t say about row j is the bound  u_j = min{a_i : j in Q_i},  and of each question that somebody of
 E_i = {j in Q_i : u_j = a_i}  has the value a_i. A row is determined if it is alone in an E_i. A new question Q is refused if some
 answer that the history allows would leave somebody alone: one number per past question decides it, how many of E_i are outside Q.
-Most often a few rows of E_i, kept at hand, show that it is two or more; only where they do not is the question gone through.
+Most often a few rows of E_i, which are cached, show that it is two or more; only where they do not is the question gone through.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Maxima:
         return rows
 
     def whole(self) -> NDArray[np.bool_]:
-        """Of which questions all extremes are at hand: those with few, since extremes are lost and never won."""
+        """The questions whose extremes are all cached: those with few, since extremes are lost and never won."""
         whole: NDArray[np.bool_] = self.at_hand[:, -1] == NOBODY
         return whole
 

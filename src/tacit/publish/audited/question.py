@@ -52,7 +52,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class ExactAnswer:
-    """An exact answer. It is no differentially private release: who knows enough of the others can subtract them."""
+    """An exact answer. It is not a differentially private release: who knows enough of the others can subtract them."""
 
     differentially_private: ClassVar[bool] = False
     question: str

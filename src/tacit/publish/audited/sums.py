@@ -115,7 +115,7 @@ def find(state: Sums, members: Rows) -> Finding:
 
 
 def _confirmed(echelon: Echelon, vector: Bits, residue: Residues, group: int) -> Combination | None:
-    """The unit vector of a group as a combination of the questions and the new one; None if it is none."""
+    """The unit vector of a group as a combination of the questions and the new one; None if it is not one."""
     unit, asked = np.arange(vector.size) == group, np.concatenate([echelon.asked, vector[None]])
     small = read([echelon.unit(vector, residue, group)], echelon.prime, asked, unit)  # so it is nearly always
     return small or combination(echelon.extended(vector, residue), unit)

@@ -100,7 +100,7 @@ def test_a_conversation(people, monkeypatch):
     ("options", "code", "words"),
     [
         ([], 2, "the table to audit is missing"),
-        (["nowhere.csv"], 2, "no file nowhere.csv"),
+        (["nowhere.csv"], 2, "file not found: nowhere.csv"),
         (["PEOPLE", "--auditor", "median"], 2, "probabilistic-max"),
         (["PEOPLE", "--value", "weight"], 2, "has no column weight"),
         (["PEOPLE", "--bounds", "nine"], 2, "LOW,HIGH"),

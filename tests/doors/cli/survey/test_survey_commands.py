@@ -216,7 +216,7 @@ def test_form_writes_one_page_and_explains_its_choices():
     assert found["fingerprint"] in page
     assert found["sha256"] == hashlib.sha256(Path("form.html").read_bytes()).hexdigest(), "the same page whoever builds it"
     assert f"SHA-256 {found['sha256']}" in printed
-    assert "name another file" in failed("form", EXAMPLE, "--out", "form.html/form.html")
+    assert "choose another file" in failed("form", EXAMPLE, "--out", "form.html/form.html")
     Path("survey.toml").write_text(Path(EXAMPLE).read_text())
     assert "is read here and would be lost" in failed("form", "survey.toml", "--out", "./survey.toml")
     assert Path("survey.toml").read_text() == Path(EXAMPLE).read_text()
@@ -254,7 +254,7 @@ def test_a_declaration_that_is_wrong_is_told_with_its_lines():
     assert "line 4: epsilon is 0" in printed
     found = json.loads(failed("form", "survey.toml", "--json", code=4))
     assert found["error"]["code"] == "survey"
-    assert "there is no none.toml" in failed("form", "none.toml", code=4)
+    assert "not found: none.toml" in failed("form", "none.toml", code=4)
 
 
 # --- collect and estimate ----------------------------------------------------------------------------------------------------
@@ -461,7 +461,7 @@ def test_estimates_follow_bound_confidence_and_simultaneous():
         (["--store", "none.sqlite"], "store not found: none.sqlite"),
         (["--store", "empty.sqlite"], "contains no counted reports"),
         (["--compare", "North"], "two groups separated by a comma"),
-        (["--compare", "North,East"], "no group 'East'; its groups are North, South, Harbour"),
+        (["--compare", "North,East"], "unknown group 'East'; the declared groups are North, South, Harbour"),
         (["--confidence", "1"], "confidence must be above 0 and below 1"),
         (["--csv", "answers.sqlite/e.csv"], "cannot write answers.sqlite/e.csv"),
         (["--chart", "e.pdf"], ".svg, .png, .html"),

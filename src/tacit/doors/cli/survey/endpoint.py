@@ -1,6 +1,6 @@
 """A small endpoint that takes reports: `tacit survey collect --listen`.
 
-It answers everybody, also a page that was opened from a file (whose Origin is null): a report is no secret and carries no cookie,
+It answers everybody, also a page that was opened from a file (whose Origin is null): a report is not secret and carries no cookie,
 so any page may send one. Bodies, threads and time are bounded, and whoever only holds a place gives way to others. Addresses of
 senders are neither kept nor printed.
 """

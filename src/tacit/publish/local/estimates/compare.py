@@ -1,4 +1,4 @@
-"""Two groups of people, whose membership is no secret: how far their shares, or their means, lie apart. Proof in compare.md."""
+"""Two groups of people, whose membership is public: how far their shares, or their means, lie apart. Proof in compare.md."""
 
 from __future__ import annotations
 

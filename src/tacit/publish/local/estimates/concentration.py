@@ -48,7 +48,7 @@ class Scatter:
         return Scatter(self.variance + other.variance, self.squares + other.squares, max(self.farthest, other.farthest))
 
     def half_width(self, bound: str, miss: Fraction) -> float:
-        """How far the sum strays from its mean on either side, but for a probability of `miss`.
+        """How far the sum strays from its mean on either side, except with probability `miss`.
 
         >>> mean = Scatter.of_mean(people=10_000, variance=Fraction(4), spread=Fraction(5))
         >>> [f"{mean.half_width(bound, Fraction(1, 20)):.4f}" for bound in SUM_BOUNDS]

@@ -166,7 +166,7 @@ def is_oracle(randomizer: Randomizer) -> TypeGuard[FrequencyOracle]:
 
 
 def numeric(randomizer: Randomizer) -> NumericRandomizer:
-    """The randomizer as one from whose reports a mean is estimated; refused if it is none."""
+    """The randomizer as one from whose reports a mean is estimated; raises if it is not one."""
     if not hasattr(randomizer, "decode"):
         raise InvalidInput(f"{type(randomizer).__name__} is neither a frequency oracle nor a numeric randomizer")
     return randomizer  # type: ignore[return-value]
@@ -222,7 +222,7 @@ def mean(randomizer: NumericRandomizer, reports: Any, request: Request = Request
 
 
 def ends_within(value: Any, half: float, lowest: float, highest: float) -> tuple[Any, Any]:
-    """The ends of an interval around a value, or around the nearest possible one where it is none; within what is possible.
+    """The ends of an interval around a value, or around the nearest possible one; within what is possible.
 
     >>> [round(float(end), 2) for end in ends_within(-0.3, 0.1, 0.0, 1.0)]
     [0.0, 0.1]
@@ -232,7 +232,7 @@ def ends_within(value: Any, half: float, lowest: float, highest: float) -> tuple
 
 
 def mean_scatter(randomizer: NumericRandomizer, people: int, sampled: bool = False) -> Scatter:
-    """How far the estimated mean of so many people strays.
+    """How far the estimated mean of `people` strays.
 
     Values in [a, b] vary by at most (b - a)^2/4 among people, which a random sample adds to the variance of the reports.
     """

@@ -1,8 +1,8 @@
 """Which of very many values are frequent: a tree of prefixes, each person reporting once. Proof in heavy_hitters.md.
 
 A value is a code below `size`, written with a fixed number of digits in base g, where g is the number of cells of the local hash.
-Every person draws a level of the tree, each as likely as the others, and reports through `LocalHashing` the digits of the own
-value down to that level: one report under epsilon in all. The collector walks down the tree and keeps, level by level, the
+Every person draws a level of the tree, each as likely as the others, and reports through `LocalHashing` the digits of their
+own value down to that level: one report under epsilon in total. The collector walks down the tree and keeps, level by level, the
 prefixes whose rate of support reaches a public threshold; children of what was not kept are never looked at.
 """
 
@@ -145,7 +145,7 @@ def _threshold(tree: PrefixTree, level: int, people: int, share: Fraction, miss:
 
 
 def _separates(tree: PrefixTree, people: Sequence[int], share: Fraction, miss: Fraction) -> bool:
-    """Whether at every level no prefix of half the share reaches the threshold, but for miss / 4 over all of them together."""
+    """Whether at every level no prefix of half the share reaches the threshold, except with probability miss / 4 over all."""
     for level, count in enumerate(people):
         oracle = tree.oracle(level)
         threshold, half = _threshold(tree, level, count, share, miss), float(_rate(oracle, share / 2))
@@ -204,7 +204,7 @@ def heavy_hitters(
 
 
 def _read(tree: PrefixTree, level: int, reports: Any) -> Codes:
-    """The reports of a level, none of which its randomizer could not have made: such a one would support what is no value."""
+    """The reports of a level, none of which its randomizer could not have made: such a one would support unknown values."""
     oracle = tree.oracle(level)
     return read_reports(reports, oracle.hashes * oracle.cells)
 

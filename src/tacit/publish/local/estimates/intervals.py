@@ -76,7 +76,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One way to an interval: the ends of the rates for each observed rate, and the largest half-width of a rate beforehand."""
+    """One way to an interval: the ends of the rates for each observed rate, and the largest half-width of a rate in advance."""
 
     ends: Callable[[Setting, Floats], Ends]
     margin: Callable[[Setting], Fraction]
@@ -136,7 +136,7 @@ def known(bound: str) -> str:
 
 
 def normal_square(miss: Fraction) -> Fraction:
-    """The square of the normal quantile that is passed on either side with probability `miss` in all."""
+    """The square of the normal quantile that is passed on either side with total probability `miss`."""
     from scipy.special import ndtri
 
     return Fraction(float(ndtri(float(miss / 2)))) ** 2
@@ -195,7 +195,7 @@ def _bernstein_ends(setting: Setting, observed: Floats) -> Ends:
 
 
 def _bernstein_distance(setting: Setting, observed: Floats, side: int) -> Floats:
-    """The larger root of the quadratic in d that follows with m = observed + side * d; 0 where there is none."""
+    """The larger root of the quadratic in d that follows with m = observed + side * d; 0 if there is no root."""
     constant, linear, square = (float(part) for part in setting.variance)
     log, slope = 2 * float_up(_exponent(setting)), side * (linear + 2 * square * observed) + float(setting.deviation) / 3
     lead, half = 1 - log * square, log * slope / 2

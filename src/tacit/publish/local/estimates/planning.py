@@ -118,8 +118,8 @@ def _planned(randomizer: Randomizer, half_width: Number, request: Request, group
 
 
 def least_people(half_width_of: Callable[[int], float], wanted: Fraction) -> int | None:
-    """The least number of people of a half-width, which falls with their number, that is at most the wanted one; None if there are
-    not so many people. Half-widths are doubles, rounded up, so the wanted one is compared as such: 1/50 is 0.02.
+    """The least number of people of a half-width, which falls with their number, that is at most the wanted one; None if that
+    takes more people than supported. Half-widths are doubles, rounded up, so the wanted one is compared as such: 1/50 is 0.02.
 
     >>> least_people(lambda people: 3 / people, Fraction(1, 2))
     6

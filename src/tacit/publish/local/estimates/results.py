@@ -107,7 +107,7 @@ class Frequencies(Rows):
 
 @dataclass(frozen=True, slots=True)
 class Mean(Rows):
-    """The mean of a number: the unbiased `value`, the ends of its interval, and the half-width, which is public beforehand."""
+    """The mean of a number: the unbiased `value`, the ends of its interval, and the half-width, which is public in advance."""
 
     columns: ClassVar = ("mean", "low", "high", "people")
     people: int

@@ -1,8 +1,8 @@
 """A category hashed to one of a few cells, and the cell randomized: optimized local hashing. Proof in hashing.md.
 
 The hash family is linear over a small field: the digits of a category in base g are a vector v, a person draws a vector a, and
-the cell is the product of a and v. Two different categories meet with probability exactly 1/g, so that `false_hit` is no
-approximation; and all categories are tallied together by a fast transform instead of one hash for each report and category.
+the cell is the product of a and v. Two different categories meet with probability exactly 1/g, so that `false_hit` is
+exact; and all categories are tallied together by a fast transform instead of one hash for each report and category.
 """
 
 from __future__ import annotations

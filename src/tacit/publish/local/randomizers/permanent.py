@@ -13,7 +13,7 @@ Two programs that follow this format derive the same report (the page of a surve
 
 The value is written as its code in decimal ("3"), a number as its place on the grid, a set as its codes from least to largest
 with commas ("1,4,7", or "" if it is empty): `written` of each randomizer.
-Which coins a report takes is told by `derive` of each randomizer. If HMAC-SHA256 is a pseudorandom function and the secret is
+Which coins a report takes is defined by `derive` of each randomizer. If HMAC-SHA256 is a pseudorandom function and the secret is
 uniform, the report has the randomizer's law to anybody without the secret (permanent.md).
 """
 

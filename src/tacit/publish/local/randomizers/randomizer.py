@@ -165,7 +165,7 @@ def read_size(size: int, least: int = 2) -> int:
 
 
 def read_codes(values: Any, size: int) -> tuple[Codes, bool]:
-    """The codes as a flat array, and whether one alone was given; what is no code of a category is refused without being quoted.
+    """The codes as a flat array, and whether one alone was given; raises for a value that is not a code, without quoting it.
 
     >>> read_codes([0, 2, 1], size=3), read_codes(2, size=3)
     ((array([0, 2, 1]), False), (array([2]), True))

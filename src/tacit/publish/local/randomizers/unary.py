@@ -163,7 +163,7 @@ def put_bits(reports: Packed, categories: NDArray[np.int64], values: NDArray[np.
 
 
 def rows_of(reports: Any) -> NDArray[Any]:
-    """Reports of several people; a single one is refused, whose bytes would count as so many people."""
+    """Reports of several people; raises for a single one, whose bytes would count as one person each."""
     array = report_array(reports)
     if array.ndim == 1 and array.size:
         raise InvalidValue("packed reports must be rows, one per person; put a single report into a list")

@@ -1,4 +1,4 @@
-"""Which randomizer each question gets, and why; how the page is told of it; how its reports are written in JSON."""
+"""Which randomizer each question gets, and why; how the page learns of it; how its reports are written in JSON."""
 
 from __future__ import annotations
 

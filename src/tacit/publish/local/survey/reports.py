@@ -96,7 +96,7 @@ class Store:
             return self._taken(text, now or datetime.now(UTC))
 
     def take_all(self, texts: Iterable[bytes], now: datetime | None = None) -> Iterator[Report | SetAside]:
-        """The same for many, a thousand in one transaction; what came out of each is told once it is durable."""
+        """The same for many, a thousand in one transaction; each outcome is returned once it is durable."""
         waiting, arrived = iter(texts), now or datetime.now(UTC)
         while batch := list(islice(waiting, BATCH)):
             with self._writing(), self._turn():

@@ -102,7 +102,7 @@ def comparisons(store: Store, first: str, second: str, request: Request) -> list
     codes = {name: code for code, name in _groups(survey).items()}
     for name in (first, second):
         if name not in codes:
-            raise InvalidInput(f"unknown group {name!r}; its groups are {', '.join(codes)}")
+            raise InvalidInput(f"unknown group {name!r}; the declared groups are {', '.join(codes)}")
     if first == second:
         raise InvalidInput("the two groups must differ; name two different ones")
     found = []
