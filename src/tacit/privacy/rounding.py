@@ -51,7 +51,7 @@ def exact(number: Number, name: str = "number", error: type[InvalidInput] = Inva
 
 
 def _written(number: str | Decimal) -> Fraction:
-    """A decimal or a fraction in words; raises ValueError if invalid, or so long that to write it out takes the machine's memory."""
+    """A decimal or a fraction in words; raises ValueError if invalid, or so long that to write it out exhausts memory."""
     if isinstance(number, str) and FRACTION.fullmatch(number):
         return Fraction(number)  # Python itself reads no more than 4300 digits of an integer
     if isinstance(number, str) and not is_decimal(number):
