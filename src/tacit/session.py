@@ -184,24 +184,29 @@ class DataSet:
         memory: str = "60%",
         yes: bool = False,
         keep_version: bool = False,
+        sources: Mapping[str, Any] | None = None,
     ) -> Prepared:
         """Copy the declared data into the store, anew; `new_ledger` begins the ledger of the data set, once.
 
         Refused where another ledger covers the same sources already, unless a reason is given, which the new ledger records; and
         where the data does not look as it is declared (no row kept, over half of a column unusable), unless `yes`. The store has
         a new version, and no answer is repeated for it; `keep_version` declares, in public, that the data has not changed.
+        `sources` has the rows of each table that is declared with `source = "memory"`: a pandas or Polars DataFrame, or an Arrow
+        table, prepared as a Parquet file of the same columns would be.
         """
+        from tacit.data.files.memory import given_tables
         from tacit.data.prepare import prepare
         from tacit.data.registering import registration
 
-        found = registration(self.catalog, os.environ)
+        given = given_tables(self.catalog, sources)
+        found = registration(self.catalog, os.environ, given)
         reason, new_ledger = text_of(reason, "reason"), truth_of(new_ledger, "new_ledger")
         ledger = self._begun
         found.require_alone(None if ledger is None else ledger.identity, reason)
         if new_ledger and ledger is not None:
             raise InvalidInput("this data set already has a ledger; leave new_ledger out")
         self._settle_units(ledger)
-        prepared = prepare(self.catalog, progress, memory=memory, accept=yes, keep_version=keep_version)
+        prepared = prepare(self.catalog, progress, memory=memory, accept=yes, keep_version=keep_version, given=given)
         self.close()
         ledger = self._begin(reason) if new_ledger else ledger
         if ledger is not None:
@@ -211,11 +216,15 @@ class DataSet:
                 ledger.note("curator", reason)
         return replace(prepared, notes=(found.word,) if found.word else ())
 
-    def begin_ledger(self, reason: str = "") -> Ledger:
-        """Begin the ledger of this data set, once. What the prepared data remembers of a lost one is carried over into it."""
+    def begin_ledger(self, reason: str = "", *, sources: Mapping[str, Any] | None = None) -> Ledger:
+        """Begin the ledger of this data set, once. What the prepared data remembers of a lost one is carried over into it.
+
+        `sources` has the rows of each table that is declared with `source = "memory"`: the register has to recognize them.
+        """
+        from tacit.data.files.memory import given_tables
         from tacit.data.registering import registration
 
-        found = registration(self.catalog, os.environ)
+        found = registration(self.catalog, os.environ, given_tables(self.catalog, sources))
         found.require_alone(None, text_of(reason, "reason"))
         begun = self._begin(reason)
         found.record(begun.identity)

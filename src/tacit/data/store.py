@@ -16,9 +16,9 @@ from typing import Any
 
 import duckdb
 
-from tacit.data.private_files import files_of_the_owner
 from tacit.data.quoting import text
 from tacit.errors import StoreUnusable
+from tacit.files import files_of_the_owner, opened, put_private
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_format_1
 
@@ -173,7 +173,7 @@ def replacing(catalog: Catalog) -> Iterator[Path]:
         held.callback(_remove_from, beside)
         yield own
         with _writable(beside):
-            _replace(own / "store.duckdb", catalog.store_file)
+            put_private(own / "store.duckdb", catalog.store_file)
 
 
 def swept(catalog: Catalog) -> Catalog:
@@ -218,12 +218,9 @@ def _make_private(folder: Path, within: Path) -> None:
 
 @contextmanager
 def _only_one(file: Path) -> Iterator[None]:
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    with opened(file, os.O_RDWR | os.O_CREAT) as descriptor:
         _lock(descriptor)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _lock(descriptor: int) -> None:
@@ -231,19 +228,3 @@ def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise StoreUnusable("this catalog is being prepared by another process", remedy="wait for it to end") from None
-
-
-def _replace(new: Path, old: Path) -> None:
-    """Put the new file in the place of the old one, such that a crash leaves one of the two, whole."""
-    new.chmod(0o600)
-    _sync(new)
-    os.replace(new, old)
-    _sync(old.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

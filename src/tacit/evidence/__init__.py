@@ -1,1 +1,1 @@
-"""Chapter 7, why believe it: attacks on weaker release methods, and measurements of tacit itself."""
+"""Chapter 8, why believe it: attacks on weaker release methods, and measurements of tacit itself."""

@@ -70,12 +70,13 @@ PLAIN = Notation()
 class Source:
     """Where a table's rows come from when it is prepared.
 
-    `location` is a path, taken from the catalog's folder, or a PostgreSQL URL as declared: `url` puts in its variables.
+    `location` is a path, taken from the catalog's folder, or a PostgreSQL URL as declared: `url` puts in its variables. Of the kind
+    "memory" it says nothing: the rows are given in Python when the table is prepared.
     `multiline` says of a CSV file whether fields in quotation marks may hold line ends; None where it is not declared.
     `encoding` is the codec that its bytes are read with; None means UTF-8.
     """
 
-    kind: Literal["parquet", "csv", "duckdb", "postgres"]
+    kind: Literal["parquet", "csv", "duckdb", "postgres", "memory"]
     location: str
     table: str | None = None
     declared: str = ""
@@ -191,6 +192,7 @@ class Table:
 
     @property
     def rows_per_group(self) -> int:
+        """The most rows of one unit in one group."""
         return self.max_rows if self.max_rows_per_group is None else min(self.max_rows, self.max_rows_per_group)
 
 

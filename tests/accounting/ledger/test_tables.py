@@ -20,9 +20,10 @@ from tacit.accounting.events import GaussianNoise
 from tacit.accounting.ledger import databases
 from tacit.accounting.ledger import group_commit as durable
 from tacit.accounting.ledger import tables as store_module
-from tacit.accounting.ledger.group_commit import GroupCommit, replace_file
+from tacit.accounting.ledger.group_commit import GroupCommit
 from tacit.accounting.ledger.selling import Sale
 from tacit.errors import BudgetExceeded, StoreUnusable
+from tacit.files import replace_file
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

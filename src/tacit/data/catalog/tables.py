@@ -21,6 +21,7 @@ Declared = Mapping[str, Any]
 Columns = dict[str, Column | Broken]
 
 OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "rows_at_most", "max_joined_rows", "no_unit", "min_people")
+MEMORY = "memory"  # as a source: the rows are given in Python
 OF_ROWS = ("max_rows", "max_rows_per_group")
 READ_APART = ("source", "columns", "unit", "encoding", *KEYS)
 EXAMPLES = {
@@ -80,6 +81,8 @@ def read_source(declared: Any, folder: Path | None) -> Source | Broken:
     """
     if declared is BROKEN or (isinstance(declared, Mapping) and BROKEN in declared.values()):
         return BROKEN
+    if declared == MEMORY:
+        return Source("memory", MEMORY, None, MEMORY)
     if isinstance(declared, str):
         return Source("parquet" if declared.lower().endswith(".parquet") else "csv", _path(declared, folder), None, declared)
     kinds = declared.keys() & {"csv", "duckdb", "postgres"}

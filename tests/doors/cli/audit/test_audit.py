@@ -102,7 +102,7 @@ def test_a_conversation(people, monkeypatch):
         ([], 2, "the table to audit is missing"),
         (["nowhere.csv"], 2, "file not found: nowhere.csv"),
         (["PEOPLE", "--auditor", "median"], 2, "probabilistic-max"),
-        (["PEOPLE", "--value", "weight"], 2, "has no column weight"),
+        (["PEOPLE", "--value", "weight"], 2, "missing column 'weight'"),
         (["PEOPLE", "--bounds", "nine"], 2, "LOW,HIGH"),
         (["PEOPLE", "--bounds", "0,200"], 2, "outside the bounds"),
         (["PEOPLE", "--auditor", "probabilistic-max"], 2, "both bounds"),

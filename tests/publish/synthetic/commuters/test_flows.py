@@ -112,7 +112,7 @@ def test_a_row_that_stands_as_the_header_is_not_quoted(first, tmp_path):
     """A home of somebody would be in the message. The planted bug is the list of whatever the first line has."""
     place = tmp_path / "flows.csv"
     place.write_text(f"{first}\n01,03,2\n")
-    with pytest.raises(InvalidInput, match=r"see its first line, .* name others with --columns") as refusal:
+    with pytest.raises(InvalidInput, match=r"its first line must name its columns .* name others with --columns") as refusal:
         read_totals(place, Columns(), BLOCKS, TRACTS)
     assert "0399" not in str(refusal.value)
 

@@ -93,6 +93,7 @@ class People:
 
     @property
     def is_number(self) -> bool:
+        """Whether the question is about a number, not about categories."""
         return not self.names
 
 
@@ -140,21 +141,12 @@ def _from_column(path: Path, column: str, bounds: str) -> People:
 
 
 def _column(path: Path, column: str) -> list[str]:
-    import csv
+    from tacit.data.files.columns import read_columns, require_columns
 
-    from tacit.data.files.schema import columns_told
-
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if column not in (rows.fieldnames or ()):
-                lacks = f"{path} has no column {column!r}" if column else f"--csv {path} requires --column"
-                raise InvalidInput(f"{lacks}; choose one with --column; {columns_told(rows.fieldnames or (), as_text=True)}")
-            cells = [row[column] or "" for row in rows]
-    except OSError as error:
-        raise InvalidInput(f"cannot read {path} ({error.strerror}); check its permissions") from None
-    except (UnicodeDecodeError, csv.Error):
-        raise InvalidInput(f"{path} is not valid CSV in UTF-8; save it in that format") from None
+    if not column:
+        raise InvalidInput(f"missing --column: give the column of {path} with the true answers")
+    require_columns(path, [column], remedy="; choose another one with --column")
+    cells = [cell or "" for cell in read_columns(path, [column])[0].to_pylist()]
     if not cells or len(cells) > MOST_PEOPLE:
         raise _wrong(column, f"must have 1 to {MOST_PEOPLE:,} rows")
     return cells
