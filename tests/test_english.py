@@ -16,26 +16,13 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "tacit"
 # Folders and files whose texts are still to be rewritten; nothing may be added.
 LATER: tuple[str, ...] = (
-    "chart.py",
     "data/",
-    "doors/cli/__init__.py",
     "doors/cli/accounts.py",
-    "doors/cli/ask.py",
-    "doors/cli/check.py",
     "doors/cli/check_report.py",
-    "doors/cli/init.py",
-    "doors/cli/options.py",
     "doors/cli/output.py",
-    "doors/cli/prepare.py",
-    "doors/cli/schema.py",
-    "doors/cli/screen.py",
-    "doors/cli/which_catalog.py",
     "errors.py",
-    "publish/sqlite_file.py",
     "publish/synthetic/",
     "query/",
-    "release/",
-    "session.py",
 )
 # Folders and files whose docstrings have none of the phrases either; this list grows.
 DOCSTRINGS = (
