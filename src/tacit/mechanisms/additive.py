@@ -40,7 +40,7 @@ DIGITS_OF_BUDGET = 6  # of one that is chosen for an error, rounded up
 
 
 def read_sensitivity(sensitivity: Number) -> Fraction:
-    """A sensitivity that is finite and at least 0; 0 is a constant, which needs no noise and tells nothing.
+    """A sensitivity that is finite and at least 0; 0 is a constant, which requires no noise and reveals nothing.
 
     >>> read_sensitivity(-1)
     Traceback (most recent call last):

@@ -60,7 +60,7 @@ class PublicFacts:
         return sum(each.blocks for each in self.classes if each.keep == 1)
 
     def mass_besides(self, noise: Fraction) -> Fraction:
-        """The least mass of the urn, whoever lives where, less the noise of one block."""
+        """The smallest mass of the urn over all homes, minus the noise of one block."""
         return self.workers + noise * (max(0, self.certain - 1) if self.count_noise else 0)
 
 
@@ -113,7 +113,7 @@ def _probable_noise(known: PublicFacts, ratio: Fraction, delta: Fraction) -> Fra
 
 
 def bad_weight_up(known: PublicFacts, noise: Fraction, ratio: Fraction) -> Fraction:
-    """At or above the probability that some neighbour tells the output apart by more than `ratio`, whoever lives where.
+    """An upper bound on the probability of outputs that some neighbour changes by more than `ratio`, for all homes.
 
     blocks * max over c of T_c, where c is how many workers a block has (dirichlet.md, section 3). All c are covered: one by one
     until a bound on all that follow is below the largest so far.

@@ -113,7 +113,7 @@ class Exponential:
         return float_up(log_up(len(self.candidates) / calibrate.miss(confidence)) / self.factor)
 
     def chart(self, utilities: Any = EXAMPLE, path: str | Path | None = None) -> Any:
-        """The probability of each candidate for made-up utilities, at half, all and twice the epsilon.
+        """The probability of each candidate for example utilities, at half, all and twice the epsilon.
 
         The picture of private utilities would show them: this is for public or invented ones.
         """

@@ -149,7 +149,7 @@ class RandomizedResponse:
         return Interval(half_width, half_width)
 
     def posterior(self, prior: Number, report: int) -> Fraction:
-        """The probability that the bit is 1 after `report`, for somebody who held it to be `prior` before."""
+        """The probability that the bit is 1 after `report`, given the belief `prior` before."""
         return posterior(self.flip, prior, report)
 
     def chart(self, path: str | None = None, people: int = 1000) -> Any:

@@ -1,4 +1,4 @@
-"""Keys by threshold: which groups exist, told only where enough units are counted with noise. Proof in selection.md."""
+"""Keys by threshold: which groups exist, released only if a noisy count of units is large enough. Proof in selection.md."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class SmoothMechanism:
         return grid.value(self._noisy(grid, grid.rows(values)))
 
     def release_units(self, units: Any, counts: Any = None) -> int:
-        """The same for rows that are whole units of the grid already; a whole unit comes back."""
+        """The same for rows that are already whole units of the grid; returns a whole unit."""
         grid = self.grid
         return self._noisy(grid, grid.unit_rows(units, counts))
 

@@ -262,7 +262,7 @@ def _wrong_answers(reader: Reader, answers: Iterable[Kept]) -> Iterator[str]:
 
 
 def _wrong_askers(reader: Reader, askers: Iterable[Asker]) -> Iterator[str]:
-    """Everybody who may have an answer for nothing has paid for it, and nobody who paid is forgotten."""
+    """Checks that everyone who may reuse an answer has paid for it, and that every payment is recorded."""
     missing = dict(reader.askers)
     for one in askers:
         paid = missing.pop((one.key, one.analyst), None)

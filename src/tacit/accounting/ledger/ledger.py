@@ -116,7 +116,7 @@ class Ledger:
         return self._write(lambda page: selling.failed(page, granted, reason, self.caps))
 
     def stopped(self, granted: Granted) -> None:
-        """A paid question was stopped by hand: whoever asks it next pays again, and need not wait."""
+        """Records that a paid question was stopped by hand: the next analyst who asks it pays again and need not wait."""
         self._write(lambda page: selling.let_go(page, granted), flush=False)
 
     # --- the data owner's acts -----------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class Ledger:
         return replace(books.last.head, hash=books.hash)
 
     def admits(self, event: Event, analyst: str) -> bool:
-        """Whether all caps would admit the event now; a spend by somebody else may come first."""
+        """Whether all caps would admit the event now; another spend may come first."""
         try:
             self.caps.after(self._sums(analyst), self.caps.analyst(analyst), self.caps.price(event))
         except BudgetExceeded:

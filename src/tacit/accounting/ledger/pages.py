@@ -174,7 +174,7 @@ def create_tables(connection: sql.Connection, last: Entry, digest: str, units: s
 
 
 def read_marks(connection: sql.Connection) -> Marks:
-    """What the ledger says of itself, unchecked: for reading the whole chain."""
+    """The unchecked state of the ledger, for reading the whole chain."""
     row = _run(connection, READ_BOOKS).first()
     if row is None:
         raise StoreUnusable("the ledger has lost its row", remedy=DAMAGED)

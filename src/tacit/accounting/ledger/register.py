@@ -186,7 +186,7 @@ def _gone_from(known: Registered, ledger: str, place: str) -> Registered:
 
 
 def _is_gone(place: str) -> bool:
-    """Whether a file is certainly not there; of a server, and of a folder that may not be entered, nobody knows."""
+    """Whether a file certainly does not exist; False for a server and for a folder without permission, where it is unknown."""
     if not os.path.isabs(place):
         return False
     try:
@@ -223,7 +223,7 @@ def _checked(key: bytes) -> bytes:
 
 
 def _make_private(folder: Path) -> None:
-    """The folder exists, belongs to this user and is for nobody else."""
+    """Makes sure that the folder exists, belongs to this user and is closed to all others."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.stat()
     if found.st_uid != os.geteuid():

@@ -1,4 +1,4 @@
-"""Old prices under new units: what an entry cost somebody who is several of the units that it was priced for. units.md proves it.
+"""Old prices under new units: what an entry cost a person who is several of the units that it was priced for. units.md proves it.
 
 If one new unit can touch at most m old ones, two new neighbours are m old steps apart, and an event priced (epsilon, rho, delta)
 for one step costs

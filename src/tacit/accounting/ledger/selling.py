@@ -102,7 +102,7 @@ def _count_what_was_lost(page: Page, key: str, caps: Admission) -> None:
 
 
 def _recalled(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:
-    """The kept answer, as the chain has it; to somebody who has not asked for it yet it costs what it would cost anew.
+    """The stored answer, as the chain has it; an analyst who has not asked for it yet pays the full price.
 
     What was released is what counts, whichever offer would be the first now: so the entry holds its event, too.
     """
@@ -138,7 +138,7 @@ def kept_answer(page: Page, kept: Kept) -> tuple[Entry, str]:
 
 
 def require_paid(page: Page, kept: Kept, entry: int, analyst: str) -> None:
-    """Refuse to give an answer for nothing to somebody whom no entry names as having paid for it."""
+    """Raises if no entry shows that the analyst has paid for the answer."""
     line = page.line(entry)
     known = None if line is None or hash_of(line.text) != line.hash else entry_from(line.text)
     if known is None or known.kind not in PAID or (known.key, known.analyst) != (kept.key, analyst):

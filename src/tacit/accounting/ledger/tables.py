@@ -68,7 +68,7 @@ class Store:
         return self._read(lambda connection: read_lines(connection, after, count))
 
     def marks(self) -> Marks:
-        """What the ledger says of itself at one moment, unchecked."""
+        """The unchecked state of the ledger at one moment."""
         return self._again(lambda: self._transaction(read_marks, flush=False, turn=False))
 
     def answers(self, after: str, count: int) -> list[Kept]:

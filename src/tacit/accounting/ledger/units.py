@@ -43,7 +43,7 @@ class Units:
         return sha256(self.text.encode()).hexdigest()
 
     def differences(self, declared: Units) -> list[str]:
-        """What `declared` says of private tables that these units do not: nothing, where prices go on counting as they did.
+        """How `declared` differs from these units in private tables; empty if all prices remain valid.
 
         A table that is no longer declared stays remembered, and one that became public tells nothing new of old prices.
         """

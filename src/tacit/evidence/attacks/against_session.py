@@ -170,7 +170,7 @@ def _changed_unit(battle: Battle) -> Iterator[Part]:
 
 
 def _hostile_key(battle: Battle) -> Iterator[Part]:
-    """Values and names that try to be more than texts: keys of made-up people, and names in questions about these people."""
+    """Values and names that try to be more than text: keys of simulated people, and names in queries about them."""
     with copied_data(battle.catalog, battle.epsilon) as data:
         named = list(hostile_names(data.session(), battle.target.table, battle.epsilon))
     escaped = broken_out([released_keys(), *named])

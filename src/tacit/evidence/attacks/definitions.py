@@ -60,7 +60,7 @@ class Demonstration:
 
 
 def random_row(people: int = 5) -> Demonstration:
-    """Release a row picked at random: all neighbours are within statistical distance 1/n, and yet somebody's row is published.
+    """Release a row picked at random: all neighbours are within statistical distance 1/n, and yet one person's row is published.
 
     Dwork (2006) and others: a distance in sums of probabilities says nothing at 1/n, and less than 1/n is of no use.
 
@@ -84,7 +84,7 @@ def random_row(people: int = 5) -> Demonstration:
 
 
 def released_sample(people: int = 100, size: int = 10, unique: int = 20) -> Demonstration:
-    """Release a sample: an output with somebody's unique row cannot come from data without that person.
+    """Release a sample: an output with a unique row cannot come from data without its person.
 
     Chaudhuri and Mishra (2006): safe with high probability if unique rows are rare. They are not, in data worth having.
 

@@ -1,4 +1,4 @@
-"""Refusals give values away if whoever refuses has looked at the answer: the attack on a value-based auditor.
+"""Refusals disclose values if the auditor looks at the answer: the attack on a value-based auditor.
 
 The auditor refuses a MAX exactly when the answer would determine a value. The analyst asks for the largest of a small group, and
 then for the largest of the group without one row. If that is refused, then for every answer that would have been refused the row
@@ -94,7 +94,7 @@ def denial(values: Sequence[float] | NDArray[Any], group: int = SMALLEST) -> Den
 
 
 def example_values(people: int, seed: int = 1) -> NDArray[np.float64]:
-    """Values to attack, in cents, nobody's."""
+    """Fictional values to attack, in cents."""
     return np.round(np.random.default_rng(seed).lognormal(8, 0.5, people), 2)
 
 
@@ -109,7 +109,7 @@ def _attack(desk: Answering, data: NDArray[np.float64], group: int, looks: bool)
 
 
 def _on_group(desk: Answering, rows: NDArray[np.int64], looks: bool) -> Iterator[dict[int, float] | None]:
-    """For each question about a group: None if it was answered, else what the refusal gives away."""
+    """For each question about a group: None if it was answered, else what the refusal discloses."""
     rule = MaxAuditor()
     known = rule.begin(len(rows))
     for left_out in (None, *range(len(rows))):

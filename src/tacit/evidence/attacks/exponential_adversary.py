@@ -1,4 +1,4 @@
-"""The exponential adversary: whoever answers all subset counts within alpha has given all but 4 alpha rows away.
+"""The exponential adversary: answering all subset counts within alpha discloses all but 4 alpha rows.
 
 Dinur and Nissim (2003), Theorem 1. Among all 2^n candidates, keep those whose every subset count lies within alpha of the
 answer. The truth is among them; and any other one, c, is near it: the rows where c has a one and the truth a zero are a subset,
@@ -162,7 +162,7 @@ def exponential_adversary(truth: ArrayLike, alpha: float, answers: ArrayLike | A
 
 
 def between(truth: ArrayLike, other: ArrayLike) -> Floats:
-    """All answers half way between two candidates, listed: both agree with them, so that nobody can tell which is true.
+    """All answers half way between two candidates, listed: both agree with them, so they are indistinguishable.
 
     Where the other has `2 alpha` ones less and `2 alpha` more, no answer is off by more than alpha, and 4 alpha rows are wrong:
 

@@ -1,4 +1,4 @@
-"""Textbook floating-point noise gives away the answer that it was added to (Mironov 2012; for the Gaussian, Jin and others 2022).
+"""Textbook floating-point noise discloses the answer that it was added to (Mironov 2012; for the Gaussian, Jin et al. 2022).
 
 A float has 53 bits, so `answer + sign * -scale * ln(U)` reaches only some floats, and which ones depends on the answer. The
 attacker asks of an output: could the other answer have given it? Where it could not, one look settles what epsilon was to hide.

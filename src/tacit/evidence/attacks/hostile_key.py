@@ -229,7 +229,7 @@ FORMATS: Mapping[str, Callable[[Answer], Any]] = {
 
 
 def answer_with(keys: Sequence[str], names: tuple[str, str] = ("key", "n")) -> Answer:
-    """An answer that nobody asked for, with these keys and names of columns."""
+    """A constructed answer with these keys and column names."""
     numbers = tuple(range(100, 100 + len(keys)))
     ends = (tuple(number - 9 for number in numbers), tuple(number + 9 for number in numbers))
     columns = (Column(names[0], "key", tuple(keys)), Column(names[1], "count", numbers, *ends))

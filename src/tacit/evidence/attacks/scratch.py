@@ -1,4 +1,4 @@
-"""Data sets to attack: people made up for the purpose, or a copy of a prepared store; each with a ledger of its own, soon gone.
+"""Data sets to attack: simulated people, or a copy of a prepared store; each with its own temporary ledger.
 
 For the curator alone: the copy is of private data, and its scratch ledger promises nothing about the real one. Nothing that an
 attack is answered there may be published.

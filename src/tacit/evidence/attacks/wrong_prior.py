@@ -78,7 +78,7 @@ class WrongPrior:
 
 
 def wrong_prior(people: int = 20, epsilon: Number = 1, prior: Number = "0.99") -> WrongPrior:
-    """Release the count of people with a property that nobody has, to somebody who believes that all of them have it.
+    """Release the count of people with a property that nobody has, to an analyst who believes that all of them have it.
 
     >>> found = wrong_prior()
     >>> found.before, found.after_in < 1e-3, found.after_out < 1e-3, round(found.own_log_odds, 9)
@@ -94,7 +94,7 @@ def wrong_prior(people: int = 20, epsilon: Number = 1, prior: Number = "0.99") -
 
 
 def _believed(count: Laplace, people: int, belief: Number) -> tuple[float, float]:
-    """The mean belief in `everybody` where nobody is the truth, and how far the odds of the two can move."""
+    """The mean belief in `everybody` if the truth is that no one has it, and how far the odds of the two can move."""
     laws: dict[Hashable, Law] = {world: count.law(having, missing=MISSING) for world, having in ((EVERYBODY, people), (NOBODY, 0))}
     found = posterior(laws, {EVERYBODY: belief, NOBODY: 1 - exact(belief)})
     held = zip(found.outcomes, found.after[EVERYBODY], strict=True)

@@ -58,7 +58,7 @@ def timed(releases: Sequence[Callable[[], Any]], count: int) -> tuple[Timed, ...
 
 
 def epsilon_with_clock(one: Timed, other: Timed, confidence: float = 0.999) -> EpsilonBound:
-    """A lower bound on the epsilon between two samplers for somebody who sees their outputs and times.
+    """A lower bound on the epsilon between two samplers for an observer of their outputs and times.
 
     Times are cut into bins by the first quarter of the draws, on which `epsilon_of_draws` trains; the bound itself is measured on
     the second half, so it is a bound with the stated confidence whatever the bins are.

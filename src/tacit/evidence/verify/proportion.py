@@ -1,4 +1,4 @@
-"""What a count of hits says of a probability: the bounds of Clopper and Pearson, at every number of trials."""
+"""Bounds on a probability from a count of hits: those of Clopper and Pearson, at every number of trials."""
 
 from __future__ import annotations
 

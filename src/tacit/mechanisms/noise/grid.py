@@ -107,7 +107,7 @@ def from_units(units: Units, step: Fraction) -> Any:
 
 
 def add_units(one: Units, other: Units) -> Units:
-    """The exact sum. Its type follows from the sum alone, so that it tells nothing else of what was added.
+    """The exact sum. Its type follows from the sum alone, so that it reveals nothing else about the summands.
 
     >>> add_units(np.array([2**62]), np.array([2**62])), add_units(2**70, 1) - 2**70
     (array([9223372036854775808], dtype=object), 1)

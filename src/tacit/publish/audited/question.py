@@ -66,7 +66,7 @@ class ExactAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A refusal. It gives nothing away if whoever decided could not see the data; see simulatable.md."""
+    """A refusal. It reveals nothing if the decision did not depend on the data; see simulatable.md."""
 
     differentially_private: ClassVar[bool] = False
     question: str

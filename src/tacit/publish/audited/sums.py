@@ -102,7 +102,7 @@ class SumAuditor:
 
 
 def find(state: Sums, members: Rows) -> Finding:
-    """Whether the question follows from the history, and whom it would give away; exact, whatever the prime."""
+    """Whether the question follows from the history, and whose value it would disclose; exact, whatever the prime."""
     state, vector = _split(state, members)
     residue = state.echelon.residue(vector.astype(np.float64))
     if not residue.any():

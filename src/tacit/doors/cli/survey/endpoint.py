@@ -53,7 +53,7 @@ class Waiting:
 
 
 class Places:
-    """So many connections at once. Where all places are taken, whoever holds one the longest and sends no report gives way."""
+    """A limited number of simultaneous connections. If all places are taken, the oldest connection without a report gives way."""
 
     def __init__(self, count: int) -> None:
         self._free = threading.BoundedSemaphore(count)

@@ -157,7 +157,7 @@ def _separates(tree: PrefixTree, people: Sequence[int], share: Fraction, miss: F
 
 
 def _least_share(tree: PrefixTree, people: Sequence[int], miss: Fraction) -> Fraction:
-    """The least share, to one in ten thousand, whose half can be told from it at every level."""
+    """The least share, to one in ten thousand, that can be distinguished from half of it at every level."""
     low, high = Fraction(0), Fraction(1)
     while high - low > CLOSE * high:
         middle = ((low + high) / 2).limit_denominator(10**9)

@@ -1,4 +1,4 @@
-"""What a report tells of one person: Bayes' rule for any channel. Proof in posterior.md.
+"""What a report reveals about one person: Bayes' rule for any channel. Proof in posterior.md.
 
 The two cases of a lecture (Ziani) are `mechanisms.randomized_response.posterior`: with flip 1/2 the prior stays as it was, with
 flip 0 the report gives the answer away. Every channel with a finite epsilon lies between them.
@@ -16,7 +16,7 @@ from tacit.publish.local.randomizers.channel import Channel
 
 
 def posterior(channel: Channel, prior: Mapping[Hashable, Number], report: Hashable) -> Mapping[Hashable, Fraction]:
-    """The probability of every answer after `report`, for somebody who held `prior` before; answers left out of it have none.
+    """The probability of every answer after `report`, given `prior`; answers missing from it have prior 0.
 
     No odds between two answers move by more than the factor `channel.worst_ratio`, which is at most e^epsilon.
 

@@ -1,4 +1,4 @@
-"""Surveys on made-up people: the error to expect, for several epsilons and numbers of people, by theory and by trial.
+"""Simulated surveys: the expected error for several epsilons and numbers of people, by theory and by simulation.
 
 The people are invented (so many with each answer, as a share says), and only they are: their answers go through the randomizers
 that real people use. A share or a value taken from real data makes the result a release without protection, for the eyes of

@@ -1,4 +1,4 @@
-"""RAPPOR over many categories: the permanent answer is a small Bloom filter, its hashes told by a cohort. Proof in rappor.md."""
+"""RAPPOR over many categories: the permanent answer is a small Bloom filter, hashed by cohort. Proof in rappor.md."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class BloomRappor(LocalMechanism):
         return reports[0] if np.ndim(permanent) == 1 else reports
 
     def randomize(self, values: Any) -> Any:
-        """Reports of permanent answers made for the occasion; somebody who reports again keeps `permanent(value)`."""
+        """Reports of new permanent answers; a respondent who reports again keeps `permanent(value)`."""
         return self.report(self.permanent(values))
 
     def derive_permanent(self, value: int, coins: Coins) -> Packed:

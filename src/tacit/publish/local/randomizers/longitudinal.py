@@ -44,7 +44,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, repr=False)  # a repr would show true values
 class Account:
-    """What one person has promised and told: kept by the person, and by nobody else.
+    """What one respondent has reserved and reported; only the respondent keeps it.
 
     >>> from tacit.publish.local.randomizers.categories import KAry
     >>> account = Account(cap=4).opened("canteen", "meal", KAry(size=5, epsilon=1), most_values=2)
@@ -74,7 +74,7 @@ class Account:
 
     @property
     def loss(self) -> Pure:
-        """What was told so far: epsilon for each distinct true value ever reported. The person's own knowledge.
+        """What was spent so far: epsilon for each distinct true value ever reported. Known only to the respondent.
 
         It bounds what all reports together tell of the values, among histories that change on the same days. That a value changed
         is seen when the report does, unless `most_values` is 1, where no report ever changes and the bound needs no "among".
@@ -123,7 +123,7 @@ class Account:
         return report, replace(self, told={**self.told, key: after})
 
     def to_json(self) -> str:
-        """What was told, as text to be kept from one day to the next: true values, so beside the secret and as well hidden.
+        """The reported true values as text for storage; as private as the secret, so keep both together.
 
         >>> from tacit.publish.local.randomizers.categories import KAry
         >>> account = Account(cap=4).opened("canteen", "meal", KAry(size=5, epsilon=1), most_values=2)
@@ -137,7 +137,7 @@ class Account:
         return json.dumps(told, default=float)
 
     def restored(self, text: str) -> Account:
-        """The account, whose questions are open again with the terms that they had, with what `to_json` says was told."""
+        """The account, with its questions opened again on their original terms, and with the values that `to_json` wrote."""
         try:
             kept = {(survey, one): tuple(values) for survey, each in json.loads(text).items() for one, values in each.items()}
         except (ValueError, TypeError, AttributeError):

@@ -110,7 +110,7 @@ def label(survey: str, question: str, value: str) -> bytes:
 
 
 def permanent(randomizer: Randomizer, value: Any, secret: bytes, survey: str, question: str) -> Any:
-    """The report that this person gives of this value, always the same: asking again tells nothing new.
+    """The report of this respondent for this value, always the same: asking again reveals nothing new.
 
     `survey` must be another name for another randomizer (`longitudinal.stream_of` makes one): the same coins for two channels
     could contradict each other, which tells the truth.

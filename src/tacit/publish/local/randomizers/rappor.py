@@ -75,7 +75,7 @@ class Rappor(LocalMechanism):
         return reports[0] if np.ndim(permanent) == 1 else reports
 
     def randomize(self, values: Any) -> Any:
-        """Packed reports of permanent answers made for the occasion; somebody who reports again keeps `permanent.randomize`."""
+        """Packed reports of new permanent answers; a respondent who reports again keeps `permanent.randomize`."""
         return self.report(self.permanent.randomize(values))
 
     def derive(self, value: int, coins: Coins) -> Packed:

@@ -24,7 +24,7 @@ VALUES = ("category", "estimate", "low", "high", "consistent")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The estimate of one question, of everybody (`group` empty) or of one group; None where nobody reported on it."""
+    """The estimate of one question, of all respondents (`group` empty) or of one group; None without reports."""
 
     asked: Randomized
     estimate: Estimate | None
