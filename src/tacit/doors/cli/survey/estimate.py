@@ -45,9 +45,7 @@ def estimate(
         ),
     ] = BoundName.best,
     confidence: Annotated[float, typer.Option(help="Confidence level of each interval.")] = 0.95,
-    simultaneous: Annotated[
-        bool, typer.Option("--simultaneous", help="Simultaneous intervals for all shares of a question.")
-    ] = False,
+    simultaneous: Annotated[bool, typer.Option("--simultaneous", help="Intervals that hold for all shares at once.")] = False,
     population: Annotated[
         bool, typer.Option("--population", help="Intervals for the population that the respondents are a random sample of.")
     ] = False,
@@ -55,9 +53,7 @@ def estimate(
         bool, typer.Option("--consistent", help="Consistent shares: at least 0, with sum 1. No longer unbiased.")
     ] = False,
     by_group: Annotated[bool, typer.Option("--by-group", help="Estimates for each declared group.")] = False,
-    compare: Annotated[
-        str, typer.Option(metavar="ONE,OTHER", help="Two declared groups to compare: the first minus the second.")
-    ] = "",
+    compare: Annotated[str, typer.Option(metavar="ONE,OTHER", help="Two groups to compare: the first minus the second.")] = "",
     csv: Annotated[Path | None, typer.Option(help="CSV file for the estimates.")] = None,
     chart: Annotated[Path | None, typer.Option(help="File for a chart of the estimates: .svg, .png or .html.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -24,48 +24,31 @@ SeedOption = Annotated[str | None, typer.Option("--seed", help="Not supported: n
 
 
 def commuter_map(
-    flows: Annotated[
-        str, typer.Argument(metavar="FLOWS", help="CSV or Parquet file of flows; with --catalog, the name of a table.")
-    ],
-    blocks: Annotated[
-        Path, typer.Option("--blocks", help="Public map with the columns block, lat, lon and blockgroup, tract, county.")
-    ],
+    flows: Annotated[str, typer.Argument(metavar="FLOWS", help="CSV or Parquet file of flows; with --catalog, a table.")],
+    blocks: Annotated[Path, typer.Option("--blocks", help="Public map: block, lat, lon and blockgroup, tract, county.")],
     out: Annotated[Path, typer.Option("--out", help="File for the synthetic map: .parquet, .csv or .csv.gz.")],
-    origins: Annotated[
-        str, typer.Option(help="Cells of the homes: block, blockgroup, tract, county, rings or rings:2,5,10.")
-    ] = "tract",
+    origins: Annotated[str, typer.Option(help="Cells of the homes: block, blockgroup, tract, county or rings:2,5,10.")] = "tract",
     destinations: Annotated[str, typer.Option(help="Zones of the workplaces: block, blockgroup, tract or county.")] = "tract",
-    ratio: Annotated[
-        str, typer.Option(help="Privacy ratio of the resampling, e^epsilon; the cost of dropping cells is added and printed.")
-    ] = "20",
+    ratio: Annotated[str, typer.Option(help="Privacy ratio of the resampling, e^epsilon; dropping cells adds to it.")] = "20",
     delta: Annotated[str | None, typer.Option(help="Probability that the ratio bound is exceeded; 1e-5 if omitted.")] = None,
     pure: Annotated[bool, typer.Option("--pure", help="Pure differential privacy, without delta.")] = False,
-    keep: Annotated[
-        str, typer.Option(help="Rule for keeping empty cells: all, uniform:0.1, distance:0.1 or file:CHANCES.csv.")
-    ] = "all",
+    keep: Annotated[str, typer.Option(help="Empty cells to keep: all, uniform:0.1, distance:0.1 or file:CHANCES.csv.")] = "all",
     synthetic_workers: Annotated[
         str,
         typer.Option(metavar="RULE", help="Synthetic workers per destination: `same` (one per job), `each:N` or `share:FRACTION`."),
     ] = "same",
     columns: Annotated[
         str | None,
-        typer.Option(
-            help="Columns DESTINATION,ORIGIN,JOBS of the flows; without JOBS, a row is a job. w_geocode,h_geocode,S000 if omitted."
-        ),
+        typer.Option(help="Columns DESTINATION,ORIGIN,JOBS of the flows (JOBS is optional); w_geocode,h_geocode,S000 if omitted."),
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option(help="HTML report for the curator, computed from the true data; never written next to --out."),
+        Path | None, typer.Option(help="HTML report for the curator, from the true data; never next to --out.")
     ] = None,
-    catalog: Annotated[
-        Path | None, typer.Option("--catalog", metavar="PATH", help="Catalog whose budget pays for the map.")
-    ] = None,
+    catalog: Annotated[Path | None, typer.Option("--catalog", metavar="PATH", help="Catalog whose budget pays.")] = None,
     totals: Annotated[str | None, typer.Option(help="With --catalog: public table with the columns destination and jobs.")] = None,
     seed: SeedOption = None,
     analyst: AnalystOption = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Print details of the noise, the totals, delta and the ledger.")
-    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print details of noise, totals, delta and ledger.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Publish a synthetic commuter map, with (probabilistic) differential privacy for the home of every job.
