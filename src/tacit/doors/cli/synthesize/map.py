@@ -38,8 +38,7 @@ def commuter_map(
         typer.Option(metavar="RULE", help="Synthetic workers per destination: `same` (one per job), `each:N` or `share:FRACTION`."),
     ] = "same",
     columns: Annotated[
-        str | None,
-        typer.Option(help="Columns DESTINATION,ORIGIN,JOBS of the flows (JOBS is optional); w_geocode,h_geocode,S000 if omitted."),
+        str | None, typer.Option(help="Columns DESTINATION,ORIGIN[,JOBS] of the flows; w_geocode,h_geocode,S000 if omitted.")
     ] = None,
     report: Annotated[
         Path | None, typer.Option(help="HTML report for the curator, from the true data; never next to --out.")
