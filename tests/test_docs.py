@@ -333,7 +333,7 @@ def test_the_page_of_a_survey_is_the_one_whose_hash_is_shown(tmp_path):
     (tmp_path / "survey.toml").write_text(next(block.text for block in pages.blocks(guide) if block.title == "survey.toml"))
     code, printed = pages.tacit("survey", "form", str(tmp_path / "survey.toml"), "--out", str(tmp_path / "form.html"))
     assert code == 0
-    size, digest = re.search(r"(\d+ kB), nothing to load\n(SHA-256 [0-9a-f]{64})", printed).groups()
+    size, digest = re.search(r"(\d+ kB), self-contained\n(SHA-256 [0-9a-f]{64})", printed).groups()
     assert (size in guide, digest in guide) == (True, True), f"the page has changed: the guide should show {size} and {digest}"
 
 
