@@ -18,7 +18,7 @@ from sqlglot.dialects.dialect import Dialect
 
 from tacit.errors import NotAllowed, NotUnderstood, Refused
 from tacit.query.language.reader import Reader, line_and_column, read_number
-from tacit.query.language.syntax import Apply, Expression, Item, Select
+from tacit.query.language.syntax import Apply, Expression, InQuery, Item, Select
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the question; ours say what to do instead
 
@@ -82,6 +82,8 @@ def _line_up(expression: Expression) -> Expression:
     at = (expression.at[0] - 1, expression.at[1]) if expression.at else None
     if isinstance(expression, Apply):
         return replace(expression, arguments=tuple(map(_line_up, expression.arguments)), at=at)
+    if isinstance(expression, InQuery):
+        return replace(expression, value=_line_up(expression.value), at=at)
     return replace(expression, at=at)
 
 
