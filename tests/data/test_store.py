@@ -283,8 +283,8 @@ def test_a_table_without_a_declared_size_has_one_all_the_same(tmp_path, monkeypa
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-sys.path.insert(0, {tests!r})
-from test_prepare_store import people
+sys.path[:0] = {tests!r}
+from test_store import people
 from tacit.data.prepare import prepare
 folder, word = Path(sys.argv[1]), sys.argv[2]
 def tell(words, fraction):
@@ -299,7 +299,7 @@ def test_kill_9_leaves_the_old_store_and_the_next_one_clears_up(word, tmp_path):
     prepared = people(tmp_path)
     prepare(prepared)
     before = stored(prepared, "people")
-    script = textwrap.dedent(KILLED.format(tests=str(Path(__file__).parents[1] / "support")))
+    script = textwrap.dedent(KILLED.format(tests=[str(Path(__file__).parent), str(Path(__file__).parents[1] / "support")]))
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path), word], check=False)
     assert done.returncode == -signal.SIGKILL
     assert stored(prepared, "people") == before
