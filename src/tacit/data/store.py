@@ -23,7 +23,7 @@ from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_format_1
 
 BEGINNING, LOCK = "preparing-", "prepare.lock"
-FORMAT = 2  # 1 (where no format is written): a row of several owners belonged to the least of them
+FORMAT = 3  # 2: no codes of keys; 1 (where no format is written): a row of several owners belonged to the least of them
 
 PublicColumns = Mapping[str, Mapping[str, Column]]
 

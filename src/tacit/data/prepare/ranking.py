@@ -59,6 +59,7 @@ class Ranking:
     """How the rows of one table are ranked: `own_key` is SQL for their own key, of `key_type`; a unit has at most `most` rows.
 
     `key` is the column of the table's `key = true`, if it has one: of the rows of a unit that repeat it, the first is kept.
+    `coded` are further columns of keys that stay with the rows.
     """
 
     packing: Packing
@@ -66,6 +67,7 @@ class Ranking:
     key_type: str
     key: str | None
     most: int
+    coded: tuple[str, ...] = ()
 
     def ranked(self, staged: str, condition: str, look_ups: Sequence[LookUp]) -> str:
         """SQL for the rows that the limit keeps, one for each owner (`tacit_holder`) of a row (`tacit_row`), each with its rank.
@@ -102,4 +104,5 @@ class Ranking:
         return f"SELECT {'DISTINCT ' if once else ''}{carried}, pairs.tacit_holder FROM {joined}"
 
     def _kept(self) -> list[str]:
-        return ["tacit_row", *self.packing.names, *([self.key] if self.key else [])]
+        keys = dict.fromkeys([*([self.key] if self.key else []), *self.coded])
+        return ["tacit_row", *self.packing.names, *keys]
