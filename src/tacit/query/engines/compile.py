@@ -296,13 +296,18 @@ def _total(total: Total, rows: ir.Table) -> Any:
         case "largest":
             found = over.max()
         case "sum":
-            found = over.sum().cast("int64")
+            found = _summed(over)
         case _:
             counted = over.count()
             below = ibis.cases((counted == _whole(0), ibis.null("int64")), else_=counted) * _whole(total.divisor)
-            offsets = (over - _whole(total.value.low)).sum().cast("int64") * _whole(total.times)
+            offsets = _summed(over - _whole(total.value.low)) * _whole(total.times)
             found = (offsets / below).floor()
     return found - _whole(total.low)
+
+
+def _summed(over: Any) -> Any:
+    """A sum below 2^53 as 64 bits. An engine makes 128 of it, and Ibis, which takes it for 64, would leave a plain cast out."""
+    return over.sum().cast("float64").cast("int64")
 
 
 @relation.register

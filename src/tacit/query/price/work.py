@@ -160,7 +160,8 @@ def _(relation: Join, expressions: Expressions) -> Flow:
 def _(relation: UnitJoin, expressions: Expressions) -> Flow:
     """Every row finds all rows of its unit on the other side, or the one that there is; the other side is held."""
     before, other = flow(relation.child, expressions), flow(relation.other, expressions)
-    rows = before.rows * (1 if relation.once else max(1, rows_of(relation.other)))
+    found = before.rows * (1 if relation.once else max(1, rows_of(relation.other)))
+    rows = min(found, other.rows * rows_of(relation.child) + (before.rows if relation.kind == "left" else 0))
     return Flow(rows, _looked_up(relation, before, other, rows, expressions))
 
 
