@@ -7,20 +7,18 @@ unit, or a key that leads to it; its aggregates are then numbers of one unit, wi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from typing import Literal as Choice
+from dataclasses import replace
 
-from tacit.errors import NotAllowed, WrongType
+from tacit.errors import NotAllowed
 from tacit.query.binding import terms
-from tacit.query.binding.binder import AGGREGATES, Binder
-from tacit.query.binding.comparisons import as_number
+from tacit.query.binding.binder import Binder
 from tacit.query.binding.naming import name_of, of_group, plain
 from tacit.query.binding.possible_rows import possible
 from tacit.query.binding.relations import Built, Part, Relations
 from tacit.query.binding.scope import Declared, Identity, Scope, Source
 from tacit.query.binding.select_list import has_aggregate
-from tacit.query.language.syntax import Apply, At, Expression, Item, Name, Nested, Query, Select, Star, UnionAll
+from tacit.query.binding.totals import Totals, meant
+from tacit.query.language.syntax import At, Expression, Item, Name, Nested, Query, Select, Star, UnionAll
 from tacit.query.plan import (
     BooleanType,
     CategoryType,
@@ -33,20 +31,17 @@ from tacit.query.plan import (
     Rows,
     Term,
     TextColumn,
-    Total,
     Union,
     Where,
 )
 from tacit.query.price.stability import rows_of
 
-FINEST = 2**20  # steps in the range of a mean whose step is not declared
 Held = Declared | Term | Identity
-Kind = Choice["rows", "sum", "least", "largest", "mean", "distinct"]
 
 
 def nested(relations: Relations, item: Nested) -> Part:
     """A sub-query as an item of FROM."""
-    relations._count_query(item.at)
+    relations.count_query(item.at)
     rows, columns, public, is_plain = _of(relations, item.query)
     known: dict[str, Declared | Term] = {}
     identities: dict[str, Identity] = {}
@@ -159,7 +154,7 @@ def _union(relations: Relations, query: UnionAll) -> tuple[Rows, list[tuple[str,
             part.append(row)
         columns.append((name, Term(Column(source, name, low, high, any(row.nullable for row in aligned)), meaning)))
     parts = tuple((part[0], tuple(values)) for part, values in zip(found, rows, strict=True))
-    return Union(parts, tuple(names), tuple(lows), source), columns, False, False  # type: ignore[arg-type, return-value]
+    return Union(parts, tuple(names), tuple(lows), source), columns, False, False  # type: ignore[arg-type]
 
 
 def _flat(query: Query) -> Iterator[Query]:
@@ -197,148 +192,6 @@ def _aligned(found: list[Term]) -> tuple[list[Row], NumberType | CategoryType | 
 # --- one row for each unit ---------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class Totals:
-    """Collects the aggregates of a grouped sub-query as columns of its rows."""
-
-    binder: Binder
-    rows: int
-    source: int
-    keys: Mapping[object, tuple[str, Term]]
-    found: dict[Total, Term] = field(default_factory=dict)
-
-    def written(self, expression: Expression) -> Expression:
-        """The expression over the rows of the sub-query: aggregates and keys are names of its columns."""
-        if (key := self.keys.get(plain(expression))) is not None:
-            return Name((key[0],), expression.at)
-        if isinstance(expression, Apply) and expression.function in AGGREGATES:
-            return Name((self.total(expression),), expression.at)
-        if isinstance(expression, Apply):
-            return replace(expression, arguments=tuple(map(self.written, expression.arguments)))
-        if isinstance(expression, Name):
-            raise NotAllowed(
-                f"{'.'.join(expression.parts)[:120]} must be in GROUP BY of the sub-query, or inside an aggregate",
-                remedy="add it to GROUP BY, or aggregate it",
-                at=expression.at,
-            )
-        return expression
-
-    def total(self, expression: Apply) -> str:
-        """The name of the column that holds an aggregate."""
-        total, term = self._made(expression)
-        for known in self.found:
-            if replace(known, name="") == total:
-                return known.name
-        named = replace(total, name=f"total {len(self.found)}")
-        node = term.node
-        assert isinstance(node, Column)  # noqa: S101
-        self.found[named] = replace(term, node=replace(node, name=named.name))
-        return named.name
-
-    def _made(self, expression: Apply) -> tuple[Total, Term]:
-        function, (argument, *_) = expression.function, expression.arguments
-        if function == "count" and isinstance(argument, Star):
-            return self._column(Total("", "rows", None, 1), self.rows, False, NumberType(Fraction(1)))
-        if function not in TOTALS:
-            raise NotAllowed(
-                f"{function.upper()} is not supported per unit",
-                remedy="use COUNT, SUM, AVG, MIN or MAX in the sub-query",
-                at=expression.at,
-            )
-        return TOTALS[function](self, self.binder.term(argument), expression.at)
-
-    def _column(self, total: Total, high: int, nullable: bool, meaning: object) -> tuple[Total, Term]:
-        terms.checked(total.low, high)
-        return total, Term(Column(self.source, "", total.low, high, nullable), meaning)  # type: ignore[arg-type]
-
-    def count(self, term: Term, at: At) -> tuple[Total, Term]:
-        if not term.nullable:
-            return self._column(Total("", "rows", None, 1), self.rows, False, NumberType(Fraction(1)))
-        return self._column(Total("", "rows", _row(term, at), 0), self.rows, False, NumberType(Fraction(1)))
-
-    def distinct(self, term: Term, at: At) -> tuple[Total, Term]:
-        node = _row(term, at)
-        most = min(self.rows, len(term.points) if term.points else node.high - node.low + 1)
-        return self._column(Total("", "distinct", node, 0 if term.nullable else 1), most, False, NumberType(Fraction(1)))
-
-    def sum(self, term: Term, at: At) -> tuple[Total, Term]:
-        """At most `rows` values of [a, b]: from rows min(a, 0) to rows max(b, 0), and never more in absolute value together."""
-        number = _number(term, "SUM", at)
-        node, rows = terms.number_node(number), self.rows
-        low, high = min(node.low, rows * node.low), max(node.high, rows * node.high)
-        total, found = self._column(Total("", "sum", node, low), high, node.nullable, number.type)
-        together = rows * max(abs(node.low), abs(node.high))
-        assert isinstance(found.node, Column)  # noqa: S101
-        return total, replace(found, node=replace(found.node, together=together))
-
-    def least(self, term: Term, at: At) -> tuple[Total, Term]:
-        return self._extreme(term, at, "least")
-
-    def largest(self, term: Term, at: At) -> tuple[Total, Term]:
-        return self._extreme(term, at, "largest")
-
-    def _extreme(self, term: Term, at: At, kind: Kind) -> tuple[Total, Term]:
-        if isinstance(term.type, CategoryType | BooleanType):
-            term = _number(term, "MIN and MAX", at)
-        node = _row(term, at)
-        return self._column(Total("", kind, node, node.low), node.high, node.nullable, term.type)
-
-    def mean(self, term: Term, at: At) -> tuple[Total, Term]:
-        """The floor of the mean on a public step: the finest power of ten with at most 2^20 steps in the range."""
-        number = _number(term, "AVG", at)
-        node, step = terms.number_node(number), terms.number_step(number)
-        spread = node.high - node.low
-        public = _public_step(spread * step)
-        while (step / public).numerator * spread * self.rows >= 2**53:
-            public *= 10
-        times, divisor = (step / public).numerator, (step / public).denominator
-        total, found = self._column(
-            Total("", "mean", node, 0, times, divisor), spread * times // divisor, node.nullable, NumberType(public)
-        )
-        return total, replace(found, type=Mean(public, node.low * step))  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """The meaning of a mean while it is made: steps from the low end of what it is the mean of."""
-
-    step: Fraction
-    low: Fraction
-
-
-TOTALS = {
-    "count": Totals.count,
-    "count_distinct": Totals.distinct,
-    "sum": Totals.sum,
-    "avg": Totals.mean,
-    "min": Totals.least,
-    "max": Totals.largest,
-}
-
-
-def _public_step(spread: Fraction) -> Fraction:
-    """The finest power of ten with at most 2^20 steps in a range."""
-    step = Fraction(1)
-    while spread / step > FINEST:
-        step *= 10
-    while spread and spread * 10 / step <= FINEST:
-        step /= 10
-    return step
-
-
-def _row(term: Term, at: At) -> Row:
-    if isinstance(term.node, TextColumn):
-        raise WrongType("private text cannot be aggregated per unit", remedy="declare the column's values, or count rows", at=at)
-    return term.node
-
-
-def _number(term: Term, word: str, at: At) -> Term:
-    _row(term, at)
-    if isinstance(term.type, CategoryType | DateType):
-        raise WrongType(f"{word} needs a number, not {terms.word(term.type)}", remedy="count it instead", at=at)
-    return as_number(term)
-
-
 def _per_unit(relations: Relations, query: Select, built: Built, rows: Rows) -> tuple[Rows, list[tuple[str, Held]]]:
     source, binder = next(relations.numbers), Binder(built.scope)
     written = [item.expression for item in query.items] if query.distinct and not query.group_by else list(query.group_by)
@@ -356,7 +209,7 @@ def _per_unit(relations: Relations, query: Select, built: Built, rows: Rows) -> 
             identities[plain(expression)] = (name, Identity(found[1].space, code))
             continue
         term = binder.term(expression)
-        node = _row(term, each.at) if not isinstance(term.node, TextColumn) else None
+        node = term.node if not isinstance(term.node, TextColumn) else None
         if node is None:
             raise NotAllowed("private text cannot be a key of a sub-query", remedy="declare the column's values", at=each.at)
         nodes.append((name, node))
@@ -370,19 +223,12 @@ def _per_unit(relations: Relations, query: Select, built: Built, rows: Rows) -> 
     having = totals.written(query.having) if query.having is not None else None
     per = PerUnit(rows, tuple(nodes), tuple(totals.found), source)
     known: dict[str, Declared | Term] = dict(keys.values())
-    known |= {total.name: _meant(term) for total, term in totals.found.items()}
+    known |= {total.name: meant(term) for total, term in totals.found.items()}
     inside = Scope((Source("", known),))
     given: list[tuple[str, Held]] = [
         (name, held if isinstance(held, Identity) else Binder(inside).term(held)) for name, held in columns
     ]
     return (Where(per, possible(having, Binder(inside))) if having is not None else per), given
-
-
-def _meant(term: Term) -> Term:
-    """A total as a term; a mean is moved to where its range begins."""
-    if not isinstance(term.type, Mean):
-        return term
-    return terms.add(Term(term.node, NumberType(term.type.step)), terms.constant(term.type.low))
 
 
 def _of_item(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from tacit.errors import NotAllowed, WrongType
 from tacit.privacy.catalog import Column
@@ -50,12 +50,18 @@ def _belongs(name: Name, source: Source, scope: Scope) -> bool:
     return name.parts[-1].lower() in source.columns and not scope.has(name)
 
 
-def matching(left: Term, column: Column, source: int, at: At) -> Row:
+def matching(left: Term, column: Column, source: int, public: Set[int], at: At) -> Row:
     """The left side of a join in the stored offsets of a public column, NULL where the column has no such value."""
-    return _translated(_mapped(left, at), column_term(source, column, False), column)
+    return _translated(_mapped(left, public, at), column_term(source, column, False), column)
 
 
-def _mapped(term: Term, at: At) -> Term:
+def public_numbers(scope: Scope) -> frozenset[int]:
+    """The numbers of the public tables of a scope."""
+    held = (column for source in scope.sources if source.table and source.table.public for column in source.columns.values())
+    return frozenset(column.number for column in held if isinstance(column, Declared))
+
+
+def _mapped(term: Term, public: Set[int], at: At) -> Term:
     """The private side of a join: a column, or an expression that maps declared values; refused where it is more than that.
 
     What chooses (CASE, and what is made of it) may look at one column: a condition on several, or on private text, belongs to
@@ -63,7 +69,8 @@ def _mapped(term: Term, at: At) -> Term:
     """
     choices = [node for node in nodes_of(term.node) if isinstance(node, Choose)]
     columns = [{leaf for leaf in nodes_of(choice) if isinstance(leaf, PlanColumn | TextColumn)} for choice in choices]
-    if any(len(used) > 1 or any(isinstance(leaf, TextColumn) for leaf in used) for used in columns):
+    private = [used for used in columns if any(leaf.source not in public for leaf in used)]
+    if any(len(used) > 1 or any(isinstance(leaf, TextColumn) for leaf in used) for used in private):
         raise NotAllowed(
             "ON compares a CASE over several columns or over private text: it may map the declared values of one column",
             remedy="join on a column, and put the condition into WHERE",

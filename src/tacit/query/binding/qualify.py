@@ -12,7 +12,7 @@ from tacit.query.binding.naming import name_of, of_group
 from tacit.query.binding.relations import Relations
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.binding.select_list import Asked
-from tacit.query.language.syntax import Constant, Expression, Item, Name, Select
+from tacit.query.language.syntax import Constant, Expression, Item, Name, Select, Star
 from tacit.query.plan import Group, Key, Order, Out, Output, PublicScan, Question
 
 LONGEST_NAME = 60
@@ -22,6 +22,9 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
     """The question with its meaning, before limits and moments."""
     if select.distinct:
         raise NotAllowed("SELECT DISTINCT shows rows", remedy="use GROUP BY with COUNT(*) to see how many have each value")
+    for item in select.items:
+        if isinstance(item.expression, Star):
+            raise NotAllowed("rows are not shown", remedy="ask for an aggregate, such as COUNT(*)", at=item.expression.at)
     built = Relations(catalog, public).of(select)
     if built.public or isinstance(built.rows, PublicScan):
         at = select.table.at

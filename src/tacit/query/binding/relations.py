@@ -15,13 +15,14 @@ from tacit.privacy.catalog import Catalog, Table
 from tacit.query.binding import terms
 from tacit.query.binding.binder import Binder
 from tacit.query.binding.identities import conjuncts, identities_of, names_in
+from tacit.query.binding.lookups import looked_up, semi
 from tacit.query.binding.possible_rows import possible
-from tacit.query.binding.public_joins import join_column, matching
+from tacit.query.binding.public_joins import join_column, matching, public_numbers
 from tacit.query.binding.scope import Identity, PublicFacts, Scope, Source, declared
-from tacit.query.language.syntax import Apply, At, Exists, Expression, From, InQuery, Joined, Name, Nested, Select
+from tacit.query.binding.ties import codes, equal, is_equality, same_key, sides, tie, ties_in, untied
+from tacit.query.language.syntax import Apply, At, Expression, From, Joined, Name, Nested, Select
 from tacit.query.plan import (
     Bound,
-    Compare,
     Condition,
     IsNull,
     Join,
@@ -30,8 +31,6 @@ from tacit.query.plan import (
     Row,
     Rows,
     Scan,
-    Semi,
-    Term,
     UnitJoin,
     Where,
 )
@@ -149,7 +148,7 @@ class Relations:
         for part, joined in rest:
             both = Scope((*scope.sources, part.source))
             tied = (each for each in pool if any(part.source.names & {name.parts[-1].lower()} for name in names_in(each)))
-            named = any(all(map(both.has, names_in(each))) and _equality(each) for each in tied)
+            named = any(all(map(both.has, names_in(each))) and is_equality(each) for each in tied)
             if joined.using or joined.natural or named:
                 return part, joined
         return rest[0]
@@ -189,7 +188,7 @@ class Relations:
         left, column = join_column(scope, part.source, conditions, shared, part.at)
         condition = None if joined.kind == "inner" else self._of_right(part, conditions, scope)
         fan_out = max(1, self.public.fan_out(part.source.table.name, column.name.lower()))
-        node = matching(Binder(scope).term(left), column, scan.source, part.at)
+        node = matching(Binder(scope).term(left), column, scan.source, public_numbers(scope), part.at)
         joined_rows = Join(
             rows, scan.table, node, column.name.lower(), joined.kind, fan_out, scan.size, scan.width, scan.source, condition
         )
@@ -199,10 +198,10 @@ class Relations:
     def _with_private(
         self, rows: Rows, scope: Scope, part: Part, joined: Joined, conditions: list[Expression], shared: tuple[str, ...]
     ) -> tuple[Rows, Scope]:
-        ties = [*self._ties_of(scope, part, shared), *_ties_in(scope, part.source, conditions)]
+        ties = [*self._ties_of(scope, part, shared), *ties_in(scope, part.source, conditions)]
         if not ties:
-            raise _untied(scope, part)
-        pairs = [pair for left, right in ties if (pair := _pair(left, right)) is not None]
+            raise untied(scope, part.source, part.at)
+        pairs = [pair for left, right in ties if (pair := codes(left, right)) is not None]
         pairs += self._equal_columns(scope, part, shared)
         other = part.rows
         if joined.kind == "left":
@@ -225,16 +224,16 @@ class Relations:
     def _equal_columns(self, scope: Scope, part: Part, shared: tuple[str, ...]) -> Iterator[tuple[Row, Row]]:
         for name in shared:
             if scope.identity(Name((name,))) is None:
-                yield _equal(Binder(scope).term(Name((name,))), Binder(Scope((part.source,))).term(Name((name,))))
+                yield equal(Binder(scope).term(Name((name,))), Binder(Scope((part.source,))).term(Name((name,))))
 
     def _pairs_of_left(self, scope: Scope, part: Part, conditions: list[Expression]) -> Iterator[tuple[Row, Row]]:
         """Equalities of a column on either side, in the ON of a left join; they are taken out of the conditions."""
         alone = Scope((part.source,))
         for each in list(conditions):
-            sides = _sides(each, scope, alone)
-            if sides is not None:
+            compared = sides(each, scope, alone)
+            if compared is not None:
                 conditions.remove(each)
-                yield _equal(Binder(scope).term(sides[0]), Binder(alone).term(sides[1]))
+                yield equal(Binder(scope).term(compared[0]), Binder(alone).term(compared[1]))
 
     def _of_right(self, part: Part, conditions: list[Expression], scope: Scope) -> Condition | None:
         """What is left of the ON of a left join: a filter of the right side, before the join."""
@@ -254,182 +253,22 @@ class Relations:
     def _filtered(self, rows: Rows | PublicScan, scope: Scope, conditions: Sequence[Expression], public: bool) -> Rows | PublicScan:
         """The rows that meet all conditions; sub-queries among them are looked up last."""
         binder = Binder(scope)
-        plain = [each for each in conditions if _looked_up(each) is None and not self._is_tie(each, scope)]
-        tests: list[Condition] = [test for each in conditions if (test := _same_key(each, scope)) is not None]
+        plain = [each for each in conditions if looked_up(each) is None and tie(each, scope, scope) is None]
+        tests: list[Condition] = [test for each in conditions if (test := same_key(each, scope)) is not None]
         if plain:
             tests.append(possible(plain[0] if len(plain) == 1 else Apply("and", tuple(plain), plain[0].at), binder))
         if tests:
-            rows = Where(rows, terms.all_of(tests) if len(tests) > 1 else tests[0])  # type: ignore[arg-type]
+            rows = Where(rows, terms.all_of(tests) if len(tests) > 1 else tests[0])
         for each in conditions:
-            if (asked := _looked_up(each)) is not None:
+            if (asked := looked_up(each)) is not None:
                 if public or isinstance(rows, PublicScan):
                     raise NotAllowed("a public table cannot be filtered by other rows", remedy="ask the private table", at=each.at)
-                rows = self._semi(rows, scope, *asked)
+                rows = semi(self, rows, scope, *asked)
         return rows
 
-    def _is_tie(self, written: Expression, scope: Scope) -> bool:
-        return _tie(written, scope, scope) is not None
-
-    def _semi(self, rows: Rows, scope: Scope, asked: Exists | InQuery, negated: bool) -> Rows:
-        if isinstance(asked, Exists):
-            return self._exists(rows, scope, asked, negated)
-        return self._among(rows, scope, asked, negated)
-
-    def _exists(self, rows: Rows, scope: Scope, asked: Exists, negated: bool) -> Rows:
-        """EXISTS: the conditions that name outer columns are equalities, one of them of the unit where the inside is private."""
-        query = asked.query
-        if not isinstance(query, Select) or query.group_by or query.having is not None or query.limit is not None or query.offset:
-            raise NotAllowed(
-                "EXISTS is answered over SELECT ... FROM ... WHERE", remedy="leave out GROUP BY, HAVING and LIMIT", at=asked.at
-            )
-        self._count_query(asked.at)
-        built = self.of(query, around=scope)
-        ties, pairs = [], []
-        for each in built.outer:
-            tie = _tie(each, scope, built.scope)
-            sides = None if tie else _sides(each, scope, built.scope)
-            if tie is not None:
-                ties.append(tie)
-            elif sides is not None:
-                pairs.append(_equal(Binder(scope).term(sides[0]), Binder(built.scope).term(sides[1])))
-            else:
-                raise NotAllowed(
-                    "inside EXISTS, a condition may compare the outer row with = only, joined with AND",
-                    remedy="move other conditions to one of the two queries",
-                    at=each.at,
-                )
-        if not built.public and not ties:
-            raise _not_of_the_unit("EXISTS", scope, asked.at)
-        if built.public and not pairs:
-            raise NotAllowed("EXISTS does not depend on the row", remedy="compare a column of both with =", at=asked.at)
-        pairs += [pair for left, right in ties if (pair := _pair(left, right)) is not None]
-        return Semi(rows, built.rows, tuple(pairs), negated)  # type: ignore[arg-type]
-
-    def _among(self, rows: Rows, scope: Scope, asked: InQuery, negated: bool) -> Rows:
-        """IN: the unit or a key of it among those of the inner rows, or a value among those of a public table.
-
-        NOT IN is read as NOT EXISTS: a NULL among the inner values excludes nobody.
-        """
-        from tacit.query.binding.per_unit import nested
-
-        part = nested(self, Nested(asked.query, "the sub-query", asked.at))
-        if len(part.source.names) != 1:
-            raise NotAllowed("the sub-query of IN has one column", remedy="write IN (SELECT id FROM ...)", at=asked.at)
-        (name,) = part.source.names
-        if not part.public:
-            left = scope.identity(asked.value) if isinstance(asked.value, Name) else None
-            right = part.source.identities.get(name)
-            if left is None or right is None or left[1].space != right.space:
-                raise _not_of_the_unit("IN", scope, asked.at)
-            pair = _pair(left[1], right)
-            return Semi(rows, part.rows, (pair,) if pair else (), negated)  # type: ignore[arg-type]
-        value = Binder(scope).term(asked.value)
-        inner = Binder(Scope((part.source,))).term(Name((name,)))
-        if negated and value.nullable:
-            rows = Where(rows, Negation(IsNull(value.node)))
-        return Semi(rows, part.rows, (_equal(value, inner),), negated)  # type: ignore[arg-type]
-
-    def _count_query(self, at: At) -> None:
+    def count_query(self, at: At) -> None:
         self.queries += 1
         if self.queries > MOST_QUERIES:
             raise TooMuchWork(
                 f"the question has more than {MOST_QUERIES} sub-queries", remedy="use fewer; one of WITH counts each time", at=at
             )
-
-
-# --- what ties rows together -------------------------------------------------------------------------------------------------
-
-
-def _equality(written: Expression) -> bool:
-    return isinstance(written, Apply) and written.function == "="
-
-
-def _tie(written: Expression, left: Scope, right: Scope) -> tuple[Identity, Identity] | None:
-    """The two identities that an equality compares, where they have the same values."""
-    if not isinstance(written, Apply) or written.function != "=":
-        return None
-    one, two = written.arguments
-    if not isinstance(one, Name) or not isinstance(two, Name):
-        return None
-    for first, second in ((one, two), (two, one)):
-        near, far = left.identity(first), right.identity(second)
-        if near is not None and far is not None and near[0] is not far[0] and near[1].space == far[1].space:
-            return near[1], far[1]
-    return None
-
-
-def _ties_in(scope: Scope, source: Source, conditions: list[Expression]) -> list[tuple[Identity, Identity]]:
-    """The ties between what is there and a new source; they are taken out of the conditions."""
-    found = []
-    for each in list(conditions):
-        tie = _tie(each, scope, Scope((source,)))
-        if tie is not None and all(
-            len(name.parts) > 1 or not (scope.has(name) and name.parts[-1].lower() in source.names) for name in names_in(each)
-        ):
-            conditions.remove(each)
-            found.append(tie)
-    return found
-
-
-def _pair(left: Identity, right: Identity) -> tuple[Row, Row] | None:
-    """The codes that are compared; of the unit itself nothing more, since it always is."""
-    return (left.node, right.node) if left.node is not None and right.node is not None else None
-
-
-def _same_key(written: Expression, scope: Scope) -> Condition | None:
-    """A comparison of two keys of sources that are joined already."""
-    tie = _tie(written, scope, scope)
-    pair = _pair(*tie) if tie is not None else None
-    return Compare("=", *pair) if pair is not None else None
-
-
-def _sides(written: Expression, left: Scope, right: Scope) -> tuple[Expression, Expression] | None:
-    """The sides of an equality between a column of the left scope and one of the right."""
-    if not isinstance(written, Apply) or written.function != "=":
-        return None
-    one, two = written.arguments
-    for near, far in ((one, two), (two, one)):
-        outside = [name for name in names_in(near) if not right.has(name) or (len(name.parts) == 1 and left.has(name))]
-        if list(names_in(far)) and all(map(right.has, names_in(far))) and outside and all(map(left.has, names_in(near))):
-            return near, far
-    return None
-
-
-def _equal(left: Term, right: Term) -> tuple[Row, Row]:
-    """Two terms as integers of one meaning."""
-    one, two, _ = terms.aligned(left, right)
-    return one, two
-
-
-def _looked_up(written: Expression) -> tuple[Exists | InQuery, bool] | None:
-    """A sub-query that is a condition of its own, and whether it is negated."""
-    negated = False
-    while isinstance(written, Apply) and written.function == "not":
-        (written,), negated = written.arguments, not negated
-    return (written, negated) if isinstance(written, Exists | InQuery) else None
-
-
-def _unit_of(scope: Scope) -> str:
-    found = ((source.alias, name) for source in scope.sources for name, each in source.identities.items() if each.space is None)
-    return ".".join(next(found, ("t", "the unit")))
-
-
-def _untied(scope: Scope, part: Part) -> NotAllowed:
-    own = next((name for name, each in part.source.identities.items() if each.space is None), "the unit")
-    return NotAllowed(
-        f"{part.source.alias} is private: it can be joined with other private rows of the same unit only",
-        remedy=f"join on the unit: ON {_unit_of(scope)} = {part.source.alias}.{own}",
-        at=part.at,
-    )
-
-
-def _not_of_the_unit(word: str, scope: Scope, at: At) -> NotAllowed:
-    unit = _unit_of(scope)
-    example = (
-        f"{unit} IN (SELECT ... )" if word == "IN" else f"EXISTS (SELECT 1 FROM t WHERE t.{unit.split('.')[-1]} = {unit} AND ...)"
-    )
-    return NotAllowed(
-        f"{word} looks at rows of other units: a private sub-query must be tied to the unit of the outer row",
-        remedy=f"compare the unit: {example}",
-        at=at,
-    )

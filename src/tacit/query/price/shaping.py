@@ -21,9 +21,9 @@ from tacit.query.size_limit import below
 def shaping(quote: Quote) -> tuple[str, ...]:
     """The limits that shaped an answer: of rows, of values, of rows that are left out, and of groups that are shown."""
     tables = {step.source: step.table for step in below(quote.question.group) if isinstance(step, Scan)}
-    asked = dict.fromkeys((tables[source].name, name) for source, name in sorted(_asked(quote.question)) if source in tables)
+    asked = {(tables[source].name, name) for source, name in _asked(quote.question) if source in tables}
     named = {table.name: table for table in tables.values()}
-    columns = [_columns(named[table])[name] for table, name in asked if name in _columns(named[table])]
+    columns = [column for table in named.values() for name, column in _columns(table).items() if (table.name, name) in asked]
     return (
         *(text for table in named.values() for text in _of_rows(quote.question, table, len(named) > 1)),
         *(text for column in columns for text in _of_values(column)),
