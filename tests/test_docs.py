@@ -38,6 +38,7 @@ PAGES = {str(path.relative_to(ROOT)): path for path in [*FRONT, *sorted(DOCS.rgl
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 PROOF = re.compile(r"(\w+\.md)")
 TEST = re.compile(r"`(?:tests/)?(?:\w+/)*((?:test_\w+\.py)?(?:(?:::)?test_\w+)?)`")
+FACES = {name for name in tacit.__all__ if inspect.ismodule(getattr(tacit, name))} - {"errors"}
 RECIPES = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 COMMAND = typer.main.get_command(app)
 
@@ -283,6 +284,39 @@ def test_every_command_and_option_is_there_and_says_what_it_does():
 def test_the_public_names_are_described():
     rows = re.findall(r"^\| `tacit\.(\w+)`", text("docs/reference/python.md"), re.MULTILINE)
     assert sorted(rows) == sorted(tacit.__all__)
+
+
+@pytest.mark.parametrize("face", sorted(FACES))
+def test_the_names_of_a_face_are_described(face):
+    rows = re.findall(rf"^\| `tacit\.{face}\.(\w+)`", text("docs/reference/python.md"), re.MULTILINE)
+    assert sorted(rows) == sorted(getattr(tacit, face).__all__)
+
+
+def imported_deeply(page: str) -> list[str]:
+    """The modules below `tacit` and its faces that the code of a page imports, or reaches by dots."""
+    public = r"tacit(?:\.(?:" + "|".join([*FACES, "errors"]) + r"))?"
+    code = "\n".join(block.text for block in pages.blocks(page) if block.language == "python")
+    named = re.findall(r"(?:from|import)\s+(tacit[\w.]*)", code)
+    chapters = [path.stem for path in SOURCE.iterdir() if path.stem not in FACES | {"errors", "__init__", "__main__"}]
+    dotted = re.findall(rf"\btacit\.(?:{'|'.join(chapters)})\b[\w.]*", re.sub(r"^tacit\.errors\..*", "", code, flags=re.MULTILINE))
+    return sorted({name for name in named if not re.fullmatch(public, name)} | set(dotted))
+
+
+TAUGHT = [
+    name for name in PAGES if name == "README.md" or name.startswith(("docs/guides/", "docs/ideas/", "docs/start/", "docs/index"))
+]
+
+
+@pytest.mark.parametrize("name", TAUGHT)
+def test_pages_that_teach_use_public_names_only(name):
+    assert imported_deeply(text(name)) == []
+
+
+def test_a_deep_import_is_caught():
+    page = (
+        "```python\nimport tacit\nfrom tacit.local import KAry\nfrom tacit.publish.local import x\ntacit.mechanisms.laplace\n```\n"
+    )
+    assert imported_deeply(page) == ["tacit.mechanisms.laplace", "tacit.publish.local"]
 
 
 def test_the_page_of_a_survey_is_the_one_whose_hash_is_shown(tmp_path):

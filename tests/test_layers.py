@@ -25,7 +25,8 @@ ORDER = [
     "evidence",
     "doors",
 ]
-FRONT = {"__init__", "__main__"}
+FACES = {"attack", "audit", "composition", "local", "sensitivity", "survey", "synthesize", "verify"}
+FRONT = {"__init__", "__main__", *FACES}  # they may import every chapter, and no chapter imports them
 
 
 def chapter(module: str) -> str:
@@ -69,6 +70,17 @@ def test_a_planted_breach_is_seen():
     planted = ast.parse("def f():\n    from tacit.doors.cli import main\n")
     assert breaches("tacit.privacy.loss", planted) == {"tacit.doors.cli"}
     assert breaches("tacit.doors.cli", planted) == set()
+    assert breaches("tacit.doors.cli", ast.parse("from tacit.survey import load")) == {"tacit.survey"}
+
+
+def test_a_face_holds_no_code_of_its_own():
+    """Faces say what is public, and nothing else: what they did would be out of every chapter's sight."""
+    for face in FACES:
+        for node in ast.parse((SOURCE / f"{face}.py").read_text()).body[1:]:
+            listing = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+            assert isinstance(node, ast.ImportFrom) or listing or getattr(node, "name", "") == "__dir__", (
+                f"{face}: {ast.unparse(node)}"
+            )
 
 
 def test_there_are_nine_chapters_and_no_junk_drawer():

@@ -65,18 +65,22 @@ class DirichletResampling:
 
     @property
     def ratio(self) -> Fraction:
+        """The largest ratio of two neighbours' probabilities, (draws + noise) / noise."""
         return (self.draws + self.noise) / self.noise
 
     @property
     def epsilon(self) -> Fraction:
+        """The logarithm of the ratio, rounded up."""
         return log_up(self.ratio)
 
     @property
     def event(self) -> Resampling:
+        """What the ledger records for one release."""
         return Resampling(self.epsilon, Fraction(0), self.neighbours)
 
     @property
     def loss(self) -> Pure:
+        """The loss that is claimed for one release, under its relation."""
         return Pure(self.epsilon, self.neighbours)
 
     @property
@@ -155,18 +159,22 @@ class ProbableDirichlet:
 
     @property
     def epsilon(self) -> Fraction:
+        """The logarithm of the ratio, with that of dropping, rounded up."""
         return log_up(self.within) + self.extra
 
     @property
     def ratio(self) -> Fraction:
+        """The ratio outside of the bad outputs, with that of dropping."""
         return exp_up(self.epsilon) if self.extra else self.within
 
     @property
     def event(self) -> Resampling:
+        """What the ledger records for one release."""
         return Resampling(self.epsilon, self.delta, self.neighbours)
 
     @property
     def loss(self) -> Pure | Probabilistic:
+        """The loss that is claimed for one release, under its relation."""
         return Probabilistic(self.epsilon, self.delta, self.neighbours) if self.delta else Pure(self.epsilon, self.neighbours)
 
     def release(self, workers: Any) -> Counts:

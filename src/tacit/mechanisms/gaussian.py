@@ -132,6 +132,7 @@ class Gaussian:
 
     @property
     def event(self) -> GaussianNoise | GaussianNoiseOne:
+        """What the ledger records for one release."""
         if self.stated is not None:
             return GaussianNoiseOne(self.units, self.scale, self.stated.epsilon, self.stated.delta, self.neighbours)
         truncation = self.dimension * discrete.gaussian_truncation(self.scale)
@@ -139,6 +140,7 @@ class Gaussian:
 
     @property
     def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
         return loss(self.event)
 
     def release(self, value: Any) -> Any:

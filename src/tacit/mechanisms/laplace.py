@@ -100,10 +100,12 @@ class Laplace:
 
     @property
     def event(self) -> LaplaceNoise:
+        """What the ledger records for one release."""
         return LaplaceNoise(self.units, self.scale, self.neighbours)
 
     @property
     def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
         return loss(self.event)
 
     def release(self, value: Any) -> Any:

@@ -191,6 +191,7 @@ class Table:
 
     @property
     def rows_per_group(self) -> int:
+        """The most rows of one unit in one group."""
         return self.max_rows if self.max_rows_per_group is None else min(self.max_rows, self.max_rows_per_group)
 
 

@@ -63,6 +63,7 @@ class Admission:
         return Cap(known, f"{analyst.name}'s own budget", f"[analysts.{analyst.name}]")
 
     def price(self, event: Event) -> Cost:
+        """What an event costs under the policy's relation."""
         return cost_under(event, self.policy.neighbours)
 
     def after(self, sums: Sums, analyst: Analyst, price: Cost) -> Sums:

@@ -93,6 +93,7 @@ class Commutes:
         return "\n".join(lines + [outcome.summary() for outcome in self.outcomes])
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         against = {
             each.name: told(trials=each.trials, found=each.found, certain=each.certain, guessing=each.guessing, odds=each.odds)
             for each in self.outcomes

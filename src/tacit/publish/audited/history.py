@@ -86,6 +86,7 @@ class History:
         return int(self._database.execute("SELECT count(*) FROM refusals").fetchone()[0])
 
     def close(self) -> None:
+        """Closes the file."""
         self._database.close()
 
 

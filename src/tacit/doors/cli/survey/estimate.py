@@ -12,6 +12,8 @@ from tacit.doors.cli.output import console, figure, keep_what_is_read, print_jso
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tacit.publish.local.survey.declaration import Question, Survey
     from tacit.publish.local.survey.reports import Store
     from tacit.publish.local.survey.results import Compared, Result
@@ -80,12 +82,14 @@ def estimate(
         print_json(_told(survey, counts, found, differences))
     else:
         _show(survey, counts, found, differences, consistent)
-        if compare and len(differences) < len(survey.questions):
-            say(
-                f"\n{len(survey.questions) - len(differences)} questions are not compared: one of the groups has no reports on them"
-            )
-        if csv or chart:
-            say(f"\nWritten: {' and '.join(str(each) for each in (csv, chart) if each)}")
+        _show_what_else(len(survey.questions) - len(differences) if compare else 0, [each for each in (csv, chart) if each])
+
+
+def _show_what_else(not_compared: int, written: Sequence[Path]) -> None:
+    if not_compared:
+        say(f"\n{not_compared} questions are not compared: one of the groups has no reports on them")
+    if written:
+        say(f"\nWritten: {' and '.join(map(str, written))}")
 
 
 def _opened(path: Path, survey: Survey) -> Store:

@@ -88,6 +88,7 @@ class People:
 
     @property
     def is_number(self) -> bool:
+        """Whether the question is about a number, not about categories."""
         return not self.names
 
 

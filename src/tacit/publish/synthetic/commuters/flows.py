@@ -59,6 +59,7 @@ class Totals:
 
     @property
     def names(self) -> list[str]:
+        """The names of the destinations."""
         return [str(self.destinations.names[zone]) for zone in self.zones]
 
 

@@ -86,15 +86,19 @@ class FlowsFile:
     note: str = FROM_THE_FILE
 
     def check(self, out: Path) -> None:
+        """Refuses an output that would overwrite the flows."""
         check_output(out, [self.path])
 
     def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
+        """The public number of jobs at each destination."""
         return read_totals(self.path, self.columns, blocks, destinations)
 
     def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
+        """What `run` makes, once the ledger beside the output has recorded it."""
         return sold_beside(self.out, offer.loss, what, run)
 
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
+        """The homes of all workers: private."""
         return read_homes(self.path, self.columns, blocks, totals)
 
 
@@ -110,10 +114,12 @@ class DeclaredFlows:
     note: str = DECLARED
 
     def check(self, out: Path) -> None:
+        """Refuses an output that would overwrite what the catalog keeps."""
         check_apart(self.data.catalog, out)
         check_output(out, [self.data.catalog.store_file])
 
     def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
+        """The public number of jobs at each destination, from the declared table."""
         self._columns()
         table = _table(self.data.catalog, self.declared)
         if not table.public or table.source.kind not in ("csv", "parquet"):
@@ -128,6 +134,7 @@ class DeclaredFlows:
         return declared_totals({str(name): int(jobs) for name, jobs in zip(names, counted, strict=True)}, destinations)
 
     def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
+        """What `run` makes, once the catalog's ledger has recorded it."""
         loss = self._price(offer)
         event, tables = event_of(loss, self.data.catalog.neighbours), (_table(self.data.catalog, self.table).name,)
         sale = Sale((event,), self.analyst, what, self.data.version, tables=tables)
@@ -166,6 +173,7 @@ class DeclaredFlows:
         return left if most is None else min(left, most)
 
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
+        """The homes of all workers, from the prepared store: private."""
         from tacit.data.quoting import name
         from tacit.data.store import open_store
 

@@ -82,6 +82,7 @@ class Design:
 
     @property
     def event(self) -> Event:
+        """What the ledger records for one release."""
         pairs = 0 if self.pair is None else len(self.axes) - 1
         parts: list[Event] = [self.single.over(axis.size).event for axis in self.axes]
         if self.choice is not None:

@@ -47,6 +47,7 @@ class Workload:
     real: tuple[Codes, ...] = field(repr=False, compare=False)
 
     def of(self, ways: int) -> list[Error]:
+        """The errors of the marginals of so many columns."""
         return [error for error in self.errors if len(error.columns) == ways]
 
     def mean(self, ways: int) -> float:
@@ -54,9 +55,11 @@ class Workload:
         return float(np.mean([error.variation for error in self.of(ways)])) if self.of(ways) else float("nan")
 
     def worst(self, ways: int) -> Error:
+        """The largest error of the marginals of so many columns."""
         return max(self.of(ways), key=lambda error: error.variation)
 
     def to_dict(self) -> dict[str, Any]:
+        """The errors as plain values, ready for JSON."""
         return {
             "for_the_curator_alone": {
                 str(ways): {"marginals": len(self.of(ways)), "mean": self.mean(ways), "worst": list(self.worst(ways).columns)}
