@@ -94,7 +94,7 @@ def _columns(item: Item, built: Built) -> Iterator[tuple[str, Held]]:
 
 def _all_of(source: Source, built: Built) -> Iterator[tuple[str, Held]]:
     for name, identity in source.identities.items():
-        if name not in source.using:
+        if name not in source.using and not (source.optional and name in source.unit_names):
             yield name, _kept(identity, built)
     for name, held in source.columns.items():
         if name not in source.identities and name not in source.using:

@@ -84,6 +84,11 @@ class Source:
         """All names that it has, in lower case."""
         return frozenset(self.columns) | frozenset(self.identities)
 
+    @property
+    def unit_names(self) -> tuple[str, ...]:
+        """The columns that name the unit itself."""
+        return tuple(name for name, each in self.identities.items() if each.space is None)
+
 
 def declared(number: int, columns: Mapping[str, catalog.Column]) -> dict[str, Declared | Term]:
     """The columns of a table, by their names in lower case."""
@@ -128,14 +133,27 @@ class Scope:
         return found[0], column
 
     def identity(self, name: Name) -> tuple[Source, Identity] | None:
-        """The source and the identity that a name means; None where it means none, or could mean several."""
+        """The source and the identity that a name means; None where it means none, or could mean several.
+
+        The unit of a row that a left join did not find is NULL, while the row still has its unit: that column is refused.
+        """
         wanted = name.parts[-1].lower()
         found = [source for source in self._called(name) if wanted in source.names]
         if len(found) > 1:
             found = [source for source in found if wanted not in source.using]
         if len(found) != 1 or wanted not in found[0].identities:
             return None
+        if found[0].optional and found[0].identities[wanted].space is None:
+            raise self._may_be_missing(name)
         return found[0], found[0].identities[wanted]
+
+    def _may_be_missing(self, name: Name) -> NotAllowed:
+        kept = (f"{each.alias}.{word}" for each in self.sources if not each.optional for word in each.unit_names)
+        return NotAllowed(
+            f"{'.'.join(name.parts)[:120]} is of the right side of a LEFT JOIN: it is NULL where a row has no match",
+            remedy=f"use {next(kept, 'the unit of the left side')}",
+            at=name.at,
+        )
 
     def _aliases(self) -> list[str]:
         return [source.alias for source in self.sources]

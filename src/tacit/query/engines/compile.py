@@ -264,7 +264,7 @@ def _(node: UnitJoin, reading: Reading) -> ir.Table:
 @relation.register
 def _(node: Semi, reading: Reading) -> ir.Table:
     """A semi- or anti-join: on the unit where the other rows have one. NULL equals nothing."""
-    rows, other = relation(node.child, reading), relation(node.other, reading)
+    rows, other = relation(node.child, reading), relation(node.other, reading).view()  # both may be the same rows
     on = [value(left, rows) == value(right, other) for left, right in node.pairs]
     if UNIT in other.columns:
         on.insert(0, rows[UNIT] == other[UNIT])
