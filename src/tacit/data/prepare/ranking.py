@@ -90,11 +90,12 @@ class Ranking:
         return f"SELECT {', '.join(self._kept())}, {self.own_key} AS tacit_holder, {place} FROM ({rows})"
 
     def _first(self, rows: str) -> str:
-        """The first rows of every holder, each with its rank."""
+        """The first rows of every holder, each with its rank; rows alike in their values are told apart by the keys they keep."""
+        order = ", ".join(["tacit_place", *self._keys()])
         if self.key:
-            first = f"row_number() OVER (PARTITION BY tacit_holder, {self.key} ORDER BY tacit_place) = 1"
+            first = f"row_number() OVER (PARTITION BY tacit_holder, {self.key} ORDER BY {order}) = 1"
             rows = f"SELECT * FROM ({rows}) QUALIFY {self.key} IS NULL OR {first}"
-        rank = "row_number() OVER (PARTITION BY tacit_holder ORDER BY tacit_place) - 1 AS tacit_rank"
+        rank = f"row_number() OVER (PARTITION BY tacit_holder ORDER BY {order}) - 1 AS tacit_rank"
         return f"SELECT * FROM (SELECT *, {rank} FROM ({rows})) WHERE tacit_rank < {self.most}"
 
     def _led(self, rows: str, pairs: str, once: bool) -> str:
@@ -104,5 +105,7 @@ class Ranking:
         return f"SELECT {'DISTINCT ' if once else ''}{carried}, pairs.tacit_holder FROM {joined}"
 
     def _kept(self) -> list[str]:
-        keys = dict.fromkeys([*([self.key] if self.key else []), *self.coded])
-        return ["tacit_row", *self.packing.names, *keys]
+        return ["tacit_row", *self.packing.names, *self._keys()]
+
+    def _keys(self) -> list[str]:
+        return list(dict.fromkeys([*([self.key] if self.key else []), *self.coded]))

@@ -223,7 +223,14 @@ class Relations:
 
     def _equal_columns(self, scope: Scope, part: Part, shared: tuple[str, ...]) -> Iterator[tuple[Row, Row]]:
         for name in shared:
-            if scope.identity(Name((name,))) is None:
+            left, right = scope.identity(Name((name,))), part.source.identities.get(name)
+            if (left and left[1].space) != (right and right.space) or (left is None) != (right is None):
+                raise NotAllowed(
+                    f"{name} identifies different things on the two sides of the join",
+                    remedy="write ON with the columns that are compared",
+                    at=part.at,
+                )
+            if left is None:
                 yield equal(Binder(scope).term(Name((name,))), Binder(Scope((part.source,))).term(Name((name,))))
 
     def _pairs_of_left(self, scope: Scope, part: Part, conditions: list[Expression]) -> Iterator[tuple[Row, Row]]:
@@ -231,7 +238,7 @@ class Relations:
         alone = Scope((part.source,))
         for each in list(conditions):
             compared = sides(each, scope, alone)
-            if compared is not None:
+            if compared is not None and not any(len(name.parts) == 1 and scope.has(name) for name in names_in(compared[1])):
                 conditions.remove(each)
                 yield equal(Binder(scope).term(compared[0]), Binder(alone).term(compared[1]))
 

@@ -155,6 +155,12 @@ class Scope:
             at=name.at,
         )
 
+    def owner(self, name: Name) -> str | None:
+        """The alias of the one source that a name without a table can mean."""
+        wanted = name.parts[-1].lower()
+        found = [source for source in self.sources if wanted in source.names and wanted not in source.using]
+        return found[0].alias.lower() if len(found) == 1 else None
+
     def _aliases(self) -> list[str]:
         return [source.alias for source in self.sources]
 
