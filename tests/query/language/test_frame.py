@@ -77,7 +77,7 @@ def test_the_budget_goes_on_to_release_and_explain() -> None:
         lambda: frame().group_by("ward, age"),
         lambda: frame().agg("count(*), sum(cost)"),
         lambda: frame().join("wards"),
-        lambda: frame().join("wards", on="visits.ward < wards.ward"),
+        lambda: frame().join("wards", using="ward", how="right"),
         lambda: frame().join("wards", on="visits.ward = wards.ward", using="ward"),
         lambda: frame().agg(n="(SELECT 1)"),
     ],

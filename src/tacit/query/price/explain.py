@@ -10,10 +10,28 @@ from tacit.accounting.composition import loss
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
 from tacit.query.groups import size
-from tacit.query.plan import Bound, Join, KeyValue, Moment, NumberType, Output, Question, Relation, Result, TextColumn, Where
+from tacit.query.plan import (
+    Bound,
+    Join,
+    KeyValue,
+    Moment,
+    NumberType,
+    Output,
+    PerUnit,
+    PublicScan,
+    Question,
+    Relation,
+    Result,
+    Scan,
+    Semi,
+    TextColumn,
+    Union,
+    UnitJoin,
+)
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
-from tacit.query.price.stability import rows_of
+from tacit.query.price.stability import is_private, rows_of
+from tacit.query.size_limit import children
 from tacit.untrusted import for_terminal
 
 
@@ -90,20 +108,40 @@ def explained(quote: Quote, left: str = "") -> Explanation:
 def _tree(question: Question) -> list[str]:
     group = question.group
     keys = ", ".join(f"{key.name} ({'private' if isinstance(key.term.node, TextColumn) else size(key)})" for key in group.keys)
-    steps = [f"group by {keys}" if keys else "all rows together"]
-    relation: Relation = group.child
-    while not isinstance(relation, Bound):
-        steps.append(f"{_step(relation)}: {_rows(rows_of(relation))} of one unit")
-        relation = relation.child  # type: ignore[union-attr]  # every relation above a bound has a child
-    steps.append(f"first {_rows(relation.max_rows)} of each unit: {_rows(rows_of(relation))} of one unit")
-    steps.append(f"scan {relation.child.table.name}")
-    return ["  " * depth + step for depth, step in enumerate(steps)]
+    return [f"group by {keys}" if keys else "all rows together", *_drawn(group.child, 1)]
+
+
+def _drawn(relation: Relation, depth: int) -> list[str]:
+    """A step and those below it, each with the most rows that one unit has there."""
+    if isinstance(relation, Scan | PublicScan):
+        return [f"{'  ' * depth}scan {relation.table.name}"]
+    has = f": {_rows(rows_of(relation))} of one unit" if is_private(relation) else ""
+    inner = [line for child in children(relation) for line in _drawn(child, depth + 1)]
+    return [f"{'  ' * depth}{_step(relation)}{has}", *inner]
 
 
 def _step(relation: Relation) -> str:
-    if isinstance(relation, Join):
-        return f"{relation.kind} join {relation.table.name}, at most {relation.fan_out} for each row"
-    return "where" if isinstance(relation, Where) else type(relation).__name__.lower()
+    match relation:
+        case Bound():
+            return f"first {_rows(relation.max_rows)} of each unit"
+        case Join():
+            return f"{relation.kind} join {relation.table.name}, at most {relation.fan_out} for each row"
+        case UnitJoin():
+            matches = "at most 1 for each row" if relation.once else "all of the same unit"
+            return f"{relation.kind} join on the unit{' and its key' if relation.pairs else ''}, {matches}"
+        case Semi():
+            tied = "of the same unit" if is_private(relation.other) else "in a public table"
+            return f"rows {'without' if relation.negated else 'with'} a row {tied}"
+        case PerUnit():
+            return f"one row for each unit{' and ' + ', '.join(_key_words(relation)) if relation.keys else ''}"
+        case Union():
+            return "union all"
+        case _:
+            return "where"
+
+
+def _key_words(relation: PerUnit) -> list[str]:
+    return [getattr(node, "name", "expression").removeprefix("tacit_code ") for _, node in relation.keys]
 
 
 def _rows(count: int) -> str:
