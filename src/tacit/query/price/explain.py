@@ -213,7 +213,9 @@ def _name(moment: Moment, question: Question) -> str:
 
 def _column_words(node: Row, question: Question) -> str:
     """A column by its name; a total of a sub-query by what it is of one unit."""
-    made = {(step.source, total.name): total for step in below(question.group) if isinstance(step, PerUnit) for total in step.totals}
+    made = {
+        (step.source, total.name): total for step in below(question.group) if isinstance(step, PerUnit) for total in step.totals
+    }
     total = made.get((node.source, node.name)) if isinstance(node, Column) else None
     if total is None:
         return getattr(node, "name", "an expression")
