@@ -1,4 +1,4 @@
-"""Questions over several tables, answered or refused as marked: the golden file of tests/queries/hospital, and the page that shows it.
+"""Questions over several tables, answered or refused as marked: a golden file, and the page that shows it.
 
 `REWRITE=1` in the environment writes plans, prices and refusals anew, in the file and on the page, to be reviewed like any other
 change. What must come, answered or refused, is never rewritten.
