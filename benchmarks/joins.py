@@ -3,8 +3,8 @@
 customers, orders and lineitems as in TPC-H: ten orders of a customer and four lines of an order on average. The unit is a customer;
 an order leads to one, and a line through its order. Four questions: revenue by nation and month, over three tables; customers by
 their number of orders; the median value of an order; the orders of customers who never returned anything. Both systems answer on
-the same rows, one after the other in turns, with the same threads; no customer has more rows than the catalog keeps, so that both
-count the same.
+the same rows, one after the other in turns, in one process and with the same threads; no customer has more rows than the catalog
+keeps, so that both count the same. Where other work keeps the machine busy, processor time says more than the clock.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FULL = os.environ.get("FULL") == "1"
 OUT = Path(__file__).parent / "out"
 SIZES = [10**6, 10**7] if FULL else [10**6]
 TURNS = 9
-GOAL = "within 2 times plain DuckDB plus 50 ms"
+GOAL = "at most 2 times plain DuckDB, plus 50 ms, by the clock"
 LINES_OF_ORDER, ORDERS_OF_CUSTOMER = 4, 10
 MOST_LINES, MOST_ORDERS = 7, 19
 DAYS = 2406  # 1992-01-01 to 1998-08-02
@@ -133,7 +133,7 @@ def private(paths: dict[str, Path], rows: int, opened: ExitStack) -> tuple[float
     folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
     declared = {"rows": 2 * rows, "most_orders": MOST_ORDERS, "most_lines": MOST_ORDERS * MOST_LINES}
     (folder / "tacit.toml").write_text(CATALOG.format(**paths, **declared))
-    data = tacit.open(folder / "tacit.toml")
+    data = tacit.open(folder / "tacit.toml", own_process=False)
     opened.callback(data.close)
     start = time.perf_counter()
     prepare(data.catalog)
@@ -161,31 +161,34 @@ def measured(lines: int) -> list[list[str]]:
     with ExitStack() as opened:
         loading, ask_plain = plain(paths, opened)
         preparing, ask_private = private(paths, lines, opened)
-        rows = [[f"{lines:,}", "load or prepare, once", f"{loading:.2f}", f"{preparing:.2f}", "", ""]]
+        rows = [[f"{lines:,}", "load or prepare, once", f"{loading:.2f}", f"{preparing:.2f}", *[""] * 4]]
         for name, question in SQL.items():
-            plainly, privately = [], []
-            for turn in range(TURNS):  # in turns, so that the load of the machine falls on both
-                plainly.append(_seconds(ask_plain, question, turn))
-                privately.append(_seconds(ask_private, question, turn))
-            base, ours = min(plainly), min(privately)
-            within = "yes" if ours <= 2 * base + 0.05 else "no"
-            rows.append([f"{lines:,}", name, f"{base:.3f}", f"{ours:.3f}", f"{ours / base:.1f}", within])
+            turns = [(_spent(ask_plain, question, turn), _spent(ask_private, question, turn)) for turn in range(TURNS)]
+            (base, base_work), (ours, our_work) = ([min(times) for times in zip(*one, strict=True)] for one in zip(*turns, strict=True))
+            numbers = [f"{each:.3f}" for each in (base, ours, base_work, our_work)]
+            rows.append([f"{lines:,}", name, *numbers, _within(base, ours), _within(base_work, our_work)])
             print("  ".join(rows[-1]), file=sys.stderr, flush=True)
     return rows
 
 
-def _seconds(ask: Callable[[str, int], object], question: str, turn: int) -> float:
-    start = time.perf_counter()
+def _within(base: float, ours: float) -> str:
+    return "yes" if ours <= 2 * base + 0.05 else "no"
+
+
+def _spent(ask: Callable[[str, int], object], question: str, turn: int) -> tuple[float, float]:
+    """Seconds by the clock, and of all processors together."""
+    start, working = time.perf_counter(), time.process_time()
     ask(question, turn)
-    return time.perf_counter() - start
+    return time.perf_counter() - start, time.process_time() - working
 
 
 def run() -> None:
     """Measures, prints and writes the table."""
     rows = [row for lines in SIZES for row in measured(lines)]
     busy = f"The load of the machine was {os.getloadavg()[0]:.1f}." if hasattr(os, "getloadavg") else ""
-    note = f"Seconds for one answer, the shortest of {TURNS} turns. {busy} The goal: {GOAL}."
-    headers = ["lines", "question", "DuckDB, not private, s", "tacit, s", "ratio", "goal met"]
+    note = f"The shortest of {TURNS} turns. {busy} The goal: {GOAL}."
+    headers = ["lines", "question", "DuckDB, s", "tacit, s", "DuckDB, processor s", "tacit, processor s", "goal met"]
+    headers.append("met in processor time")
     write_table("joins", f"{machine()} {note}\n\n{markdown(headers, rows)}")
 
 

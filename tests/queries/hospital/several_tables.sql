@@ -380,3 +380,18 @@ SELECT MAX(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t;
 -- refused: 71 a condition on the left side in the ON of a LEFT JOIN
 SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id AND p.age > 65;
 --   not_allowed: line 1, column 79: the ON of a LEFT JOIN compares columns with =, or filters the right side: this names the left side; put the condition into WHERE, or into a CASE in SELECT
+
+-- answered: 72 an alternative, by a per-person column that may be missing
+SELECT COUNT(*) AS people FROM patients p LEFT JOIN (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t ON t.patient_id = p.id WHERE p.age < 18 OR t.n >= 1;
+--   all rows together
+--     where: at most 1 row per unit
+--       left join on the unit: at most 1 row per unit
+--         keep at most 1 row per unit
+--           scan patients
+--         one row per unit: at most 1 row per unit
+--           keep at most 8 rows per unit
+--             scan visits
+--   groups: one; one unit has at most 1 row in it
+--   count: Laplace, sensitivity 1 (l1), scale 1, pure epsilon 1 (add or remove one unit)
+--   people: ± 3 at 0.95 confidence
+--   price: epsilon 1
