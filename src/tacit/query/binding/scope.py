@@ -173,7 +173,7 @@ class Scope:
         nullable = column.nullable or source.optional
         if column.kind == "text":
             return Term(TextColumn(held.number, column.name.lower(), nullable), TextType())
-        if column.kind == "key":
+        if column.kind == "key" or (column.kind == "presence" and name.parts[-1].lower() in source.identities):
             raise identifies(name)
         if column.kind == "presence":
             raise _no_bounds(source, column, name.at)
