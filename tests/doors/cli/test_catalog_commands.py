@@ -16,7 +16,7 @@ from tacit.data.catalog import parse_catalog, read_catalog
 from tacit.doors.cli import app
 from tacit.doors.cli.check_report import described
 from tacit.doors.cli.which_catalog import find_catalog
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 
 CATALOG = """\
 [budget]
@@ -283,16 +283,16 @@ class TestFinding:
         assert find_catalog(environment={"TACIT_CATALOG": ""}) == folder / "tacit.toml"
 
     def test_a_catalog_that_is_not_there_says_how_to_name_or_make_one(self, folder):
-        with pytest.raises(CatalogUnusable, match=r"--catalog names no\.toml, and there is no such file; `tacit init"):
+        with pytest.raises(InvalidCatalog, match=r"--catalog names no\.toml, and there is no such file; `tacit init"):
             find_catalog(Path("no.toml"), {})
-        with pytest.raises(CatalogUnusable, match=r"\$TACIT_CATALOG names no\.toml"):
+        with pytest.raises(InvalidCatalog, match=r"\$TACIT_CATALOG names no\.toml"):
             find_catalog(environment={"TACIT_CATALOG": "no.toml"})
         result = run("check", "--catalog", "no.toml")
         assert result.exit_code == 4
 
     def test_none_anywhere(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        with pytest.raises(CatalogUnusable, match=r"there is no tacit\.toml in .* or above; `tacit init FILE\.\.\.` drafts one"):
+        with pytest.raises(InvalidCatalog, match=r"there is no tacit\.toml in .* or above; `tacit init FILE\.\.\.` drafts one"):
             find_catalog(environment={})
 
 

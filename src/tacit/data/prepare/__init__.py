@@ -49,7 +49,7 @@ from tacit.data.prepare.staging import (
 from tacit.data.prepare.verdict import ColumnReport, NotAccepted, alarms
 from tacit.data.quoting import name, text
 from tacit.data.store import kept_version, ledger_mark, new_info, replacing, store_file, write_info
-from tacit.errors import CatalogUnusable, StoreUnusable
+from tacit.errors import InvalidCatalog, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
 
 if TYPE_CHECKING:
@@ -158,9 +158,11 @@ def _in_our_words(memory: str) -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException:
-        raise StoreUnusable(f"preparation does not get by with {memory} of memory", remedy="give it more: --memory 4GB") from None
+        raise StoreUnusable(
+            f"out of memory while preparing (limit: {memory})", remedy="raise it, for example --memory 4GB"
+        ) from None
     except duckdb.IOException:
-        raise StoreUnusable("the store could not be written", remedy="look for room on the disk beside it") from None
+        raise StoreUnusable("cannot write the store", remedy="free disk space next to it") from None
     except duckdb.Error as error:
         raise StoreUnusable(f"the engine failed ({type(error).__name__})", remedy="check the sources and try again") from None
 
@@ -357,7 +359,7 @@ def _public_columns(workshop: Workshop, catalog: Catalog, table: Table) -> tuple
     }
     columns = {key: column for key, column in found.items() if isinstance(column, Column)}
     if not columns:
-        raise CatalogUnusable(f"the public table {table.name} has no column that can be read; declare one")
+        raise InvalidCatalog(f"the public table {table.name} has no column that can be read; declare one")
     left_out = {key: reason for key, reason in found.items() if isinstance(reason, str)}
     return columns, left_out, Rows(staged_name(table), raws, seen[-1].typed)
 

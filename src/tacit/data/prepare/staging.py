@@ -21,7 +21,7 @@ from tacit.data.prepare.grids import Cleaning
 from tacit.data.prepare.ownership import key_name, staged_name
 from tacit.data.prepare.verdict import TOLD, ColumnReport, likely_cause
 from tacit.data.quoting import name
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Column, Kind, Notation, Table
 
 MOST_LOOKED_AT = 100_000  # rows in which an example is looked for
@@ -72,7 +72,7 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
         except duckdb.OutOfMemoryException:
             raise
         except UNREADABLE:
-            raise CatalogUnusable(f"the source of {table.name} cannot be read as {table.source.kind}; check its files") from None
+            raise InvalidCatalog(f"the source of {table.name} cannot be read as {table.source.kind}; check its files") from None
         except duckdb.Error as error:
             if reader is readers[-1] or not isinstance(error, MENDED):
                 raise _unusable(table, error) from None
@@ -196,7 +196,7 @@ def _key(raw: Raw) -> str:
 
 def _key_type(raw: Raw) -> str:
     if raw.nature == "nested":
-        raise CatalogUnusable(f"a column of the type {raw.type} cannot be a key; convert it in the source")
+        raise InvalidCatalog(f"a column of the type {raw.type} cannot be a key; convert it in the source")
     types = raw.words.types
     return {"integer": types.whole, "wide": types.wide}.get(raw.nature, types.text)
 
@@ -214,10 +214,10 @@ def check_columns(table: Table, rows: Rows, wanted: Collection[str]) -> None:
     absent = [key for key in wanted if key not in rows.columns]
     if absent:
         told = missing_columns(absent, f"the source of {table.name}", rows.columns, as_text=not rows.typed)
-        raise CatalogUnusable(f"{told}; correct tacit.toml")
+        raise InvalidCatalog(f"{told}; correct tacit.toml")
 
 
-def _unusable(table: Table, error: duckdb.Error) -> CatalogUnusable:
+def _unusable(table: Table, error: duckdb.Error) -> InvalidCatalog:
     """In our words: the engine's own quote cells."""
     words = next((words for kind, words in TROUBLES if isinstance(error, kind)), f"cannot be read as {table.source.kind}")
-    return CatalogUnusable(f"the source of {table.name} {words}")
+    return InvalidCatalog(f"the source of {table.name} {words}")
