@@ -26,6 +26,7 @@ from tacit.privacy.catalog import Budget, Catalog, analyst_name, fingerprint
 from tacit.query.canonical import canonical_plan, canonical_text
 from tacit.query.language.sql import parse
 from tacit.query.language.syntax import Select
+from tacit.query.language.writer import written
 from tacit.query.passes import rewrite
 from tacit.query.passes.keys import MOST_CELLS
 from tacit.query.price.price import Quote, Request, price, request
@@ -63,11 +64,12 @@ class Session:
         return self.data.catalog.kept
 
     @one_exit
-    def answer(self, select: Select, asked: Request, text: str) -> Answer:
-        """Answer one question within `asked`; the cost is recorded, with the question's text, before any data is read."""
+    def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
+        """Answer one question within `asked`; the cost is recorded, with the question as SQL, before any data is read."""
         self.data.refresh()
         self.data.runner.start()
         question = rewrite(select, self.data.catalog, self.data.public)
+        text = written(select) if text is None else text
         quotes = price(question, asked, self.data.catalog.change)
         events = tuple(quote.event for quote in quotes)
         sale = Sale(events, self.analyst, text, self.data.version, _key(quotes[0], self.data.version), (scanned(question).name,))
@@ -101,9 +103,7 @@ class Session:
         """The same questions from Python, built step by step: where, join, group_by, agg, then release."""
         from tacit.query.language.frame import start
 
-        return start(
-            name, lambda select, **budget: self.answer(select, _asked(select, budget), f"a question on {name}"), self.explain
-        )
+        return start(name, lambda select, **budget: self.answer(select, _asked(select, budget)), self.explain)
 
     def _receipt(self, quote: Quote, sold: Sold[Answer]) -> Receipt:
         """What the answer cost whoever asked now, and what is left for them."""
