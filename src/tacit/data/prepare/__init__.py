@@ -18,7 +18,7 @@ from tacit.data.files.raw import Raw
 from tacit.data.files.sources import Rows
 from tacit.data.prepare.bit_packing import packing
 from tacit.data.prepare.ownership import Link, carried, key_name, key_sql, links, own_key, owners, staged_name
-from tacit.data.prepare.public_columns import found_column
+from tacit.data.prepare.public_columns import found_columns
 from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
 from tacit.data.prepare.staging import (
     check_columns,
@@ -307,10 +307,9 @@ def _public_columns(workshop: Workshop, catalog: Catalog, table: Table) -> tuple
 
     read(workshop, catalog, table, None, select)
     raws = {key: Raw(name(key), raw.type) for key, raw in seen[-1].columns.items()}
-    found = {
-        key: table.columns.get(key) or found_column(workshop, staged_name(table), key, raw, seen[-1].typed, table.notation)
-        for key, raw in raws.items()
-    }
+    undeclared = {key: raw for key, raw in raws.items() if key not in table.columns}
+    shown = found_columns(workshop, staged_name(table), undeclared, seen[-1].typed, table.notation)
+    found = {key: table.columns.get(key) or shown[key] for key in raws}
     columns = {key: column for key, column in found.items() if isinstance(column, Column)}
     if not columns:
         raise CatalogUnusable(f"the public table {table.name} has no column that can be read; declare one")
