@@ -20,6 +20,7 @@ from tacit.data.prepare.bit_packing import packing
 from tacit.data.prepare.ownership import Link, carried, key_name, key_sql, links, own_key, owners, staged_name
 from tacit.data.prepare.public_columns import found_columns
 from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
+from tacit.data.prepare.sharing import sharing
 from tacit.data.prepare.staging import (
     check_columns,
     cleaned,
@@ -31,7 +32,7 @@ from tacit.data.prepare.staging import (
     tally,
     with_examples,
 )
-from tacit.data.prepare.verdict import ColumnReport, NotAccepted, alarms
+from tacit.data.prepare.verdict import ColumnReport, NotAccepted, Sharing, alarms
 from tacit.data.quoting import name, text
 from tacit.data.store import kept_version, ledger_mark, new_info, replacing, write_info
 from tacit.errors import CatalogUnusable, StoreUnusable
@@ -74,12 +75,14 @@ class Prepared:
     store: Path
     version: str
     tables: tuple[TableReport, ...]
+    sharing: tuple[Sharing, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def alarms(self) -> tuple[str, ...]:
-        """What cannot be meant, in all tables."""
-        return tuple(f"{table.name}: {alarm}" for table in self.tables for alarm in table.alarms)
+        """What cannot be meant, in all tables and between them."""
+        own = [f"{table.name}: {alarm}" for table in self.tables for alarm in table.alarms]
+        return (*own, *(each.alarm for each in self.sharing if each.alarm))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ def prepare(
         workshop = Workshop(folder / "spill", memory, progress, _steps(catalog))
         with closing(workshop.engine) as engine:
             workshop.run(f"ATTACH {text(str(folder / 'store.duckdb'))} AS store")
-            private = _prepare_private(workshop, catalog, ranking_key(catalog.kept))
+            private, shared = _prepare_private(workshop, catalog, ranking_key(catalog.kept))
             public = {table.name: _prepare_public(workshop, catalog, table) for table in catalog.tables.values() if table.public}
             mark = mark or _old_mark(catalog)
             known = {table: columns for table, (columns, _) in public.items()}
@@ -120,7 +123,8 @@ def prepare(
             workshop.run("CHECKPOINT store")
             workshop.run("DETACH store")
         reports = {**private, **{table: report for table, (_, report) in public.items()}}
-        prepared = Prepared(catalog.store_file, info.version, tuple(_judged(reports[key]) for key in catalog.tables))
+        judged = tuple(_judged(reports[key]) for key in catalog.tables)
+        prepared = Prepared(catalog.store_file, info.version, judged, shared)
         if prepared.alarms and not accept:
             raise NotAccepted(prepared)
     if progress is not None:
@@ -156,7 +160,7 @@ def _old_mark(catalog: Catalog) -> LedgerMark:
     return LedgerMark()
 
 
-def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> dict[str, TableReport]:
+def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> tuple[dict[str, TableReport], tuple[Sharing, ...]]:
     """Stage all private tables, rank those whose units have names, number the units, and write: units are one for all tables."""
     tables = [table for table in catalog.tables.values() if not table.public]
     keys = carried(catalog)
@@ -173,7 +177,7 @@ def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> dict[str
         reports[table.name] = report = _report(workshop, catalog, table, ways[table.name], key_type)
         _check_size(table, report.copies)
         units += report.unnamed if _keeps_unnamed(table) else 0
-    return reports
+    return reports, sharing(workshop, catalog, {table.name: _ranked_name(table) for table in keyed})
 
 
 def _look_ups(workshop: Workshop, ways: Mapping[str, tuple[Link, ...]], key_type: str) -> dict[str, list[LookUp]]:
