@@ -9,7 +9,7 @@ SHELL  := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick check verify bench docs clean
+.PHONY: help setup demo test quick check proofs verify bench docs clean
 
 help:  ## list the recipes
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ check: $(STAMPS)/all  ## formatting, lint and types
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
+
+proofs: $(STAMPS)/all  ## proofs whose code has changed; ACCEPT="PAGE ..." after reading them again
+	@$(BIN)/python tests/support/fingerprints.py $(ACCEPT)
 
 verify: $(STAMPS)/all  ## the full statistical and scale tests, and the measured epsilon of every mechanism
 	HYPOTHESIS_PROFILE=verify $(BIN)/python -m pytest tests -m slow -q --timeout 7200

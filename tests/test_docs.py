@@ -38,6 +38,7 @@ PAGES = {str(path.relative_to(ROOT)): path for path in [*FRONT, *sorted(DOCS.rgl
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 PROOF = re.compile(r"(\w+\.md)")
 TEST = re.compile(r"`(?:tests/)?(?:\w+/)*((?:test_\w+\.py)?(?:(?:::)?test_\w+)?)`")
+FACES = {name for name in tacit.__all__ if inspect.ismodule(getattr(tacit, name))} - {"errors"}
 RECIPES = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 COMMAND = typer.main.get_command(app)
 
@@ -213,15 +214,23 @@ def test_every_page_is_in_the_navigation_once():
     assert len({path.name for path in PROOFS}) == len(PROOFS), "proofs are put into the site by their names"
 
 
+SHARED = {"mechanism", "additive"}  # what mechanisms are, and what two of them share
+
+
 def mechanisms() -> dict[str, str]:
     """Modules of mechanisms/ with a class that releases something, and their docstrings."""
     found = {}
     for path in sorted((SOURCE / "mechanisms").glob("*.py")):
         tree = ast.parse(path.read_text())
-        classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and path.stem != "mechanism"]
-        if any(getattr(part, "name", "") == "release" for node in classes for part in node.body):
+        classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and path.stem not in SHARED]
+        releasing = any(getattr(part, "name", "") == "release" for node in classes for part in node.body)
+        if releasing or any("AdditiveNoise" in ast.dump(base) for node in classes for base in node.bases):
             found[path.stem] = ast.get_docstring(tree) or ""
     return found
+
+
+def test_mechanisms_are_found_also_where_they_share_their_release():
+    assert {"laplace", "gaussian", "exponential", "dirichlet", "selection"} <= set(mechanisms())
 
 
 @pytest.mark.parametrize(("module", "docstring"), mechanisms().items())
@@ -283,6 +292,39 @@ def test_every_command_and_option_is_there_and_says_what_it_does():
 def test_the_public_names_are_described():
     rows = re.findall(r"^\| `tacit\.(\w+)`", text("docs/reference/python.md"), re.MULTILINE)
     assert sorted(rows) == sorted(tacit.__all__)
+
+
+@pytest.mark.parametrize("face", sorted(FACES))
+def test_the_names_of_a_face_are_described(face):
+    rows = re.findall(rf"^\| `tacit\.{face}\.(\w+)`", text("docs/reference/python.md"), re.MULTILINE)
+    assert sorted(rows) == sorted(getattr(tacit, face).__all__)
+
+
+def imported_deeply(page: str) -> list[str]:
+    """The modules below `tacit` and its faces that the code of a page imports, or reaches by dots."""
+    public = r"tacit(?:\.(?:" + "|".join([*FACES, "errors"]) + r"))?"
+    code = "\n".join(block.text for block in pages.blocks(page) if block.language == "python")
+    named = re.findall(r"(?:from|import)\s+(tacit[\w.]*)", code)
+    chapters = [path.stem for path in SOURCE.iterdir() if path.stem not in FACES | {"errors", "__init__", "__main__"}]
+    dotted = re.findall(rf"\btacit\.(?:{'|'.join(chapters)})\b[\w.]*", re.sub(r"^tacit\.errors\..*", "", code, flags=re.MULTILINE))
+    return sorted({name for name in named if not re.fullmatch(public, name)} | set(dotted))
+
+
+TAUGHT = [
+    name for name in PAGES if name == "README.md" or name.startswith(("docs/guides/", "docs/ideas/", "docs/start/", "docs/index"))
+]
+
+
+@pytest.mark.parametrize("name", TAUGHT)
+def test_pages_that_teach_use_public_names_only(name):
+    assert imported_deeply(text(name)) == []
+
+
+def test_a_deep_import_is_caught():
+    page = (
+        "```python\nimport tacit\nfrom tacit.local import KAry\nfrom tacit.publish.local import x\ntacit.mechanisms.laplace\n```\n"
+    )
+    assert imported_deeply(page) == ["tacit.mechanisms.laplace", "tacit.publish.local"]
 
 
 def test_the_page_of_a_survey_is_the_one_whose_hash_is_shown(tmp_path):
@@ -356,6 +398,26 @@ def test_the_glossary_is_in_order():
     words = re.findall(r"^\*\*(.+?)\*\*", text("docs/reference/glossary.md"), re.MULTILINE)
     assert words == sorted(words, key=str.lower)
     assert len(words) > 20
+
+
+SEARCHED = """OnTheMap, census, differential privacy, SQL, epsilon, delta, sensitivity, Laplace, Gaussian, zCDP, synthetic data,
+RAPPOR, randomized response, query auditing, reconstruction attack, k-anonymity, l-diversity, t-closeness"""
+
+
+def topics() -> list[str]:
+    """The first cells of the rows of Topics A to Z."""
+    return re.findall(r"^\| (?!topic )(\w[^|]*) \|", text("docs/reference/topics.md"), re.MULTILINE)
+
+
+def test_topics_are_in_order_and_lead_somewhere():
+    assert topics() == sorted(topics(), key=str.lower)
+    rows = [row for row in text("docs/reference/topics.md").splitlines() if row.startswith("| ")][1:]
+    assert all("](" in row or "planned" in row for row in rows)
+
+
+def test_what_people_search_for_is_a_topic():
+    known = " ".join(topics()).lower()
+    assert [word for word in SEARCHED.replace("\n", " ").split(", ") if word.lower() not in known] == []
 
 
 def test_modules_that_pages_name_exist():
@@ -441,4 +503,4 @@ def test_everything_that_is_answered_is_in_the_reference():
             select = asked(question.rstrip(";"))[0]
             parts = [*(item.expression for item in select.items), *select.group_by, select.where, select.having]
             used |= set().union(*map(functions, parts))
-    assert (set(FUNCTIONS) | CONDITIONS | AGGREGATES | {"case"}) - used == set()
+    assert (set(FUNCTIONS) | set(CONDITIONS) | AGGREGATES | {"case"}) - used == set()

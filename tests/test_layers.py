@@ -1,6 +1,10 @@
 """Each chapter imports lower ones only: the tree of the package is a book that can be read from the front."""
 
 import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -9,6 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "tacit"
 ORDER = [
     "untrusted",
     "errors",
+    "files",
     "chart",
     "privacy",
     "accounting",
@@ -16,12 +21,14 @@ ORDER = [
     "data",
     "query",
     "release",
+    "owner",
     "session",
     "publish",
     "evidence",
     "doors",
 ]
-FRONT = {"__init__", "__main__"}
+FACES = {"attack", "audit", "composition", "local", "sensitivity", "survey", "synthesize", "verify"}
+FRONT = {"__init__", "__main__", *FACES}  # they may import every chapter, and no chapter imports them
 
 
 def chapter(module: str) -> str:
@@ -65,10 +72,101 @@ def test_a_planted_breach_is_seen():
     planted = ast.parse("def f():\n    from tacit.doors.cli import main\n")
     assert breaches("tacit.privacy.loss", planted) == {"tacit.doors.cli"}
     assert breaches("tacit.doors.cli", planted) == set()
+    assert breaches("tacit.doors.cli", ast.parse("from tacit.survey import load")) == {"tacit.survey"}
+
+
+def test_a_face_holds_no_code_of_its_own():
+    """Faces say what is public, and nothing else: what they did would be out of every chapter's sight."""
+    for face in FACES:
+        for node in ast.parse((SOURCE / f"{face}.py").read_text()).body[1:]:
+            listing = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+            assert isinstance(node, ast.ImportFrom) or listing or getattr(node, "name", "") == "__dir__", (
+                f"{face}: {ast.unparse(node)}"
+            )
 
 
 def test_there_are_nine_chapters_and_no_junk_drawer():
     folders = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders <= set(ORDER)
+    assert len(folders) == 9
     names = {path.stem for path in SOURCE.rglob("*")}
     assert not names & {"utils", "util", "helpers", "common", "manager", "misc"}
+
+
+# --- cycles and sizes --------------------------------------------------------------------------------------------------------
+
+MOST_MODULES = 30
+
+
+def at_import(tree: ast.AST) -> Iterator[str]:
+    """The modules of tacit that are imported when a module is: not inside functions, nor for type checking alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name if name in MODULES else node.module for name in names)
+        yield from at_import(node)
+
+
+def folder(module: str) -> str:
+    """The folder of a module, as a path; the front of the package is in none."""
+    return str(MODULES[module].relative_to(SOURCE).parent)
+
+
+def folders_of(edges: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Which folder imports from which; a folder and its sub-folders count as one."""
+    found: dict[str, set[str]] = {}
+    for module, imports in edges.items():
+        here = folder(module)
+        there = {folder(name) for name in imports} - {"."}
+        found.setdefault(here, set()).update(
+            name for name in there if not f"{name}/".startswith(f"{here}/") and not f"{here}/".startswith(f"{name}/")
+        )
+    return found
+
+
+def cycle(edges: Mapping[str, set[str]]) -> list[str]:
+    """Some cycle of a graph, or nothing."""
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+EDGES = {module: set(at_import(ast.parse(path.read_text()))) & set(MODULES) - {module} for module, path in MODULES.items()}
+
+
+def test_no_module_imports_itself_by_a_detour():
+    assert cycle(EDGES) == []
+
+
+def test_no_folder_imports_itself_by_a_detour():
+    assert cycle(folders_of(EDGES)) == []
+
+
+def test_planted_cycles_are_seen():
+    planted = {name: set(imports) for name, imports in EDGES.items()}
+    planted["tacit.query.price.aggregates"].add("tacit.query.passes.split")
+    assert cycle(planted)
+    planted = {name: set(imports) for name, imports in EDGES.items()}
+    planted["tacit.query.price.steps"].add("tacit.query.passes.bound")
+    assert cycle(folders_of(planted))
+    assert not cycle({"a": {"b"}, "b": set()})
+
+
+def test_no_folder_has_too_many_modules():
+    sizes = Counter(path.parent for path in MODULES.values() if path.stem != "__init__")
+    assert {str(path.relative_to(SOURCE)): size for path, size in sizes.items() if size > MOST_MODULES} == {}
+
+
+def test_the_map_has_a_line_for_every_folder():
+    text = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text()
+    named = re.findall(r"^\| *\d* *\| *`([a-z_/]+)/` *\|", text, re.MULTILINE)
+    folders = sorted({folder(module) for module in MODULES} - {"."})
+    assert sorted(named) == folders

@@ -1,9 +1,12 @@
 """The export list: what `import tacit` offers, that all of it loads, and that importing costs nothing."""
 
 import ast
+import inspect
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -52,8 +55,15 @@ EXPORTED = [
     "SparseVector",
     "Universe",
     "__version__",
+    "attack",
+    "audit",
+    "composition",
     "errors",
+    "local",
     "open",
+    "sensitivity",
+    "survey",
+    "synthesize",
     "verify",
 ]
 
@@ -115,3 +125,96 @@ def test_importing_is_quick():
 def test_the_version_is_that_of_the_package():
     written = next(line for line in (FRONT.parents[2] / "pyproject.toml").read_text().splitlines() if line.startswith("version"))
     assert f'"{tacit.__version__}"' in written
+
+
+# --- the faces ---------------------------------------------------------------------------------------------------------------
+
+FACES = {
+    "attack": "Exact MinimumSize Noise Noisy Rounding Suppressing Target averaging differencing fair_bits floating_point "
+    "hostile_key posterior reconstruction session told_apart tracing tracker",
+    "audit": "Data Denial Desk ExactAnswer Private auditor check_simulatable question read replayed",
+    "composition": "NOTHING_SPENT Filter advanced advanced_tighter batch_loss cost events exact_pure for_change_one loss parallel "
+    "sequential",
+    "local": "Account Binary BloomRappor End HadamardResponse KAry LocalHashing Numeric PrefixTree Rappor Request Sampled Sets "
+    "Split Tally Unary Words choose compare estimate heavy_hitters permanent plan plan_difference posterior quantiles reach "
+    "simulate",
+    "sensitivity": "Reach centred_total count counts_l1 counts_l2 fraction histogram_l1 histogram_l2 largest largest_change "
+    "lower_median mean midpoint_median population_variance sample_variance smallest smooth_order_statistic smooth_trimmed_mean "
+    "sorted_rows total",
+    "survey": "Form Request Store Survey chart compare estimate load page parse to_csv",
+    "synthesize": "Terms contingency fake_share independent made_state map offered table undropped workload",
+    "verify": "Check Coverage Effort EpsilonBound Law Report contract coverage coverage_of_draws epsilon epsilon_of_laws "
+    "epsilon_of_samplers epsilon_with_clock timed",
+}
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_a_face_offers_what_is_meant_and_nothing_else(face):
+    module = import_module(f"tacit.{face}")
+    assert module is getattr(tacit, face)
+    assert module.__all__ == FACES[face].split()
+    assert dir(module) == sorted(module.__all__)
+    assert all(getattr(module, name).__doc__ for name in module.__all__)
+    assert ">>> " in module.__doc__
+
+
+def test_every_face_is_here():
+    assert {name for name in EXPORTED if inspect.ismodule(getattr(tacit, name))} == {*FACES, "errors"}
+
+
+def test_names_are_imported_from_faces():
+    assert run("from tacit.verify import epsilon\nimport tacit.survey\nprint(tacit.survey.load.__name__)") == "read_survey\n"
+
+
+# --- what reaches which module -----------------------------------------------------------------------------------------------
+
+SOURCE = FRONT.parent
+MODULES = {
+    ".".join(["tacit", *path.relative_to(SOURCE).with_suffix("").parts]).removesuffix(".__init__"): path
+    for path in sorted(SOURCE.rglob("*.py"))
+}
+BY_NOBODY: dict[str, str] = {}  # a module of publish/, evidence/ or mechanisms/ that only its tests use, with the reason
+
+
+def imports_of(module: str) -> set[str]:
+    """The modules of tacit that a module imports, anywhere in it, or names in full as a text, to be loaded later."""
+    found = set()
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.count(".") > 1:
+            found.add(node.value)
+    return found & MODULES.keys() - {"tacit"}
+
+
+def reached_from(entrances: Iterable[str]) -> set[str]:
+    seen: set[str] = set()
+    waiting = list(entrances)
+    while waiting:
+        module = waiting.pop()
+        if module not in seen:
+            seen.add(module)
+            waiting += imports_of(module)
+    return seen
+
+
+def unreached(entrances: Iterable[str]) -> set[str]:
+    reached = reached_from(entrances)
+    bodies = {name for name, path in MODULES.items() if path.name != "__init__.py"}
+    chapters = ("tacit.publish.", "tacit.evidence.", "tacit.mechanisms.", "tacit.accounting.")
+    return {name for name in bodies - reached if name.startswith(chapters) and not name.rpartition(".")[2].startswith("_")}
+
+
+ENTRANCES = ["tacit", "tacit.__main__", *(f"tacit.{face}" for face in FACES)]
+
+
+def test_every_module_serves_a_command_or_a_public_name():
+    assert unreached(ENTRANCES) == BY_NOBODY.keys()
+
+
+def test_a_module_that_serves_nobody_is_caught():
+    """Without the faces, these would be proved and tested for no user."""
+    alone = {"heavy_hitters", "word_codes", "quantiles", "longitudinal", "sensitivity"}
+    assert alone <= {name.rpartition(".")[2] for name in unreached(["tacit.__main__"])}

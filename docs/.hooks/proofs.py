@@ -6,7 +6,8 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-CHAPTERS = ("privacy", "accounting", "mechanisms", "query", "release", "publish", "evidence")
+AFTER_GUIDES = "---\nsearch:\n  boost: 0.1\n---\n\n"  # who searches for a word wants the page that explains it first
+CHAPTERS = ("privacy", "accounting", "mechanisms", "data", "query", "release", "publish", "evidence")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -19,7 +20,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """The files of docs/, and the proofs."""
     for proof in _proofs(config):
-        files.append(File.generated(config, f"proofs/{proof.name}", content=_readable(proof.read_text("utf-8"))))
+        content = AFTER_GUIDES + _listed(_readable(proof.read_text("utf-8")))
+        files.append(File.generated(config, f"proofs/{proof.name}", content=content))
     return files
 
 
@@ -29,6 +31,17 @@ STARRED = re.compile(r"(?<![\w*`])([A-Za-z](?:_\w)?)\*(?!\*)")
 def _readable(proof: str) -> str:
     """The text with the star of R* or S_r* as a star: Markdown would read two of them as emphasis."""
     return "\n".join(line if line.startswith("    ") else STARRED.sub(r"\1\\*", line) for line in proof.split("\n"))
+
+
+PROVED = re.compile(r"(?:^- `[\w.]+` `[0-9a-f]{8}`\n)+", re.MULTILINE)
+
+
+def _listed(proof: str) -> str:
+    """The text with the list of what it proves as a table."""
+    return PROVED.sub(
+        lambda found: "| code | fingerprint |\n|---|---|\n" + re.sub(r"^- (\S+) (\S+)$", r"| \1 | \2 |", found[0], flags=re.M),
+        proof,
+    )
 
 
 def _proofs(config: MkDocsConfig) -> list[Path]:

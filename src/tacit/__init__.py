@@ -1,5 +1,8 @@
 """tacit: a private statistical database. The public names are loaded when they are first used, so that importing costs nothing.
 
+Questions and mechanisms are here. Other ways to publish are in `tacit.survey`, `tacit.local`, `tacit.synthesize` and `tacit.audit`;
+`tacit.attack` and `tacit.verify` show why to believe it; `tacit.composition` and `tacit.sensitivity` have the theorems.
+
 >>> import tacit
 >>> print(tacit.Laplace(sensitivity=2, epsilon=0.5).interval(0.95))
 ± 11.98
@@ -12,8 +15,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import tacit.attack as attack
+    import tacit.audit as audit
+    import tacit.composition as composition
     import tacit.errors as errors
-    import tacit.evidence.verify as verify
+    import tacit.local as local
+    import tacit.sensitivity as sensitivity
+    import tacit.survey as survey
+    import tacit.synthesize as synthesize
+    import tacit.verify as verify
     from tacit.mechanisms.dirichlet import DirichletResampling
     from tacit.mechanisms.exponential import Exponential
     from tacit.mechanisms.gaussian import Gaussian
@@ -62,12 +72,19 @@ __all__ = [
     "SparseVector",
     "Universe",
     "__version__",
+    "attack",
+    "audit",
+    "composition",
     "errors",
+    "local",
     "open",
+    "sensitivity",
+    "survey",
+    "synthesize",
     "verify",
 ]
 
-_MODULES = {"errors": "tacit.errors", "verify": "tacit.evidence.verify"}
+_MODULES = ("attack", "audit", "composition", "errors", "local", "sensitivity", "survey", "synthesize", "verify")
 _HOMES = {
     "tacit.mechanisms.dirichlet": ("DirichletResampling",),
     "tacit.mechanisms.exponential": ("Exponential",),
@@ -110,4 +127,4 @@ def _loaded(name: str) -> Any:
         from importlib.metadata import version
 
         return version("tacit")
-    return import_module(_MODULES[name]) if name in _MODULES else getattr(import_module(_HOME[name]), name)
+    return import_module(f"tacit.{name}") if name in _MODULES else getattr(import_module(_HOME[name]), name)

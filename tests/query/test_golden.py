@@ -22,9 +22,9 @@ from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.catalog import Column, Owner, Source, Table
 from tacit.privacy.loss import Concentrated
 from tacit.privacy.rounding import as_text
+from tacit.query.groups import private, size
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.passes.keys import private, size
 from tacit.query.plan import Bound, Join, Moment, Question, Where
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.explain import _unit

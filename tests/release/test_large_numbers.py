@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from stored import catalog, number, table
 from tacit.privacy.catalog import Column, Owner
-from tacit.query.passes.keys import domain
+from tacit.query.groups import domain
 from tacit.query.price.price import Quote, price, request
 from tacit.release import tabulate
 from tacit.release.answer import Answer, Receipt

@@ -1,1 +1,1 @@
-"""What is declared, and how data is prepared."""
+"""Chapter 4, what is declared, and how data is prepared."""

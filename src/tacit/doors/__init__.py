@@ -1,1 +1,1 @@
-"""Chapter 8, who knocks."""
+"""Chapter 9, who knocks."""

@@ -1,1 +1,1 @@
-"""Chapter 7, why believe it: attacks that work on weaker ways, and measurements of ours."""
+"""Chapter 8, why believe it: attacks that work on weaker ways, and measurements of ours."""

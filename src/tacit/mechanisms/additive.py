@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 from itertools import product
-from typing import Any, TypedDict
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting import calibrate
+from tacit.accounting.composition import loss
+from tacit.accounting.events import Event
 from tacit.errors import InvalidInput, InvalidSensitivity, InvalidValue
 from tacit.mechanisms.noise.grid import (
     STEPS_PER_SCALE,
@@ -30,6 +34,7 @@ from tacit.mechanisms.noise.grid import (
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
+from tacit.privacy.loss import Loss
 from tacit.privacy.neighbours import Neighbours
 from tacit.privacy.rounding import Number, as_text, exact, float_up
 
@@ -69,6 +74,69 @@ class Shape(TypedDict, total=False):
     dimension: int
     on_grid: bool
     neighbours: Neighbours
+
+
+class AdditiveNoise(ABC):
+    """What is one for both laws once the noise can be drawn and its tail is known: releases, intervals, the loss."""
+
+    __slots__ = ()
+    sensitivity: Fraction
+    step: Fraction
+    dimension: int
+    on_grid: bool
+    neighbours: Neighbours
+
+    @property
+    @abstractmethod
+    def event(self) -> Event:
+        """What runs, for the ledger."""
+
+    @abstractmethod
+    def _drawn(self, size: int) -> NDArray[Any]:
+        """Independent noise, in units of the grid."""
+
+    @abstractmethod
+    def _interval(self, missed: Fraction) -> Interval:
+        """The interval that one number leaves with at most this chance."""
+
+    @classmethod
+    @abstractmethod
+    def _staying_within(cls, error: Number, missed: Fraction, sensitivity: Number, shape: Shape) -> Self:
+        """With the least budget for which one number leaves `error` on either side with at most the chance `missed`."""
+
+    @classmethod
+    def for_simultaneous_error(cls, error: Number, confidence: Number, sensitivity: Number, **shape: Unpack[Shape]) -> Self:
+        """With the least budget for which `simultaneous_interval(confidence)` is at most `error` on either side."""
+        return cls._staying_within(error, calibrate.miss(confidence, shape.get("dimension", 1)), sensitivity, shape)
+
+    @property
+    def loss(self) -> Loss:
+        return loss(self.event)
+
+    def release(self, value: Any) -> Any:
+        """The value with noise, on the grid: a number for a number, an array of `dimension` for an array."""
+        units = units_of(value, self.step, self.dimension, self.on_grid)
+        return from_units(noisy(units, self._drawn(self.dimension)), self.step)
+
+    def release_units(self, units: Any) -> Units:
+        """The same in whole units of the grid: exact integers in, exact integers out."""
+        return noisy(given_units(units, self.dimension), self._drawn(self.dimension))
+
+    def release_each(self, units: Any) -> Units:
+        """The same noise on every number of a flat array, however many: neighbours may differ in at most `dimension` of them.
+
+        So the event does not depend on how many there are, such as the keys that a threshold shows.
+        """
+        known = each_units(units)
+        return noisy(known, self._drawn(known.size))
+
+    def interval(self, confidence: Number) -> Interval:
+        """Where the exact value lies around a released one with at least `confidence`, for each number by itself."""
+        return self._interval(calibrate.miss(confidence))
+
+    def simultaneous_interval(self, confidence: Number) -> Interval:
+        """The same for all numbers at once; they are independent, so that this is sharper than the union bound."""
+        return self._interval(calibrate.miss(confidence, self.dimension))
 
 
 def read_grid(sensitivity: Fraction, step: Number | None, on_grid: bool) -> Fraction | None:

@@ -35,6 +35,7 @@ class Gap(NamedTuple):
     decays: int
 
     def weight(self, rate: float) -> float:
+        """The size of the gap, decayed at a rate."""
         return float(self.size * np.exp(-rate * self.decays))
 
 

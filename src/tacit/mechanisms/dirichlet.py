@@ -65,18 +65,22 @@ class DirichletResampling:
 
     @property
     def ratio(self) -> Fraction:
+        """The largest ratio of two neighbours' probabilities, (draws + noise) / noise."""
         return (self.draws + self.noise) / self.noise
 
     @property
     def epsilon(self) -> Fraction:
+        """The logarithm of the ratio, rounded up."""
         return log_up(self.ratio)
 
     @property
     def event(self) -> Resampling:
+        """What the ledger records for one release."""
         return Resampling(self.epsilon, Fraction(0), self.neighbours)
 
     @property
     def loss(self) -> Pure:
+        """The loss that is claimed for one release, under its relation."""
         return Pure(self.epsilon, self.neighbours)
 
     @property
@@ -88,11 +92,11 @@ class DirichletResampling:
         """Synthetic workers in each block, for the real workers in each."""
         real = _dense(workers, self.blocks)
         occupied = np.flatnonzero(real)
-        return _spread(self.resample(occupied, real[occupied]), self.blocks)
+        return _spread(self.resample((occupied, real[occupied])), self.blocks)
 
-    def resample(self, occupied: Any, counts: Any) -> tuple[Counts, Counts]:
-        """The same where few blocks are occupied: blocks that are drawn, and how often."""
-        return polya_urn((opened(occupied), opened(counts)), self.noise, self.classes, self.draws)
+    def resample(self, workers: Any) -> tuple[Counts, Counts]:
+        """The same where few blocks are occupied, from those and their workers: blocks that are drawn, and how often."""
+        return polya_urn(opened(workers), self.noise, self.classes, self.draws)
 
     def law(self, workers: Any) -> Law:
         """The law of `release(workers)`, on a small map."""
@@ -155,34 +159,39 @@ class ProbableDirichlet:
 
     @property
     def epsilon(self) -> Fraction:
+        """The logarithm of the ratio, with that of dropping, rounded up."""
         return log_up(self.within) + self.extra
 
     @property
     def ratio(self) -> Fraction:
+        """The ratio outside of the bad outputs, with that of dropping."""
         return exp_up(self.epsilon) if self.extra else self.within
 
     @property
     def event(self) -> Resampling:
+        """What the ledger records for one release."""
         return Resampling(self.epsilon, self.delta, self.neighbours)
 
     @property
     def loss(self) -> Pure | Probabilistic:
+        """The loss that is claimed for one release, under its relation."""
         return Probabilistic(self.epsilon, self.delta, self.neighbours) if self.delta else Pure(self.epsilon, self.neighbours)
 
     def release(self, workers: Any) -> Counts:
         """Synthetic workers in each block, for the real workers in each; those sum to the public number."""
         real = _dense(workers, self.facts.blocks)
         occupied = np.flatnonzero(real)
-        return _spread(self.resample(occupied, real[occupied]), self.facts.blocks)
+        return _spread(self.resample((occupied, real[occupied])), self.facts.blocks)
 
-    def resample(self, occupied: Any, counts: Any) -> tuple[Counts, Counts]:
-        """The same where few blocks are occupied: blocks that are drawn, and how often."""
-        numbers = np.asarray(opened(counts))
+    def resample(self, workers: Any) -> tuple[Counts, Counts]:
+        """The same where few blocks are occupied, from those and their workers: blocks that are drawn, and how often."""
+        occupied, counts = opened(workers)
+        numbers = np.asarray(counts)
         if numbers.size and numbers.dtype.kind not in "iu":
             raise InvalidValue("the workers of a block are a whole number")
         if sum(numbers.ravel().tolist()) != self.facts.workers:
             raise InvalidValue(f"the workers do not sum to the public {self.facts.workers}; pad them or cut them to it first")
-        return polya_urn((opened(occupied), numbers), self.noise, self.facts.classes, self.facts.draws)
+        return polya_urn((occupied, numbers), self.noise, self.facts.classes, self.facts.draws)
 
     def law(self, workers: Any) -> Law:
         """The law of `release(workers)`, on a small map."""

@@ -51,6 +51,7 @@ class PublicFacts:
 
     @property
     def blocks(self) -> int:
+        """How many blocks the map has."""
         return sum(each.blocks for each in self.classes)
 
     @property

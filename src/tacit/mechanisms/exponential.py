@@ -75,10 +75,12 @@ class Exponential:
 
     @property
     def event(self) -> BoundedRangeChoice:
+        """What the ledger records for one release."""
         return BoundedRangeChoice(self.epsilon, self.neighbours)
 
     @property
     def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
         return loss(self.event)
 
     @property

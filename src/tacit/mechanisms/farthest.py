@@ -55,10 +55,12 @@ class Farthest:
 
     @property
     def event(self) -> BoundedRangeChoice:
+        """What the ledger records for one release."""
         return self._choice.event
 
     @property
     def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
         return loss(self.event)
 
     def release(self, histograms: Sequence[Any]) -> int:

@@ -68,10 +68,12 @@ class NoisyMax:
 
     @property
     def event(self) -> events.NoisyMax:
+        """What the ledger records for one release."""
         return events.NoisyMax(self.epsilon, self.neighbours)
 
     @property
     def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
         return loss(self.event)
 
     def release(self, values: Any) -> int:

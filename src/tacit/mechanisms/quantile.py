@@ -89,6 +89,7 @@ class Quantile:
 
     @property
     def grid(self) -> Grid:
+        """The public grid."""
         return Grid(self.lower, self.upper, self.step)
 
     @property
@@ -103,10 +104,12 @@ class Quantile:
 
     @property
     def event(self) -> BoundedRangeChoice:
+        """What the ledger records for one release."""
         return BoundedRangeChoice(self.epsilon, self.neighbours)
 
     @property
     def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
         return loss(self.event)
 
     def release(self, values: Any) -> int | float:

@@ -77,6 +77,7 @@ class QuantileWithInterval:
 
     @property
     def grid(self) -> Grid:
+        """The public grid."""
         return Grid(self.lower, self.upper, self.step)
 
     @property
@@ -96,10 +97,12 @@ class QuantileWithInterval:
 
     @property
     def event(self) -> Batch:
+        """What the ledger records for one release."""
         return Batch(tuple(draw.event for draw in self.draws))
 
     @property
     def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
         return loss(self.event)
 
     def release(self, values: Any) -> Enclosed:

@@ -85,10 +85,12 @@ class RandomizedResponse:
 
     @property
     def event(self) -> RandomizedAnswer:
+        """What the ledger records for one release."""
         return RandomizedAnswer(self.epsilon, self.neighbours)
 
     @property
     def loss(self) -> Pure:
+        """The loss that is claimed for one release, under its relation."""
         return Pure(self.epsilon, self.neighbours)
 
     def release(self, bits: Any) -> Any:

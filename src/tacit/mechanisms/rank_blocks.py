@@ -57,6 +57,7 @@ class Grid:
 
     @property
     def points(self) -> int:
+        """How many points the grid has."""
         return int((self.upper - self.lower) / self.step) + 1
 
     def value(self, offset: int) -> int | float:

@@ -89,10 +89,12 @@ class KeyThreshold:
 
     @property
     def event(self) -> ThresholdedKeys:
+        """What the ledger records for one release."""
         return ThresholdedKeys(self.epsilon, self.delta, self.max_groups, self.threshold, self.neighbours)
 
     @property
     def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
         return loss(self.event)
 
     def release(self, groups: Any) -> Shown:

@@ -53,6 +53,7 @@ class SmoothBound:
 
     @property
     def neighbours(self) -> Neighbours:
+        """The relation of the mechanism whose bound is sold."""
         return self.mechanism.neighbours
 
     @property
@@ -62,11 +63,13 @@ class SmoothBound:
 
     @property
     def event(self) -> LaplaceNoise:
+        """What the ledger records for one release."""
         sensitivity = Fraction(math.ceil(self.mechanism.beta / self.log_step))
         return LaplaceNoise(sensitivity, sensitivity / self.epsilon, self.neighbours)
 
     @property
     def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
         return loss(self.event)
 
     @property

@@ -101,10 +101,12 @@ class SmoothMechanism:
 
     @property
     def grid(self) -> Grid:
+        """The public grid."""
         return read_grid(self.lower, self.upper, self.step)
 
     @property
     def calibration(self) -> Calibration:
+        """The noise's alpha and beta for the budget."""
         return calibrated(self.epsilon, self.delta, self.gamma)
 
     @property
@@ -124,10 +126,12 @@ class SmoothMechanism:
 
     @property
     def event(self) -> SmoothNoise:
+        """What the ledger records for one release."""
         return SmoothNoise(self.epsilon, self.delta, self.alpha, self.beta, self.gamma, self.neighbours)
 
     @property
     def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
         return loss(self.event)
 
     def release(self, values: Any) -> Any:

@@ -123,6 +123,7 @@ class Window(NamedTuple):
     width: int = 1
 
     def decays(self, i: int, j: int) -> int:
+        """How often the gap of two places decays."""
         return (j - i - self.free) // self.width
 
 

@@ -31,6 +31,7 @@ class SortedRows:
 
     @property
     def size(self) -> int:
+        """How many rows there are."""
         if self.ends is None:
             return len(self.values)
         return int(self.ends[-1]) if len(self.ends) else 0

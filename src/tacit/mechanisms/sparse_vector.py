@@ -94,10 +94,12 @@ class SparseVector:
 
     @property
     def event(self) -> AboveThreshold:
+        """What the ledger records for one release."""
         return AboveThreshold(self.epsilon_threshold, self.epsilon_answers, self.positives, self.neighbours)
 
     @property
     def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
         return loss(self.event)
 
     def start(self) -> Watch:

@@ -68,6 +68,7 @@ class Pure:
 
     @property
     def delta(self) -> Fraction:
+        """0: a pure loss holds for every output."""
         return Fraction(0)
 
     def group(self, size: int) -> Pure:
@@ -75,9 +76,11 @@ class Pure:
         return Pure(_group_size(size) * self.epsilon, self.neighbours)
 
     def approximate(self) -> Approximate:
+        """The same as (epsilon, 0)."""
         return Approximate(self.epsilon, 0, self.neighbours)
 
     def probabilistic(self) -> Probabilistic:
+        """The same as a probabilistic loss with delta 0."""
         return Probabilistic(self.epsilon, 0, self.neighbours)
 
     def concentrated(self) -> Concentrated:

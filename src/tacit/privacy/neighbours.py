@@ -37,6 +37,7 @@ class Neighbours:
 
     @property
     def size_is_public(self) -> bool:
+        """Whether neighbours have equally many rows."""
         return self.change == "change-one"
 
     @property

@@ -70,6 +70,7 @@ class Database:
 
     @property
     def size(self) -> int:
+        """How many rows there are."""
         return sum(self.counts)
 
     @property

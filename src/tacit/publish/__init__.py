@@ -1,1 +1,1 @@
-"""Chapter 6: other ways to publish; each folder can be read alone, with sqlite_file.py where one keeps a file."""
+"""Chapter 7, other ways to publish; each folder can be read alone."""

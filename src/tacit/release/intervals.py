@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.query.passes.keys import key_value
+from tacit.query.groups import key_value
 from tacit.query.plan import Arithmetic, Call, KeyValue, Number, Out, Result, Rounded
 from tacit.query.price.aggregates import finished, moments_of
 from tacit.query.price.error_bars import Band, Floats, certain

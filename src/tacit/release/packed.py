@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidValue
-from tacit.query.passes.keys import domain, size
+from tacit.query.groups import domain, size
 from tacit.query.price.price import Quote
 from tacit.release.noisy import Integers, Noisy
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tacit.privacy.catalog import day_of
-from tacit.query.passes.keys import key_value, shown_at_most
+from tacit.query.groups import key_value, shown_at_most
 from tacit.query.plan import KeyValue, Out, Output, Result, Test
 from tacit.query.price.error_bars import Floats
 from tacit.query.price.price import Quote

@@ -20,9 +20,10 @@ from tacit.accounting.events import GaussianNoise
 from tacit.accounting.ledger import databases
 from tacit.accounting.ledger import group_commit as durable
 from tacit.accounting.ledger import tables as store_module
-from tacit.accounting.ledger.group_commit import GroupCommit, replace_file
+from tacit.accounting.ledger.group_commit import GroupCommit
 from tacit.accounting.ledger.selling import Sale
 from tacit.errors import BudgetExceeded, StoreUnusable
+from tacit.files import replace_file
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -66,7 +67,7 @@ def together(*work) -> None:
 
 def test_both_databases_hold_the_same_entries(tmp_path, postgres_url, monkeypatch):
     for module in ("books", "ledger"):
-        monkeypatch.setattr(f"tacit.accounting.{module}.now", lambda: "2026-01-01T00:00:00.000+00:00")
+        monkeypatch.setattr(f"tacit.accounting.ledger.{module}.now", lambda: "2026-01-01T00:00:00.000+00:00")
     texts = []
     for address in (str(tmp_path / "ledger.sqlite"), fresh_database(postgres_url)):
         ledger = opened(address, policy(3, "1e-6"), IDENTITY)

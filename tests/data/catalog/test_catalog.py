@@ -16,6 +16,7 @@ from tacit.data.catalog import parse_catalog, read_catalog
 from tacit.data.catalog.columns import APPLIES
 from tacit.data.declaration.lines import key_lines, key_text, whole_text
 from tacit.data.declaration.shape import schema
+from tacit.data.store import store_file
 from tacit.errors import CatalogUnusable
 from tacit.privacy.catalog import LARGEST, Budget, Catalog, Column, Notation, Owner, Source, canonical, day_number, fingerprint
 
@@ -113,7 +114,7 @@ class TestTheExample:
         wards = self.catalog.tables["wards"]
         assert (wards.public, wards.unit, wards.source.kind, wards.columns) == (True, None, "csv", {})
         assert self.catalog.change == "add-remove"
-        assert self.catalog.store_file == Path("/data/.tacit/store/store.duckdb")
+        assert store_file(self.catalog) == Path("/data/.tacit/store/store.duckdb")
         assert self.catalog.ledger_address({}) == "sqlite:////data/.tacit/ledger.sqlite"
 
 
@@ -489,7 +490,7 @@ class TestPlaces:
         text = EXAMPLE + '[ledger]\nurl = "sqlite:///books/ledger.sqlite"\n[store]\npath = "prepared"\n'
         catalog = parse_catalog(text, Path("/data/tacit.toml"))
         assert catalog.ledger_address({}) == "sqlite:////data/books/ledger.sqlite"
-        assert catalog.store_file == Path("/data/prepared/store.duckdb")
+        assert store_file(catalog) == Path("/data/prepared/store.duckdb")
         elsewhere = parse_catalog(EXAMPLE + '[ledger]\nurl = "$LEDGER"\n')
         assert elsewhere.ledger_address({"LEDGER": "postgresql://db/l"}) == "postgresql://db/l"
 

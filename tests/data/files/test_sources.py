@@ -16,6 +16,7 @@ from tacit.data.files.csv_rows import csv_header
 from tacit.data.files.sources import MENDING
 from tacit.data.files.tolerant import mended
 from tacit.data.prepare import prepare
+from tacit.data.store import store_file
 from tacit.errors import CatalogUnusable
 from tacit.privacy.catalog import Column, Owner, Source
 
@@ -139,7 +140,7 @@ def test_nothing_undeclared_is_kept(source, tmp_path):
     prepared = catalog(tmp_path, table("visits", given, number("age", 0, 110), unit=Owner("note"), max_rows=5))
     prepare(prepared)
     everything = b"".join(file.read_bytes() for file in prepared.kept.rglob("*") if file.is_file())
-    assert prepared.store_file.stat().st_size > 0
+    assert store_file(prepared).stat().st_size > 0
     for absent in (b"s1", b"s4", "é".encode(), b"spaced"):
         assert absent not in everything.replace(b"tacit_s1", b"")
 
@@ -360,19 +361,19 @@ def refusal(prepared):
 
 def test_a_missing_file_column_or_table(tmp_path):
     there = write_csv(tmp_path / "visits.csv", HEADER, ROWS)
-    assert "there is no file nowhere.csv" in refusal(catalog(tmp_path, table("visits", Source("csv", "nowhere.csv"))))
+    assert "file not found: nowhere.csv" in refusal(catalog(tmp_path, table("visits", Source("csv", "nowhere.csv"))))
     words = refusal(catalog(tmp_path, table("visits", there, number("height", 0, 1))))
-    assert "the source of visits has no column height; see its first line" in words
+    assert "missing column 'height' in the source of visits; its first line must name its columns" in words
     there = write_parquet(tmp_path / "visits.parquet", {"id": [1], "age": [2]})
     words = refusal(catalog(tmp_path, table("visits", there, number("height", 0, 1))))
-    assert "the source of visits has no column height; it has id, age; correct tacit.toml" in words
+    assert "missing column 'height' in the source of visits; it has: id, age; correct tacit.toml" in words
 
 
 def test_a_row_that_stands_as_the_header_is_not_quoted_by_prepare(tmp_path):
     """The planted bug lists what the first line has."""
     there = write_csv(tmp_path / "visits.csv", ["alice", "syphilis"], [("bob", "flu")])
     words = refusal(catalog(tmp_path, table("visits", there, number("height", 0, 1))))
-    assert "see its first line" in words
+    assert "its first line must name its columns" in words
     assert "alice" not in words
 
 

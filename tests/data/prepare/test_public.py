@@ -9,7 +9,7 @@ import pytest
 
 from stored import catalog, category, number, stored, table, write_csv, write_parquet
 from tacit.data.prepare import prepare
-from tacit.data.store import open_store, store_info
+from tacit.data.store import open_store, store_file, store_info
 from tacit.errors import CatalogUnusable
 from tacit.privacy.catalog import day_number
 
@@ -17,7 +17,7 @@ from tacit.privacy.catalog import day_number
 def prepared_from(folder, source, *columns):
     prepared = catalog(folder, table("wards", source, *columns, public=True))
     report = prepare(prepared).tables[0]
-    return prepared, store_info(prepared.store_file).public["wards"], report
+    return prepared, store_info(prepared).public["wards"], report
 
 
 CSV_HEADER = ["Ward", "beds", "share", "opened", "postcode", "mixed", "nothing", "flag", "below", "huge"]
@@ -51,7 +51,7 @@ def test_columns_of_a_csv_file(tmp_path):
         (1, 5, 375, 400, 0),
         (2, None, 875, None, 0),
     ]
-    with open_store(prepared.store_file) as engine:
+    with open_store(store_file(prepared)) as engine:
         found = {column for column, *_ in engine.execute("DESCRIBE wards").fetchall()}
     assert found == set(columns)
 

@@ -81,7 +81,7 @@ def test_what_is_found_is_the_same_alone_and_among_many(tmp_path: Path) -> None:
     for columns in (4, 64):
         declared_now = found_in(tmp_path, columns)
         prepare(declared_now)
-        info = store_info(declared_now.store_file)
+        info = store_info(declared_now)
         assert info is not None
         found.append(info.public["public"])
     few, many = found

@@ -85,7 +85,7 @@ class TestInit:
         assert tomllib.loads(draft)["tables"]["visits"]["source"] == "visits.csv"
         again = run("init", "patients.csv")
         assert again.exit_code == 2
-        assert again.stderr == "tacit: tacit.toml is there already; --force replaces it, --out PATH writes another\n"
+        assert again.stderr == "tacit: tacit.toml already exists; overwrite it with --force, or choose another file with --out\n"
         assert (folder / "tacit.toml").read_text() == draft
         assert run("init", "patients.csv", "--force").exit_code == 0
         assert list(tomllib.loads((folder / "tacit.toml").read_text())["tables"]) == ["patients"]
@@ -150,8 +150,8 @@ class TestInit:
         (folder / "rows.csv").write_text("39,State-gov\n")
         for file, words in {
             "rows.csv": "it may be a row",
-            "no.csv": "No such file",
-            "x.xlsx": "of no kind that tacit reads",
+            "no.csv": "file not found: no.csv",
+            "x.xlsx": "unsupported file type: x.xlsx",
         }.items():
             result = run("init", file, "--out", "new.toml")
             assert (result.exit_code, result.stdout) == (2, "")
@@ -270,11 +270,11 @@ class TestCheck:
         report = json.loads(result.stdout)
         assert not report["sound"]
         (problem,) = report["problems"]
-        assert problem.startswith(f"the source of wards: there is no file {source}")
+        assert problem.startswith(f"the source of wards: file not found: {source}")
         shown = run("check")
         assert shown.exit_code == 4
         assert "has problems." in shown.stdout
-        assert f"problem: the source of wards: there is no file {source}" in " ".join(shown.stdout.split())
+        assert f"problem: the source of wards: file not found: {source}" in " ".join(shown.stdout.split())
 
     def test_problems_are_lines_on_standard_error(self, folder):
         (folder / "tacit.toml").write_text(CATALOG.replace("[0, 110]", "[110, 0]").replace("max_rows = 8", ""))

@@ -60,10 +60,10 @@ def test_noise_that_is_too_small_is_caught():
 
     def too_little(made: Offer, homes):
         for mechanism, truth in zip(made.mechanisms, homes.counts(made.domains()), strict=True):
-            yield polya_urn(truth, mechanism.noise / 10, mechanism.facts.classes, mechanism.facts.draws)
+            yield polya_urn(truth.unseal(), mechanism.noise / 10, mechanism.facts.classes, mechanism.facts.draws)
 
     domains = list(sound.domains())
-    looked_for = tuple(targets(domains, list(HOMES.counts(iter(domains)))))
+    looked_for = tuple(targets(domains, [counted.unseal() for counted in HOMES.counts(domains)]))
     shown = [list(too_little(sound, HOMES)) for _ in range(10)]
     tenth = [noise / 10 for noise in sound.noises]
     caught = weighing(looked_for * 10, [maps[bob.destination] for maps in shown for bob in looked_for], tenth, "planted")

@@ -17,7 +17,7 @@ from questions import clinic_questions, clinic_units
 from stored import catalog, category, days, number, table
 from tacit.privacy.catalog import Source, Table
 from tacit.query.engines.exact import Answers, assemble
-from tacit.query.passes.keys import domain, private
+from tacit.query.groups import domain, private
 from tacit.query.plan import Question
 from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 

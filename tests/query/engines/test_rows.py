@@ -30,8 +30,8 @@ from tacit.query.binding.comparisons import matches
 from tacit.query.binding.possible import can_be
 from tacit.query.binding.scope import Scope, Source, column_term
 from tacit.query.engines import compile as compiled
+from tacit.query.groups import domain, key_value
 from tacit.query.language.sql import parse_expression
-from tacit.query.passes.keys import domain, key_value
 from tacit.query.plan import Bound, Column, Condition, DateType, Key, Literal, NumberType, Scan, Term, TextColumn
 from worlds import World, ranked, world
 

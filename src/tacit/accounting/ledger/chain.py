@@ -41,6 +41,7 @@ class Chain:
 
     @property
     def whole(self) -> bool:
+        """Whether no problem was found."""
         return not self.problems
 
     @property
@@ -60,6 +61,7 @@ class Paid:
     steps: int = 1
 
     def today(self, relation: Neighbours) -> Cost:
+        """What the entry costs under the units declared now."""
         return under(restated_price(self.event, self.price, self.steps), relation)
 
 

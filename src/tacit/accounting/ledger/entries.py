@@ -102,6 +102,7 @@ class Entry:
 
     @property
     def text(self) -> str:
+        """The canonical text of the entry, over which its hash is taken."""
         plain = {name: getattr(self, name) for name in PLAIN}
         counted = {
             "event": _maybe(event_json, self.event),
@@ -117,6 +118,7 @@ class Entry:
 
     @property
     def hash(self) -> str:
+        """The SHA-256 of the text, in hexadecimal."""
         return hash_of(self.text)
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,11 +127,13 @@ class Entry:
 
     @property
     def head(self) -> Head:
+        """What names the ledger at this entry, to be kept elsewhere."""
         counts = (self.questions, self.failures)
         return Head(self.ledger, self.number, self.hash, self.price.neighbours, self.spent, self.units, *counts)
 
 
 def hash_of(text: str) -> str:
+    """The SHA-256 of a text, in hexadecimal."""
     return sha256(text.encode()).hexdigest()
 
 
@@ -188,6 +192,7 @@ def state_text(state: State) -> str:
 
 
 def state_from(text: str) -> State:
+    """The sums that a text holds."""
     return State(*_sums(json.loads(text)))
 
 

@@ -94,6 +94,7 @@ def event_of(known: Any) -> Event:
 
 
 def relation_text(relation: Neighbours) -> str:
+    """A relation as the ledger writes it, for example `add-remove row`."""
     return f"{relation.change} {relation.of}"
 
 

@@ -122,7 +122,7 @@ class Ledger:
     # --- the data owner's acts -----------------------------------------------------------------------------------------------
 
     def adopt(self, carried: Cost, by: str, why: str, units_known: bool = True, counts: tuple[int, int] = (0, 0)) -> Entry:
-        """The entry by which this ledger takes the place of another one, and counts what that one had spent; see heads.py.
+        """The entry by which this ledger takes the place of another one, and counts what that one had spent; see rollback.py.
 
         `counts` are the questions and failures that it had counted. Where nobody knows which units it counted for, nothing more
         is admitted until the data owner says.
@@ -211,7 +211,7 @@ class Ledger:
         return next((line.hash for line in self._store.lines(number - 1, 1) if line.number == number), None)
 
     def verify(self) -> Chain:
-        """Everything computed again from the texts of the entries; what was cut off at the end is found with heads.py only."""
+        """Everything computed again from the texts of the entries; what was cut off at the end is found with rollback.py only."""
         marks = self._store.marks()
         lines = takewhile(lambda line: line.number <= marks.number, self._lines(0))
         return checked(lines, marks, self._answers(), self._askers())

@@ -124,6 +124,7 @@ class Page:
         return None if row is None else Kept(*tuple(row))
 
     def keep(self, kept: Kept) -> None:
+        """Writes a kept answer, in the place of an earlier one under its key."""
         _run(self._connection, _put(self._connection.dialect.name, KEPT), **_row(kept))
 
     def asked(self, key: str, analyst: str) -> int | None:
@@ -132,6 +133,7 @@ class Page:
         return None if row is None else int(row.entry)
 
     def note_asker(self, key: str, analyst: str, entry: int) -> None:
+        """Notes at which entry an analyst asked for a kept answer."""
         _run(self._connection, _put(self._connection.dialect.name, ASKERS), key=key, analyst=analyst, entry=entry)
 
     def units(self, fingerprint: str) -> str | None:
@@ -142,9 +144,11 @@ class Page:
         return None if row is None else str(row.text)
 
     def note_units(self, fingerprint: str, text: str) -> None:
+        """Notes the text behind a fingerprint of units."""
         _run(self._connection, _put(self._connection.dialect.name, UNITS), fingerprint=fingerprint, text=text)
 
     def line(self, number: int) -> Line | None:
+        """The line of an entry, or None."""
         return next(iter(self.lines(number - 1, 1)), None)
 
     def lines(self, after: int, count: int) -> list[Line]:
@@ -206,6 +210,7 @@ def every_line(pages: Callable[[int, int], list[Line]], first: int = 0) -> Itera
 
 
 def read_lines(connection: sql.Connection, after: int, count: int) -> list[Line]:
+    """At most `count` lines after the entry `after`, in order."""
     wanted = LINES.where(ENTRIES.c.number > after).limit(count)
     return [Line(*row) for row in connection.execute(wanted)]
 

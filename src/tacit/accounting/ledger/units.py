@@ -39,6 +39,7 @@ class Units:
 
     @property
     def fingerprint(self) -> str:
+        """The SHA-256 of the text, in hexadecimal."""
         return sha256(self.text.encode()).hexdigest()
 
     def differences(self, declared: Units) -> list[str]:

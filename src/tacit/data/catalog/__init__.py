@@ -69,6 +69,7 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
         path=path,
         ledger_url=declared.get("ledger", {}).get("url"),
         store_path=declared.get("store", {}).get("path"),
+        store_engine=declared.get("store", {}).get("engine", "duckdb"),
         questions_at_most=declared["budget"].get("questions_at_most", QUESTIONS_AT_MOST),
         data_set=declared.get("ledger", {}).get("data_set"),
     )

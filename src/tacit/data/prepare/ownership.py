@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tacit.data.dialect import Dialect
 from tacit.data.quoting import name
 from tacit.errors import CatalogUnusable
 from tacit.privacy.catalog import Catalog, Owner, Table
@@ -78,13 +79,17 @@ def carried(catalog: Catalog) -> Mapping[str, tuple[str, ...]]:
     return {key: tuple(sorted(columns)) for key, columns in found.items()}
 
 
-def owners(pairs: str, *rest: str) -> str:
+def owners(words: Dialect, pairs: str, *rest: str) -> str:
     """SQL for what each `tacit_link` of a look-up leads to through the `rest`: its least and its largest unit, and how many ways.
 
     All are given by the tables of their pairs. There are several owners if the two differ, and at most as many as ways.
     """
-    ends = ("tacit_least", "tacit_largest", "tacit_ways") if rest else ("tacit_holder", "tacit_holder", "1.0::DOUBLE")
-    further = f" JOIN ({owners(*rest)}) AS further ON pairs.tacit_holder = further.tacit_link" if rest else ""
+    ends = (
+        ("tacit_least", "tacit_largest", "tacit_ways")
+        if rest
+        else ("tacit_holder", "tacit_holder", words.constant("1.0", words.types.double))
+    )
+    further = f" JOIN ({owners(words, *rest)}) AS further ON pairs.tacit_holder = further.tacit_link" if rest else ""
     return (
         f"SELECT pairs.tacit_link, min({ends[0]}) AS tacit_least, max({ends[1]}) AS tacit_largest, sum({ends[2]}) AS tacit_ways "
         f"FROM {pairs} AS pairs{further} GROUP BY pairs.tacit_link"

@@ -20,6 +20,7 @@ MOST_VALUES = 100_000
 MOST_DIGITS = 9  # of a fraction that is read from data
 WRITTEN_NUMBER = r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,9})?"  # no zeros in front: they belong to codes, such as a postcode
 WRITTEN_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+AFTER_POINT = r"\.(.*)$"
 
 MOST_ASKED = 100  # expressions in one statement: planning takes their square in time
 
@@ -77,7 +78,7 @@ def _found(key: str, raw: Raw, typed: bool, notation: Notation) -> Look:
     if raw.nature == "decimal":
         return (yield from look.number(raw.sql, raw.digits[1]))
     if raw.nature in ("day", "moment"):
-        return (yield from look.days(f"TRY_CAST({raw.sql} AS DATE)"))
+        return (yield from look.days(raw.words.cast_or_null(raw.sql, raw.words.types.day)))
     if raw.nature == "double":
         return (yield from look.doubles())
     if raw.nature in ("nested", "bytes"):
@@ -104,27 +105,29 @@ class _Look:
 
     def doubles(self) -> Look:
         """Doubles that are decimals of a few digits."""
-        sql = f"CASE WHEN isfinite({self.raw.sql}) THEN {self.raw.sql} END"
+        sql = f"CASE WHEN {self.raw.words.is_finite(self.raw.sql)} THEN {self.raw.sql} END"
         fits = yield tuple(f"bool_and({sql} = round({sql}, {digits}))" for digits in range(MOST_DIGITS + 1))
         digits = next((digits for digits, fit in enumerate(fits) if fit in (True, None)), None)
         return f"its numbers have more than {MOST_DIGITS} decimals" if digits is None else (yield from self.number(sql, digits))
 
     def text(self) -> Look:
         """Texts of a CSV file: numbers or days if all of them are written so, else values."""
-        sql, day = filled(self.raw), written_day(filled(self.raw), self.notation.format)
-        plain = plain_number(sql, self.notation)
-        is_day = f"{day} IS NOT NULL" + (f" AND regexp_full_match({sql}, '{WRITTEN_DAY}')" if self.notation.format is None else "")
+        words = self.raw.words
+        sql, day = filled(self.raw), written_day(filled(self.raw), self.notation.format, words)
+        plain = plain_number(sql, self.notation, words)
+        is_day = f"{day} IS NOT NULL" + (f" AND {words.matches_whole(sql, WRITTEN_DAY)}" if self.notation.format is None else "")
         numbers, days, places = yield (
-            f"bool_and(regexp_full_match({plain}, '{WRITTEN_NUMBER}'))",
+            f"bool_and({words.matches_whole(plain, WRITTEN_NUMBER)})",
             f"bool_and({is_day}) FILTER ({sql} IS NOT NULL)",
-            f"max(length(regexp_extract({plain}, '\\.(.*)$', 1)))",
+            f"max(length({words.extracted(plain, AFTER_POINT, 1)}))",
         )
         if numbers and not (days and self.notation.format):
-            return (yield from self.number(f"TRY_CAST({plain} AS DECIMAL(38, {places}))", int(places)))
+            return (yield from self.number(words.cast_or_null(plain, f"DECIMAL(38, {places})"), int(places)))
         return (yield from self.days(day) if days else self.values())
 
     def days(self, sql: str) -> Look:
-        known = f"CASE WHEN {sql} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {sql} END"
+        first, last = self.raw.words.day("0001-01-01"), self.raw.words.day("9999-12-31")
+        known = f"CASE WHEN {sql} BETWEEN {first} AND {last} THEN {sql} END"
         low, high, nulls = yield f"min({known})", f"max({known})", f"count(*) FILTER ({sql} IS NULL)"
         if not isinstance(low, date) or not isinstance(high, date):
             return "it has no values"
@@ -138,6 +141,6 @@ class _Look:
             return "it has no values"
         if count > MOST_VALUES:
             return f"it has more than {MOST_VALUES:,} values"
-        (listed,) = yield (f"list_sort(list(DISTINCT {sql}) FILTER ({sql} IS NOT NULL))",)
+        (listed,) = yield (self.raw.words.distinct(sql),)
         values: tuple[Value, ...] = tuple(value == "true" for value in listed) if self.raw.nature == "truth" else tuple(listed)
         return Column(self.key, "category", values=values, unknown="drop", nulls="keep" if nulls else "drop")

@@ -120,20 +120,29 @@ def _log_folder(catalog: Any) -> Path | None:
     return None
 
 
-for command in (demo, init, check, prepare, sql, explain, budget, history, schema, verify, audit):
-    app.command(cls=Command)(reported(command))
+DATA_SET, QUESTIONS = "Data set", "Questions"
+OTHER_WAYS, EVIDENCE = "Other ways to publish", "Evidence"
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    DATA_SET: (init, check, prepare, schema),
+    QUESTIONS: (sql, explain, budget, history),
+    OTHER_WAYS: (audit,),
+    EVIDENCE: (demo, verify),
+}
+for panel, commands in PANELS.items():
+    for command in commands:
+        app.command(cls=Command, rich_help_panel=panel)(reported(command))
 for act in (begin, units, resume, adopt):
     ledger_commands.command(cls=Command)(reported(act))
-app.add_typer(ledger_commands, name="ledger", cls=Group)
+app.add_typer(ledger_commands, name="ledger", cls=Group, rich_help_panel=DATA_SET)
 for name, attacking in ATTACKS.items():
     attack.command(name, cls=Command)(reported(attacking))
-app.add_typer(attack, name="attack", cls=Group)
+app.add_typer(attack, name="attack", cls=Group, rich_help_panel=EVIDENCE)
 for name, synthesizing in SYNTHESES.items():
     synthesize.command(name, cls=Command)(reported(synthesizing))
-app.add_typer(synthesize, name="synthesize", cls=Group)
+app.add_typer(synthesize, name="synthesize", cls=Group, rich_help_panel=OTHER_WAYS)
 for name, surveying in SURVEYS.items():
     survey.command(name, cls=Command)(reported(surveying))
-app.add_typer(survey, name="survey", cls=Group)
+app.add_typer(survey, name="survey", cls=Group, rich_help_panel=OTHER_WAYS)
 
 
 def _version(wanted: bool) -> None:

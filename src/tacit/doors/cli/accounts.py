@@ -12,7 +12,7 @@ from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.entries import Entry
-    from tacit.session import Account
+    from tacit.owner import Account
 
 
 LONGEST_QUESTION = 48

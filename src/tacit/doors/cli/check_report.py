@@ -140,7 +140,7 @@ def _missing_files(catalog: Catalog) -> Iterator[str]:
     from tacit.data.files.sources import source_files
 
     for table in catalog.tables.values():
-        if table.source.kind != "postgres":
+        if table.source.kind not in ("postgres", "memory"):
             try:
                 source_files(catalog, table.source)
             except CatalogUnusable as error:
@@ -162,7 +162,7 @@ def _about_sources(catalog: Catalog) -> Iterator[str]:
 
     for table in catalog.tables.values():
         path = Path(table.source.location)
-        if table.source.kind == "postgres" or not path.is_file():
+        if table.source.kind in ("postgres", "memory") or not path.is_file():
             continue
         try:
             there = [folded(field.name) for field in fields_of(path, table.source.table, table.source.encoding)]
@@ -178,7 +178,7 @@ def _store(catalog: Catalog) -> dict[str, Any]:
     from tacit.data.store import store_info
 
     try:
-        info = store_info(catalog.store_file)
+        info = store_info(catalog)
     except StoreUnusable as error:  # of an older format, or damaged
         return {"state": "stale", "problem": str(error)}
     if info is None:

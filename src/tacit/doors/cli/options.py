@@ -71,6 +71,7 @@ class Command(TyperCommand):
     """A command whose help shows no type beside an option that takes no value, and whose numbers are ASCII decimals."""
 
     def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, with numbers and flags described plainly in the help."""
         return _flags_without_type(list(map(_with_plain_numbers, super().get_params(ctx))))
 
 
@@ -78,6 +79,7 @@ class Group(TyperGroup):
     """A group of commands, with the same in its help."""
 
     def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, with flags described plainly in the help."""
         return _flags_without_type(super().get_params(ctx))
 
 

@@ -25,6 +25,7 @@ class Screen(Console):
         super().__init__(markup=False, emoji=False, highlight=False, **settings)
 
     def render_str(self, text: str, **settings: Any) -> Text:  # every text comes through here, cells of tables too
+        """The text without markup and without control characters."""
         return super().render_str(_plain(text), **{**settings, "markup": False, "emoji": False})
 
 
@@ -41,6 +42,7 @@ class Described(ProgressColumn):
     """What is done, as it is: rich's own column reads markup in it, and a file may have any name."""
 
     def render(self, task: Task) -> Text:
+        """The description of a task, as styled text."""
         return styled(task.description)
 
 

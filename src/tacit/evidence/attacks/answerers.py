@@ -24,7 +24,8 @@ Bits = NDArray[np.bool_]
 class Answerer(Protocol):
     """Anything that answers how many of a subset (places from 0) have the secret bit; None is a refusal."""
 
-    def query(self, subset: Subset) -> float | None: ...
+    def query(self, subset: Subset) -> float | None:
+        """The answer for these people, or None for a refusal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +39,7 @@ class Exact:
     bits: Bits
 
     def query(self, subset: Subset) -> float:
+        """The exact count."""
         return float(np.count_nonzero(self.bits[subset]))
 
 
@@ -49,6 +51,7 @@ class Rounding:
     to: int = 5
 
     def query(self, subset: Subset) -> float:
+        """The count, rounded to the nearest multiple."""
         return float(self.to * np.floor(np.count_nonzero(self.bits[subset]) / self.to + 0.5))
 
 
@@ -60,6 +63,7 @@ class Suppressing:
     least: int = 5
 
     def query(self, subset: Subset) -> float | None:
+        """The exact count, or None where it is small."""
         count = int(np.count_nonzero(self.bits[subset]))
         return None if count < self.least else float(count)
 
@@ -114,6 +118,7 @@ class Noisy:
     generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def query(self, subset: Subset) -> float:
+        """The count with fresh noise."""
         return float(np.count_nonzero(self.bits[subset]) + self.noise.draw(1, self.generator)[0])
 
 
@@ -126,6 +131,7 @@ class MinimumSize:
     least: int = 5
 
     def query(self, subset: Subset) -> float | None:
+        """The answer of the one behind, or None where the group or its complement is too small."""
         if not self.least <= len(subset) <= self.people - self.least:
             return None
         return self.behind.query(subset)

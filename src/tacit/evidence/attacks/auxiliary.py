@@ -61,6 +61,7 @@ class Auxiliary:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         return told(
             of=self.of,
             known=self.known,

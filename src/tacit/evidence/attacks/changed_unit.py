@@ -36,6 +36,7 @@ class ChangedUnit:
 
     @property
     def failed(self) -> bool:
+        """Whether nothing was admitted that should have been refused."""
         return self.before == 0 and self.after == 0
 
 

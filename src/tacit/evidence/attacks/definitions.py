@@ -42,6 +42,7 @@ class Demonstration:
         return f"{self.name}. {self.promised} {self.happens} Loss: {loss}; chance of harm: {float(self.recovered):.4g}."
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         return told(
             name=self.name,
             promised=self.promised,
@@ -233,9 +234,11 @@ class Gallery:
     shown: tuple[Demonstration, ...]
 
     def summary(self) -> str:
+        """All demonstrations in sentences."""
         return "\n\n".join(one.summary() for one in self.shown)
 
     def to_dict(self) -> dict[str, Any]:
+        """All demonstrations as plain values, ready for JSON."""
         return {"definitions": [one.to_dict() for one in self.shown]}
 
     def chart(self, path: str | Path | None = None) -> Any:

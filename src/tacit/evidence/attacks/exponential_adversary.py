@@ -59,6 +59,7 @@ class Consistent:
 
     @property
     def candidates(self) -> int:
+        """How many candidates agree with all answers."""
         return sum(self.by_distance)
 
     @property
@@ -108,6 +109,7 @@ class Consistent:
         return f"{known}, {self.predicted:.0%}. At alpha = n/40 it is nine tenths: blatant non-privacy."
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         example = self.ruled_out
         return told(
             people=self.people,

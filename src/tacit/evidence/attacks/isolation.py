@@ -66,6 +66,7 @@ class Isolation:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         return told(
             attack=self.attack,
             targets=len(self.truth),
@@ -99,6 +100,7 @@ class Gallery:
         return "\n".join(f"{name}: {result.summary()}" for name, result in self.found.items())
 
     def to_dict(self) -> dict[str, Any]:
+        """What was found against each answerer, as plain values, ready for JSON."""
         return {"attack": self.attack, "against": {name: result.to_dict() for name, result in self.found.items()}}
 
     def chart(self, path: str | Path | None = None) -> Any:

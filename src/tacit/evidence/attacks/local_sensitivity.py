@@ -57,6 +57,7 @@ class LocalSensitivity:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         return told(
             epsilon=self.epsilon,
             recovered=self.local,

@@ -29,6 +29,7 @@ from tacit.publish.synthetic.commuters.flows import Homes
 from tacit.publish.synthetic.commuters.geography import Domain
 from tacit.publish.synthetic.commuters.model import Offer, drawn
 from tacit.publish.synthetic.commuters.utility import Cells
+from tacit.release.curators import for_the_owner
 
 Publish = Callable[[Cells], Cells]
 NAIVE = "noise on occupied origins only"
@@ -93,6 +94,7 @@ class Commutes:
         return "\n".join(lines + [outcome.summary() for outcome in self.outcomes])
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         against = {
             each.name: told(trials=each.trials, found=each.found, certain=each.certain, guessing=each.guessing, odds=each.odds)
             for each in self.outcomes
@@ -150,7 +152,7 @@ def longest_commute(offer: Offer, homes: Homes, maps: int = 5) -> Commutes:
     if not isinstance(offer.terms.keeping, All):
         raise InvalidInput("the adversary's rule is for maps on which every origin keeps its noise; leave the keep-chances out")
     domains = list(offer.domains())
-    looked_for = tuple(targets(domains, list(homes.counts(iter(domains)))))
+    looked_for = tuple(targets(domains, [for_the_owner(counted) for counted in homes.counts(domains)]))
     if not looked_for:
         raise InvalidInput("no destination has its farthest worker alone in an origin; there is nobody to look for")
     private = [list(drawn(offer, homes)) for _ in range(maps)]

@@ -27,7 +27,8 @@ SHOWN = 1e-6
 class Lawful(Protocol):
     """A mechanism whose law can be listed."""
 
-    def law(self, value: Any) -> Law: ...
+    def law(self, value: Any) -> Law:
+        """The law of the output for an exact value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Posterior:
         return f"Belief in {moved}.\nThe odds of two candidates move by a factor of {factor}."
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         return told(prior=self.prior, largest=self.largest, log_odds=self.log_odds, missing=self.missing)
 
     def chart(self, path: str | Path | None = None) -> Any:

@@ -63,6 +63,7 @@ class Questioner:
     seconds: list[float] = field(default_factory=list)
 
     def query(self, subset: Subset) -> float | None:
+        """The noisy count of a paid question, or None once the budget is spent."""
         began = time.perf_counter()
         try:
             answer = self.session.sql(self.target.question(np.asarray(subset).tolist()), epsilon=self.epsilon)

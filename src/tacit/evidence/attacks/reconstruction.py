@@ -37,7 +37,8 @@ PRECISE = 1e-7  # of the solver; rounding at 1/2 needs far less
 class Queryable(Protocol):
     """Anything that answers how many of a subset (places from 0) have the secret bit, exactly or not."""
 
-    def query(self, subset: Subset) -> float | None: ...
+    def query(self, subset: Subset) -> float | None:
+        """How many of the subset have the secret bit, exactly or not."""
 
 
 Answerer = Queryable | Callable[[Subset], float | None]
@@ -106,6 +107,7 @@ class Reconstruction:
 
     @property
     def people(self) -> int:
+        """How many people were attacked."""
         return len(self.estimates)
 
     @cached_property

@@ -59,6 +59,7 @@ class Curve:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         names = ("people", "questions", "deviation", "recovered", "predicted")
         return told(over=self.over, runs=self.runs, points=[_named(point, names) for point in self.points])
 
@@ -128,6 +129,7 @@ class Feasible:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         names = ("people", "epsilon", "delta", "questions", "breaking", "private", "predicted")
         return told(**_named(self, names))
 

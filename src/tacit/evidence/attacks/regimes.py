@@ -45,6 +45,7 @@ class Regimes:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         return told(
             people=self.people,
             statistics=self.statistics,

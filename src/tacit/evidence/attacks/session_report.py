@@ -161,6 +161,7 @@ class SessionReport:
         return "\n".join([head, *(finding.summary() for finding in self.findings), self.verdict])
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         listed = [
             told(
                 attack=one.attack,

@@ -25,10 +25,12 @@ class Answers(Protocol):
     """The answers to all subset counts of some people, each within `alpha` of the truth."""
 
     @property
-    def truth(self) -> Bits: ...
+    def truth(self) -> Bits:
+        """The secret bits."""
 
     @property
-    def alpha(self) -> float: ...
+    def alpha(self) -> float:
+        """The largest error of an answer."""
 
     def to(self, subsets: Rows) -> Floats:
         """The answer to each subset."""
@@ -49,6 +51,7 @@ class RandomErrors:
     seed: int = 0
 
     def to(self, subsets: Rows) -> Floats:
+        """The answers to subsets, given as rows of zeros and ones."""
         return subsets @ self.truth + self.alpha * (2 * self._uniform(subsets) - 1)
 
     def _uniform(self, subsets: Rows) -> Floats:
@@ -83,6 +86,7 @@ class HalfWay:
         return cls(bits, float(alpha), other)
 
     def to(self, subsets: Rows) -> Floats:
+        """The answers to subsets, given as rows of zeros and ones."""
         return np.asarray(subsets @ (self.truth + self.other) / 2, dtype=np.float64)
 
 
@@ -95,6 +99,7 @@ class Listed:
     listed: Floats
 
     def to(self, subsets: Rows) -> Floats:
+        """The answers to subsets, given as rows of zeros and ones."""
         return self.listed[subsets @ (1 << np.arange(subsets.shape[1]))]
 
 

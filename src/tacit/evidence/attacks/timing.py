@@ -45,6 +45,7 @@ class Timing:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         return told(draws=self.draws, textbook=self.textbook, ours_laplace=self.ours_laplace, ours_gaussian=self.ours_gaussian)
 
     def chart(self, path: str | Path | None = None) -> Any:

@@ -66,6 +66,7 @@ class Tracing:
         return "\n".join([head, *shown])
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         levels = [{"noise": one.noise, "recovered": one.recovered, "predicted": one.predicted} for one in self.levels]
         return told(people=self.people, statistics=self.statistics, runs=self.runs, unit=self.unit, levels=levels)
 

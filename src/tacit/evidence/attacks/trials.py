@@ -32,6 +32,7 @@ class Trials:
 
     @property
     def predicted(self) -> float | None:
+        """The share that theory predicts for one run."""
         return self.runs[0].predicted
 
     def summary(self) -> str:
@@ -44,6 +45,7 @@ class Trials:
         return text if self.predicted is None else f"{text} Theory expects {self.predicted:.1%}."
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         one = self.runs[0]
         shares = [run.recovered for run in self.runs]
         return told(

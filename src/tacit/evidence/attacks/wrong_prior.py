@@ -57,6 +57,7 @@ class WrongPrior:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
         return told(
             people=self.people,
             epsilon=self.epsilon,

@@ -50,6 +50,7 @@ class Contracted:
     unreached: str = ""
 
     def run(self, effort: Effort) -> Row:
+        """The line of this mechanism: its claim, the measure and the breaches."""
         report = contract(self.mechanism, self.pairs, replace(effort, samples=self.patience * effort.samples))
         first = {check.law: check for check in reversed(report.checks) if not check.holds}
         broken = tuple(Broken(law, f"{self.name}: {check.found}") for law, check in reversed(first.items()))
@@ -85,13 +86,16 @@ class Drawn:
 
     @property
     def event(self) -> Event:
+        """What the ledger records for one release."""
         return self.inner.event
 
     @property
     def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
         return self.inner.loss
 
     def release(self, value: Any) -> Any:
+        """An output of the mechanism inside."""
         return self.inner.release(value)
 
 

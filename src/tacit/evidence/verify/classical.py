@@ -35,16 +35,20 @@ class Underclaimed:
 
     @property
     def event(self) -> Event:
+        """What the ledger records for one release."""
         return self.claim.event
 
     @property
     def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
         return self.claim.loss
 
     def release(self, value: Any) -> Any:
+        """An output of the mechanism that runs."""
         return self.actual.release(value)
 
     def law(self, value: Any) -> Law:
+        """The law of the mechanism that runs."""
         return self.actual.law(value)
 
 
@@ -53,6 +57,7 @@ class WithoutTheTwo(SparseVector):
 
     @property
     def answer_scale(self) -> Fraction:
+        """The scale without its factor of 2."""
         return self.positives * self.units / self.epsilon_answers
 
 
@@ -61,6 +66,7 @@ class WithoutThePositives(SparseVector):
 
     @property
     def answer_scale(self) -> Fraction:
+        """The scale for one positive."""
         return 2 * self.units / self.epsilon_answers
 
 
@@ -69,6 +75,7 @@ class QuarterOfTheThreshold(SparseVector):
 
     @property
     def threshold_scale(self) -> Fraction:
+        """A quarter of the scale that is needed."""
         return self.units / (4 * self.epsilon_threshold)
 
 
@@ -77,6 +84,7 @@ class OwnRankSpread(Quantile):
 
     @property
     def spread(self) -> Fraction:
+        """The spread of an extreme at its own rank."""
         return Fraction(self.max_rows)
 
 
@@ -84,6 +92,7 @@ class HalvedBound(SmoothQuantile):
     """Noise scaled to half of the smooth bound."""
 
     def statistic(self, rows: SortedRows) -> tuple[Fraction, Fraction]:
+        """The answer, and half of its smooth bound."""
         answer, bound = SmoothQuantile.statistic(self, rows)
         return answer, bound / 2
 

@@ -78,10 +78,12 @@ class Report:
 
     @property
     def broken(self) -> tuple[Broken, ...]:
+        """The breaches, in the order of the checks."""
         return tuple(Broken(check.law, f"{self.mechanism}: {check.found}") for check in self.checks if not check.holds)
 
     @property
     def holds(self) -> bool:
+        """Whether no law was shown to be broken."""
         return not self.broken
 
     def require(self) -> None:

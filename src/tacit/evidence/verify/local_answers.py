@@ -97,16 +97,20 @@ class Told:
 
     @property
     def event(self) -> RandomizedAnswer:
+        """What the ledger records for one release."""
         return RandomizedAnswer(self.epsilon, CHANGE_ONE)
 
     @property
     def loss(self) -> Pure:
+        """The loss that is claimed for one release, under its relation."""
         return Pure(self.epsilon, CHANGE_ONE)
 
     def release(self, value: Any) -> Any:
+        """One report for a value."""
         return self.draws(value)
 
     def law(self, value: Any) -> Law:
+        """The law of the report for a value."""
         return self.channel.law(value)
 
 

@@ -52,9 +52,11 @@ class PlantedUnderclaim(Underclaimed):
 
     @property
     def step(self) -> Fraction:
+        """The step of the grid that is claimed."""
         return self.claim.step
 
     def interval(self, confidence: float) -> Interval:
+        """The interval that is claimed."""
         return self.claim.interval(confidence)
 
 
@@ -63,10 +65,12 @@ class PlantedSign(PlantedUnderclaim):
     """The size of the noise is right, and its sign is positive three times in five."""
 
     def release(self, value: Any) -> Any:
+        """The value with noise of a lopsided sign."""
         size = abs(self.actual.release(0))
         return value + (size if choice.bernoulli(Fraction(3, 5), 1)[0] else -size)
 
     def law(self, value: Any) -> Law:
+        """The law of that output."""
         sound = self.actual.law(0)
         tilt = {1: Decimal("1.2"), 0: Decimal(1), -1: Decimal("0.8")}
         tilted = {value + k: ARITHMETIC.multiply(p, tilt[(k > 0) - (k < 0)]) for k, p in sound.probabilities.items()}  # type: ignore[operator]
@@ -78,9 +82,11 @@ class PlantedValue(PlantedUnderclaim):
     """The scale of the noise grows with the value, by an eighth for each unit."""
 
     def release(self, value: Any) -> Any:
+        """The value with noise whose scale follows it."""
         return self._scaled(value).release(value)
 
     def law(self, value: Any) -> Law:
+        """The law of that output."""
         return self._scaled(value).law(value)
 
     def _scaled(self, value: Any) -> Laplace:
@@ -92,9 +98,11 @@ class PlantedGrid(PlantedUnderclaim):
     """The noise is on the grid and the value is not rounded to it, so that every output shows the value's fraction of a step."""
 
     def release(self, value: Any) -> Any:
+        """The value as it is, with noise on the grid."""
         return value + self.actual.release(0)
 
     def law(self, value: Any) -> Law:
+        """The law of that output."""
         return self.actual.law(0).map(lambda k: value + k)
 
 
@@ -103,6 +111,7 @@ class PlantedSwap(SurveyedShare):
     """The estimator of a survey with p and 1 - p swapped: it estimates one minus the share."""
 
     def estimate(self, reported: int) -> float:
+        """The estimate with p and 1 - p exchanged."""
         flip = 1 - self.response.flip
         return float((Fraction(reported, self.people) - flip) / (1 - 2 * flip))
 
@@ -115,11 +124,13 @@ class PlantedFilter:
     delta: Fraction
 
     def admits(self, state: State, cost: Cost) -> bool:
+        """Whether the naive rule admits a spend."""
         spent = self.after(state, cost)
         without_delta = State(spent.epsilon, spent.rho)
         return spent.delta <= self.delta and Filter(self.epsilon, self.delta, split=0).holds(without_delta)
 
     def after(self, state: State, cost: Cost) -> State:
+        """The sums after a spend."""
         return Filter(self.epsilon, self.delta).after(state, cost)
 
 

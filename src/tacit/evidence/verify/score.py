@@ -81,6 +81,7 @@ def scores(one: Draws, other: Draws) -> list[Score]:
 
 
 def label_of(output: Any) -> Hashable:
+    """The output as a hashable value, arrays as tuples."""
     if isinstance(output, np.ndarray):
         output = output.tolist()
     if isinstance(output, list | tuple):

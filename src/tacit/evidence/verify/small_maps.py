@@ -40,10 +40,12 @@ class Claim:
 
     @property
     def ratio(self) -> Fraction:
+        """The ratio that is claimed, dropping included."""
         extra = dropping(self.facts, self.noise).epsilon
         return self.within * exp_up(extra) if extra else self.within
 
     def check(self) -> Check:
+        """What was found, and whether it is within the claim."""
         found = worst_weight(laws(self.facts, self.noise), self.ratio)
         said = f"outputs that tell some neighbour too well weigh {as_text(found)}, where delta is {as_text(self.delta)}"
         return Check("loss", found <= self.delta, said, float(found), float(found / self.delta))
@@ -127,10 +129,12 @@ class PlantedMap:
 
     @property
     def event(self) -> Resampling:
+        """What the ledger records for one release."""
         return self.claim.event
 
     @property
     def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
         return self.claim.loss
 
     def release(self, workers: Any) -> Homes:
@@ -139,6 +143,7 @@ class PlantedMap:
         return max(chances, key=lambda output: chances[output])
 
     def law(self, workers: Any) -> Law:
+        """The law of the synthetic counts."""
         return listed(resampling_chances(workers, self.noise, self.keeps, self.draws))
 
 

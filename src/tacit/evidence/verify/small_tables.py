@@ -48,6 +48,7 @@ class SmallTable:
     chooses: Chooses
 
     def check(self) -> Check:
+        """What was found, and whether it is within the claim."""
         worst = max(self._told(others, (*others, *own)) for others in OTHERS for own in PEOPLE)
         said = f"one person more or less is told by epsilon {worst:.4g}, where {as_text(self.claim)} is claimed"
         return Check("loss", worst <= float(self.claim) * (1 + TOLERANCE), said, worst, worst / float(self.claim))

@@ -30,10 +30,12 @@ class SurveyedShare:
 
     @property
     def event(self) -> RandomizedAnswer:
+        """What the ledger records for one release."""
         return self.response.event
 
     @property
     def loss(self) -> Pure:
+        """The loss that is claimed for one release, under its relation."""
         return self.response.loss
 
     def release(self, share: Fraction) -> float:
@@ -53,6 +55,7 @@ class SurveyedShare:
         return Law(listed)
 
     def interval(self, confidence: float) -> Interval:
+        """The interval of the share at a confidence."""
         return self.response.error(self.people, confidence)
 
     def estimate(self, reported: int) -> float:

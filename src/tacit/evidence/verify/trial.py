@@ -26,6 +26,7 @@ class Effort:
 
     @property
     def confidence(self) -> float:
+        """The confidence of one check."""
         return 1 - self.false_alarm
 
 

@@ -54,9 +54,11 @@ class NumberCosts:
 
     @property
     def size(self) -> int:
+        """How many candidates there are."""
         return self.numbers.size
 
     def exponents(self, factor: Fraction, part: slice) -> Doubles:
+        """factor (cost - least) of some candidates, within a relative 2^-50, cut off at 4096."""
         if self.numbers.dtype == object or not PLAIN_FACTORS[0] <= factor <= PLAIN_FACTORS[1]:
             return _one_by_one(self, factor, part)
         with np.errstate(over="ignore", under="ignore"):
@@ -66,6 +68,7 @@ class NumberCosts:
             return _clipped(differences.astype(np.float64), factor)
 
     def exponent(self, index: int, factor: Fraction) -> Fraction:
+        """factor (cost - least) of one candidate, exactly."""
         return factor * (_rational(self.numbers[index]) - _rational(self.least))
 
 
@@ -83,9 +86,11 @@ class MixedCosts:
 
     @property
     def size(self) -> int:
+        """How many candidates there are."""
         return self.wholes.size
 
     def exponents(self, factor: Fraction, part: slice) -> Doubles:
+        """factor (cost - least) of some candidates, within a relative 2^-50, cut off at 4096."""
         if not PLAIN_FACTORS[0] <= factor <= PLAIN_FACTORS[1]:
             return _one_by_one(self, factor, part)
         exponents = np.array([top / self.denominator for top in self.parts]).take(self.kinds[part])
@@ -93,6 +98,7 @@ class MixedCosts:
         return _clipped(exponents, factor)
 
     def exponent(self, index: int, factor: Fraction) -> Fraction:
+        """factor (cost - least) of one candidate, exactly."""
         return factor * (int(self.wholes[index]) + Fraction(self.parts[self.kinds[index]], self.denominator))
 
 

@@ -80,6 +80,7 @@ class Envelope:
         return index, inside - int(sums[column]) + self.weight(index)
 
     def weight(self, index: int) -> int:
+        """The weight of one candidate in the envelope."""
         return int(self.weights.reshape(-1)[index])
 
     def keeps(self, index: int, depth: int) -> bool:

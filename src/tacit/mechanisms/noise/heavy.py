@@ -46,16 +46,19 @@ class HeavyTails:
         return taken
 
     def within(self, size: Fraction, digits: int) -> Decimal:
+        """P[0 < Z <= size], to so many digits."""
         if size > 1:
             return Context(prec=digits + GUARD).subtract(Decimal("0.5"), self.beyond(size, digits))
         return Context(prec=digits + GUARD).divide(_body(self.gamma, size, digits), _total(self.gamma, digits))
 
     def beyond(self, size: Fraction, digits: int) -> Decimal:
+        """P[Z > size], to so many digits."""
         if size < 1:
             return Context(prec=digits + GUARD).subtract(Decimal("0.5"), self.within(size, digits))
         return Context(prec=digits + GUARD).divide(_tail(self.gamma, size, digits), _total(self.gamma, digits))
 
     def density(self, size: float) -> float:
+        """The density of Z at a size."""
         angle = math.pi / float(self.gamma)
         return math.sin(angle) / (2 * angle) / (1 + math.pow(abs(size), float(self.gamma)))
 

@@ -42,9 +42,11 @@ class LaplaceTails:
         return context.subtract(Decimal("0.5"), self.beyond(size, digits + small))
 
     def beyond(self, size: Fraction, digits: int) -> Decimal:
+        """P[Z > size], to so many digits."""
         return _tail(size, digits)
 
     def density(self, size: float) -> float:
+        """The density of Z at a size."""
         return math.exp(-abs(size)) / 2
 
 

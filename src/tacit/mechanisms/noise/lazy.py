@@ -41,6 +41,7 @@ class Draw:
 
     @classmethod
     def of(cls, sign: int, shape: Shape, known: Known) -> Draw:
+        """The draw whose size is enclosed by what is known."""
         low, high = shape(known)
         base = LARGE << known[1]
         return cls(sign, shape, known, (base + sign * low, base + sign * high))

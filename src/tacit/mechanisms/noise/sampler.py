@@ -42,6 +42,7 @@ class Decay:
     reach: Fraction
 
     def exponent(self, magnitude: int) -> Fraction:
+        """The exponent at a magnitude: the law is proportional to e to its negative."""
         return (self.quadratic * magnitude + self.linear) * magnitude
 
     def slope(self, magnitude: int) -> Fraction:

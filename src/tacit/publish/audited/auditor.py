@@ -93,6 +93,7 @@ def bounds_text(lower: float | None, upper: float | None) -> str:
 
 
 def check_bounds(lower: float | None, upper: float | None) -> None:
+    """Refuses bounds that do not ascend."""
     if lower is not None and upper is not None and not lower < upper:
         raise InvalidInput(f"bounds ascend: {lower} is not below {upper}")
 

@@ -42,21 +42,26 @@ class BoundedSumAuditor:
 
     @property
     def facts(self) -> str:
+        """What the auditor takes everybody to know, in words."""
         return bounds_text(self.lower, self.upper)
 
     def begin(self, people: int) -> Sums:
+        """What is known before anything was asked."""
         return SumAuditor().begin(people)
 
     def decide(self, state: Sums, question: Question) -> Decision:
+        """Whether the question is answered, and why, from the history alone."""
         decision = SumAuditor().decide(state, question)
         if decision.known:
             return decision
         return Decision(False, f"everybody knows {self.facts}: the least or largest possible sum would determine a value")
 
     def learn(self, state: Sums, question: Question, answer: Number) -> Sums:
+        """What is known after the answer."""
         return SumAuditor().learn(state, question, answer)
 
     def summary(self, state: Sums) -> str:
+        """What the history has used up, in words."""
         return f"{state.answers:,} answers; with a known bound nothing is answered but what follows from them"
 
 
@@ -92,9 +97,11 @@ class BooleanSumAuditor:
     facts = "values that are 0 or 1"
 
     def begin(self, people: int) -> Ones:
+        """What is known before anything was asked."""
         return Ones(SumAuditor().begin(people), ())
 
     def decide(self, state: Ones, question: Question) -> Decision:
+        """Whether the question is answered, and why, from the history alone."""
         decision = SumAuditor().decide(state.sums, question)
         if decision.known:
             return decision
@@ -107,10 +114,12 @@ class BooleanSumAuditor:
         return Decision(False, f"if the answer were {number_text(found[0])}, everybody would know the value of row {found[1] + 1}")
 
     def learn(self, state: Ones, question: Question, answer: Number) -> Ones:
+        """What is known after the answer."""
         sums = SumAuditor().learn(state.sums, question, answer)
         return replace(state, sums=sums, past=(*state.past, (question.members, int(answer))))
 
     def summary(self, state: Ones) -> str:
+        """What the history has used up, in words."""
         return f"{len(state.past):,} answers"
 
 

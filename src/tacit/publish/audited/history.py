@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from tacit.errors import StoreUnusable
+from tacit.files import owned, turn
 from tacit.publish.audited.question import Number, Question
-from tacit.publish.sqlite_file import owned, turn
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -86,6 +86,7 @@ class History:
         return int(self._database.execute("SELECT count(*) FROM refusals").fetchone()[0])
 
     def close(self) -> None:
+        """Closes the file."""
         self._database.close()
 
 

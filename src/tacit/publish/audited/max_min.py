@@ -171,14 +171,17 @@ class MaxMinAuditor:
 
     @property
     def facts(self) -> str:
+        """What the auditor takes everybody to know, in words."""
         return f"{bounds_text(self.lower, self.upper)}, no two alike"
 
     def begin(self, people: int) -> Ranges:
+        """What is known before anything was asked."""
         low, high = (-np.inf if self.lower is None else self.lower), (np.inf if self.upper is None else self.upper)
         nobody, none = np.zeros(people, dtype=np.bool_), np.empty(0, dtype=np.int64)
         return Ranges(np.full(people, low), np.full(people, high), nobody, nobody, np.empty(0), none, none, 0)
 
     def decide(self, state: Ranges, question: Question) -> Decision:
+        """Whether the question is answered, and why, from the history alone."""
         if check_aggregate(self, question).members.size == 1:
             return Decision(False, f"the answer would be the value of row {question.members[0] + 1}")
         sign = 1 if question.aggregate == "max" else -1
@@ -189,11 +192,13 @@ class MaxMinAuditor:
         return Decision(False, f"if the answer were {answer}, row {row} would have to have {value}")
 
     def learn(self, state: Ranges, question: Question, answer: Number) -> Ranges:
+        """What is known after the answer."""
         if question.aggregate == "min":
             return _learn(state.mirrored(), question.members, -float(answer)).mirrored()
         return _learn(state, question.members, float(answer))
 
     def summary(self, state: Ranges) -> str:
+        """What the history has used up, in words."""
         small = int(np.count_nonzero(state.counts == 2))
         return f"{state.answers:,} answers; {len(state.levels):,} values are known to be somebody's, {small:,} of them one of two"
 

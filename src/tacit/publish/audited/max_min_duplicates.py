@@ -60,13 +60,16 @@ class MaxMinDuplicatesAuditor:
 
     @property
     def facts(self) -> str:
+        """What the auditor takes everybody to know, in words."""
         return bounds_text(self.lower, self.upper)
 
     def begin(self, people: int) -> Sides:
+        """What is known before anything was asked."""
         low, high = (-np.inf if self.lower is None else self.lower), (np.inf if self.upper is None else self.upper)
         return Sides(np.full(people, low), np.full(people, high), (), ())
 
     def decide(self, state: Sides, question: Question) -> Decision:
+        """Whether the question is answered, and why, from the history alone."""
         sign = 1 if check_aggregate(self, question).aggregate == "max" else -1
         view = state if sign == 1 else state.mirrored()
         for answer in _answers(view, question.members):
@@ -78,11 +81,13 @@ class MaxMinDuplicatesAuditor:
         return Decision(True, "whatever the answer, every value can still be another")
 
     def learn(self, state: Sides, question: Question, answer: Number) -> Sides:
+        """What is known after the answer."""
         if question.aggregate == "min":
             return _learn(state.mirrored(), question.members, -float(answer)).mirrored()
         return _learn(state, question.members, float(answer))
 
     def summary(self, state: Sides) -> str:
+        """What the history has used up, in words."""
         return f"{len(state.maxima):,} answers to MAX and {len(state.minima):,} to MIN"
 
 

@@ -87,13 +87,16 @@ class MaxAuditor:
 
     @property
     def facts(self) -> str:
+        """What the auditor takes everybody to know, in words."""
         return bounds_text(self.lower, self.upper)
 
     def begin(self, people: int) -> Maxima:
+        """What is known before anything was asked."""
         bounds = np.full(people, np.inf if self.upper is None else self.upper)
         return Maxima(bounds, (), np.empty(0), np.empty((0, AT_HAND), dtype=np.int64))
 
     def decide(self, state: Maxima, question: Question) -> Decision:
+        """Whether the question is answered, and why, from the history alone."""
         ground = self.ground(state, check_aggregate(self, question))
         return Decision(False, _reason(ground)) if ground else Decision(True, "no answer that is possible determines a value")
 
@@ -116,6 +119,7 @@ class MaxAuditor:
         return None
 
     def learn(self, state: Maxima, question: Question, answer: Number) -> Maxima:
+        """What is known after the answer."""
         bounds = state.bounds.copy()
         bounds[question.members] = np.minimum(bounds[question.members], float(answer))
         at_hand = np.concatenate([state.at_hand, np.zeros((1, AT_HAND), dtype=np.int64)])
@@ -143,6 +147,7 @@ class MaxAuditor:
         return tuple(sorted(allowed))
 
     def summary(self, state: Maxima) -> str:
+        """What the history has used up, in words."""
         covered = int(np.count_nonzero(state.bounds < (np.inf if self.upper is None else self.upper)))
         return f"{len(state.answers):,} answers; a bound is known for {covered:,} of {len(state.bounds):,} rows"
 

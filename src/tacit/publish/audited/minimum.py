@@ -30,6 +30,7 @@ class MinAuditor:
 
     @property
     def facts(self) -> str:
+        """What the auditor takes everybody to know, in words."""
         return bounds_text(self.lower, self.upper)
 
     @property
@@ -38,13 +39,16 @@ class MinAuditor:
         return MaxAuditor(_negative(self.upper), _negative(self.lower))
 
     def begin(self, people: int) -> Maxima:
+        """What is known before anything was asked."""
         return self.negated.begin(people)
 
     def decide(self, state: Maxima, question: Question) -> Decision:
+        """Whether the question is answered, and why, from the history alone."""
         ground = self.negated.ground(state, check_aggregate(self, question))
         return Decision(False, _reason(ground)) if ground else Decision(True, "no answer that is possible determines a value")
 
     def learn(self, state: Maxima, question: Question, answer: Number) -> Maxima:
+        """What is known after the answer."""
         return self.negated.learn(state, question, -answer)
 
     def determined(self, state: Maxima) -> dict[int, float]:
@@ -56,6 +60,7 @@ class MinAuditor:
         return tuple(sorted(-answer for answer in self.negated.possible(state, question)))
 
     def summary(self, state: Maxima) -> str:
+        """What the history has used up, in words."""
         return self.negated.summary(state)
 
 

@@ -66,6 +66,7 @@ class Echelon:
 
     @property
     def rank(self) -> int:
+        """How many rows are independent."""
         return len(self.pivots)
 
     def residue(self, vector: Residues) -> Residues:

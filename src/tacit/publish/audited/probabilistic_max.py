@@ -49,6 +49,7 @@ class Level:
 
     @property
     def met(self) -> int:
+        """How many rows the question meets at this bound."""
         return self.loose + self.tight
 
 
@@ -122,17 +123,21 @@ class ProbabilisticMaxAuditor:
 
     @property
     def facts(self) -> str:
+        """What the auditor takes everybody to know, in words."""
         odds = f"drift {self.drift}, {self.intervals} intervals, risk {self.risk} in {self.rounds} answers"
         return f"values spread evenly between {self.lower} and {self.upper}, no two alike; {odds}"
 
     @property
     def safety(self) -> Safety:
+        """What counts as safe: how far odds may move, in how many intervals."""
         return Safety(self.drift, self.intervals)
 
     def begin(self, people: int) -> Groups:
+        """What is known before anything was asked."""
         return Groups(np.ones(people), np.zeros(people, dtype=np.bool_), 0)
 
     def decide(self, state: Groups, question: Question) -> Decision:
+        """Whether the question is answered, and why, from the history alone."""
         if state.answers >= self.rounds:
             return Decision(False, f"all {self.rounds} answers were given")
         chance, allowed = self.chance(state, check_aggregate(self, question).members), self.risk / self.rounds
@@ -156,6 +161,7 @@ class ProbabilisticMaxAuditor:
         return Groups(np.where(lowered, value, state.bounds), tight, state.answers + 1)
 
     def summary(self, state: Groups) -> str:
+        """What the history has used up, in words."""
         groups = len(state.sizes())
         return f"{state.answers:,} of {self.rounds:,} answers; {groups:,} groups of rows of which one has a known value"
 

@@ -68,9 +68,11 @@ class SumAuditor:
     facts = "any real values"
 
     def begin(self, people: int) -> Sums:
+        """What is known before anything was asked."""
         return Sums(np.zeros(people, dtype=np.int64), np.array([people]), modular.empty(1, modular.random_prime()), (), 0)
 
     def decide(self, state: Sums, question: Question) -> Decision:
+        """Whether the question is answered, and why, from the history alone."""
         found = find(state, check_aggregate(self, question).members)
         if found.follows is not None:
             used = questions_text(_used(found.state, found.follows.numerators))
@@ -94,6 +96,7 @@ class SumAuditor:
         return replace(after, echelon=after.echelon.extended(found.vector, found.residue), numbers=(*state.numbers, state.answers))
 
     def summary(self, state: Sums) -> str:
+        """What the history has used up, in words."""
         people, rank = len(state.groups), state.echelon.rank
         return f"{state.answers:,} answers; {rank:,} of them independent, of at most {people - 1:,} that can ever be answered"
 

@@ -28,6 +28,7 @@ class ValueBased:
     rule: Rule
 
     def decide(self, state: Maxima, question: Question, answer: Number) -> Decision:
+        """Whether the question is answered; it looks at the answer, which is the mistake."""
         found = self.rule.determined(self.rule.learn(state, question, answer))
         return Decision(not found, "the answer would determine a value" if found else "the answer determines no value")
 

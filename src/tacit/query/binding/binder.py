@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from unicodedata import normalize
@@ -30,7 +30,6 @@ from tacit.query.size_limit import Extent
 AGGREGATES = frozenset(
     "count count_distinct sum avg min max median quantile var_pop var_samp stddev_pop stddev_samp".split()  # noqa: SIM905
 )
-CONDITIONS = frozenset("and or not = <> < <= > >= in between like ilike is_null is_true is_false".split())  # noqa: SIM905
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,45 +82,66 @@ class Binder:
         return terms.cases([(self.condition(test), self.term(result)) for test, result in pairs], self.term(arguments[-1]))
 
     def _condition(self, expression: Expression) -> Condition:
-        if not isinstance(expression, Apply) or expression.function not in CONDITIONS:
+        bind = CONDITIONS.get(expression.function) if isinstance(expression, Apply) else None
+        if bind is None or not isinstance(expression, Apply):
             return terms.holds(self.term(expression))
-        arguments = expression.arguments
-        match expression.function:
-            case "and":
-                return terms.all_of([self.condition(part) for part in arguments])
-            case "or":
-                return Either(tuple(self.condition(part) for part in arguments))
-            case "not":
-                return Negation(self.condition(arguments[0]))
-            case "in":
-                return self._in(self.term(arguments[0]), arguments[1:])
-            case "between":
-                value, low, high = (self.term(part) for part in arguments)
-                return terms.all_of([compared(">=", value, low), compared("<=", value, high)])
-            case "like" | "ilike":
-                return like(self.term(arguments[0]), _text(arguments[1]), expression.function == "ilike")
-            case "is_null":
-                return self._is_null(arguments[0])
-            case "is_true" | "is_false":
-                found = self.condition(arguments[0])
-                wanted = found if expression.function == "is_true" else Negation(found)
-                return Compare("=", terms.choose([(wanted, Literal(1))], Literal(0)), Literal(1))
-            case symbol:
-                return compared(symbol, self.term(arguments[0]), self.term(arguments[1]))
+        return bind(self, expression)
 
-    def _in(self, term: Term, options: Sequence[Expression]) -> Condition:
-        values = [self.term(option) for option in options]
+    def _and(self, expression: Apply) -> Condition:
+        return terms.all_of([self.condition(part) for part in expression.arguments])
+
+    def _or(self, expression: Apply) -> Condition:
+        return Either(tuple(self.condition(part) for part in expression.arguments))
+
+    def _not(self, expression: Apply) -> Condition:
+        return Negation(self.condition(expression.arguments[0]))
+
+    def _compared(self, expression: Apply) -> Condition:
+        left, right = (self.term(part) for part in expression.arguments)
+        return compared(expression.function, left, right)
+
+    def _between(self, expression: Apply) -> Condition:
+        value, low, high = (self.term(part) for part in expression.arguments)
+        return terms.all_of([compared(">=", value, low), compared("<=", value, high)])
+
+    def _like(self, expression: Apply) -> Condition:
+        value, pattern = expression.arguments
+        return like(self.term(value), _text(pattern), expression.function == "ilike")
+
+    def _is(self, expression: Apply) -> Condition:
+        found = self.condition(expression.arguments[0])
+        wanted = found if expression.function == "is_true" else Negation(found)
+        return Compare("=", terms.choose([(wanted, Literal(1))], Literal(0)), Literal(1))
+
+    def _in(self, expression: Apply) -> Condition:
+        term, *values = (self.term(part) for part in expression.arguments)
         if not all(isinstance(value.node, Literal) for value in values):
             raise NotAllowed("IN is answered with a list of constants", remedy="write the values out")
         return _any_of(those_that_can_be([partial(compared, "=", term, value) for value in values]))
 
-    def _is_null(self, expression: Expression) -> Condition:
-        if isinstance(expression, Name):
-            index, column = self.scope.find(expression)
+    def _is_null(self, expression: Apply) -> Condition:
+        (tested,) = expression.arguments
+        if isinstance(tested, Name):
+            index, column = self.scope.find(tested)
             if column.kind == "presence":
                 return IsNull(Column(index, column.name.lower(), 0, 0, True))
-        term = self.term(expression)
+        term = self.term(tested)
         return IsNull(term.node) if term.nullable else Truth(False)
+
+
+CONDITIONS: Mapping[str, Callable[[Binder, Apply], Condition]] = {
+    "and": Binder._and,
+    "or": Binder._or,
+    "not": Binder._not,
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), Binder._compared),
+    "in": Binder._in,
+    "between": Binder._between,
+    "like": Binder._like,
+    "ilike": Binder._like,
+    "is_null": Binder._is_null,
+    "is_true": Binder._is,
+    "is_false": Binder._is,
+}
 
 
 def _any_of(parts: Sequence[Condition]) -> Condition:

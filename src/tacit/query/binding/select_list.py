@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
@@ -57,18 +58,26 @@ class Asked:
             return key
         if isinstance(expression, Constant) and isinstance(expression.value, Fraction):
             return Number(expression.value)
-        if isinstance(expression, Apply) and expression.function in ("+", "-", "*", "/"):
-            return self.arithmetic(expression)
-        if isinstance(expression, Apply) and expression.function in ("negate", "cast_number"):
-            inner = self.number(expression.arguments[0])
-            return inner if expression.function == "cast_number" else Arithmetic("-", Number(Fraction(0)), inner)
-        if isinstance(expression, Apply) and expression.function in ("round", "cast_integer"):
-            return Rounded(self.number(expression.arguments[0]), self.decimals(expression))
+        read = OUTS.get(expression.function) if isinstance(expression, Apply) else None
+        if read is not None and isinstance(expression, Apply):
+            return read(self, expression)
         raise NotAllowed(
             "every expression must be an aggregate, a column of GROUP BY, or arithmetic on them",
             remedy="add it to GROUP BY, or aggregate it",
             at=expression.at,
         )
+
+    def negative(self, expression: Apply) -> Out:
+        """The number with the other sign."""
+        return Arithmetic("-", Number(Fraction(0)), self.number(expression.arguments[0]))
+
+    def same_number(self, expression: Apply) -> Out:
+        """The number as it is: a cast to a fractional type changes nothing."""
+        return self.number(expression.arguments[0])
+
+    def rounded(self, expression: Apply) -> Out:
+        """The number, rounded to decimals."""
+        return Rounded(self.number(expression.arguments[0]), self.decimals(expression))
 
     def arithmetic(self, expression: Apply) -> Out:
         """Two numbers, or the days between two dates."""
@@ -192,22 +201,33 @@ class Asked:
     # --- HAVING ---
 
     def test(self, expression: Expression) -> Test:
-        if isinstance(expression, Apply):
-            if expression.function in ("and", "or", "not"):
-                return Test(expression.function, tuple(self.test(part) for part in expression.arguments))  # type: ignore[arg-type]
-            if expression.function in ("=", "<>", "<", "<=", ">", ">="):
-                return Test(expression.function, self.sides(expression))  # type: ignore[arg-type]
-            if expression.function == "between":
-                value, low, high = expression.arguments
-                ends = (Apply(">=", (value, low), expression.at), Apply("<=", (value, high), expression.at))
-                return Test("and", tuple(map(self.test, ends)))
-            if expression.function == "in":
-                value, *options = expression.arguments
-                equal = [partial(self.test, Apply("=", (value, option), expression.at)) for option in options]
-                return Test("or", tuple(those_that_can_be(equal)))
+        """A condition of HAVING on released numbers and keys."""
+        read = TESTS.get(expression.function) if isinstance(expression, Apply) else None
+        if read is not None and isinstance(expression, Apply):
+            return read(self, expression)
         raise NotAllowed(
             "HAVING compares aggregates and keys with constants", remedy="for example HAVING COUNT(*) > 100", at=expression.at
         )
+
+    def joined(self, expression: Apply) -> Test:
+        """Tests joined by AND or OR, or one under NOT."""
+        return Test(expression.function, tuple(self.test(part) for part in expression.arguments))  # type: ignore[arg-type]
+
+    def comparison(self, expression: Apply) -> Test:
+        """One comparison."""
+        return Test(expression.function, self.sides(expression))  # type: ignore[arg-type]
+
+    def between(self, expression: Apply) -> Test:
+        """BETWEEN, as two comparisons."""
+        value, low, high = expression.arguments
+        ends = (Apply(">=", (value, low), expression.at), Apply("<=", (value, high), expression.at))
+        return Test("and", tuple(map(self.test, ends)))
+
+    def among(self, expression: Apply) -> Test:
+        """IN, as equalities with those of the values that can occur."""
+        value, *options = expression.arguments
+        equal = [partial(self.test, Apply("=", (value, option), expression.at)) for option in options]
+        return Test("or", tuple(those_that_can_be(equal)))
 
     def sides(self, expression: Apply) -> tuple[Out | Value | None, ...]:
         """The two sides of a comparison, of one kind; a text beside a date is read as one."""
@@ -240,6 +260,21 @@ class Asked:
                     return value, terms.typed(value)[0]
         out = self.out(expression)
         return out, self.kind(out)
+
+
+OUTS: Mapping[str, Callable[[Asked, Apply], Out]] = {
+    **dict.fromkeys(("+", "-", "*", "/"), Asked.arithmetic),
+    "negate": Asked.negative,
+    "cast_number": Asked.same_number,
+    "round": Asked.rounded,
+    "cast_integer": Asked.rounded,
+}
+TESTS: Mapping[str, Callable[[Asked, Apply], Test]] = {
+    **dict.fromkeys(("and", "or", "not"), Asked.joined),
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), Asked.comparison),
+    "between": Asked.between,
+    "in": Asked.among,
+}
 
 
 def has_aggregate(expression: Expression) -> bool:

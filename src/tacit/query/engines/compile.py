@@ -8,7 +8,7 @@ Exactness: every row integer is below 2^53 (terms.py). `floor(a / b)` for a cons
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -260,6 +260,12 @@ def lists(group: Group, place: int, tables: Tables) -> ir.Table:
     keys = [f"key_{place}" for place in range(len(group.keys))]
     counted = rows.group_by([*keys, "value"]).aggregate(rows=rows.count())
     return counted.order_by([*keys, "value"])
+
+
+def stored(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:
+    """The rows that a limit keeps, with some stored columns under their own names."""
+    rows = relation(bound, tables)
+    return rows.select(**{name: rows[stored_name(0, name)] for name in columns})
 
 
 def moment_parts(moment: Moment, exact: Any, rows: ir.Table) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.privacy.sealed import Sealed
-from tacit.query.passes.keys import domain
+from tacit.query.groups import domain
 from tacit.query.plan import Group, Moment, TextColumn
 
 Integers = NDArray[Any]

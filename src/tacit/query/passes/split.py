@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tacit.query.passes.keys import private
+from tacit.query.groups import private
 from tacit.query.plan import Moment, Question
 from tacit.query.price.aggregates import moments_of
 

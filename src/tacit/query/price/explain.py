@@ -7,14 +7,13 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.accounting.composition import loss
-from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
-from tacit.query.passes.keys import size
+from tacit.query.groups import size
 from tacit.query.plan import Bound, Join, KeyValue, Moment, NumberType, Output, Question, Relation, Result, TextColumn, Where
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
-from tacit.query.price.stability import l1_sensitivity, l2_sensitivity, rows_of
+from tacit.query.price.stability import rows_of
 from tacit.untrusted import for_terminal
 
 
@@ -134,15 +133,9 @@ _NAMES = {"rows": "count", "units": "number of units", "sum": "sum", "centred": 
 
 def _of_sum(part: Sum, quote: Quote) -> Noise:
     """In the units of the answer, not in steps of the grid."""
-    laplace, unit = isinstance(part.mechanism, Laplace), _unit(part.moment, quote.question)
-    norm = l1_sensitivity(part.moment, quote.reach) if laplace else l2_sensitivity(part.moment, quote.reach)
-    return Noise(
-        _name(part.moment),
-        "Laplace" if laplace else "Gaussian",
-        f"{as_text(norm * unit)} ({'l1' if laplace else 'l2'})",
-        as_text(part.mechanism.scale * unit),
-        str(part.mechanism.loss),
-    )
+    mechanism, unit = part.mechanism, _unit(part.moment, quote.question)
+    sensitivity = f"{as_text(mechanism.sensitivity * unit)} ({mechanism.norm})"
+    return Noise(_name(part.moment), mechanism.name, sensitivity, as_text(mechanism.scale * unit), str(mechanism.loss))
 
 
 def _unit(moment: Moment, question: Question) -> Fraction:

@@ -19,6 +19,7 @@ from tacit.accounting.events import Batch, Event
 from tacit.errors import ErrorNotPublic, InvalidBudget, InvalidInput, NoBudget, NotAllowed, TooManyGroups
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth import SmoothQuantile
@@ -26,7 +27,7 @@ from tacit.privacy.arguments import truth_of
 from tacit.privacy.loss import largest_concentrated_down, positive_budget, probability
 from tacit.privacy.neighbours import Change, Neighbours
 from tacit.privacy.rounding import Number, brief, exact, exp_up, float_up
-from tacit.query.passes.keys import private, size
+from tacit.query.groups import private, size
 from tacit.query.plan import Arithmetic, Call, Moment, NumberType, Out, Question, Result, Rounded
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, scanned
@@ -37,7 +38,6 @@ LEAST_MISS = Fraction(1, 10**200)
 MANY_GROUPS = 10_000  # more are answered where the question says how many, or has a LIMIT
 LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute, and means nothing
 FINEST_GRID = 2**40  # points from which on a quantile is released by smooth sensitivity
-Additive = Laplace | Gaussian
 LEAST = Fraction(1, 10**30)
 LEAST_EPSILON = Fraction(1, 10**4)  # of a question: what a question tells by the way is told once per question, not per epsilon
 
@@ -251,7 +251,7 @@ def _quote(question: Question, asked: Request, touched: Reach, sums: Sequence[Su
         Rank(place, call, touched.l1 if touched.groups > 1 else 1, _rank(call, share, 1 - _missed(question, asked, call), touched))
         for place, call in _quantiles(question)
     )
-    concentrated = any(isinstance(part.mechanism, Gaussian) for part in sums)
+    concentrated = any(part.mechanism.concentrated for part in sums)
     keys = _keys(question, touched, share, asked.delta / 2 if concentrated else asked.delta, factor)
     spent = asked.delta if concentrated or keys else Fraction(0)
     return Quote(question, asked, touched, tuple(sums), ranks, keys, asked.epsilon or share, spent)

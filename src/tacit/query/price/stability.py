@@ -14,7 +14,7 @@ from math import prod
 from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import Table
 from tacit.privacy.rounding import sqrt_up
-from tacit.query.passes.keys import private, size
+from tacit.query.groups import private, size
 from tacit.query.plan import Bound, Join, Moment, Question, Relation, Scan, Where
 
 

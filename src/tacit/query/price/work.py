@@ -14,7 +14,7 @@ from math import prod
 
 from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import Table
-from tacit.query.passes.keys import private, shown_at_most, size
+from tacit.query.groups import private, shown_at_most, size
 from tacit.query.plan import Arithmetic, Bound, Group, Join, Moment, Question, Relation, Rounded, Row, Test, Where
 from tacit.query.price.stability import scanned
 from tacit.query.price.steps import Expressions

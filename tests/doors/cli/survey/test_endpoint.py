@@ -10,11 +10,11 @@ import threading
 import time
 from contextlib import contextmanager
 from http.client import HTTPConnection
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from tacit.doors.cli.survey import collect as survey_collect
 from tacit.doors.cli.survey import endpoint as survey_endpoint
 from tacit.doors.cli.survey.endpoint import Endpoint, Places, Waiting
 from tacit.publish.local.survey.reading import parse_survey
@@ -325,7 +325,7 @@ def test_a_signal_that_comes_while_it_starts_to_listen_ends_it(end, monkeypatch)
     before = signal.signal(end, too_early)
     try:
         with Store(None, SURVEY) as store:
-            survey_collect._listen(store, ("127.0.0.1", 0))
+            import_module("tacit.doors.cli.survey.collect")._listen(store, ("127.0.0.1", 0))
         assert signal.getsignal(end) is too_early
     finally:
         signal.signal(end, before)

@@ -17,9 +17,14 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 class Shown(Protocol):
     """What every attack returns."""
 
-    def summary(self) -> str: ...
-    def to_dict(self) -> dict[str, Any]: ...
-    def chart(self, path: Any = None) -> Any: ...
+    def summary(self) -> str:
+        """The result in sentences."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain values, ready for JSON."""
+
+    def chart(self, path: Any = None) -> Any:
+        """The chart of the result, saved to `path` if there is one."""
 
 
 def show(result: Shown, chart: Path | None, as_json: bool) -> None:

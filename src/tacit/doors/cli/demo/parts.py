@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tacit.errors import Refused
     from tacit.evidence.attacks.floating_point import FloatingPoint
     from tacit.evidence.attacks.reconstruction import Reconstruction
+    from tacit.owner import Account
     from tacit.release.answer import Answer, Column
-    from tacit.session import Account
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 Told = dict[str, Any]
@@ -41,6 +41,7 @@ class Prepared:
     preparing: float
 
     def show(self) -> Iterator[Any]:
+        """What is printed of this part, piece by piece."""
         patients, visits, wards = (f"{self.rows[name]:,}" for name in ("patients", "visits", "wards"))
         yield _heading("A generated hospital")
         yield _inset(
@@ -54,6 +55,7 @@ class Prepared:
         yield _inset("Below, (exact) is what a plain engine says. Only a demonstration may show it.")
 
     def tell(self, told: Told) -> None:
+        """Adds this part to what `--json` prints."""
         told["hospital"] = dict(self.rows)
 
 
@@ -66,6 +68,7 @@ class Question:
     budget: Mapping[str, str]
 
     def show(self) -> Iterator[Any]:
+        """What is printed of this part, piece by piece."""
         from rich.syntax import Syntax
 
         asked = ", ".join(f"{name} {value}" for name, value in self.budget.items())
@@ -73,6 +76,7 @@ class Question:
         yield _inset(Syntax(self.sql, "sql", theme="ansi_dark", background_color="default"))
 
     def tell(self, told: Told, **outcome: Any) -> None:
+        """Adds this part to what `--json` prints."""
         told["questions"].append({"sql": self.sql, "asked": dict(self.budget), **outcome})
 
 
@@ -85,11 +89,13 @@ class Answered:
     exact: Sequence[tuple[Any, ...]]
 
     def show(self) -> Iterator[Any]:
+        """What is printed of this part, piece by piece."""
         yield from self.question.show()
         yield _inset(self._table())
         yield _inset(_styled((self.answer.footer(), "dim")), above=0)
 
     def tell(self, told: Told) -> None:
+        """Adds this part to what `--json` prints."""
         self.question.tell(told, answer=self.answer.to_dict(), exact=[list(row) for row in self.exact])
 
     def _table(self) -> Any:
@@ -117,10 +123,12 @@ class TurnedDown:
     refusal: Refused
 
     def show(self) -> Iterator[Any]:
+        """What is printed of this part, piece by piece."""
         yield from self.question.show()
         yield _inset(_styled(*_refused(self.refusal)))
 
     def tell(self, told: Told) -> None:
+        """Adds this part to what `--json` prints."""
         known = {"code": self.refusal.code, "message": self.refusal.message, "remedy": self.refusal.remedy}
         self.question.tell(told, refused=known)
 
@@ -134,6 +142,7 @@ class Drawn:
     chart: Path
 
     def show(self) -> Iterator[Any]:
+        """What is printed of this part, piece by piece."""
         months, values = self.answer["month"], self.answer["visits"]
         low, high = min(values), max(values)
         years: dict[str, str] = {}
@@ -147,6 +156,7 @@ class Drawn:
         yield _inset(_styled((self.answer.footer(), "dim")), above=0)
 
     def tell(self, told: Told) -> None:
+        """Adds this part to what `--json` prints."""
         self.question.tell(told, answer=self.answer.to_dict(), chart=self.chart.name)
 
 
@@ -157,6 +167,7 @@ class Budgets:
     accounts: Sequence[Account]
 
     def show(self) -> Iterator[Any]:
+        """What is printed of this part, piece by piece."""
         table = _plain_table("", "epsilon", "left")
         for account in self.accounts:
             table.add_row(account.name, as_text(account.cap.epsilon), at_most(account.left.epsilon))
@@ -164,6 +175,7 @@ class Budgets:
         yield _inset(table)
 
     def tell(self, told: Told) -> None:
+        """Adds this part to what `--json` prints."""
         told["budget"] = {
             account.name: {"epsilon": decimal_text(account.cap.epsilon), "left": decimal_text(account.left.epsilon)}
             for account in self.accounts
@@ -182,6 +194,7 @@ class Attacked:
     refusal: Refused
 
     def show(self) -> Iterator[Any]:
+        """What is printed of this part, piece by piece."""
         people, questions = self.exact.people, self.exact.questions
         yield _heading("An attack: rebuilding diagnoses from counts", "after Dinur and Nissim 2003")
         yield _inset(
@@ -201,6 +214,7 @@ class Attacked:
         yield _inset(_styled(f"Her question {questions + 1} is ", *_refused(self.refusal)))
 
     def tell(self, told: Told) -> None:
+        """Adds this part to what `--json` prints."""
         told["reconstruction"] = {
             "people": self.exact.people,
             "questions": self.exact.questions,
@@ -219,6 +233,7 @@ class Fingerprint:
     attack: FloatingPoint
 
     def show(self) -> Iterator[Any]:
+        """What is printed of this part, piece by piece."""
         yield _heading("An attack: noise with a fingerprint", "after Mironov 2012")
         yield _inset("Outputs that only one of two neighbouring databases can give: a single one settles which it was.")
         table = _plain_table("noise", "draws", "gives away")
@@ -228,6 +243,7 @@ class Fingerprint:
         yield _inset(table)
 
     def tell(self, told: Told) -> None:
+        """Adds this part to what `--json` prints."""
         told["floating_point"] = {"draws": self.attack.draws, "textbook": self.attack.textbook, "ours": self.attack.ours}
 
 

@@ -130,6 +130,7 @@ class Endpoint(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
+        """Serves a request if there is a place for it; closes it otherwise."""
         if not self.places.take(request):
             return self.close_request(request)
         try:
@@ -139,6 +140,7 @@ class Endpoint(ThreadingHTTPServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serves a request and gives its place back."""
         try:
             super().process_request_thread(request, client_address)
         finally:

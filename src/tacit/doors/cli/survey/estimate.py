@@ -12,6 +12,8 @@ from tacit.doors.cli.output import console, figure, keep_what_is_read, print_jso
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tacit.publish.local.survey.declaration import Question, Survey
     from tacit.publish.local.survey.reports import Store
     from tacit.publish.local.survey.results import Compared, Result
@@ -73,19 +75,21 @@ def estimate(
         differences = results.comparisons(held, *_pair(compare), request) if compare else []
         counts = held.counts()
     if csv is not None:
-        _write(lambda: results.to_csv(found, differences, csv), csv)
+        results.to_csv(found, differences, csv)
     if chart is not None:
-        _write(lambda: draw(found, differences, survey, chart), chart)
+        draw(found, differences, survey, chart)
     if as_json:
         print_json(_told(survey, counts, found, differences))
     else:
         _show(survey, counts, found, differences, consistent)
-        if compare and len(differences) < len(survey.questions):
-            say(
-                f"\n{len(survey.questions) - len(differences)} questions are not compared: one of the groups has no reports on them"
-            )
-        if csv or chart:
-            say(f"\nWritten: {' and '.join(str(each) for each in (csv, chart) if each)}")
+        _show_what_else(len(survey.questions) - len(differences) if compare else 0, [each for each in (csv, chart) if each])
+
+
+def _show_what_else(not_compared: int, written: Sequence[Path]) -> None:
+    if not_compared:
+        say(f"\n{not_compared} questions are not compared: one of the groups has no reports on them")
+    if written:
+        say(f"\nWritten: {' and '.join(map(str, written))}")
 
 
 def _opened(path: Path, survey: Survey) -> Store:
@@ -116,14 +120,6 @@ def _pair(text: str) -> tuple[str, str]:
     if not (one and comma and other):
         raise InvalidInput(f"--compare names two groups with a comma between them, not {text!r}")
     return one, other
-
-
-def _write(write: Any, path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write()
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be written ({error.strerror}); name another file") from None
 
 
 def _told(survey: Survey, counts: dict[str, int], found: list[Result], differences: list[Compared]) -> dict[str, Any]:

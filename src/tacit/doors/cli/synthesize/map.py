@@ -15,6 +15,7 @@ from tacit.doors.cli.which_catalog import find_catalog
 from tacit.errors import CatalogUnusable, InvalidInput, NotAllowed
 
 if TYPE_CHECKING:
+    from tacit.publish.synthetic.commuters.model import Terms
     from tacit.publish.synthetic.commuters.release import Release
     from tacit.publish.synthetic.commuters.sources import Source
 
@@ -56,7 +57,6 @@ def commuter_map(
     """A synthetic map of commuters with (probabilistic) differential privacy for every job's home."""
     refuse_seed(seed)
     from tacit.publish.synthetic.commuters.geography import read_blocks
-    from tacit.publish.synthetic.commuters.model import Terms
     from tacit.publish.synthetic.commuters.release import publish_map
     from tacit.release.curators import check_report, curators_place
     from tacit.release.outputs import check_output
@@ -64,9 +64,7 @@ def commuter_map(
     check_output(out, [blocks])
     if report is not None:
         check_report(curators_place(report, out))
-    if pure and delta is not None:
-        raise InvalidInput("--pure is without a delta; leave out --pure or --delta")
-    terms = Terms(ratio, 0 if pure else "1e-5" if delta is None else delta, keep, synthetic_workers)
+    terms = _terms(ratio, delta, pure, keep, synthetic_workers)
     if catalog is None:
         _require_catalog_of(totals, analyst)
     source = _declared(flows, columns, catalog, totals, analyst) if catalog else _file(flows, columns, out)
@@ -78,6 +76,14 @@ def commuter_map(
         print_json({"out": str(out), "report": None if written is None else str(written), "receipt": release.receipt})
     else:
         _show(release, out, report, written, verbose)
+
+
+def _terms(ratio: str, delta: str | None, pure: bool, keep: str, workers: str) -> Terms:
+    from tacit.publish.synthetic.commuters.model import Terms
+
+    if pure and delta is not None:
+        raise InvalidInput("--pure is without a delta; leave out --pure or --delta")
+    return Terms(ratio, 0 if pure else "1e-5" if delta is None else delta, keep, workers)
 
 
 def state(
@@ -93,7 +99,7 @@ def state(
 
     for there in (folder / "flows.csv", folder / "blocks.csv"):
         if there.exists():
-            raise InvalidInput(f"{there} is there already, and would be lost; name another folder, or take it away")
+            raise InvalidInput(f"{there} already exists; choose another folder, or remove it")
     made = made_state(blocks, workplaces, jobs, radius)
     flows, chart = made.write(folder)
     if as_json:

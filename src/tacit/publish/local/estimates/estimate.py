@@ -1,4 +1,4 @@
-"""From reports to shares and means, without bias, with intervals. Proofs in estimate.md; the bounds in intervals.py and scatter.py.
+"""From reports to shares and means, without bias, with intervals. Proofs in estimate.md; bounds in intervals.py, concentration.py.
 
 A report supports a category with probability p if that is the person's own, else with probability q, so that the expected rate of
 support is q + (p - q) f and (rate - q)/(p - q) is unbiased for the share f. A *tally* is all that an estimate needs of the
@@ -183,6 +183,7 @@ class Request:
     on_grid: bool = False
 
     def terms(self, bound: str, rounding: Fraction = Fraction(0)) -> Terms:
+        """What an interval says of itself, by this bound."""
         return Terms(exact(self.confidence, "confidence"), bound, self.simultaneous, self.sampled, rounding)
 
     def rounding(self, randomizer: NumericRandomizer, groups: int = 1) -> Fraction:

@@ -99,6 +99,7 @@ class BloomRappor(LocalMechanism):
 
     @property
     def set_if_false(self) -> Fraction:
+        """The probability that a bit is reported as one where the value does not set it."""
         return reported_chance(1 - self.truth, self.one, self.zero)
 
     @property
@@ -109,10 +110,12 @@ class BloomRappor(LocalMechanism):
 
     @property
     def hit(self) -> Fraction:
+        """The probability that a report supports the true category."""
         return self.set_if_true**self.hashes
 
     @property
     def false_hit(self) -> Fraction:
+        """The probability that a report supports another category."""
         return (self.set_if_false + (self.set_if_true - self.set_if_false) / self.bits) ** self.hashes
 
     def permanent(self, values: Any, cohort: int | None = None) -> Packed:

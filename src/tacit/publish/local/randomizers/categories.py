@@ -84,6 +84,7 @@ class KAry(LocalMechanism):
 
     @cached_property
     def channel(self) -> Channel:
+        """The exact probability of every report, for every answer."""
         codes = range(self.size)
         return Channel.of(codes, codes, lambda value, report: self.hit if value == report else self.false_hit)
 
@@ -125,6 +126,7 @@ class Binary(LocalMechanism):
 
     @property
     def epsilon(self) -> Fraction:  # type: ignore[override]
+        """The privacy loss of one report."""
         return self.response.epsilon
 
     @property
@@ -134,14 +136,17 @@ class Binary(LocalMechanism):
 
     @property
     def size(self) -> int:
+        """2: a no and a yes."""
         return 2
 
     @property
     def hit(self) -> Fraction:
+        """The probability that a report supports the true category."""
         return 1 - self.flip
 
     @property
     def false_hit(self) -> Fraction:
+        """The probability that a report supports another given category."""
         return self.flip
 
     def randomize(self, values: Any) -> Any:
@@ -156,6 +161,7 @@ class Binary(LocalMechanism):
 
     @cached_property
     def channel(self) -> Channel:
+        """The exact probability of every report, for every answer."""
         return self.pair.channel
 
     def supports(self, reports: Any) -> NDArray[np.int64]:

@@ -46,11 +46,13 @@ class FoldedLaplace(Numeric):
 
     @cached_property
     def levels(self) -> tuple[Fraction, ...]:
+        """The number that each report decodes to."""
         beyond = self.spacing * self.decay / (1 - self.decay)
         inside = (self.point(index) for index in range(1, self.points - 1))
         return self.lower - beyond, *inside, self.upper + beyond
 
     def probability(self, index: int, report: int) -> Fraction:
+        """The exact probability of a report at a point of the grid."""
         folded = report in (0, self.points - 1)
         return (1 if folded else 1 - self.decay) * self.decay ** abs(report - index) / (1 + self.decay)
 
@@ -75,6 +77,7 @@ class FoldedLaplace(Numeric):
         return min(index + moved, self.points - 1) if up else max(index - moved - 1, 0)
 
     def variance_at(self, index: int) -> Fraction:
+        """The exact variance of a decoded report at a point of the grid."""
         ends = self.decay**index + self.decay ** (self.points - 1 - index)
         return self.spacing**2 * self.decay / (1 - self.decay) ** 2 * (2 - ends / (1 + self.decay))
 

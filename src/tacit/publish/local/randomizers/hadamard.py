@@ -64,6 +64,7 @@ class HadamardResponse(LocalMechanism):
 
     @property
     def false_hit(self) -> Fraction:
+        """The probability that a report supports another given category."""
         return HALF
 
     def randomize(self, values: Any) -> Any:
@@ -82,6 +83,7 @@ class HadamardResponse(LocalMechanism):
 
     @cached_property
     def channel(self) -> Channel:
+        """The exact probability of every report, for every answer."""
         return Channel.of(range(self.size), range(self.columns), self._probability)
 
     def _probability(self, value: Any, column: Any) -> Fraction:

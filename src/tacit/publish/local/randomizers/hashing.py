@@ -76,10 +76,12 @@ class LocalHashing(LocalMechanism):
 
     @property
     def hit(self) -> Fraction:
+        """The probability that a report supports the true category."""
         return self.response.hit
 
     @property
     def false_hit(self) -> Fraction:
+        """The probability that a report supports another given category."""
         return Fraction(1, self.cells)
 
     def randomize(self, values: Any) -> Any:
@@ -98,6 +100,7 @@ class LocalHashing(LocalMechanism):
 
     @cached_property
     def channel(self) -> Channel:
+        """The exact probability of every report, for every answer."""
         return Channel.of(range(self.size), range(self.hashes * self.cells), self.probability)
 
     def probability(self, value: Any, report: Any) -> Fraction:

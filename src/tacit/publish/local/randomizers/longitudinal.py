@@ -38,6 +38,7 @@ class Standing:
 
     @property
     def reserved(self) -> Fraction:
+        """The most that the question can cost one person."""
         return self.most_values * self.randomizer.epsilon
 
 

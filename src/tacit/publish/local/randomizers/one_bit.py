@@ -31,6 +31,7 @@ class OneBit(Numeric):
 
     @cached_property
     def levels(self) -> tuple[Fraction, ...]:
+        """The number that each report decodes to."""
         beyond = (self.upper - self.lower) / (self.ratio - 1)
         return self.lower - beyond, self.upper + beyond
 
@@ -39,6 +40,7 @@ class OneBit(Numeric):
         return (1 + (self.ratio - 1) * Fraction(index, self.points - 1)) / (self.ratio + 1)
 
     def probability(self, index: int, report: int) -> Fraction:
+        """The exact probability of a report at a point of the grid."""
         return self.chance(index) if report else 1 - self.chance(index)
 
     def randomize(self, values: Any) -> Any:
@@ -59,6 +61,7 @@ class OneBit(Numeric):
         return int(coins.coin(self.chance(self.place(value))))
 
     def variance_at(self, index: int) -> Fraction:
+        """The exact variance of a decoded report at a point of the grid."""
         return self.chance(index) * (1 - self.chance(index)) * self.spread**2
 
     @property

@@ -38,9 +38,11 @@ class FreshCoins:
     """Coins from the operating system's secure source."""
 
     def coin(self, probability: Chance) -> bool:
+        """Whether a coin of this probability fell heads."""
         return _tossed(probability, lambda: choice.uniform_integer(2**WORD))
 
     def below(self, bound: int) -> int:
+        """A uniform number below `bound`."""
         return choice.uniform_integer(bound)
 
 

@@ -47,11 +47,13 @@ class Piecewise(Numeric):
 
     @cached_property
     def levels(self) -> tuple[Fraction, ...]:
+        """The number that each report decodes to."""
         excess, total = (self.ratio - 1) * self.window, self._total
         shift = Fraction(self.outputs * (self.outputs - 1), 2) + excess * Fraction(self.window - 1, 2)
         return tuple(self.lower + self.spacing * (total * report - shift) / excess for report in range(self.outputs))
 
     def probability(self, index: int, report: int) -> Fraction:
+        """The exact probability of a report at a point of the grid."""
         return (self.ratio if index <= report < index + self.window else 1) / self._total
 
     @property
@@ -74,6 +76,7 @@ class Piecewise(Numeric):
         return place + coins.below(self.window) if coins.coin(self.near) else coins.below(self.outputs)
 
     def variance_at(self, index: int) -> Fraction:
+        """The exact variance of a decoded report at a point of the grid."""
         excess, total = self.ratio - 1, self._total
         mean = (excess * _sum(index, self.window) + _sum(0, self.outputs)) / total
         square = (excess * _squares(index, self.window) + _squares(0, self.outputs)) / total

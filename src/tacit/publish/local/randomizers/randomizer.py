@@ -34,10 +34,12 @@ class Chance(Protocol):
     """A probability: a `Fraction`, or a `Ratio`."""
 
     @property
-    def numerator(self) -> int: ...
+    def numerator(self) -> int:
+        """The number above the line."""
 
     @property
-    def denominator(self) -> int: ...
+    def denominator(self) -> int:
+        """The number below the line."""
 
 
 class Ratio(NamedTuple):
@@ -111,10 +113,12 @@ class LocalMechanism(ABC):
 
     @property
     def event(self) -> RandomizedAnswer:
+        """What the ledger records for one release."""
         return RandomizedAnswer(self.epsilon, CHANGE_ONE)
 
     @property
     def loss(self) -> Pure:
+        """The loss that is claimed for one release, under its relation."""
         return Pure(self.epsilon, CHANGE_ONE)
 
     def release(self, value: Any) -> Any:

@@ -60,10 +60,12 @@ class Rappor(LocalMechanism):
 
     @property
     def hit(self) -> Fraction:
+        """The probability that a report supports the true category."""
         return self.once.hit
 
     @property
     def false_hit(self) -> Fraction:
+        """The probability that a report supports another given category."""
         return self.once.false_hit
 
     def report(self, permanent: Any) -> Packed:
@@ -103,6 +105,7 @@ def reported_chance(chance: Fraction, one: Fraction, zero: Fraction) -> Fraction
 
 
 def set_report(randomizer: LocalMechanism, one: Number, zero: Number) -> None:
+    """Sets the two probabilities of a fresh report; refuses those that tell nothing, or the other way round."""
     high, low = exact(one, "one"), exact(zero, "zero")
     if not 0 < low < high < 1:
         raise InvalidInput(

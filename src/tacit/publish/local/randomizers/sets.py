@@ -68,6 +68,7 @@ class Sets(LocalMechanism):
 
     @property
     def false_hit(self) -> Fraction:
+        """The probability that a report supports another given category."""
         return self.inner.false_hit
 
     def randomize(self, values: Any) -> Any:

@@ -62,6 +62,7 @@ class Split(Questions):
 
     @property
     def epsilon(self) -> Fraction:  # type: ignore[override]
+        """The sum of the epsilons of all questions."""
         return sum((part.epsilon for part in self.parts), start=Fraction(0))
 
     def randomize(self, values: Sequence[Any]) -> tuple[Any, ...]:
@@ -76,6 +77,7 @@ class Split(Questions):
 
     @cached_property
     def channel(self) -> Channel:
+        """The exact probability of every report, for every answer."""
         channels = [part.channel for part in self.parts]
         inputs = list(product(*(each.inputs for each in channels)))
         outputs = list(product(*(each.outputs for each in channels)))
@@ -101,6 +103,7 @@ class Sampled(Questions):
 
     @property
     def epsilon(self) -> Fraction:  # type: ignore[override]
+        """The largest epsilon of a question."""
         return max(part.epsilon for part in self.parts)
 
     def randomize(self, values: Sequence[Any]) -> tuple[int, Any]:
@@ -129,6 +132,7 @@ class Sampled(Questions):
 
     @cached_property
     def channel(self) -> Channel:
+        """The exact probability of every report, for every answer."""
         channels = [part.channel for part in self.parts]
         inputs = list(product(*(each.inputs for each in channels)))
         outputs = [(at, report) for at, each in enumerate(channels) for report in each.outputs]

@@ -103,6 +103,7 @@ class Unary(LocalMechanism):
 
     @cached_property
     def channel(self) -> Channel:
+        """The exact probability of every report, for every answer."""
         listed = self.patterns()
         return Channel.of(range(self.size), listed, lambda value, report: self._probability(value, listed[report]))  # type: ignore[index]
 

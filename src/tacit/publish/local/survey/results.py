@@ -70,7 +70,7 @@ def labels(question: Question, survey: Survey) -> tuple[str, ...]:
     return (texts["no"], texts["yes"]) if isinstance(question, YesNo) else question.options
 
 
-def results(store: Store, request: Request, by_group: bool = False) -> list[Result]:
+def results(store: Store, request: Request = Request(), by_group: bool = False) -> list[Result]:  # noqa: B008  # frozen
     """The estimates of all questions, of everybody or of each declared group."""
     survey = store.form.survey
     names = _groups(survey) if by_group else {None: ""}
@@ -96,7 +96,7 @@ def reports_on(store: Store, each: Randomized, group: int | None = None) -> Any:
     return np.array([from_json(each.randomizer, written) for written in store.answers(each.question.id, group)])
 
 
-def comparisons(store: Store, first: str, second: str, request: Request) -> list[Compared]:
+def comparisons(store: Store, first: str, second: str, request: Request = Request()) -> list[Compared]:  # noqa: B008  # frozen
     """Every question in two declared groups, where both have reports on it."""
     survey = store.form.survey
     codes = {name: code for code, name in _groups(survey).items()}

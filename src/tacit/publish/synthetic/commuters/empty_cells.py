@@ -42,6 +42,7 @@ class Chances:
 
     @property
     def least(self) -> Fraction:
+        """The smallest chance that an empty cell is kept."""
         return min(self.classes)
 
     @property
@@ -64,6 +65,7 @@ class All:
     """
 
     def chances(self, domain: Domain) -> Chances:
+        """The chance of every cell of a domain to be kept where it is empty."""
         return Chances((ONE,), np.zeros(len(domain), dtype=np.int64))
 
     def __str__(self) -> str:
@@ -77,6 +79,7 @@ class Uniform:
     chance: Fraction
 
     def chances(self, domain: Domain) -> Chances:
+        """The chance of every cell of a domain to be kept where it is empty."""
         found = np.ones(len(domain), dtype=np.int64)
         found[-1] = 0
         return _classes([ONE, self.chance], found)
@@ -93,6 +96,7 @@ class ByDistance:
     begin: float = BEGIN
 
     def chances(self, domain: Domain) -> Chances:
+        """The chance of every cell of a domain to be kept where it is empty."""
         halvings = np.ceil(np.log2(np.maximum(np.nan_to_num(domain.distances, nan=0.0) / self.begin, 1.0))).astype(np.int64)
         steps = [ONE]
         while steps[-1] > self.least:
@@ -116,6 +120,7 @@ class ByName:
             raise InvalidInput(f"{self.source} names no cell of the map; write its origins as the map does, with leading zeros")
 
     def chances(self, domain: Domain) -> Chances:
+        """The chance of every cell of a domain to be kept where it is empty."""
         steps = sorted({ONE, *self.named.values()}, reverse=True)
         place = {chance: number for number, chance in enumerate(steps)}
         found = np.array([place[self.named.get(str(name), ONE)] for name in domain.names], dtype=np.int64)

@@ -39,6 +39,7 @@ class NoiseRow:
 
     @property
     def epsilon(self) -> Fraction:
+        """The logarithm of the ratio, rounded up."""
         return log_up(self.ratio)
 
     @property

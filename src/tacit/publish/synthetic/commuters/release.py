@@ -36,6 +36,7 @@ class Release:
 
     @property
     def offer(self) -> Offer:
+        """What was offered: the release, decided and priced."""
         return self.made.offer
 
 

@@ -47,6 +47,7 @@ class Comparison:
 
     @property
     def destinations(self) -> int:
+        """How many destinations there are."""
         return len(self.farthest)
 
     def total(self, values: NDArray[Any], where: NDArray[np.bool_] | None = None) -> Numbers:

@@ -31,6 +31,7 @@ class Same:
     """
 
     def draws(self, jobs: int) -> int:
+        """The synthetic workers of a destination: its jobs."""
         return jobs
 
     def __str__(self) -> str:
@@ -52,6 +53,7 @@ class Each:
         object.__setattr__(self, "number", int(read))
 
     def draws(self, jobs: int) -> int:
+        """The synthetic workers of a destination: the same number everywhere."""
         return self.number
 
     def __str__(self) -> str:
@@ -71,6 +73,7 @@ class Share:
         object.__setattr__(self, "share", read)
 
     def draws(self, jobs: int) -> int:
+        """The synthetic workers of a destination: a share of its jobs, rounded up."""
         return math.ceil(self.share * jobs)
 
     def __str__(self) -> str:

@@ -45,12 +45,14 @@ class Axis:
 
     @classmethod
     def of(cls, column: Column) -> Axis:
+        """The cells of a column: its values, or its declared bins."""
         if not column.bins or column.bounds is None or column.step is None:
             return cls(column, tuple(range(column.points)))
         return cls(column, tuple(int((begin - column.bounds[0]) / column.step) for begin in column.bins))
 
     @property
     def name(self) -> str:
+        """The name of the column."""
         return self.column.name
 
     @property

@@ -53,6 +53,7 @@ class SyntheticContingency:
 
     @property
     def rows(self) -> int:
+        """How many rows were drawn."""
         return self.urn.draws
 
     @property
@@ -71,6 +72,7 @@ class SyntheticContingency:
         )
 
     def to_arrow(self) -> Any:
+        """The rows as an Arrow table."""
         import pyarrow as pa
 
         return pa.table(dict(self.columns))

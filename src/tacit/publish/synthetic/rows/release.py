@@ -58,6 +58,7 @@ class SyntheticTable:
 
     @property
     def rows(self) -> int:
+        """How many rows were drawn."""
         return int(self.codes[0].size)
 
     @property
@@ -74,11 +75,13 @@ class SyntheticTable:
         return replace(self, codes=codes, columns=values_of(self.chosen, codes))
 
     def to_arrow(self) -> Any:
+        """The rows as an Arrow table."""
         import pyarrow as pa
 
         return pa.table(dict(self.columns))
 
     def to_pandas(self) -> Any:
+        """The rows as a data frame."""
         return self.to_arrow().to_pandas()
 
     def save(self, path: str | Path) -> Path:
@@ -103,6 +106,7 @@ class SyntheticTable:
 
     @property
     def notes(self) -> list[str]:
+        """What a reader must know of the rows, in sentences."""
         words = [f"{name} is left out: {reason}" for name, reason in self.chosen.left_out.items()]
         words += [ALONE] if self.chosen.table.max_rows > 1 else []
         return [*words, "measured before: nothing was spent"] if self.recalled else words

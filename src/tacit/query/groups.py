@@ -1,0 +1,64 @@
+"""The groups of an answer: whether they are public, how many there are, and what their keys stand for."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN
+from typing import Any
+
+from tacit.privacy.catalog import day_of
+from tacit.privacy.rounding import decimal_near
+from tacit.query.plan import BooleanType, CategoryType, DateType, Key, NumberType, Question, Term, TextColumn
+
+MOST_CELLS = 10**7
+DISTINCT = 2**52  # up to so many steps from zero, no two multiples of a step have the same nearest double
+MOST_QUANTILES = 10**5  # each is drawn by itself, in about a millisecond
+MOST_SHOWN, MOST_SHOWN_QUANTILES = 10**5, 10**4  # of private keys
+
+
+def private(question: Question) -> bool:
+    """Whether a group's very existence is private, so that it is shown through a threshold only."""
+    return any(isinstance(key.term.node, TextColumn) for key in question.group.keys)
+
+
+def shown_at_most(question: Question) -> int:
+    """How many groups of private keys an answer has at most: those with the largest noisy numbers of units."""
+    quantiles = sum(call.name == "quantile" for call in question.calls)
+    return max(1, MOST_SHOWN_QUANTILES // quantiles) if quantiles else MOST_SHOWN
+
+
+def domain(key: Key) -> tuple[int | None, ...]:
+    """The possible integers of a public key, in order, NULL last."""
+    node = key.term.node
+    if isinstance(node, TextColumn):
+        return ()
+    points: tuple[int, ...] = key.term.points or tuple(range(node.low, node.high + 1))
+    return (*points, None) if node.nullable else points
+
+
+def key_value(term: Term, stored: Any) -> Any:
+    """What a key's integer stands for."""
+    if stored is None or isinstance(stored, str):
+        return stored
+    match term.type:
+        case NumberType(step):
+            exact = stored * step
+            if exact.denominator == 1:
+                return int(exact)
+            return float(exact) if abs(stored) <= DISTINCT else decimal_near(exact, ROUND_HALF_EVEN)
+        case CategoryType(values):
+            return values[stored]
+        case DateType():
+            return day_of(stored).isoformat()
+        case BooleanType():
+            return bool(stored)
+        case _:
+            return str(stored)
+
+
+def size(key: Key) -> int:
+    """How many values a key can have; private text counts 1."""
+    node = key.term.node
+    if isinstance(node, TextColumn):
+        return 1
+    points = len(key.term.points) if key.term.points else node.high - node.low + 1
+    return points + node.nullable
