@@ -400,6 +400,26 @@ def test_the_glossary_is_in_order():
     assert len(words) > 20
 
 
+SEARCHED = """OnTheMap, census, differential privacy, SQL, epsilon, delta, sensitivity, Laplace, Gaussian, zCDP, synthetic data,
+RAPPOR, randomized response, query auditing, reconstruction attack, k-anonymity, l-diversity, t-closeness"""
+
+
+def topics() -> list[str]:
+    """The first cells of the rows of Topics A to Z."""
+    return re.findall(r"^\| (?!topic )(\w[^|]*) \|", text("docs/reference/topics.md"), re.MULTILINE)
+
+
+def test_topics_are_in_order_and_lead_somewhere():
+    assert topics() == sorted(topics(), key=str.lower)
+    rows = [row for row in text("docs/reference/topics.md").splitlines() if row.startswith("| ")][1:]
+    assert all("](" in row or "planned" in row for row in rows)
+
+
+def test_what_people_search_for_is_a_topic():
+    known = " ".join(topics()).lower()
+    assert [word for word in SEARCHED.replace("\n", " ").split(", ") if word.lower() not in known] == []
+
+
 def test_modules_that_pages_name_exist():
     for name in PAGES:
         for module in re.findall(r"`(tacit(?:\.(?!toml)[a-z_]+)+)`", text(name)):

@@ -346,9 +346,7 @@ class TestCommands:
         (tmp_path / "taken").write_text("a file, and no folder")
         done = self.ask(folder, "sql", COUNT, "--epsilon", "1", "--analyst", "ana", "--chart", str(tmp_path / "taken" / "a.svg"))
         assert done.exit_code == 2
-        assert "Spent: epsilon 1. Remaining: epsilon 3." in done.stdout, (
-            "what was paid for is shown, and the first question cost nothing"
-        )
+        assert "Spent: epsilon 1. Remaining: epsilon 3." in done.stdout, "the first question cost nothing"
 
     @pytest.mark.parametrize(
         ("words", "code", "error"),

@@ -6,10 +6,10 @@ None of them answers a question. What an analyst does is in `session.py`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.filter import Left, State
 from tacit.accounting.ledger import rollback
@@ -40,6 +40,7 @@ class Preparing:
     memory: str = "60%"
     accept: bool = False
     keep_version: bool = False
+    sources: Mapping[str, Any] | None = None
 
 
 def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Preparing, replaced: Callable[[], None]) -> Prepared:
@@ -47,17 +48,20 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
 
     `begun` opens the ledger of the data set, if it has one.
     """
+    from tacit.data.files.memory import given_tables
     from tacit.data.prepare import prepare
     from tacit.data.registering import registration
 
-    found = registration(catalog, os.environ)
+    given = given_tables(catalog, asked.sources)
+    found = registration(catalog, os.environ, given)
     reason, new_ledger = text_of(asked.reason, "reason"), truth_of(asked.new_ledger, "new_ledger")
     ledger = begun()
     found.require_alone(None if ledger is None else ledger.identity, reason)
     if new_ledger and ledger is not None:
         raise InvalidInput("this data set already has a ledger; leave new_ledger out")
     _settle_units(catalog, ledger)
-    prepared = prepare(catalog, asked.progress, memory=asked.memory, accept=asked.accept, keep_version=asked.keep_version)
+    how = {"memory": asked.memory, "accept": asked.accept, "keep_version": asked.keep_version}
+    prepared = prepare(catalog, asked.progress, given=given, **how)  # type: ignore[arg-type]
     replaced()
     ledger = begin_scratch(catalog, reason) if new_ledger else ledger
     if ledger is not None:
@@ -80,11 +84,12 @@ def _settle_units(catalog: Catalog, ledger: Ledger | None) -> None:
 # --- the ledger --------------------------------------------------------------------------------------------------------------
 
 
-def begin_ledger(catalog: Catalog, reason: str) -> Ledger:
+def begin_ledger(catalog: Catalog, reason: str, sources: Mapping[str, Any] | None = None) -> Ledger:
     """Begin the ledger of a data set, once, and record it in the register."""
+    from tacit.data.files.memory import given_tables
     from tacit.data.registering import registration
 
-    found = registration(catalog, os.environ)
+    found = registration(catalog, os.environ, given_tables(catalog, sources))
     found.require_alone(None, text_of(reason, "reason"))
     begun = begin_scratch(catalog, reason)
     found.record(begun.identity)

@@ -168,19 +168,25 @@ class DataSet:
         memory: str = "60%",
         yes: bool = False,
         keep_version: bool = False,
+        sources: Mapping[str, Any] | None = None,
     ) -> Prepared:
         """Copy the declared data into the store, anew; `new_ledger` begins the ledger of the data set, once.
 
         Refused where another ledger covers the same sources already, unless a reason is given, which the new ledger records; and
         where the data does not look as it is declared (no row kept, over half of a column unusable), unless `yes`. The store has
         a new version, and no answer is repeated for it; `keep_version` declares, in public, that the data has not changed.
+        `sources` has the rows of each table that is declared with `source = "memory"`: a pandas or Polars DataFrame, or an Arrow
+        table, prepared as a Parquet file of the same columns would be.
         """
-        asked = Preparing(progress, new_ledger, reason, memory, yes, keep_version)
+        asked = Preparing(progress, new_ledger, reason, memory, yes, keep_version, sources)
         return owner.prepare_data(self.catalog, lambda: self._begun, asked, replaced=self.close)
 
-    def begin_ledger(self, reason: str = "") -> Ledger:
-        """Begin the ledger of this data set, once. What the prepared data remembers of a lost one is carried over into it."""
-        return owner.begin_ledger(self.catalog, reason)
+    def begin_ledger(self, reason: str = "", *, sources: Mapping[str, Any] | None = None) -> Ledger:
+        """Begin the ledger of this data set, once. What the prepared data remembers of a lost one is carried over into it.
+
+        `sources` has the rows of each table that is declared with `source = "memory"`: the register has to recognize them.
+        """
+        return owner.begin_ledger(self.catalog, reason, sources)
 
     def begin_scratch(self, reason: str) -> Ledger:
         """Begin a ledger that no register knows: for a copy of data that is soon gone, whose answers are not published."""

@@ -11,19 +11,21 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from tacit.data.private_files import files_of_the_owner
 from tacit.data.quoting import text
 from tacit.errors import StoreUnusable
+from tacit.files import files_of_the_owner, opened, put_private, write
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_format_1
 
 BEGINNING, LOCK = "preparing-", "prepare.lock"
 NAMES: Mapping[str, str] = {"duckdb": "store.duckdb"}  # of the store in its folder, by engine
+LARGE = 1 << 24  # bytes copied at a time
 FORMAT = 2  # 1 (where no format is written): a row of several owners belonged to the least of them
 
 PublicColumns = Mapping[str, Mapping[str, Column]]
@@ -77,8 +79,8 @@ def read_files(catalog: Catalog) -> tuple[Path, ...]:
 
 def copy_store(catalog: Catalog, copy: Catalog) -> None:
     """Copy the prepared store of a catalog to the place of another catalog's, which is for its owner alone."""
-    copy.store_folder.mkdir(parents=True, mode=0o700)
-    shutil.copyfile(store_file(catalog), store_file(copy))
+    with store_file(catalog).open("rb") as real:
+        write(store_file(copy), partial(shutil.copyfileobj, real, length=LARGE), private=True)
 
 
 def store_info(catalog: Catalog) -> StoreInfo | None:
@@ -193,7 +195,7 @@ def replacing(catalog: Catalog) -> Iterator[Path]:
         held.callback(_remove_from, beside)
         yield own
         with _writable(beside):
-            _replace(own / store_file(catalog).name, store_file(catalog))
+            put_private(own / store_file(catalog).name, store_file(catalog))
 
 
 def swept(catalog: Catalog) -> Catalog:
@@ -238,12 +240,9 @@ def _make_private(folder: Path, within: Path) -> None:
 
 @contextmanager
 def _only_one(file: Path) -> Iterator[None]:
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    with opened(file, os.O_RDWR | os.O_CREAT) as descriptor:
         _lock(descriptor)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _lock(descriptor: int) -> None:
@@ -251,19 +250,3 @@ def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise StoreUnusable("this catalog is being prepared by another process", remedy="wait for it to end") from None
-
-
-def _replace(new: Path, old: Path) -> None:
-    """Put the new file in the place of the old one, such that a crash leaves one of the two, whole."""
-    new.chmod(0o600)
-    _sync(new)
-    os.replace(new, old)
-    _sync(old.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -28,6 +28,7 @@ BLANKS = " \t\n\r\v\f"  # what is trimmed from texts: a list, since engines and 
 QUESTIONS_AT_MOST = 100_000  # paid questions of a data set: side channels are paid for per question, not per epsilon
 LARGEST = 2**53  # every prepared number is an offset below this, so that it is exact in a double too
 ASSUMED_ROWS = 10**8  # of a private table without rows_at_most
+MEMORY = "memory"  # as a source: the rows are given in Python
 JOINED_ROWS = 1000  # of one unit after joins, where max_joined_rows is not declared
 LONGEST_TEXT = 256  # bytes of a private text, where longest is not declared
 
@@ -70,12 +71,13 @@ PLAIN = Notation()
 class Source:
     """Where a table's rows come from when it is prepared.
 
-    `location` is a path, taken from the catalog's folder, or a PostgreSQL URL as declared: `url` puts in its variables.
+    `location` is a path, taken from the catalog's folder, or a PostgreSQL URL as declared: `url` puts in its variables. Of the kind
+    "memory" it says nothing: the rows are given in Python when the table is prepared.
     `multiline` says of a CSV file whether fields in quotation marks may hold line ends; None where it is not declared.
     `encoding` is the codec that its bytes are read with; None means UTF-8.
     """
 
-    kind: Literal["parquet", "csv", "duckdb", "postgres"]
+    kind: Literal["parquet", "csv", "duckdb", "postgres", "memory"]
     location: str
     table: str | None = None
     declared: str = ""

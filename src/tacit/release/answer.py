@@ -14,6 +14,7 @@ import numpy as np
 
 from tacit.accounting.ledger.caps import at_most
 from tacit.errors import InvalidInput
+from tacit.files import write
 from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
 from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
@@ -135,13 +136,13 @@ class Answer:
         """The flat table as CSV text, written to `path` where one is given; no cell of it is a formula to a spreadsheet."""
         text = csv_text(self.flat())
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            write(path, text)
         return text
 
     def to_parquet(self, path: str | Path) -> None:
         import pyarrow.parquet as pq
 
-        pq.write_table(self.to_arrow(), path)
+        write(path, lambda file: pq.write_table(self.to_arrow(), file))
 
     def chart(self, path: str | Path | None = None, column: str | None = None) -> Any:
         """A picture of one number with its error bars: bars for categories, a line with a band for dates and numbers."""

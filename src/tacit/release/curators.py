@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from tacit.errors import InvalidInput
+from tacit.files import check, check_links, not_written, write
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.sealed import Sealed
-from tacit.release.outputs import check_links, check_writable, not_written
 from tacit.untrusted import for_html
 
 NOTICE = "For the curator alone: this page compares with the real data, so it is as private as that, and carries no guarantee."
@@ -73,23 +73,15 @@ def check_report(place: Path) -> Path:
 
     Asked before anything is spent.
     """
+    check(place, private=True)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if place.parent.name == "reports" and place.parent.parent.name == ".tacit":
             place.parent.parent.chmod(0o700)
     except OSError as error:
         raise not_written(place, error) from None
-    check_writable(place)
     return place
 
 
 def write_for_curator(page: str, place: Path) -> Path:
     """Write a page that only its owner can read."""
-    check_report(place)
-    try:
-        place.touch(mode=0o600)
-        place.chmod(0o600)
-        place.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise not_written(place, error, "the synthetic data is written, and paid for; its report is not") from None
-    return place
+    return write(check_report(place), page, private=True, after="the synthetic data is written, and paid for; its report is not")

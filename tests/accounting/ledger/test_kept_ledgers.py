@@ -143,7 +143,7 @@ def test_a_kept_ledger_in_postgresql_is_converted_as_well(kept: Path, postgres_u
     """The same rows in the tables of the old format, as the old version made them there."""
     import psycopg
 
-    from ledgers import fresh_database
+    from services import fresh_database
 
     url = fresh_database(postgres_url)
     with closing(sqlite3.connect(kept / ".tacit" / "ledger.sqlite")) as old, psycopg.connect(url) as new:

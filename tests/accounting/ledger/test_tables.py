@@ -15,14 +15,16 @@ from time import monotonic, sleep
 import pytest
 import sqlalchemy
 
-from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, fresh_database, opened, policy, pure, spend
+from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, opened, policy, pure, spend
+from services import fresh_database
 from tacit.accounting.events import GaussianNoise
 from tacit.accounting.ledger import databases
 from tacit.accounting.ledger import group_commit as durable
 from tacit.accounting.ledger import tables as store_module
-from tacit.accounting.ledger.group_commit import GroupCommit, replace_file
+from tacit.accounting.ledger.group_commit import GroupCommit
 from tacit.accounting.ledger.selling import Sale
 from tacit.errors import BudgetExceeded, StoreUnusable
+from tacit.files import replace_file
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -320,13 +322,12 @@ def test_a_server_that_may_lose_commits_is_told_not_to(postgres_url):
 
     url = fresh_database(postgres_url)
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("ALTER ROLE tacit SET synchronous_commit = off")
-        try:
-            ledger = opened(url, policy(1), IDENTITY)
-            with engine_of(ledger).connect() as own:
-                assert own.scalar(sqlalchemy.text("SHOW synchronous_commit")) == "on"
-        finally:
-            connection.execute("ALTER ROLE tacit RESET synchronous_commit")
+        connection.execute(f"ALTER DATABASE {connection.info.dbname} SET synchronous_commit = off")
+    with psycopg.connect(url) as other:
+        assert other.execute("SHOW synchronous_commit").fetchone() == ("off",)
+    ledger = opened(url, policy(1), IDENTITY)
+    with engine_of(ledger).connect() as own:
+        assert own.scalar(sqlalchemy.text("SHOW synchronous_commit")) == "on"
 
 
 def test_a_lock_in_postgresql_is_waited_for_with_a_word_and_then_no_longer(postgres_url, monkeypatch, capsys):
@@ -361,9 +362,9 @@ def turned_off(server, setting):
 
 
 @pytest.mark.parametrize(("setting", "other"), [("fsync", "full_page_writes"), ("full_page_writes", "fsync")])
-def test_a_server_that_may_lose_a_spend_keeps_no_ledger(postgres_url, setting, other, monkeypatch):
-    address = fresh_database(postgres_url)
-    with turned_off(postgres_url, setting):
+def test_a_server_that_may_lose_a_spend_keeps_no_ledger(postgres_alone, setting, other, monkeypatch):
+    address = fresh_database(postgres_alone)
+    with turned_off(postgres_alone, setting):
         with pytest.raises(StoreUnusable, match=f"{setting} off, so a spend could be lost; set {setting} = on"):
             opened(address, policy(1), IDENTITY)
         with monkeypatch.context() as planted:

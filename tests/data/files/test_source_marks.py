@@ -216,7 +216,7 @@ def test_a_folder_is_recognized_whichever_files_are_in_it(tmp_path: Path, other:
 
 
 def test_a_source_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CatalogUnusable, match="there is no file"):
+    with pytest.raises(CatalogUnusable, match="file not found"):
         marks(tmp_path / "absent.csv")
 
 

@@ -361,26 +361,26 @@ def refusal(prepared):
 
 def test_a_missing_file_column_or_table(tmp_path):
     there = write_csv(tmp_path / "visits.csv", HEADER, ROWS)
-    assert "there is no file nowhere.csv" in refusal(catalog(tmp_path, table("visits", Source("csv", "nowhere.csv"))))
+    assert "file not found: nowhere.csv" in refusal(catalog(tmp_path, table("visits", Source("csv", "nowhere.csv"))))
     words = refusal(catalog(tmp_path, table("visits", there, number("height", 0, 1))))
-    assert "the source of visits has no column height; see its first line" in words
+    assert "missing column 'height' in the source of visits; its first line must name its columns" in words
     there = write_parquet(tmp_path / "visits.parquet", {"id": [1], "age": [2]})
     words = refusal(catalog(tmp_path, table("visits", there, number("height", 0, 1))))
-    assert "the source of visits has no column height; it has id, age; correct tacit.toml" in words
+    assert "missing column 'height' in the source of visits; it has: id, age; correct tacit.toml" in words
 
 
 def test_a_row_that_stands_as_the_header_is_not_quoted_by_prepare(tmp_path):
     """The planted bug lists what the first line has."""
     there = write_csv(tmp_path / "visits.csv", ["alice", "syphilis"], [("bob", "flu")])
     words = refusal(catalog(tmp_path, table("visits", there, number("height", 0, 1))))
-    assert "see its first line" in words
+    assert "its first line must name its columns" in words
     assert "alice" not in words
 
 
 def test_a_unit_that_is_no_column_and_a_table_that_is_none(tmp_path):
     there = write_csv(tmp_path / "visits.csv", HEADER, ROWS)
     words = refusal(catalog(tmp_path, table("visits", there, unit=Owner("owner"), max_rows=1)))
-    assert "no column owner" in words
+    assert "missing column 'owner'" in words
     source = write_duckdb(tmp_path / "hospital.duckdb", "visits", {"id": [1]})
     assert "names a table that is not there" in refusal(
         catalog(tmp_path, table("visits", Source("duckdb", source.location, "visit")))

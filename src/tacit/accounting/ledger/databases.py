@@ -20,8 +20,9 @@ from sqlalchemy.event import listen
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from tacit.accounting.ledger import group_commit as durable
-from tacit.accounting.ledger.group_commit import GroupCommit, sync_folder, turn_of
+from tacit.accounting.ledger.group_commit import GroupCommit, turn_of
 from tacit.errors import NoLedger, StoreUnusable
+from tacit.files import create_private, sync_folder
 
 CREATION = 0x7AC17  # the number of the advisory lock under which PostgreSQL tables are made
 DURABLE = ("fsync", "full_page_writes")  # without the second a power failure can tear a page of the ledger
@@ -94,11 +95,8 @@ def _create(file: Path) -> None:
 
     Once it is there, only SQLite opens it: a process that closes any descriptor of a file loses the locks that it has on it.
     """
-    try:
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        if file.stat().st_size:
-            return
+    if not create_private(file) and file.stat().st_size:
+        return
     _opened(file).close()
     sync_folder(file.parent)
 

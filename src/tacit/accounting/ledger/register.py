@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from tacit.accounting.ledger.event_text import canonical_json
-from tacit.accounting.ledger.group_commit import replace_file, turn_of
+from tacit.accounting.ledger.group_commit import turn_of
 from tacit.errors import InvalidInput, RegisterUnavailable, StoreUnusable
+from tacit.files import replace_file
 
 FORMAT = 1
 FILE, LOCK = "ledgers.json", "ledgers.lock"

@@ -15,8 +15,9 @@ from tacit.accounting.composition import Cost
 from tacit.accounting.filter import NOTHING_SPENT, State
 from tacit.accounting.ledger.chain import nothing
 from tacit.accounting.ledger.entries import Entry, Head, heads_from, heads_text
-from tacit.accounting.ledger.group_commit import replace_file, turn_of
+from tacit.accounting.ledger.group_commit import turn_of
 from tacit.errors import StoreUnusable
+from tacit.files import replace_file
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.ledger import Ledger

@@ -15,7 +15,7 @@ from tacit.data.declaration.lines import Path as KeyPath
 from tacit.data.declaration.lines import value_text
 from tacit.data.declaration.problems import Reading, Wrong, folded
 from tacit.data.declaration.shape import BROKEN, Broken
-from tacit.privacy.catalog import PLAIN, Column, Notation, Source, Table
+from tacit.privacy.catalog import MEMORY, PLAIN, Column, Notation, Source, Table
 
 Declared = Mapping[str, Any]
 Columns = dict[str, Column | Broken]
@@ -80,6 +80,8 @@ def read_source(declared: Any, folder: Path | None) -> Source | Broken:
     """
     if declared is BROKEN or (isinstance(declared, Mapping) and BROKEN in declared.values()):
         return BROKEN
+    if declared == MEMORY:
+        return Source("memory", MEMORY, None, MEMORY)
     if isinstance(declared, str):
         return Source("parquet" if declared.lower().endswith(".parquet") else "csv", _path(declared, folder), None, declared)
     kinds = declared.keys() & {"csv", "duckdb", "postgres"}

@@ -21,6 +21,7 @@ import duckdb
 from tacit.data.declaration.problems import folded
 from tacit.data.engine import Workshop
 from tacit.data.files.csv_rows import CsvRows, Header, csv_header
+from tacit.data.files.kinds import not_found
 from tacit.data.files.postgres import postgres_batches
 from tacit.data.files.raw import Raw
 from tacit.data.files.tolerant import FILE, PLACE, text_batches
@@ -123,7 +124,7 @@ def _files(catalog: Catalog, source: Source) -> list[Path]:
         found = [path] if path.is_file() else sorted(Path(file) for file in glob(str(path)))
     if not found:
         missing = source.declared or source.location
-        raise CatalogUnusable(f"there is no file {missing}; correct `source`, which is taken from the folder of the catalog")
+        raise CatalogUnusable(not_found(missing, "correct `source`, which is taken from the folder of the catalog"))
     return found
 
 

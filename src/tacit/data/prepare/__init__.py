@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from tacit.data.declaration.lines import key_text
 from tacit.data.dialect import DIALECTS, Dialect
 from tacit.data.engine import Progress, Workshop
+from tacit.data.files.memory import placed
 from tacit.data.files.raw import Raw
 from tacit.data.files.sources import Rows
 from tacit.data.prepare.bit_packing import packing
@@ -37,6 +39,9 @@ from tacit.data.quoting import name, text
 from tacit.data.store import kept_version, ledger_mark, new_info, replacing, store_file, write_info
 from tacit.errors import CatalogUnusable, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
+
+if TYPE_CHECKING:
+    from tacit.data.files.memory import Given
 
 MEMORY = "60%"
 FACTORS = (2, 4)  # times max_rows: what the curator is told that these would keep
@@ -99,21 +104,23 @@ def prepare(
     mark: LedgerMark | None = None,
     accept: bool = True,
     keep_version: bool = False,
+    given: Given | None = None,
 ) -> Prepared:
     """Write the store of a catalog anew from its sources, and put it in the place of the old one when it is whole.
 
     No row of a source makes it fail, if the catalog says what a row is (store.md, of CSV files). `progress` is told words and
     a fraction; `memory` bounds the engine, which spills beyond it; `mark` names the ledger of the catalog (without one, that
     of the old store stays). Without `accept`, what cannot be meant leaves the old store in its place. The version is a new one,
-    unless `keep_version` declares that nothing has changed.
+    unless `keep_version` declares that nothing has changed. `given` has the rows of tables whose source is memory.
     """
     version = kept_version(catalog) if keep_version else None
     with replacing(catalog) as folder, _in_our_words(memory):
         workshop = Workshop(folder / "spill", memory, progress, _steps(catalog), words=DIALECTS[catalog.store_engine])
         with closing(workshop.engine) as engine:
             workshop.run(f"ATTACH {text(str(folder / store_file(catalog).name))} AS store")
-            private = _prepare_private(workshop, catalog, ranking_key(catalog.kept))
-            public = {table.name: _prepare_public(workshop, catalog, table) for table in catalog.tables.values() if table.public}
+            read_from = placed(catalog, given or {}, folder)
+            private = _prepare_private(workshop, read_from, ranking_key(catalog.kept))
+            public = {each.name: _prepare_public(workshop, read_from, each) for each in read_from.tables.values() if each.public}
             mark = mark or _old_mark(catalog)
             known = {table: columns for table, (columns, _) in public.items()}
             info = new_info(catalog, mark.ledger, mark.head, known, version)

@@ -9,13 +9,13 @@ hard to find (store.md).
 from __future__ import annotations
 
 import base64
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tacit.data.prepare.bit_packing import Packing, measured
 from tacit.errors import StoreUnusable
+from tacit.files import replace_file
 from tacit.mechanisms.noise import bits
 
 KEY_FILE = "rank.key"
@@ -27,23 +27,13 @@ def ranking_key(folder: Path) -> str:
     """The key that ranks are made with, as text: drawn once, and then re-used for ever, so that limits keep the same rows."""
     file = folder / KEY_FILE
     if not file.exists():
-        _create(file, bits.random_bytes(KEY_BYTES).hex())
+        replace_file(file, f"{bits.random_bytes(KEY_BYTES).hex()}\n")
     key = file.read_text("ascii", errors="replace").strip()
     if len(key) != 2 * KEY_BYTES or set(key) - set("0123456789abcdef"):
         raise StoreUnusable(
             f"the ranking key is damaged ({file})", remedy="put back a copy, or remove it to have limits keep other rows"
         )
     return base64.b64encode(bytes.fromhex(key)).decode().rstrip("=")
-
-
-def _create(file: Path, content: str) -> None:
-    """The file as a whole or not at all."""
-    new = file.with_suffix(".new")
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
-        opened.write(content + "\n")
-        opened.flush()
-        os.fsync(opened.fileno())
-    os.replace(new, file)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ import duckdb
 
 from tacit.data.dialect import Dialect
 from tacit.data.engine import Workshop
+from tacit.data.files.kinds import missing_columns
 from tacit.data.files.raw import Raw, named, without_missing, written
-from tacit.data.files.schema import columns_told
 from tacit.data.files.sources import MENDED, MENDING, READERS, Rows, Wanted
 from tacit.data.prepare.bit_packing import packing
 from tacit.data.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
@@ -213,8 +213,8 @@ def check_columns(table: Table, rows: Rows, wanted: Collection[str]) -> None:
     """Every wanted column is in the source."""
     absent = [key for key in wanted if key not in rows.columns]
     if absent:
-        told = columns_told(rows.columns, as_text=not rows.typed)
-        raise CatalogUnusable(f"the source of {table.name} has no column {', '.join(absent)}; {told}; correct tacit.toml")
+        told = missing_columns(absent, f"the source of {table.name}", rows.columns, as_text=not rows.typed)
+        raise CatalogUnusable(f"{told}; correct tacit.toml")
 
 
 def _unusable(table: Table, error: duckdb.Error) -> CatalogUnusable:

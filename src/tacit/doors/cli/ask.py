@@ -10,6 +10,7 @@ import typer
 from tacit.chart import check_format
 from tacit.doors.cli.output import console, print_csv, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
+from tacit.files import check
 
 if TYPE_CHECKING:
     from tacit.release.answer import Answer
@@ -46,6 +47,7 @@ def sql(
     """Answer one question with differential privacy. The budget is spent before any data is read."""
     if chart is not None:
         check_format(chart)
+        check(chart)
     session = opened(catalog, analyst)
     with session.data:
         answer = session.sql(question, **_budget(epsilon, delta, error, confidence, simultaneous), groups=groups)

@@ -118,7 +118,7 @@ def _about_sources(catalog: Catalog) -> Iterator[str]:
 
     for table in catalog.tables.values():
         path = Path(table.source.location)
-        if table.source.kind == "postgres" or "*" in str(path) or (path.exists() and not path.is_file()):
+        if table.source.kind in ("postgres", "memory") or "*" in str(path) or (path.exists() and not path.is_file()):
             continue
         try:
             there = [folded(field.name) for field in fields_of(path, table.source.table, table.source.encoding)]

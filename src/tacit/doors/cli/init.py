@@ -11,6 +11,7 @@ import typer
 from tacit.doors.cli.output import keep_what_is_read, print_json, say
 from tacit.doors.cli.which_catalog import NAME
 from tacit.errors import InvalidInput
+from tacit.files import write
 
 
 def init(
@@ -44,14 +45,9 @@ def _seen_from(out: Path, file: Path) -> str:
 
 
 def _write(out: Path, text: str, force: bool) -> None:
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with out.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise InvalidInput(f"{out} is there already; --force replaces it, --out PATH writes another") from None
-    except OSError as error:
-        raise InvalidInput(f"{out} cannot be written: {error.strerror}") from None
+    if out.exists() and not force:
+        raise InvalidInput(f"{out} already exists; overwrite it with --force, or choose another file with --out")
+    write(out, text, force=force)
 
 
 def _places(text: str) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import InvalidInput, TacitError
+from tacit.files import check
 from tacit.untrusted import for_json, lines_for_terminal, without_passwords
 
 if TYPE_CHECKING:
@@ -54,10 +55,13 @@ def let_all_letters_pass() -> None:
 
 
 def keep_what_is_read(written: Path | None, *read: Path) -> None:
-    """Refuses to write over a file that the same command reads."""
+    """Refuses to write over a file that the same command reads, and, before the work, where nothing can be written."""
+    if written is None:
+        return
     for path in read:
-        if written is not None and written.resolve() == path.resolve():
+        if written.resolve() == path.resolve():
             raise InvalidInput(f"{written} is read here and would be lost; write to another file")
+    check(written)
 
 
 def error_report(error: TacitError, as_json: bool, named: Callable[[str], str] = str) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.data.store import copy_store
+from tacit.files import write
 from tacit.privacy.catalog import Budget, Catalog
 from tacit.privacy.rounding import Number, as_text, exact
 from tacit.session import DataSet
@@ -61,10 +62,8 @@ def made_data(catalog: str, files: Mapping[str, bytes]) -> Iterator[DataSet]:
     with TemporaryDirectory(prefix="tacit-attack-") as name:
         folder = Path(name)
         for file, content in files.items():
-            (folder / file).write_bytes(content)
-        place = folder / "tacit.toml"
-        place.write_text(catalog, encoding="utf-8")
-        data = open_data(place)
+            write(folder / file, content)
+        data = open_data(write(folder / "tacit.toml", catalog))
         prepare(data.catalog)
         data.begin_scratch("people made up for an attack")
         try:

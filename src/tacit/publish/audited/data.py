@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.files.schema import columns_told
+from tacit.data.files.columns import read_table
+from tacit.data.files.kinds import kind_of, missing_columns
 from tacit.errors import InvalidInput
 from tacit.publish.audited.question import Number, Question
 
@@ -88,12 +89,12 @@ def _whole_sum(values: NDArray[Any]) -> int:
 
 
 def read(path: Path, value: str | None, public: Sequence[str]) -> Data:
-    """The table in a CSV or Parquet file."""
-    table = _table(path)
+    """The table in a CSV, Parquet or DuckDB file."""
+    table, as_text = read_table(path), kind_of(path) == "csv"
     names = {name.lower(): name for name in table.column_names}
     missing = [name for name in (*public, *([value] if value else [])) if name.lower() not in names]
     if missing:
-        raise InvalidInput(f"{path.name} has no column {missing[0]}; {columns_told(table.column_names, _is_text(path))}")
+        raise InvalidInput(missing_columns(missing[:1], path.name, table.column_names, as_text))
     chosen = names[value.lower()] if value else _only_number(table, [names[name.lower()] for name in public], path)
     if chosen.lower() in {name.lower() for name in public}:
         raise InvalidInput(f"{chosen} is the audited column, and cannot be public")
@@ -104,28 +105,6 @@ def read(path: Path, value: str | None, public: Sequence[str]) -> Data:
     return Data(values, chosen, columns, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def _table(path: Path) -> Any:
-    import pyarrow as arrow
-
-    if not path.is_file():
-        raise InvalidInput(f"there is no file {path}")
-    try:
-        if not _is_text(path):
-            from pyarrow import parquet
-
-            return parquet.read_table(path)
-        from pyarrow import csv
-
-        return csv.read_csv(path)
-    except (arrow.ArrowInvalid, OSError):
-        raise InvalidInput(f"{path.name} cannot be read as CSV or Parquet; the name ends in .parquet for the latter") from None
-
-
-def _is_text(path: Path) -> bool:
-    """Whether the names of the columns are a line of the file, and so may be a row."""
-    return path.suffix.lower() not in (".parquet", ".pq")
-
-
 def _only_number(table: Any, public: list[str], path: Path) -> str:
     from pyarrow import types
 
@@ -133,7 +112,7 @@ def _only_number(table: Any, public: list[str], path: Path) -> str:
     others = [field for field in table.schema if field.name not in public]
     numeric = [field.name for field in others if any(test(field.type) for test in is_number)]
     if len(numeric) != 1:
-        several = f"there are {len(numeric)} with numbers" if _is_text(path) else f"there are {', '.join(numeric)}"
+        several = f"there are {len(numeric)} with numbers" if kind_of(path) == "csv" else f"there are {', '.join(numeric)}"
         listed = several if numeric else "there is none with numbers"
         raise InvalidInput(f"say which column of {path.name} is audited, with --value: {listed}")
     return str(numeric[0])

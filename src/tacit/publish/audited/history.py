@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from tacit.errors import StoreUnusable
+from tacit.files import owned, turn
 from tacit.publish.audited.question import Number, Question
-from tacit.publish.sqlite_file import owned, turn
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);

@@ -71,7 +71,7 @@ def test_questions_from_a_file(people, tmp_path):
     assert "1050 " in result.output
     assert "166.66666666666666 " in result.output
     missing = run(app, ["audit", people, *ASK, "--auditor", "sum", "--questions", str(tmp_path / "nowhere")])
-    assert (missing.exit_code, "there is no file" in missing.output) == (2, True)
+    assert (missing.exit_code, "file not found" in missing.output) == (2, True)
 
 
 def test_a_question_that_is_not_understood_does_not_stop_the_rest(people):
@@ -100,9 +100,9 @@ def test_a_conversation(people, monkeypatch):
     ("options", "code", "words"),
     [
         ([], 2, "name the table"),
-        (["nowhere.csv"], 2, "no file nowhere.csv"),
+        (["nowhere.csv"], 2, "file not found: nowhere.csv"),
         (["PEOPLE", "--auditor", "median"], 2, "probabilistic-max"),
-        (["PEOPLE", "--value", "weight"], 2, "has no column weight"),
+        (["PEOPLE", "--value", "weight"], 2, "missing column 'weight'"),
         (["PEOPLE", "--bounds", "nine"], 2, "LOW,HIGH"),
         (["PEOPLE", "--bounds", "0,200"], 2, "keep to the bounds"),
         (["PEOPLE", "--auditor", "probabilistic-max"], 2, "both bounds"),

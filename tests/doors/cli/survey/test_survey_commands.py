@@ -143,7 +143,7 @@ def test_a_row_that_stands_as_the_header_is_not_quoted_by_simulate():
     Path("people.csv").write_text("alice,syphilis\nbob,flu\n")
     for words in ([], ["--column", "illness"], ["--column", "illness", "--json"]):
         printed = failed("simulate", "--csv", "people.csv", *words)
-        assert "see its first line" in printed
+        assert ("its first line must name its columns" if words else "missing --column") in printed
         assert "alice" not in printed
         assert "syphilis" not in printed
 
@@ -181,12 +181,12 @@ def test_simulate_says_of_which_value_each_share_is():
         (["--epsilons", "1,40"], "as good as the truth"),
         (["--csv", "nan.csv", "--column", "age", "--bounds", "0,9"], "no numbers"),
         (["--epsilon", "-1"], "epsilon"),
-        (["--csv", "none.csv", "--column", "a"], "cannot be read"),
-        (["--csv", "people.csv", "--column", "size"], "name one with --column; see its first line"),
+        (["--csv", "none.csv", "--column", "a"], "file not found: none.csv"),
+        (["--csv", "people.csv", "--column", "size"], "missing column 'size' in people.csv; its first line must name its columns"),
         (["--csv", "people.csv", "--column", "age"], "--bounds LOW,HIGH"),
         (["--csv", "people.csv", "--column", "sex", "--bounds", "0,1"], "no numbers"),
         (["--csv", "people.csv", "--column", "age", "--bounds", "5"], "LOW,HIGH"),
-        (["--csv", "people.csv"], "no column of people.csv is named; name one with --column; see its first line"),
+        (["--csv", "people.csv"], "missing --column: name the column of people.csv"),
         (["--column", "age"], "name it with --csv"),
         (["--bounds", "0,9"], "name it with --csv"),
         (["--chart", "a.pdf"], ".svg, .png, .html"),
@@ -216,7 +216,7 @@ def test_form_writes_one_page_and_explains_its_choices():
     assert found["fingerprint"] in page
     assert found["sha256"] == hashlib.sha256(Path("form.html").read_bytes()).hexdigest(), "the same page whoever builds it"
     assert f"SHA-256 {found['sha256']}" in printed
-    assert "name another file" in failed("form", EXAMPLE, "--out", "form.html/form.html")
+    assert "a part of its path is not a folder" in failed("form", EXAMPLE, "--out", "form.html/form.html")
     Path("survey.toml").write_text(Path(EXAMPLE).read_text())
     assert "is read here and would be lost" in failed("form", "survey.toml", "--out", "./survey.toml")
     assert Path("survey.toml").read_text() == Path(EXAMPLE).read_text()

@@ -135,7 +135,7 @@ def test_where_nothing_can_be_read_the_curator_is_told_how_much(folder):
 def test_a_made_up_state_replaces_no_file(name, tmp_path):
     (tmp_path / name).write_text("somebody's own")
     result = run(app, ["synthesize", "state", str(tmp_path)])
-    assert (result.exit_code, f"{name} is there already, and would be lost" in result.output) == (2, True)
+    assert (result.exit_code, f"{name} already exists; choose another folder" in result.output) == (2, True)
     assert [each.name for each in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_text() == "somebody's own"
 

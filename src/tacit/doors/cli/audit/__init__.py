@@ -107,7 +107,7 @@ def _lines(questions: str | None) -> Iterator[str]:
     if questions in (None, "-"):
         lines = sys.stdin.readlines()
     elif not Path(questions or "").is_file():
-        raise InvalidInput(f"there is no file {questions}; give one question a line, or - for standard input")
+        raise InvalidInput(f"file not found: {questions}; give one question a line, or - for standard input")
     else:
         lines = Path(questions or "").read_text(encoding="utf-8").splitlines()
     for line in lines:

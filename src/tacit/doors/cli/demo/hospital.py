@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tacit.files import write
 
 PATIENTS = 50_000
 STAFF = 128
@@ -89,13 +92,11 @@ def build(folder: Path) -> Path:
     generator = np.random.default_rng(SEED)
     people = _patients(generator, PATIENTS)
     for name, columns in (("patients", people), ("visits", _visits(generator, people))):
-        with (folder / f"{name}.parquet").open("wb") as file:  # opened here: Arrow takes some names of folders for URLs
-            pq.write_table(pa.table(columns), file)
+        made = pa.table(columns)
+        write(folder / f"{name}.parquet", partial(pq.write_table, made))
     lines = [f"{ward},{site},{beds}" for ward, (site, beds, _, _) in WARDS.items()]
-    (folder / "wards.csv").write_text("\n".join(["ward,site,beds", *lines, ""]), encoding="utf-8")
-    catalog = folder / "tacit.toml"
-    catalog.write_text(CATALOG, encoding="utf-8")
-    return catalog
+    write(folder / "wards.csv", "\n".join(["ward,site,beds", *lines, ""]))
+    return write(folder / "tacit.toml", CATALOG)
 
 
 def _patients(generator: np.random.Generator, count: int) -> dict[str, Any]:

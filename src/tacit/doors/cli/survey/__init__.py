@@ -15,6 +15,7 @@ from tacit.doors.cli.survey.collect import collect
 from tacit.doors.cli.survey.estimate import estimate
 from tacit.doors.cli.survey.simulate import simulate
 from tacit.errors import InvalidInput
+from tacit.files import write
 
 if TYPE_CHECKING:
     from tacit.publish.local.estimates.estimate import Request
@@ -40,11 +41,7 @@ def form(
     keep_what_is_read(out, declaration)
     asked = read_survey(declaration)
     page = build_form(asked).encode("utf-8")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_bytes(page)
-    except OSError as error:
-        raise InvalidInput(f"{out} cannot be written ({error.strerror}); name another file with --out") from None
+    write(out, page)
     digest = hashlib.sha256(page).hexdigest()
     if as_json:
         known = {"form": str(out), "bytes": len(page), "sha256": digest, "survey": asked.id, "fingerprint": form_of(asked)}

@@ -75,9 +75,9 @@ def estimate(
         differences = results.comparisons(held, *_pair(compare), request) if compare else []
         counts = held.counts()
     if csv is not None:
-        _write(lambda: results.to_csv(found, differences, csv), csv)
+        results.to_csv(found, differences, csv)
     if chart is not None:
-        _write(lambda: draw(found, differences, survey, chart), chart)
+        draw(found, differences, survey, chart)
     if as_json:
         print_json(_told(survey, counts, found, differences))
     else:
@@ -120,14 +120,6 @@ def _pair(text: str) -> tuple[str, str]:
     if not (one and comma and other):
         raise InvalidInput(f"--compare names two groups with a comma between them, not {text!r}")
     return one, other
-
-
-def _write(write: Any, path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write()
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be written ({error.strerror}); name another file") from None
 
 
 def _told(survey: Survey, counts: dict[str, int], found: list[Result], differences: list[Compared]) -> dict[str, Any]:

@@ -136,21 +136,12 @@ def _from_column(path: Path, column: str, bounds: str) -> People:
 
 
 def _column(path: Path, column: str) -> list[str]:
-    import csv
+    from tacit.data.files.columns import read_columns, require_columns
 
-    from tacit.data.files.schema import columns_told
-
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if column not in (rows.fieldnames or ()):
-                lacks = f"{path} has no column {column!r}" if column else f"no column of {path} is named"
-                raise InvalidInput(f"{lacks}; name one with --column; {columns_told(rows.fieldnames or (), as_text=True)}")
-            cells = [row[column] or "" for row in rows]
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read ({error.strerror})") from None
-    except (UnicodeDecodeError, csv.Error):
-        raise InvalidInput(f"{path} is not CSV in UTF-8; save it as that") from None
+    if not column:
+        raise InvalidInput(f"missing --column: name the column of {path} to take the truth from")
+    require_columns(path, [column], remedy="; name another one with --column")
+    cells = [cell or "" for cell in read_columns(path, [column])[0].to_pylist()]
     if not cells or len(cells) > MOST_PEOPLE:
         raise _wrong(column, f"has no rows, or more than {MOST_PEOPLE:,}")
     return cells

@@ -99,7 +99,7 @@ def state(
 
     for there in (folder / "flows.csv", folder / "blocks.csv"):
         if there.exists():
-            raise InvalidInput(f"{there} is there already, and would be lost; name another folder, or take it away")
+            raise InvalidInput(f"{there} already exists; choose another folder, or remove it")
     made = made_state(blocks, workplaces, jobs, radius)
     flows, chart = made.write(folder)
     if as_json:

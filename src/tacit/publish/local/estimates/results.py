@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
+from tacit.files import write
 from tacit.privacy.rounding import as_text
 from tacit.publish.local.estimates.consistent import narrowed, onto_simplex
 from tacit.untrusted import LONGEST_CELL, csv_text, distinct, for_chart, for_terminal, for_title, in_columns, width
@@ -146,7 +147,7 @@ def written(columns: Sequence[str], rows: Sequence[dict[str, Any]], path: str | 
     """Rows as CSV text, saved where a path is given; no text in them is a formula to a spreadsheet."""
     text = csv_text({name: [row.get(name, "") for row in rows] for name in columns})
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        write(path, text)
     return text
 
 

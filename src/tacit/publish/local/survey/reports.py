@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import StoreUnusable
+from tacit.files import owned, turn
 from tacit.publish.local.survey.declaration import Survey
 from tacit.publish.local.survey.report import SAME, Form, Reason, Report, SetAside
-from tacit.publish.sqlite_file import owned, turn
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

@@ -132,7 +132,7 @@ class DeclaredFlows:
                 remedy="declare a public table of a CSV or Parquet file with the columns destination and jobs",
             )
         place = self.data.catalog.folder / table.source.location
-        names, counted = (column.to_pylist() for column in read_columns(place, ["destination", "jobs"]))
+        names, counted = (column.to_pylist() for column in read_columns(place, ["destination", "jobs"], table.source.encoding))
         if not all(jobs and jobs.isascii() and jobs.isdigit() for jobs in counted) or len(set(names)) < len(names):
             raise InvalidInput(f"{table.name} needs a whole number of jobs in every row, and each destination once")
         return declared_totals({str(name): int(jobs) for name, jobs in zip(names, counted, strict=True)}, destinations)
