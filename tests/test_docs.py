@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from fractions import Fraction
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -19,16 +18,14 @@ import yaml
 
 import pages
 import tacit
+from guide import quoted
 from pages import ROOT
 from tacit import errors
-from tacit.data.catalog import parse_catalog
 from tacit.doors.cli import app
 from tacit.query.binding.binder import AGGREGATES, CONDITIONS
 from tacit.query.binding.functions import FUNCTIONS
 from tacit.query.language.sql import parse
 from tacit.query.language.syntax import Apply
-from tacit.query.passes import rewrite
-from tacit.query.price.price import price, request
 
 DOCS = ROOT / "docs"
 SOURCE = ROOT / "src" / "tacit"
@@ -333,7 +330,7 @@ def test_the_page_of_a_survey_is_the_one_whose_hash_is_shown(tmp_path):
     (tmp_path / "survey.toml").write_text(next(block.text for block in pages.blocks(guide) if block.title == "survey.toml"))
     code, printed = pages.tacit("survey", "form", str(tmp_path / "survey.toml"), "--out", str(tmp_path / "form.html"))
     assert code == 0
-    size, digest = re.search(r"(\d+ kB), nothing to load\n(SHA-256 [0-9a-f]{64})", printed).groups()
+    size, digest = re.search(r"(\d+ kB), self-contained\n(SHA-256 [0-9a-f]{64})", printed).groups()
     assert (size in guide, digest in guide) == (True, True), f"the page has changed: the guide should show {size} and {digest}"
 
 
@@ -439,32 +436,9 @@ def test_files_that_pages_name_exist(name):
 # --- SQL ---------------------------------------------------------------------------------------------------------------------
 
 
-class Wards:
-    """What the guide's public table holds, as the store would say it."""
-
-    def columns(self, table):
-        from tacit.privacy.catalog import Column
-
-        whole = {"bounds": (Fraction(0), Fraction(100)), "step": Fraction(1)}
-        ward = Column("ward", "category", values=("north", "south", "east", "west"))
-        return {"ward": ward, "floor": Column("floor", "number", **whole), "beds": Column("beds", "number", **whole)}
-
-    def fan_out(self, table, column):
-        return 1
-
-    def size(self, table):
-        return 4
-
-
-def hospital():
-    block = next(block for block in pages.blocks(text("docs/guides/catalog.md")) if block.title == "tacit.toml")
-    return parse_catalog(block.text)
-
-
 def asked(question: str):
-    """The question, understood and priced at epsilon 1; a budget written in it counts."""
-    select = parse(question)
-    return select, price(rewrite(select, hospital(), Wards()), request(**{"epsilon": 1, **dict(select.options)}))
+    """The question as it is written, and understood and priced."""
+    return parse(question), quoted(question)
 
 
 def questions(name: str, title: str = "sql") -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ from tacit.query.language.sql import parse
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
 from tacit.query.price.price import Quote, Request, price, request
-from tacit.query.price.stability import scanned
+from tacit.query.price.stability import tables_of
 from tacit.release.answer import Answer, Receipt
 from tacit.release.once import Form, Sold, Till, once
 from tacit.release.record import record, recorded, renamed
@@ -71,7 +71,14 @@ class Session:
         question = rewrite(select, self.data.catalog, self.data.public)
         quotes = price(question, asked, self.data.catalog.change)
         events = tuple(quote.event for quote in quotes)
-        sale = Sale(events, self.analyst, text, self.data.version, _key(quotes[0], self.data.version), (scanned(question).name,))
+        sale = Sale(
+            events,
+            self.analyst,
+            text,
+            self.data.version,
+            _key(quotes[0], self.data.version),
+            tuple(table.name for table in tables_of(question.group)),
+        )
         till = replace(self.data.till, ready=self.data.runner.open)
         sold = once(till, sale, lambda granted: self._released(quotes[granted.offer]), KEPT)
         names = [output.name for output in question.outputs]

@@ -38,7 +38,7 @@ def test_grids_are_read():
     assert additive.read_grid(Fraction(1), None, on_grid=False) is None
     assert additive.read_grid(Fraction(1), 0.25, on_grid=True) == Fraction(1, 4)
     assert additive.read_grid(Fraction(0), 8, on_grid=True) == 8
-    with pytest.raises(InvalidInput, match="give that step"):
+    with pytest.raises(InvalidInput, match="requires a step"):
         additive.read_grid(Fraction(1), None, on_grid=True)
     with pytest.raises(InvalidSensitivity, match="do not move by 1"):
         additive.read_grid(Fraction(1), 8, on_grid=True)

@@ -45,7 +45,7 @@ DIGITS_OF_BUDGET = 6  # of one that is chosen for an error, rounded up
 
 
 def read_sensitivity(sensitivity: Number) -> Fraction:
-    """A sensitivity that is finite and at least 0; 0 is a constant, which needs no noise and tells nothing.
+    """A sensitivity that is finite and at least 0; 0 is a constant, which requires no noise and reveals nothing.
 
     >>> read_sensitivity(-1)
     Traceback (most recent call last):
@@ -142,7 +142,7 @@ class AdditiveNoise(ABC):
 def read_grid(sensitivity: Fraction, step: Number | None, on_grid: bool) -> Fraction | None:
     """The step that was given, if one was. on_grid=True is a statement about the values, and needs the step that they have."""
     if step is None and on_grid:
-        raise InvalidInput("on_grid=True says that all values are multiples of the step; give that step, for example step=1")
+        raise InvalidInput("on_grid=True requires a step that divides all values; give for example step=1")
     if step is None:
         return None
     width = read_step(step)
@@ -180,7 +180,7 @@ def each_units(units: Any) -> NDArray[Any]:
     """Whole units of a flat array, however many there are."""
     array = np.asarray(read_units(opened(units)))
     if array.ndim != 1:
-        raise InvalidValue("release_each takes one flat array of whole numbers")
+        raise InvalidValue("release_each requires one flat array of whole numbers")
     return array
 
 
@@ -197,14 +197,16 @@ def within(distance: Fraction) -> Interval:
 def whole_steps(error: Fraction, step: Fraction, on_grid: bool) -> int:
     """How many whole steps an error allows. Off the grid it must allow one, since rounding alone may take half of it."""
     if error < step and not on_grid:
-        raise InvalidInput(f"an error of {as_text(error)} is below the step {as_text(step)} of the grid; give a smaller step")
+        raise InvalidInput(
+            f"error must be at least the step {as_text(step)} of the grid, not {as_text(error)}; give a smaller step"
+        )
     return math.floor(error / step)
 
 
 def not_constant(sensitivity: Fraction) -> Fraction:
     """The sensitivity, if a budget can be chosen for it."""
     if sensitivity == 0:
-        raise InvalidSensitivity("an answer of sensitivity 0 is a constant: it needs no noise and no budget")
+        raise InvalidSensitivity("sensitivity must be above 0: an answer of sensitivity 0 is a constant that requires no noise")
     return sensitivity
 
 
@@ -247,4 +249,4 @@ def _shaped(value: Any, dimension: int) -> Any:
     elif array.shape == () and dimension == 1:
         return array[()]
     numbers = "one number" if dimension == 1 else f"one flat array of exactly {dimension} numbers"
-    raise InvalidValue(f"this mechanism releases {numbers}; give that, or make the mechanism with another dimension=")
+    raise InvalidValue(f"expected {numbers}; give that, or create the mechanism with another dimension=")

@@ -130,7 +130,7 @@ class ProbableDirichlet:
         for name, value in {"noise": noise, "within": within, "delta": delta}.items():
             object.__setattr__(self, name, value)
         if self.facts.draws and not (self.facts.workers or self.facts.certain):
-            raise InvalidInput("with no worker and no block kept for certain there may be nothing to draw from; give draws=0")
+            raise InvalidInput("draws must be 0 without a worker or a block that is always kept: there may be nothing to draw from")
         if not is_enough(self.facts, noise, within, delta):
             raise InvalidBudget(
                 f"noise {as_text(noise)} is not shown to be enough for a ratio of {as_text(within)} with delta {as_text(delta)}; "
@@ -188,9 +188,9 @@ class ProbableDirichlet:
         occupied, counts = opened(workers)
         numbers = np.asarray(counts)
         if numbers.size and numbers.dtype.kind not in "iu":
-            raise InvalidValue("the workers of a block are a whole number")
+            raise InvalidValue("the number of workers per block must be a whole number")
         if sum(numbers.ravel().tolist()) != self.facts.workers:
-            raise InvalidValue(f"the workers do not sum to the public {self.facts.workers}; pad them or cut them to it first")
+            raise InvalidValue(f"the workers do not sum to the public {self.facts.workers}; pad or truncate them first")
         return polya_urn((occupied, numbers), self.noise, self.facts.classes, self.facts.draws)
 
     def law(self, workers: Any) -> Law:
@@ -205,7 +205,7 @@ def _dense(workers: Any, blocks: int) -> Counts:
     except ValueError:  # rows of different lengths
         real = np.zeros(0)
     if real.shape != (blocks,) or real.dtype.kind not in "iu":
-        raise InvalidValue(f"the workers are {blocks} whole numbers, one for each block")
+        raise InvalidValue(f"workers must be {blocks} whole numbers, one for each block")
     return real.astype(np.int64)
 
 

@@ -314,9 +314,11 @@ def expanded(text: str, environment: Mapping[str, str]) -> str:
     try:
         return Template(text).substitute(environment)
     except KeyError as missing:
-        raise CatalogUnusable(f"the catalog names ${missing.args[0]}, which is not in the environment; set it") from None
+        raise CatalogUnusable(f"the catalog names ${missing.args[0]}, which is not set in the environment; set it") from None
     except ValueError:
-        raise CatalogUnusable("a dollar sign in a URL begins a variable, as in $NAME; write $$ for the sign itself") from None
+        raise CatalogUnusable(
+            "invalid variable in a URL: $ must be followed by a name, as in $NAME; write $$ for a literal $"
+        ) from None
 
 
 def canonical(value: Value) -> Value:

@@ -10,7 +10,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, is_dataclass
 
 from tacit.errors import TooWide
-from tacit.query.plan import Condition, Group, Join, Relation, Row, Scan, TextColumn, TextLike, Where
+from tacit.query.plan import (
+    Condition,
+    Group,
+    Join,
+    PerUnit,
+    PublicScan,
+    Relation,
+    Row,
+    Scan,
+    Semi,
+    TextColumn,
+    TextLike,
+    Union,
+    UnitJoin,
+    Where,
+)
 
 MOST_PARTS = 10_000
 SLOW_PATTERN = 10  # parts for each character of a pattern with _: an engine's time grows with its length times that of the text
@@ -72,14 +87,35 @@ def expressions_of(relation: Relation) -> Iterator[Node]:
                 yield step.condition
             case Join():
                 yield step.left
+                if step.condition is not None:
+                    yield step.condition
+            case UnitJoin() | Semi():
+                yield from (node for pair in step.pairs for node in pair)
+            case PerUnit():
+                yield from (node for _, node in step.keys)
+                yield from (total.value for total in step.totals if total.value is not None)
+            case Union():
+                yield from (node for _, values in step.parts for node in values)
 
 
 def below(relation: Relation) -> Iterator[Relation]:
-    """A step of a plan and those below it, down to the scan."""
+    """A step of a plan and all those below it, from the top down."""
     yield relation
-    while not isinstance(relation, Scan):
-        relation = relation.child
-        yield relation
+    for child in children(relation):
+        yield from below(child)
+
+
+def children(relation: Relation) -> tuple[Relation, ...]:
+    """The relations that a step of a plan is made from, in order."""
+    match relation:
+        case Scan() | PublicScan():
+            return ()
+        case UnitJoin() | Semi():
+            return (relation.child, relation.other)
+        case Union():
+            return tuple(part for part, _ in relation.parts)
+        case _:
+            return (relation.child,)
 
 
 def _listed(node: Node) -> int:

@@ -221,7 +221,7 @@ def test_a_commit_whose_fate_is_unknown_is_not_tried_again(postgres_url):
     url = fresh_database(postgres_url)
     ledger = opened(url, policy(1), IDENTITY)
     lost_at(ledger, "COMMIT", terminate_backend(postgres_url))
-    with pytest.raises(StoreUnusable, match="did not confirm what was written: it may be there, and then it counts"):
+    with pytest.raises(StoreUnusable, match="did not confirm the last entry: if it was written, it counts"):
         spend(ledger, pure("1/4"))
     assert spend(ledger, pure("1/4")).number == ledger.head.number
     assert ledger.verify().whole
@@ -290,19 +290,19 @@ def test_a_file_that_was_replaced_while_open_takes_no_spend(file):
     for put_back in (False, True):
         if put_back:
             opened(str(file), policy(1), OTHER_IDENTITY)
-        with pytest.raises(StoreUnusable, match="moved or replaced while it was open; start tacit again"):
+        with pytest.raises(StoreUnusable, match="moved or replaced while it was open; restart tacit"):
             spend(ledger, pure("1/4"))
 
 
 BAD_ADDRESSES = {
-    "sqlite://": "a ledger in memory would be lost",
-    "sqlite:///:memory:": "a ledger in memory would be lost",
-    "sqlite:///file:x?mode=memory": "a ledger in memory would be lost",
-    "mysql://localhost/x": "a ledger cannot be kept in mysql",
+    "sqlite://": "a ledger in memory is not supported",
+    "sqlite:///:memory:": "a ledger in memory is not supported",
+    "sqlite:///file:x?mode=memory": "a ledger in memory is not supported",
+    "mysql://localhost/x": "unsupported ledger database: mysql",
     "sqlite:///{here}/ledger.txt/x.sqlite": "cannot be opened (File exists)",
-    "sqlite:///{here}/ledger.txt": "the ledger's file is no SQLite database",
-    "no address://:": "URL cannot be read",
-    "postgresql://nobody:secret@127.0.0.1:1/x": "the ledger's PostgreSQL does not answer",
+    "sqlite:///{here}/ledger.txt": "the ledger's file is not a SQLite database",
+    "no address://:": "invalid ledger URL",
+    "postgresql://nobody:secret@127.0.0.1:1/x": "cannot connect to the ledger's PostgreSQL",
 }
 
 
@@ -339,7 +339,7 @@ def test_a_lock_in_postgresql_is_waited_for_with_a_word_and_then_no_longer(postg
     ledger = opened(address, policy(1), IDENTITY)
     with psycopg.connect(address) as other:
         other.execute("SELECT * FROM tacit_books FOR UPDATE")
-        with pytest.raises(StoreUnusable, match="another program holds the ledger; find the transaction that is open"):
+        with pytest.raises(StoreUnusable, match="another program holds the ledger; find the open transaction"):
             spend(ledger, pure("1/4"))
         assert capsys.readouterr().err == f"{durable.WAITING}\n"
         assert ledger.spent().epsilon == 0, "reading needs no turn"

@@ -92,7 +92,7 @@ def test_dropping_and_maps_without_a_bob_are_refused():
         longest_commute(offer(Terms(20, DELTA, "uniform:0.5")), HOMES)
     one = made_state(blocks=30, workplaces=1, jobs=3000)
     totals = one.totals(one.blocks.zones("county"))
-    with pytest.raises(InvalidInput, match="nobody to look for"):
+    with pytest.raises(InvalidInput, match="no target found"):
         longest_commute(offered(totals, one.blocks.zones("county"), Terms(20)), one.homes(totals))
 
 

@@ -129,9 +129,9 @@ def heavy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def crossing() -> Iterator[None]:
     honest = compiled.relation.dispatch(Bound)
 
-    def crossed(node: Any, tables: Any) -> Any:
-        rows = honest(node, tables)
-        other = tables("facts").select(other=tables("facts")["x"])
+    def crossed(node: Any, reading: Any) -> Any:
+        rows = honest(node, reading)
+        other = reading.tables("facts").select(other=reading.tables("facts")["x"])
         return rows.cross_join(other).filter(lambda both: (both["other"] + both["s0:x"]) % 7 != 3)
 
     compiled.relation.register(Bound, crossed)

@@ -28,7 +28,7 @@ from tacit.query.binding import possible, terms
 from tacit.query.binding.binder import Binder
 from tacit.query.binding.comparisons import matches
 from tacit.query.binding.possible import can_be
-from tacit.query.binding.scope import Scope, Source, column_term
+from tacit.query.binding.scope import Scope, Source, column_term, declared
 from tacit.query.engines import compile as compiled
 from tacit.query.groups import domain, key_value
 from tacit.query.language.sql import parse_expression
@@ -94,7 +94,7 @@ def decoded(column: Any, stored: Any) -> Any:
 
 def binder(little: World) -> Binder:
     private = little.catalog.tables["facts"]
-    return Binder(Scope((Source("facts", private, private.columns),)))
+    return Binder(Scope((Source("facts", declared(0, private.columns)),)))
 
 
 def engine_values(little: World, **nodes: Any) -> dict[str, list[Any]]:
@@ -102,7 +102,8 @@ def engine_values(little: World, **nodes: Any) -> dict[str, list[Any]]:
     relation = Bound(Scan(little.catalog.tables["facts"]), 1)
 
     def build(tables: Any) -> Any:
-        rows = compiled.relation(relation, tables)
+        every = frozenset(compiled.stored_name(0, name) for name in little.catalog.tables["facts"].columns)
+        rows = compiled.relation(relation, compiled.Reading(tables, every))
         shown = rows.mutate(**{name: compiled.value(node, rows) for name, node in nodes.items()})
         return shown.order_by(shown["tacit_unit"]).select(*(shown[name].cast("int64").name(name) for name in nodes))
 

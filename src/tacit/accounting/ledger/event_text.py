@@ -83,18 +83,20 @@ def event_from(text: str) -> Event:
 def event_json(event: Event) -> dict[str, Any]:
     """The event as a JSON object, for use inside a larger one."""
     if type(event) not in NAMES:
-        raise UnknownEvent(f"{type(event).__name__} has no text; record an event of events.py")
+        raise UnknownEvent(f"{type(event).__name__} cannot be stored; record an event of events.py")
     kind = NAMES[type(event)]
     return {"kind": kind, **{name: form.write(getattr(event, name)) for name, form in FIELDS[kind].items()}}
 
 
 def event_of(known: Any) -> Event:
-    """The event that `event_json` wrote; what it did not write, in whole or in part, is no event."""
+    """The event that `event_json` wrote; raises for text that it did not write."""
     if not isinstance(known, dict) or known.get("kind") not in KINDS:
-        raise UnknownEvent("the text names a kind of event that is not known here; it may come from a newer tacit: update")
+        raise UnknownEvent("unknown kind of event; it may come from a newer version: update tacit")
     forms = FIELDS[known["kind"]]
     if known.keys() != {"kind", *forms}:
-        raise UnknownEvent(f"an event of kind {known['kind']!r} has other fields here; it may come from a newer tacit: update")
+        raise UnknownEvent(
+            f"an event of kind {known['kind']!r} has unexpected fields; it may come from a newer version: update tacit"
+        )
     return KINDS[known["kind"]](**{name: form.read(known[name]) for name, form in forms.items()})
 
 
@@ -126,13 +128,13 @@ def exact_from(text: str) -> Fraction:
 
 def _exact_text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
-        raise InvalidInput(f"an event holds exact numbers, not {type(value).__name__}; read it with exact(...) first")
+        raise InvalidInput(f"an event must hold exact numbers, not {type(value).__name__}; convert it with exact(...) first")
     return str(value if isinstance(value, Fraction) else Fraction(value))
 
 
 def _count(value: Any) -> int:
     if isinstance(value, bool) or int(value) != value:
-        raise InvalidInput(f"an event holds whole numbers here, not {value!r}")
+        raise InvalidInput(f"an event must hold whole numbers here, not {value!r}")
     return int(value)
 
 

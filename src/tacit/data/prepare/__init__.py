@@ -20,7 +20,19 @@ from tacit.data.files.memory import placed
 from tacit.data.files.raw import Raw
 from tacit.data.files.sources import Rows
 from tacit.data.prepare.bit_packing import packing
-from tacit.data.prepare.ownership import Link, carried, key_name, key_sql, links, own_key, owners, staged_name
+from tacit.data.prepare.ownership import (
+    Link,
+    Reference,
+    carried,
+    code_name,
+    coded,
+    key_name,
+    key_sql,
+    links,
+    own_key,
+    owners,
+    staged_name,
+)
 from tacit.data.prepare.public_columns import found_column
 from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
 from tacit.data.prepare.staging import (
@@ -173,12 +185,14 @@ def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> dict[str
     key_type = next((kind for kind in (names.text, names.wide) if kind in types), names.whole)
     ways = _look_ups(workshop, {table.name: links(catalog, table) for table in tables}, key_type)
     keyed = [table for table in tables if own_key(table)]
+    codes = {name: _codes(workshop, catalog, spaces, key_type) for name, spaces in coded(catalog).items()}
     for table in keyed:
-        workshop.step(f"ranking {table.name}", _ranked_table(workshop.words, table, key_type, ways[table.name]), {"key": key})
+        ranked = _ranked_table(workshop.words, table, key_type, ways[table.name], tuple(map(key_name, codes[table.name])))
+        workshop.step(f"ranking {table.name}", ranked, {"key": key})
     units = _number_units(workshop, keyed) if keyed else 0
     reports = {}
     for table in tables:
-        workshop.step(f"writing {table.name}", _stored_table(workshop.words, table, units))
+        workshop.step(f"writing {table.name}", _stored_table(workshop.words, table, units, codes[table.name], key_type))
         reports[table.name] = report = _report(workshop, catalog, table, ways[table.name], key_type)
         _check_size(table, report.copies)
         units += report.unnamed if _keeps_unnamed(table) else 0
@@ -197,12 +211,26 @@ def _look_ups(workshop: Workshop, ways: Mapping[str, tuple[Link, ...]], key_type
     return {table: [found[link.table.name, link.column] for link in way] for table, way in ways.items()}
 
 
-def _ranked_table(words: Dialect, table: Table, key_type: str, look_ups: list[LookUp]) -> str:
+def _codes(workshop: Workshop, catalog: Catalog, spaces: Mapping[str, Reference], key_type: str) -> dict[str, str]:
+    """The table of codes for each key of a table that is kept as codes: one for every value of the key that is looked up."""
+    found: dict[str, str] = {}
+    for column, (target, looked_up) in spaces.items():
+        codes = name(f"tacit_codes {target} {looked_up}")
+        key, rows = key_sql(looked_up, key_type), staged_name(catalog.tables[target])
+        values = f"SELECT DISTINCT {key} AS tacit_value FROM {rows} WHERE {key} IS NOT NULL"
+        workshop.run(
+            f"CREATE TEMP TABLE IF NOT EXISTS {codes} AS SELECT tacit_value, row_number() OVER () - 1 AS tacit_code FROM ({values})"
+        )
+        found[column] = codes
+    return found
+
+
+def _ranked_table(words: Dialect, table: Table, key_type: str, look_ups: list[LookUp], coded: tuple[str, ...]) -> str:
     """The rows up to the largest limit of which the curator is told; fewer are stored."""
     columns, most = stored_columns(table), table.max_rows * (FACTORS[-1] if table.unit else 1)
     names_rows = table.key is not None and (table.key != own_key(table) or bool(look_ups))  # else the key names the unit
     repeated = key_name(table.key or "") if names_rows and most > 1 else None  # the first of all repeats no key
-    ranking = Ranking(packing(columns, words), key_sql(own_key(table), key_type), key_type, repeated, most)
+    ranking = Ranking(packing(columns, words), key_sql(own_key(table), key_type), key_type, repeated, most, coded)
     return f"CREATE TEMP TABLE {_ranked_name(table)} AS {ranking.ranked(staged_name(table), kept(columns), look_ups)}"
 
 
@@ -216,16 +244,24 @@ def _number_units(workshop: Workshop, keyed: list[Table]) -> int:
     return int(workshop.rows("SELECT count(*) FROM tacit_units")[0][0])
 
 
-def _stored_table(words: Dialect, table: Table, first: int) -> str:
-    """The rows of named units by their codes; rows that are units of their own get the codes from `first` on."""
+def _stored_table(words: Dialect, table: Table, first: int, codes: Mapping[str, str], key_type: str) -> str:
+    """The rows of named units by their codes, with the codes of their keys; rows that are units of their own get the codes from
+    `first` on, and no codes of keys, since nothing leads to them.
+    """
     columns = stored_columns(table)
     values = "".join(f", {sql} AS {name(column)}" for column, sql in packing(columns, words).unpack().items())
-    named = (
-        f"SELECT units.tacit_unit, tacit_rank{values} FROM {_ranked_name(table)} AS held "
-        f"JOIN tacit_units AS units ON held.tacit_holder = units.tacit_holder WHERE tacit_rank < {table.max_rows}"
+    coded = "".join(f", codes_{place}.tacit_code AS {name(code_name(column))}" for place, column in enumerate(codes))
+    looked_up = "".join(
+        f" LEFT JOIN {table_of} AS codes_{place} ON CAST(held.{key_name(column)} AS {key_type}) = codes_{place}.tacit_value"
+        for place, (column, table_of) in enumerate(codes.items())
     )
+    named = (
+        f"SELECT units.tacit_unit, tacit_rank{values}{coded} FROM {_ranked_name(table)} AS held "
+        f"JOIN tacit_units AS units ON held.tacit_holder = units.tacit_holder{looked_up} WHERE tacit_rank < {table.max_rows}"
+    )
+    none = "".join(f", CAST(NULL AS {words.types.whole}) AS {name(code_name(column))}" for column in codes)
     own = (
-        f"SELECT {first} + row_number() OVER () - 1 AS tacit_unit, CAST(0 AS {words.types.whole}) AS tacit_rank{values} "
+        f"SELECT {first} + row_number() OVER () - 1 AS tacit_unit, CAST(0 AS {words.types.whole}) AS tacit_rank{values}{none} "
         f"FROM {staged_name(table)} WHERE {kept(columns)} AND {_without_key(table)}"
     )
     parts = [named] * (own_key(table) is not None) + [own] * _keeps_unnamed(table)

@@ -79,6 +79,20 @@ def carried(catalog: Catalog) -> Mapping[str, tuple[str, ...]]:
     return {key: tuple(sorted(columns)) for key, columns in found.items()}
 
 
+def coded(catalog: Catalog) -> Mapping[str, Mapping[str, Reference]]:
+    """The keys of each private table that are kept as codes, so that questions can join on them: what leads to its unit through
+    another table, and what others lead to in it. A code stands for a value of the (table, column) that is looked up.
+    """
+    private = {name: table for name, table in catalog.tables.items() if not table.public}
+    found: dict[str, dict[str, Reference]] = {name: {} for name in private}
+    for table in private.values():
+        reference, own = led_through(catalog, table), own_key(table)
+        if reference is not None and own is not None:
+            found[table.name][own] = reference
+            found[reference[0]][reference[1]] = reference
+    return found
+
+
 def owners(words: Dialect, pairs: str, *rest: str) -> str:
     """SQL for what each `tacit_link` of a look-up leads to through the `rest`: its least and its largest unit, and how many ways.
 
@@ -104,6 +118,11 @@ def staged_name(table: Table) -> str:
 def key_name(column: str) -> str:
     """The column of a staged table that holds a key."""
     return name(f"tacit_key {column}")
+
+
+def code_name(column: str) -> str:
+    """The column of a stored table that holds the codes of a key."""
+    return f"tacit_code {column}"
 
 
 def key_sql(column: str | None, key_type: str) -> str:

@@ -1,4 +1,4 @@
-"""Data sets to attack: people made up for the purpose, or a copy of a prepared store; each with a ledger of its own, soon gone.
+"""Data sets to attack: simulated people, or a copy of a prepared store; each with its own temporary ledger.
 
 For the curator alone: the copy is of private data, and its scratch ledger promises nothing about the real one. Nothing that an
 attack is answered there may be published.
@@ -65,7 +65,7 @@ def made_data(catalog: str, files: Mapping[str, bytes]) -> Iterator[DataSet]:
             write(folder / file, content)
         data = open_data(write(folder / "tacit.toml", catalog))
         prepare(data.catalog)
-        data.begin_scratch("people made up for an attack")
+        data.begin_scratch("simulated people for an attack")
         try:
             yield data
         finally:

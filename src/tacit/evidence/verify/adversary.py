@@ -1,6 +1,6 @@
 """An adversary against the ledger's filter who tries everything: all adaptive strategies, worst mechanisms, exact arithmetic.
 
-Two neighbours are told apart by a transcript. After each answer the adversary chooses, with all answers in hand, the next
+A transcript distinguishes two neighbours. After each answer the adversary chooses, with all answers in hand, the next
 event from a menu, or stops; the filter decides what is admitted. Randomized response is the worst mechanism of its epsilon:
 every (epsilon, delta) mechanism on two neighbours is a function of "reveal with probability delta, else randomized response"
 (Kairouz, Oh and Viswanath 2015), so a menu of those covers every mechanism with the same costs. The best strategy is found by

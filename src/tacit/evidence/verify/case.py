@@ -74,7 +74,7 @@ class Exhaustive:
         check = self.check()
         broken = () if check.holds else (Broken(check.law, f"{self.name}: {check.found}"),)
         if check.measured is None or check.share is None:
-            raise InvalidInput(f"{self.name}: a check by exhaustion measures something and says its share of the claim")
+            raise InvalidInput(f"{self.name}: an exhaustive check must measure something and report its share of the claim")
         return Row(self.name, self.claimed, f"{check.measured:.4f}", 0, broken, check.share, self.unreached)
 
 

@@ -6,7 +6,7 @@
     post-processing  no function of the output tells more than the output may
     composition      asking twice, the second time as the first answer suggests, costs no more than the sum
     coverage         an interval holds the exact value as often as it says
-    grid             every output lies on the public grid, and either neighbour can give it (but for the claim's delta)
+    grid             every output lies on the public grid, and either neighbour can give it (except for the claim's delta)
     purity           a pure claim has a finite ratio at every output
 
 Where a mechanism lists its law the checks are exact and cover every pair; what no listing shows (types, digits, noise used

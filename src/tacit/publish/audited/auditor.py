@@ -69,14 +69,14 @@ def check_simulatable(auditor: Auditor[State], people: int, transcript: Sequence
     for number, (found, (question, answer)) in enumerate(zip(replayed(auditor, people, transcript), transcript, strict=True)):
         if found.answered != (answer is not None):
             did = "was answered" if answer is not None else "was refused"
-            raise Broken("simulatable", f"question {number + 1} ({question}) {did}, which the answers before it do not explain")
+            raise Broken("simulatable", f"question {number + 1} ({question}) {did}, which the previous answers do not explain")
 
 
 def check_aggregate(auditor: Auditor[State], question: Question) -> Question:
     """The question, if it is one that this auditor decides."""
     if question.aggregate not in auditor.aggregates:
         allowed = " and ".join(sorted(name.upper() for name in auditor.aggregates))
-        raise InvalidInput(f"the auditor {auditor.name} decides about {allowed}, not about {question.aggregate.upper()}")
+        raise InvalidInput(f"the auditor {auditor.name} supports {allowed}, not {question.aggregate.upper()}")
     return question
 
 
@@ -95,7 +95,7 @@ def bounds_text(lower: float | None, upper: float | None) -> str:
 def check_bounds(lower: float | None, upper: float | None) -> None:
     """Refuses bounds that do not ascend."""
     if lower is not None and upper is not None and not lower < upper:
-        raise InvalidInput(f"bounds ascend: {lower} is not below {upper}")
+        raise InvalidInput(f"lower must be below upper: {lower} is not below {upper}")
 
 
 def far_below(level: float) -> float:

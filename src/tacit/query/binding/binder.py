@@ -11,8 +11,8 @@ from tacit.errors import NotAllowed, Refused
 from tacit.query.binding import terms
 from tacit.query.binding.comparisons import compared, constant_term, like, those_that_can_be
 from tacit.query.binding.functions import FUNCTIONS
-from tacit.query.binding.scope import Scope
-from tacit.query.language.syntax import Apply, At, Constant, Expression, Name, Star
+from tacit.query.binding.scope import Declared, Scope
+from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Star
 from tacit.query.plan import (
     Among,
     Column,
@@ -64,6 +64,11 @@ class Binder:
             return constant_term(expression.value)
         if isinstance(expression, Star):
             raise NotAllowed("the star belongs to COUNT(*)", remedy="write COUNT(*)")
+        if isinstance(expression, Exists | InQuery):
+            raise NotAllowed(
+                "a sub-query is answered only as a condition of its own in WHERE, joined with AND",
+                remedy="write WHERE ... AND EXISTS (...), or WHERE ... AND id IN (SELECT ...)",
+            )
         if expression.function in CONDITIONS:
             return terms.truth_value(self._condition(expression))
         if expression.function in AGGREGATES:
@@ -122,9 +127,9 @@ class Binder:
     def _is_null(self, expression: Apply) -> Condition:
         (tested,) = expression.arguments
         if isinstance(tested, Name):
-            index, column = self.scope.find(tested)
-            if column.kind == "presence":
-                return IsNull(Column(index, column.name.lower(), 0, 0, True))
+            held = self.scope.find(tested)[1]
+            if isinstance(held, Declared) and held.column.kind == "presence":
+                return IsNull(Column(held.number, held.column.name.lower(), 0, 0, True))
         term = self.term(tested)
         return IsNull(term.node) if term.nullable else Truth(False)
 

@@ -9,14 +9,14 @@ from fractions import Fraction
 from functools import partial
 
 from tacit.errors import NeverTrue, NotAllowed, WrongType
-from tacit.privacy.catalog import Catalog, Value
+from tacit.privacy.catalog import Value
 from tacit.query import plan
 from tacit.query.binding import terms
 from tacit.query.binding.binder import AGGREGATES, Binder, placed
 from tacit.query.binding.comparisons import as_number, those_that_can_be, undeclared
 from tacit.query.binding.possible import always_null
-from tacit.query.binding.scope import Scope
-from tacit.query.language.syntax import Apply, Constant, Expression, Name, Star
+from tacit.query.binding.scope import Declared, Scope
+from tacit.query.language.syntax import Apply, Constant, Expression, InQuery, Name, Star
 from tacit.query.plan import (
     Arithmetic,
     BooleanType,
@@ -45,7 +45,6 @@ QUANTILES = {"min": Fraction(0), "max": Fraction(1), "median": Fraction(1, 2)}
 class Asked:
     """Collects the calls of aggregates, each once, while expressions over groups are read."""
 
-    catalog: Catalog
     binder: Binder
     keys: tuple[Key, ...]
     calls: list[Call] = field(default_factory=list)
@@ -166,9 +165,12 @@ class Asked:
 
     def present(self, argument: Expression) -> Call | None:
         """COUNT of a column of which only its presence is known."""
-        if isinstance(argument, Name) and self.binder.scope.find(argument)[1].kind == "presence":
-            index, column = self.binder.scope.find(argument)
-            return Call("count", Term(plan.Column(index, column.name.lower(), 0, 0, True), NumberType(Fraction(1))))
+        if not isinstance(argument, Name):
+            return None
+        held = self.binder.scope.find(argument)[1] if self.binder.scope.identity(argument) is None else None
+        if isinstance(held, Declared) and held.column.kind == "presence":
+            column = plan.Column(held.number, held.column.name.lower(), 0, 0, True)
+            return Call("count", Term(column, NumberType(Fraction(1))))
         return None
 
     def units(self, expression: Apply) -> Call:
@@ -183,12 +185,9 @@ class Asked:
         )
 
     def is_unit(self, name: Name) -> bool:
-        """Whether a name is that of the unit itself, which need not be declared, and does not lead to it through another table."""
-        from tacit.data.prepare.ownership import led_through, own_key
-
-        private, *others = self.binder.scope.sources
-        here = name.parts[0].lower() == private.alias.lower() if name.parts[1:] else not is_column(name, Scope(tuple(others)))
-        return here and own_key(private.table) == name.parts[-1].lower() and led_through(self.catalog, private.table) is None
+        """Whether a name is that of the unit itself, in a source that has a row of it wherever there is a row at all."""
+        found = self.binder.scope.identity(name)
+        return found is not None and found[1].space is None and not found[0].optional
 
     def share(self, expression: Apply) -> Fraction:
         if expression.function in QUANTILES:
@@ -279,13 +278,13 @@ TESTS: Mapping[str, Callable[[Asked, Apply], Test]] = {
 
 def has_aggregate(expression: Expression) -> bool:
     if not isinstance(expression, Apply):
-        return False
+        return isinstance(expression, InQuery) and has_aggregate(expression.value)
     return expression.function in AGGREGATES or any(has_aggregate(argument) for argument in expression.arguments)
 
 
 def is_column(name: Name, scope: Scope) -> bool:
     """Whether some table of the question has such a column."""
-    return any(name.parts[-1].lower() in source.columns for source in scope.sources)
+    return any(name.parts[-1].lower() in source.names for source in scope.sources)
 
 
 def _kind(meaning: Type) -> str:

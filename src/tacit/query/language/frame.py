@@ -30,19 +30,17 @@ class Frame(Generic[Released]):
         """Only the rows for which the condition holds; several are joined by AND."""
         return self._with(where=_and(self.select.where, parse_expression(condition)))
 
-    def join(self, table: str, on: str | None = None, using: str | None = None) -> Frame[Released]:
-        """Each row with its rows of a public table: `on` is one equality, or `using` names a column of both."""
+    def join(self, table: str, on: str | None = None, using: str | None = None, how: str = "inner") -> Frame[Released]:
+        """Each row with its rows of another table: `on` is a condition, or `using` names a column of both; `how` may be "left"."""
         if (on is None) == (using is None):
             raise NotAllowed("a join takes on= or using=, and not both", remedy='write join("wards", using="ward")')
+        if how not in ("inner", "left"):
+            raise NotAllowed("how must be 'inner' or 'left'", remedy='write join("wards", using="ward", how="left")')
         text_of(table, "table")
         text_of("" if using is None else using, "using")
-        sides: tuple[Expression | None, Expression | None] = (None, None)
-        if on is not None:
-            equality = parse_expression(on)
-            if not isinstance(equality, Apply) or equality.function != "=":
-                raise NotAllowed("a join needs one equality", remedy='write join("wards", on="visits.ward = wards.ward")')
-            sides = (equality.arguments[0], equality.arguments[1])
-        return self._with(joins=(*self.select.joins, Joined(From(table, table), "inner", *sides, using)))
+        condition = parse_expression(on) if on is not None else None
+        joined = Joined(From(table, table), how, condition, (using,) if using is not None else ())  # type: ignore[arg-type]
+        return self._with(joins=(*self.select.joins, joined))
 
     def group_by(self, *expressions: str, **named: str) -> Frame[Released]:
         """One row of the answer per combination of these."""

@@ -16,7 +16,24 @@ from sqlglot import exp
 
 from tacit.errors import NotAllowed, WrongType
 from tacit.privacy.rounding import is_decimal
-from tacit.query.language.syntax import Apply, At, Constant, Expression, From, Item, Joined, Name, Ordering, Select, Star
+from tacit.query.language.syntax import (
+    Apply,
+    At,
+    Constant,
+    Exists,
+    Expression,
+    From,
+    InQuery,
+    Item,
+    Joined,
+    Name,
+    Nested,
+    Ordering,
+    Query,
+    Select,
+    Star,
+    UnionAll,
+)
 
 MOST_DIGITS = 40
 
@@ -69,10 +86,9 @@ _FILTERED = frozenset({_UNARY[kind] for kind in _UNARY if issubclass(kind, exp.A
 _NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%"}
 _NEAREST = {
     "Distinct": "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",
-    "Subquery": "ask the inner question on its own",
+    "Subquery": "ask the inner question on its own, and write its released number here",
     "Window": "windows rank single rows; ask for an aggregate with GROUP BY",
-    "Union": "ask the two questions one by one",
-    "CTE": "write the inner expression in place",
+    "Union": "use UNION ALL in a sub-query over tables of the same unit, or ask the questions one by one",
     "Anonymous": "use one of the functions in the reference",
 }
 
@@ -93,6 +109,7 @@ class Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.named_queries: dict[str, Query] = {}  # of WITH, by their names in lower case
 
     def at(self, node: exp.Expr) -> At:
         starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
@@ -112,16 +129,22 @@ class Reader:
 
     # --- the question ---
 
-    def select(self, tree: exp.Select, options: tuple[tuple[str, Fraction], ...]) -> Select:
-        self.only(tree, "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset")
+    def select(self, tree: exp.Select, options: tuple[tuple[str, Fraction], ...] = ()) -> Select:
+        """A SELECT, also one inside another."""
+        clauses = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_")
+        self.only(tree, *clauses)
+        outer = dict(self.named_queries)
+        self.read_with(tree.args.get("with_"))
         source = tree.args.get("from_")
         if source is None:
-            raise NotAllowed("the question names no table", remedy="add FROM and a declared table")
+            raise NotAllowed("the question names no table", remedy="add FROM and a declared table", at=self.at(tree))
         self.only(source, "this")
+        if distinct := tree.args.get("distinct"):
+            self.only(distinct)
         where, having, order = (tree.args.get(name) for name in ("where", "having", "order"))
-        return Select(
+        found = Select(
             items=tuple(self.item(node) for node in tree.expressions),
-            table=self.table(source.this),
+            table=self.source(source.this),
             joins=tuple(self.join(node) for node in tree.args.get("joins") or ()),
             where=self.expression(where.this) if where else None,
             group_by=self.group(tree.args.get("group")),
@@ -130,35 +153,83 @@ class Reader:
             limit=self.whole(tree.args.get("limit"), "LIMIT"),
             offset=self.whole(tree.args.get("offset"), "OFFSET") or 0,
             options=options,
+            distinct=bool(distinct),
         )
+        self.named_queries = outer
+        return found
+
+    def read_with(self, node: exp.Expr | None) -> None:
+        """The queries of WITH: each may use those before it."""
+        if node is None:
+            return
+        if node.args.get("recursive"):
+            raise self.refuse(node, "WITH RECURSIVE is not supported")
+        self.only(node, "expressions")
+        for each in node.expressions:
+            self.only(each, "this", "alias")
+            self.only(each.args["alias"], "this")
+            self.named_queries[each.alias.lower()] = self.query(each.this)
+
+    def query(self, node: exp.Expr) -> Query:
+        """What stands in parentheses: a SELECT, or several with UNION ALL."""
+        if isinstance(node, exp.Subquery):
+            self.only(node, "this")
+            return self.query(node.this)
+        if isinstance(node, exp.Union):
+            self.only(node, "this", "expression", "distinct", "with_")
+            if node.args.get("distinct"):
+                raise self.refuse(node, "UNION is not supported: it removes rows that two people may share")
+            self.read_with(node.args.get("with_"))
+            return UnionAll((self.query(node.this), self.query(node.expression)), self.at(node))
+        if not isinstance(node, exp.Select):
+            raise self.refuse(node)
+        return self.select(node)
 
     def item(self, node: exp.Expr) -> Item:
         if isinstance(node, exp.Alias):
             self.only(node, "this", "alias")
             return Item(self.expression(node.this), node.alias)
+        if isinstance(node, exp.Star):
+            self.only(node)
+            return Item(Star(self.at(node)), None)
+        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+            self.only(node, "this", "table")
+            return Item(Star(self.at(node), node.args["table"].name), None)
         return Item(self.expression(node), None)
 
-    def table(self, node: exp.Expr) -> From:
+    def source(self, node: exp.Expr) -> From | Nested:
+        """A table, a name of WITH, or a sub-query with a name."""
+        if isinstance(node, exp.Subquery):
+            self.only(node, "this", "alias")
+            if not node.alias:
+                raise NotAllowed("a sub-query in FROM needs a name", remedy="write (SELECT ...) AS t", at=self.at(node))
+            self.only(node.args["alias"], "this")
+            return Nested(self.query(node.this), node.alias, self.at(node))
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise self.refuse(node, "only declared tables can be asked")
-        self.only(node, "this", "alias")
+        self.only(node, "this", "alias", "db")
         if node.args.get("alias"):
             self.only(node.args["alias"], "this")
+        schema = node.args["db"].name.lower() if node.args.get("db") else None
+        if schema not in (None, "public", "main"):
+            raise self.refuse(node, "tables have no schema here; write the table's name alone")
+        named = self.named_queries.get(node.name.lower()) if schema is None else None
+        if named is not None:
+            return Nested(named, node.alias or node.name, self.at(node))
         return From(node.name, node.alias or node.name, self.at(node))
 
     def join(self, node: exp.Join) -> Joined:
-        self.only(node, "this", "side", "kind", "on", "using")
-        if node.side not in ("", "LEFT") or node.kind not in ("", "INNER", "OUTER"):
-            raise self.refuse(node, f"a {node.side or node.kind} JOIN is not answered here; INNER and LEFT joins are")
-        kind, table = ("left" if node.side == "LEFT" else "inner"), self.table(node.this)
-        if using := node.args.get("using"):
-            if len(using) != 1:
-                raise self.refuse(node, "a join has one column in USING")
-            return Joined(table, kind, None, None, using[0].name)  # type: ignore[arg-type]
-        on = node.args.get("on")
-        if not isinstance(on, exp.EQ):
-            raise self.refuse(node, "a join needs ON with one equality of two columns")
-        return Joined(table, kind, self.expression(on.this), self.expression(on.expression))  # type: ignore[arg-type]
+        """A join; its ON is read whole, and what it means is for the binder."""
+        self.only(node, "this", "side", "kind", "on", "using", "method")
+        kinds = {"": "inner", "LEFT": "left"}
+        if node.side not in kinds or node.kind not in ("", "INNER", "OUTER", "CROSS") or node.method not in ("", "NATURAL"):
+            words = " ".join(filter(None, (node.method, node.side, node.kind)))
+            raise NotAllowed(f"{words} JOIN is not supported", remedy="use INNER JOIN or LEFT JOIN", at=self.at(node))
+        kind, table, on = kinds[node.side], self.source(node.this), node.args.get("on")
+        if kind == "left" and on is None and not node.args.get("using") and not node.method:
+            raise NotAllowed("LEFT JOIN needs ON or USING", remedy="write LEFT JOIN t ON a.x = t.x", at=self.at(node))
+        using = tuple(part.name for part in node.args.get("using") or ())
+        return Joined(table, kind, self.expression(on) if on is not None else None, using, node.method == "NATURAL")  # type: ignore[arg-type]
 
     def group(self, node: exp.Expr | None) -> tuple[Expression, ...]:
         if node is None:
@@ -255,10 +326,23 @@ class Reader:
         return self.apply("count", node, node.this)
 
     def among(self, node: exp.Expr) -> Expression:
-        self.only(node, "this", "expressions")
+        self.only(node, "this", "expressions", "query")
+        if query := node.args.get("query"):
+            return InQuery(self.expression(node.this), self.query(query), self.at(node))
         if not node.expressions:
             raise self.refuse(node, "IN needs a list of constants")
         return self.apply("in", node, node.this, *node.expressions)
+
+    def exists(self, node: exp.Expr) -> Expression:
+        self.only(node, "this")
+        return Exists(self.query(node.this), self.at(node))
+
+    def scalar(self, node: exp.Expr) -> Expression:
+        raise NotAllowed(
+            "a sub-query as a value is not supported: its result would be one number of everybody's rows",
+            remedy="ask the inner question on its own, and write its released number here",
+            at=self.at(node),
+        )
 
     def between(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "low", "high")
@@ -399,6 +483,8 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.Paren: Reader.parenthesis,
     exp.Count: Reader.count,
     exp.In: Reader.among,
+    exp.Exists: Reader.exists,
+    exp.Subquery: Reader.scalar,
     exp.Between: Reader.between,
     exp.Like: Reader.like,
     exp.ILike: Reader.like,

@@ -18,7 +18,7 @@ from sqlglot.dialects.dialect import Dialect
 
 from tacit.errors import NotAllowed, NotUnderstood, Refused
 from tacit.query.language.reader import Reader, line_and_column, read_number
-from tacit.query.language.syntax import Apply, Expression, Item, Select
+from tacit.query.language.syntax import Apply, Expression, InQuery, Item, Select, Star
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the question; ours say what to do instead
 
@@ -72,6 +72,8 @@ def parse_item(text: str) -> Item:
     except Refused as refusal:
         at = (refusal.at[0] - 1, refusal.at[1]) if refusal.at else None
         raise type(refusal)(refusal.message, remedy=refusal.remedy, at=at) from None
+    if isinstance(select.items[0].expression, Star):
+        raise NotAllowed("rows are not shown", remedy="ask for an aggregate, such as COUNT(*)", at=(1, 1))
     if select != Select(select.items[:1], select.table):
         raise NotAllowed("one expression is taken here, and nothing after it", remedy="give several as arguments of their own")
     return Item(_line_up(select.items[0].expression), select.items[0].name)
@@ -82,6 +84,8 @@ def _line_up(expression: Expression) -> Expression:
     at = (expression.at[0] - 1, expression.at[1]) if expression.at else None
     if isinstance(expression, Apply):
         return replace(expression, arguments=tuple(map(_line_up, expression.arguments)), at=at)
+    if isinstance(expression, InQuery):
+        return replace(expression, value=_line_up(expression.value), at=at)
     return replace(expression, at=at)
 
 

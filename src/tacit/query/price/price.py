@@ -30,7 +30,7 @@ from tacit.privacy.rounding import Number, brief, exact, exp_up, float_up
 from tacit.query.groups import private, size
 from tacit.query.plan import Arithmetic, Call, Moment, NumberType, Out, Question, Result, Rounded
 from tacit.query.price.aggregates import moments_of
-from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, scanned
+from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, tables_of
 from tacit.query.price.work import afford
 
 UNIT = Neighbours("add-remove", "unit")
@@ -284,7 +284,7 @@ def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, 
     if factor == 2 and share > LARGEST_EPSILON:
         raise InvalidBudget(f"epsilon is too large for private keys; at most {LARGEST_EPSILON} for each number is answered")
     passed = 1 + exp_up(share) if factor == 2 else 1
-    return KeyThreshold(share, delta / passed, touched.units_l1, scanned(question).min_people, UNIT)
+    return KeyThreshold(share, delta / passed, touched.units_l1, max(table.min_people for table in tables_of(question.group)), UNIT)
 
 
 # --- by error ----------------------------------------------------------------------------------------------------------------
