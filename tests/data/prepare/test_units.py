@@ -133,7 +133,9 @@ def a_key_once_for_all_units(patched):
 
 def tables_without_keys_from_0(patched):
     honest = preparation._stored_table
-    patched.setattr(preparation, "_stored_table", lambda table, first: honest(table, first if table.unit or table.key else 0))
+    patched.setattr(
+        preparation, "_stored_table", lambda words, table, first: honest(words, table, first if table.unit or table.key else 0)
+    )
 
 
 @pytest.mark.parametrize("bug", [the_least_owner, a_key_once_for_all_units, tables_without_keys_from_0])
