@@ -379,7 +379,7 @@ def test_a_row_that_stands_as_the_header_is_not_quoted_by_prepare(tmp_path):
 def test_a_unit_that_is_no_column_and_a_table_that_is_none(tmp_path):
     there = write_csv(tmp_path / "visits.csv", HEADER, ROWS)
     words = refusal(catalog(tmp_path, table("visits", there, unit=Owner("owner"), max_rows=1)))
-    assert "no column owner" in words
+    assert "missing column 'owner'" in words
     source = write_duckdb(tmp_path / "hospital.duckdb", "visits", {"id": [1]})
     assert "names a table that is not there" in refusal(
         catalog(tmp_path, table("visits", Source("duckdb", source.location, "visit")))
