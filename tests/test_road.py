@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.data.prepare import prepare
+from tacit.data.store import store_file
 from tacit.doors.cli import app
 from tacit.errors import (
     BudgetExceeded,
-    CatalogUnusable,
+    InvalidCatalog,
     InvalidInput,
     NoBudget,
     Refused,
@@ -23,8 +24,8 @@ from tacit.errors import (
     TimedOut,
     Unforeseen,
 )
-from tacit.query.engines.duckdb import DuckDBEngine, Limits
-from tacit.release import noisy
+from tacit.query.engines.duckdb import DuckDBEngine
+from tacit.query.engines.engine import Limits
 
 CATALOG = """
 [budget]
@@ -180,7 +181,7 @@ def test_a_lowered_budget_binds_sessions_that_are_open(data, folder):
 def test_a_catalog_that_is_gone_stops_sessions_that_are_open(data, folder):
     ana = data.session("ana")
     (folder / "tacit.toml").unlink()
-    with pytest.raises(CatalogUnusable, match="there is no"):
+    with pytest.raises(InvalidCatalog, match="there is no"):
         ana.sql(COUNT, epsilon=1)
 
 
@@ -239,7 +240,7 @@ def test_stopping_by_hand_says_that_the_budget_is_spent(data, monkeypatch):
 
 
 def test_a_time_out_costs_what_an_answer_costs(data, monkeypatch):
-    data.engine = DuckDBEngine(data.catalog.store_file, Limits(seconds=0.2))
+    data.engine = DuckDBEngine(store_file(data.catalog), Limits(seconds=0.2))
     endless = "SELECT sum(i) FROM range(10000000000000) t(i)"
     monkeypatch.setattr(DuckDBEngine, "_arrays", lambda self, _: self._connection.execute(endless))
     with pytest.raises(TimedOut, match="stays spent"):
@@ -283,7 +284,7 @@ def test_an_unprepared_or_changed_catalog_stops_answers(folder):
 def test_explaining_spends_nothing_and_reads_no_private_data(data, monkeypatch):
     monkeypatch.setattr(DuckDBEngine, "run", lambda *_: pytest.fail("the engine was asked"))
     told = str(data.session("ana").explain("SELECT ward, AVG(cost), COUNT(*) AS n FROM visits GROUP BY ward"))
-    assert "3 rows of one unit" in told
+    assert "at most 3 rows per unit" in told
     assert "price: epsilon 1" in told
     assert entries(data) == 0
 
@@ -304,12 +305,12 @@ def test_a_budget_written_in_the_question_counts_once(data):
 
 
 def test_nobody_watches_the_last_step_unless_a_test_does(data, monkeypatch):
-    """The hook for grey-box tests starts empty, and no name of a catalog, an option or the environment reaches it."""
+    """A runner starts without observers, and no name of a catalog, an option or the environment gives it one."""
     monkeypatch.setenv("TACIT_OBSERVERS", "1")
     data.session("ana").sql(COUNT, epsilon=1)
-    assert noisy._observers == []
+    assert data.runner.observers == ()
     seen = []
-    monkeypatch.setattr(noisy, "_observers", [lambda quote, exact, released: seen.append((quote, repr(exact)))])
+    monkeypatch.setattr(data.runner, "observers", [lambda quote, exact, released: seen.append((quote, repr(exact)))])
     data.session("ana").sql(COUNT, epsilon="0.5")
     assert len(seen) == 1
     assert "Sealed(...)" in seen[0][1]

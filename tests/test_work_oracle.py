@@ -212,7 +212,7 @@ def rows_of_a_unit(place: World, quote: Quote) -> int:
         relation = relation.child  # type: ignore[union-attr]  # only a filter stands above joins
 
     def build(tables: Any) -> Any:
-        rows = compiled.relation(relation, tables)
+        rows = compiled.relation(relation, compiled.Reading.of(quote.question.group, tables))
         counted = rows.group_by(rows[compiled.UNIT]).aggregate(n=rows.count())
         return counted.aggregate(most=counted["n"].max())
 

@@ -17,7 +17,7 @@ from string import Template
 from typing import Literal
 from unicodedata import normalize
 
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.neighbours import Change, Neighbours
 from tacit.untrusted import without_password
 
@@ -208,6 +208,7 @@ class Catalog:
     path: Path | None = None
     ledger_url: str | None = field(default=None, repr=False)  # it may hold a password
     store_path: str | None = None
+    store_engine: str = "duckdb"
     questions_at_most: int = QUESTIONS_AT_MOST
     data_set: str | None = None
 
@@ -239,9 +240,9 @@ class Catalog:
         return self.folder / ".tacit"
 
     @property
-    def store_file(self) -> Path:
-        """The prepared store."""
-        return (self.kept / "store" if self.store_path is None else self.folder / self.store_path) / "store.duckdb"
+    def store_folder(self) -> Path:
+        """The folder of the prepared store, and of what remembers the ledger beside it."""
+        return self.kept / "store" if self.store_path is None else self.folder / self.store_path
 
     def ledger_address(self, environment: Mapping[str, str]) -> str:
         """The ledger's URL: as declared, with variables put in and a relative SQLite file taken from the catalog's folder."""
@@ -313,9 +314,11 @@ def expanded(text: str, environment: Mapping[str, str]) -> str:
     try:
         return Template(text).substitute(environment)
     except KeyError as missing:
-        raise CatalogUnusable(f"the catalog names ${missing.args[0]}, which is not in the environment; set it") from None
+        raise InvalidCatalog(f"the catalog names ${missing.args[0]}, which is not set in the environment; set it") from None
     except ValueError:
-        raise CatalogUnusable("a dollar sign in a URL begins a variable, as in $NAME; write $$ for the sign itself") from None
+        raise InvalidCatalog(
+            "invalid variable in a URL: $ must be followed by a name, as in $NAME; write $$ for a literal $"
+        ) from None
 
 
 def canonical(value: Value) -> Value:

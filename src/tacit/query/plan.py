@@ -4,7 +4,7 @@ A row expression is an integer with a range known beforehand: every value lives 
 computes with k. A condition is true, false or unknown, as in SQL. Every node is total: no row can make it fail (`terms.py` builds
 them and refuses what could).
 
-    relations   Scan → Bound → [Join] → [Where] → Group
+    relations   a tree of Scan  Bound  Where  Join  UnitJoin  Semi  PerUnit  Union  PublicScan, below one Group
     rows        Column  Literal  Add  Multiply  Quotient  Ratio  Choose  Lookup
     conditions  Compare  Among  IsNull  All  Either  Negation  Truth  TextIs  TextLike
     results     KeyValue  Result  Number  Arithmetic  Rounded  Test      (on released numbers: free)
@@ -23,13 +23,17 @@ from tacit.privacy.catalog import Table, Value
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A prepared column: its stored offset plus `low`. `source` is 0 for the private table, i for the i-th joined one."""
+    """A column: its stored offset plus `low`. `source` is the number of the relation that makes it, unique in a question.
+
+    `together`, of a per-unit total, is the most that the absolute values of all rows of one unit there add up to.
+    """
 
     source: int
     name: str
     low: int
     high: int
     nullable: bool
+    together: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,24 +262,36 @@ class Scan:
     """A prepared private table."""
 
     table: Table
+    source: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The first `max_rows` rows of each unit, by rank: before any filter, so sound under every filter."""
+    """The first `max_rows` rows of each unit, by rank: before any filter or join, so sound under all of them."""
 
     child: Scan
     max_rows: int
 
 
 @dataclass(frozen=True, slots=True)
+class PublicScan:
+    """A public table of `size` rows and `width` columns; its rows have no unit."""
+
+    table: Table
+    source: int
+    size: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
 class Join:
     """Each row with the rows of a public table whose `right` column equals `left`; at most `fan_out` of them.
 
-    `left` is already translated to the stored offsets of `right`. The public table has `size` rows of `width` columns.
+    `left` is already translated to the stored offsets of `right`. The public table has `size` rows of `width` columns, of which
+    those count for which `condition` is true.
     """
 
-    child: Scan | Bound | Join
+    child: Rows
     table: Table
     left: Row
     right: str
@@ -283,14 +299,88 @@ class Join:
     fan_out: int
     size: int
     width: int
+    source: int = 1
+    condition: Condition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitJoin:
+    """Each row with the rows of the same unit in `other` for which all `pairs` (left, right) are equal.
+
+    `once`: a row has at most one match, because the pairs hold a key of which a unit has one row (store.md). `here` is the source
+    of a column of that name, 1 where a row has a match and NULL where a left join found none.
+    """
+
+    child: Rows
+    other: Rows
+    pairs: tuple[tuple[Row, Row], ...]
+    kind: Choice["inner", "left"]
+    once: bool
+    here: int
+
+
+@dataclass(frozen=True, slots=True)
+class Semi:
+    """The rows that have (or, `negated`, do not have) a row in `other` for which all `pairs` are equal.
+
+    Where `other` is private, the unit is one of the pairs, whatever the question says; a public one has no unit.
+    """
+
+    child: Rows
+    other: Rows | PublicRows
+    pairs: tuple[tuple[Row, Row], ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One number of the rows of a unit, or of a unit and keys: held as an offset from `low`, as a stored column is.
+
+    rows      how many rows (of those in which `value` is not NULL, if it is given)
+    sum       the sum of value                          NULL where no row has a value, as the three that follow
+    least, largest
+    mean      floor(sum of (value - low of value) times / (rows divisor))
+    distinct  how many different values
+    """
+
+    name: str
+    kind: Choice["rows", "sum", "least", "largest", "mean", "distinct"]
+    value: Row | None
+    low: int
+    times: int = 1
+    divisor: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PerUnit:
+    """One row for each unit and combination of `keys` (name, value) that it has rows of, with its totals."""
+
+    child: Rows
+    keys: tuple[tuple[str, Row], ...]
+    totals: tuple[Total, ...]
+    source: int
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """The rows of all parts, one below the other; `names` are the columns that each part computes, in order."""
+
+    parts: tuple[tuple[Rows, tuple[Row, ...]], ...]
+    names: tuple[str, ...]
+    lows: tuple[int, ...]
+    source: int
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
     """The rows for which the condition is true."""
 
-    child: Scan | Bound | Join
+    child: Rows | PublicRows
     condition: Condition
+
+
+Rows = Scan | Bound | Join | UnitJoin | Semi | PerUnit | Union | Where  # every row belongs to exactly one unit
+PublicRows = PublicScan | Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,10 +393,13 @@ class Moment:
     centred   the sum of y = 2 value - (low + high)
     squares   the sum of 2 y^2 - (high - low)^2
     list      every (value, how many rows), for quantiles
+
+    `together`, of a sum of per-unit totals: the most that one unit moves the sums of all groups together.
     """
 
     kind: Choice["rows", "units", "sum", "centred", "squares", "list"]
     value: Row | None = None
+    together: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,13 +414,13 @@ class Key:
 class Group:
     """One row per combination of keys, with its moments. `per_group` limits a unit's rows in one group, where declared."""
 
-    child: Scan | Bound | Join | Where
+    child: Rows
     keys: tuple[Key, ...]
     moments: tuple[Moment, ...]
     per_group: int | None = None
 
 
-Relation = Scan | Bound | Join | Where | Group
+Relation = Rows | PublicScan | Group
 
 # --- results: arithmetic on released numbers ---------------------------------------------------------------------------------
 
@@ -339,6 +432,7 @@ class Call:
     name: str
     over: Term | None = None
     share: Fraction | None = None
+    together: int | None = None
 
     @property
     def is_date(self) -> bool:

@@ -9,8 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, is_dataclass
 
-from tacit.errors import TooWide
-from tacit.query.plan import Condition, Group, Join, Relation, Row, Scan, TextColumn, TextLike, Where
+from tacit.errors import RangeTooLarge
+from tacit.query.plan import (
+    Condition,
+    Group,
+    Join,
+    PerUnit,
+    PublicScan,
+    Relation,
+    Row,
+    Scan,
+    Semi,
+    TextColumn,
+    TextLike,
+    Union,
+    UnitJoin,
+    Where,
+)
 
 MOST_PARTS = 10_000
 SLOW_PATTERN = 10  # parts for each character of a pattern with _: an engine's time grows with its length times that of the text
@@ -28,7 +43,7 @@ class Extent:
         """Refuses expressions that are, together, too large, or one that is too deep."""
         sizes = [self._of(node) for node in nodes]
         if sum(parts for parts, _ in sizes) > MOST_PARTS or any(depth > DEEPEST for _, depth in sizes):
-            raise TooWide("the expressions are too large once they are written out for the engine", remedy="ask for less at once")
+            raise RangeTooLarge("the expressions are too large", remedy="ask for less at once")
 
     def _of(self, node: Node) -> tuple[int, int]:
         """How many parts, and how deep."""
@@ -72,14 +87,35 @@ def expressions_of(relation: Relation) -> Iterator[Node]:
                 yield step.condition
             case Join():
                 yield step.left
+                if step.condition is not None:
+                    yield step.condition
+            case UnitJoin() | Semi():
+                yield from (node for pair in step.pairs for node in pair)
+            case PerUnit():
+                yield from (node for _, node in step.keys)
+                yield from (total.value for total in step.totals if total.value is not None)
+            case Union():
+                yield from (node for _, values in step.parts for node in values)
 
 
 def below(relation: Relation) -> Iterator[Relation]:
-    """A step of a plan and those below it, down to the scan."""
+    """A step of a plan and all those below it, from the top down."""
     yield relation
-    while not isinstance(relation, Scan):
-        relation = relation.child
-        yield relation
+    for child in children(relation):
+        yield from below(child)
+
+
+def children(relation: Relation) -> tuple[Relation, ...]:
+    """The relations that a step of a plan is made from, in order."""
+    match relation:
+        case Scan() | PublicScan():
+            return ()
+        case UnitJoin() | Semi():
+            return (relation.child, relation.other)
+        case Union():
+            return tuple(part for part, _ in relation.parts)
+        case _:
+            return (relation.child,)
 
 
 def _listed(node: Node) -> int:

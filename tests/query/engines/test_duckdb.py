@@ -14,7 +14,8 @@ from stored import catalog, number, table
 from tacit.errors import StoreUnusable, TimedOut
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines import compile as compiled
-from tacit.query.engines.duckdb import DuckDBEngine, Limits
+from tacit.query.engines.duckdb import DuckDBEngine
+from tacit.query.engines.engine import Limits
 from tacit.query.plan import Bound
 from worlds import PUBLIC, World, clinic, ranked, world
 
@@ -128,9 +129,9 @@ def heavy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def crossing() -> Iterator[None]:
     honest = compiled.relation.dispatch(Bound)
 
-    def crossed(node: Any, tables: Any) -> Any:
-        rows = honest(node, tables)
-        other = tables("facts").select(other=tables("facts")["x"])
+    def crossed(node: Any, reading: Any) -> Any:
+        rows = honest(node, reading)
+        other = reading.tables("facts").select(other=reading.tables("facts")["x"])
         return rows.cross_join(other).filter(lambda both: (both["other"] + both["s0:x"]) % 7 != 3)
 
     compiled.relation.register(Bound, crossed)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from questions import clinic_questions
 from tacit import errors
-from tacit.errors import InvalidInput, NotAllowed, NotUnderstood, Refused
+from tacit.errors import InvalidInput, InvalidSQL, NotAllowed, Refused
 from tacit.query.language.sql import LONGEST_TEXT, parse, parse_expression, parse_item
 from tacit.query.language.syntax import Apply, Constant, Name
 from tacit.query.price.price import price, request
@@ -45,7 +45,7 @@ HOSTILE = [
     "SELECT COUNT(*) FROM duckdb_tables()",
     "SELECT COUNT(*) FROM information_schema.tables",
     "SELECT COUNT(*) FROM store.visits",
-    "SELECT COUNT(*) FROM main.visits",
+    "SELECT COUNT(*) FROM secret.visits",
     "SELECT COUNT(*) FROM tacit_store",
     "SELECT SUM(tacit_unit) FROM visits",
     "SELECT SUM(rowid) FROM visits",
@@ -95,8 +95,8 @@ HOSTILE = [
     "SELECT COUNT(*) FROM visits; SELECT COUNT(*) FROM visits",
     "SELECT COUNT(*) FROM visits; DROP TABLE visits",
     "SELECT COUNT(*) FROM visits UNION SELECT COUNT(*) FROM visits",
-    "WITH v AS (SELECT * FROM visits) SELECT COUNT(*) FROM v",
-    "SELECT COUNT(*) FROM (SELECT * FROM visits) AS v",
+    "WITH RECURSIVE v AS (SELECT * FROM visits) SELECT COUNT(*) FROM v",
+    "SELECT COUNT(*) FROM (SELECT * FROM visits)",
     "SELECT (SELECT MAX(cost) FROM visits) FROM visits",
     "SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1 FROM visits)",
     "SELECT COUNT(*) FROM visits WHERE cost IN (SELECT cost FROM visits)",
@@ -130,10 +130,9 @@ HOSTILE = [
     # joins
     "SELECT COUNT(*) FROM visits, wards",
     "SELECT COUNT(*) FROM visits CROSS JOIN wards",
-    "SELECT COUNT(*) FROM visits NATURAL JOIN wards",
     "SELECT COUNT(*) FROM visits JOIN visits v ON v.ward = visits.ward",
     "SELECT COUNT(*) FROM visits JOIN wards ON visits.ward < wards.ward",
-    "SELECT COUNT(*) FROM visits JOIN wards ON visits.ward = wards.ward AND cost > 3",
+    "SELECT COUNT(*) FROM visits LEFT JOIN wards ON visits.ward = wards.ward AND cost > 3",
     "SELECT COUNT(*) FROM visits RIGHT JOIN wards ON visits.ward = wards.ward",
     "SELECT COUNT(*) FROM visits FULL JOIN wards ON visits.ward = wards.ward",
     "SELECT COUNT(*) FROM visits SEMI JOIN wards ON visits.ward = wards.ward",
@@ -437,7 +436,7 @@ def test_an_expression_is_one_and_keeps_its_place() -> None:
     ],
 )
 def test_nothing_hides_behind_an_expression(text: str) -> None:
-    with pytest.raises((NotAllowed, NotUnderstood)):
+    with pytest.raises((NotAllowed, InvalidSQL)):
         parse_expression(text)
 
 
@@ -497,3 +496,42 @@ def test_mutated_questions_only_raise_refusals(place: World, examples: int) -> N
         only_refused(place, text)
 
     check()
+
+
+UNSEEN = [
+    "\x00",
+    "\x1b",
+    "\x7f",
+    "\x80",
+    "\x85",
+    "\x9b",
+    "\u061c",
+    "\u200f",
+    "\u2028",
+    "\u202a",
+    "\u202e",
+    "\u2066",
+    "\u2069",
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("mark", UNSEEN)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM visits WHERE ward = 'a{}'",
+        'SELECT COUNT(*) AS "n{}" FROM visits',
+        "SELECT COUNT(*) -- {}\nFROM visits",
+    ],
+)
+def test_what_is_not_seen_where_it_stands_is_refused_quoted_or_not(text: str, mark: str) -> None:
+    """A record of what was asked must read as it was asked: no control, and nothing that turns the direction of a line."""
+    with pytest.raises(InvalidSQL) as caught:
+        parse(text.format(mark))
+    assert caught.value.at == (1, text.index("{") + 1)
+
+
+def test_letters_of_every_script_may_stand_in_a_question() -> None:
+    joined = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+    assert isinstance(parse(f"SELECT COUNT(*) FROM visits WHERE ward = 'naïve 東京 ❤️ {joined}'").where, Apply)

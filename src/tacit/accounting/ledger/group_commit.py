@@ -38,10 +38,10 @@ def turn_of(path: Path) -> Iterator[None]:
 
 
 def held(what: str) -> StoreUnusable:
-    """What is said to whoever has waited long enough."""
+    """The error for a process that has waited too long."""
     return StoreUnusable(
         f"another process has held the ledger for more than {PATIENCE:.0f} seconds ({what})",
-        remedy="find the process of tacit that is stopped or stuck, and continue or end it",
+        remedy="find the tacit process that is stopped or stuck, and resume or end it",
     )
 
 

@@ -1,4 +1,4 @@
-"""Data sets to attack: people made up for the purpose, or a copy of a prepared store; each with a ledger of its own, soon gone.
+"""Data sets to attack: simulated people, or a copy of a prepared store; each with its own temporary ledger.
 
 For the curator alone: the copy is of private data, and its scratch ledger promises nothing about the real one. Nothing that an
 attack is answered there may be published.
@@ -6,11 +6,9 @@ attack is answered there may be published.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -18,13 +16,13 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.data.store import copy_store
 from tacit.files import write
 from tacit.privacy.catalog import Budget, Catalog
 from tacit.privacy.rounding import Number, as_text, exact
 from tacit.session import DataSet
 from tacit.session import open as open_data
 
-LARGE = 1 << 24  # bytes copied at a time
 PEOPLE = """\
 [budget]
 epsilon = {epsilon}
@@ -67,7 +65,7 @@ def made_data(catalog: str, files: Mapping[str, bytes]) -> Iterator[DataSet]:
             write(folder / file, content)
         data = open_data(write(folder / "tacit.toml", catalog))
         prepare(data.catalog)
-        data.begin_scratch("people made up for an attack")
+        data.begin_scratch("simulated people for an attack")
         try:
             yield data
         finally:
@@ -89,8 +87,7 @@ def copied_data(catalog: Catalog, epsilon: Number) -> Iterator[DataSet]:
             ledger_url=None,
             store_path=None,
         )
-        with catalog.store_file.open("rb") as real:
-            write(copy.store_file, partial(shutil.copyfileobj, real, length=LARGE), private=True)
+        copy_store(catalog, copy)
         data = DataSet(copy)
         data.begin_scratch(f"a scratch ledger of epsilon {as_text(budget.epsilon)}, for attacks on a copy of {version}")
         try:

@@ -35,7 +35,7 @@ class Private:
         size = np.abs(found.astype(np.float64))
         if not (np.isfinite(size) & (size <= LARGEST)).all():
             raise InvalidInput(
-                "every row needs a number of at most 2^53 in size in the audited column; fill in or drop the others first"
+                "the audited column must have a number of magnitude at most 2^53 in every row; fill or drop the others first"
             )
         self._values = found.astype(np.int64 if self.whole else np.float64)
 
@@ -97,7 +97,7 @@ def read(path: Path, value: str | None, public: Sequence[str]) -> Data:
         raise InvalidInput(missing_columns(missing[:1], path.name, table.column_names, as_text))
     chosen = names[value.lower()] if value else _only_number(table, [names[name.lower()] for name in public], path)
     if chosen.lower() in {name.lower() for name in public}:
-        raise InvalidInput(f"{chosen} is the audited column, and cannot be public")
+        raise InvalidInput(f"{chosen} is the audited column and cannot be public; remove it from --public")
     values = Private(_numbers(table.column(chosen), chosen))
     if not len(values):
         raise InvalidInput(f"{path.name} has no rows")
@@ -112,9 +112,9 @@ def _only_number(table: Any, public: list[str], path: Path) -> str:
     others = [field for field in table.schema if field.name not in public]
     numeric = [field.name for field in others if any(test(field.type) for test in is_number)]
     if len(numeric) != 1:
-        several = f"there are {len(numeric)} with numbers" if kind_of(path) == "csv" else f"there are {', '.join(numeric)}"
-        listed = several if numeric else "there is none with numbers"
-        raise InvalidInput(f"say which column of {path.name} is audited, with --value: {listed}")
+        several = f"{len(numeric)} columns are numeric" if kind_of(path) == "csv" else f"there are {', '.join(numeric)}"
+        listed = several if numeric else "no column is numeric"
+        raise InvalidInput(f"choose the audited column of {path.name} with --value: {listed}")
     return str(numeric[0])
 
 
@@ -125,7 +125,7 @@ def _numbers(column: Any, name: str) -> NDArray[Any]:
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
         raise InvalidInput(f"the audited column {name} holds {kind}, not numbers")
     if column.null_count:
-        raise InvalidInput(f"the audited column {name} has rows without a number; fill them in or drop them first")
+        raise InvalidInput(f"the audited column {name} has missing values; fill or drop them first")
     numbers: NDArray[Any] = column.to_numpy()
     return numbers.astype(np.bool_) if types.is_boolean(kind) else numbers
 

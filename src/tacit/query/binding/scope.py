@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tacit.errors import NoBounds, NotAllowed, UnknownName
@@ -16,7 +16,9 @@ from tacit.query.language.syntax import At, Name
 from tacit.query.plan import (
     CategoryType,
     Column,
+    Condition,
     DateType,
+    Literal,
     NumberType,
     Term,
     TextColumn,
@@ -38,63 +40,168 @@ class PublicFacts(Protocol):
         """How many rows a public table has."""
 
 
+Space = tuple[str, str] | None  # whose values a column holds: those of a key (table, column); None where it names the unit itself
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A column that names a unit, or a key that leads to one: it can tie private tables together, and be counted, no more.
+
+    `node` is the code of a key in the store. `unique`: a unit has at most one row with each value.
+    """
+
+    space: Space
+    node: Column | None = None
+    unique: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A column of the catalog, in the source of a number."""
+
+    number: int
+    column: catalog.Column
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table of the question, under the name by which columns call it; `using` is the column that it shares with the others."""
+    """A table or sub-query of the question, under the name by which columns call it.
+
+    `using` are columns that it shares with the sources before it. Of an `optional` one (the right side of a left join) a row may
+    be missing; `here` is true where it is not.
+    """
 
     alias: str
-    table: Table
-    columns: Mapping[str, catalog.Column]
+    columns: Mapping[str, Declared | Term]
+    identities: Mapping[str, Identity] = field(default_factory=dict)
+    table: Table | None = None
     optional: bool = False
-    using: str = ""
+    using: frozenset[str] = frozenset()
+    here: Condition | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All names that it has, in lower case."""
+        return frozenset(self.columns) | frozenset(self.identities)
+
+    @property
+    def unit_names(self) -> tuple[str, ...]:
+        """The columns that name the unit itself."""
+        return tuple(name for name, each in self.identities.items() if each.space is None)
+
+
+def declared(number: int, columns: Mapping[str, catalog.Column]) -> dict[str, Declared | Term]:
+    """The columns of a table, by their names in lower case."""
+    return {name.lower(): Declared(number, column) for name, column in columns.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where names are looked up: the private table first, then the public ones in their order."""
+    """Where names are looked up: the sources of a question, in their order."""
 
     sources: tuple[Source, ...]
 
-    def find(self, name: Name) -> tuple[int, catalog.Column]:
+    def _called(self, name: Name) -> list[Source]:
+        """The sources that a name can mean."""
+        if len(name.parts) == 1:
+            return list(self.sources)
+        return [source for source in self.sources if source.alias.lower() == name.parts[0].lower()]
+
+    def has(self, name: Name) -> bool:
+        """Whether some source has such a column."""
+        return any(name.parts[-1].lower() in source.names for source in self._called(name))
+
+    def find(self, name: Name) -> tuple[Source, Declared | Term]:
         """The source and the column that a name means; unique, or refused."""
         wanted = name.parts[-1].lower()
-        sources = [
-            (index, source)
-            for index, source in enumerate(self.sources)
-            if len(name.parts) == 1 or source.alias.lower() == name.parts[0].lower()
-        ]
+        sources = self._called(name)
         if not sources:
             raise UnknownName(
-                f"no table {name.parts[0][:60]!r} in the question", remedy=_nearest(name.parts[0], self._aliases()), at=name.at
+                f"unknown table {name.parts[0][:60]!r} in the question", remedy=_nearest(name.parts[0], self._aliases()), at=name.at
             )
-        found = [(index, source.columns[wanted]) for index, source in sources if wanted in source.columns]
+        found = [source for source in sources if wanted in source.names]
         if not found:
-            known = [column.name for _, source in sources for column in source.columns.values()]
-            raise UnknownName(f"no column {name.parts[-1][:60]!r} is declared", remedy=_nearest(name.parts[-1], known), at=name.at)
+            known = [word for source in sources for word in _spelled(source)]
+            raise UnknownName(f"unknown column {name.parts[-1][:60]!r}", remedy=_nearest(name.parts[-1], known), at=name.at)
         if len(found) > 1 and len(name.parts) == 1:
-            found = [(index, column) for index, column in found if self.sources[index].using != wanted]
+            found = [source for source in found if wanted not in source.using]
         if len(found) > 1:
-            raise UnknownName(f"the column {wanted[:60]!r} is in several tables", remedy="write table.column", at=name.at)
-        return found[0]
+            raise UnknownName(f"ambiguous column {wanted[:60]!r}: several tables have it", remedy="write table.column", at=name.at)
+        column = found[0].columns.get(wanted)
+        if column is None:
+            raise identifies(name)
+        return found[0], column
+
+    def identity(self, name: Name) -> tuple[Source, Identity] | None:
+        """The source and the identity that a name means; None where it means none, or could mean several.
+
+        The unit of a row that a left join did not find is NULL, while the row still has its unit: that column is refused.
+        """
+        wanted = name.parts[-1].lower()
+        found = [source for source in self._called(name) if wanted in source.names]
+        if len(found) > 1:
+            found = [source for source in found if wanted not in source.using]
+        if len(found) != 1 or wanted not in found[0].identities:
+            return None
+        if found[0].optional and found[0].identities[wanted].space is None:
+            raise self._may_be_missing(name)
+        return found[0], found[0].identities[wanted]
+
+    def _may_be_missing(self, name: Name) -> NotAllowed:
+        kept = (f"{each.alias}.{word}" for each in self.sources if not each.optional for word in each.unit_names)
+        return NotAllowed(
+            f"{'.'.join(name.parts)[:120]} is of the right side of a LEFT JOIN: it is NULL where a row has no match",
+            remedy=f"use {next(kept, 'the unit of the left side')}",
+            at=name.at,
+        )
+
+    def owner(self, name: Name) -> str | None:
+        """The alias of the one source that a name without a table can mean."""
+        wanted = name.parts[-1].lower()
+        found = [source for source in self.sources if wanted in source.names and wanted not in source.using]
+        return found[0].alias.lower() if len(found) == 1 else None
 
     def _aliases(self) -> list[str]:
         return [source.alias for source in self.sources]
 
     def term(self, name: Name) -> Term:
         """The term of a column."""
-        index, column = self.find(name)
-        source = self.sources[index]
+        source, held = self.find(name)
+        if isinstance(held, Term):
+            return _optional(held, source)
+        column = held.column
         nullable = column.nullable or source.optional
-        key = column.name.lower()
         if column.kind == "text":
-            return Term(TextColumn(index, key, nullable), TextType())
-        if column.kind == "key":
-            raise NotAllowed(
-                f"{source.alias}.{column.name} identifies a person", remedy="use it in COUNT(DISTINCT ...) only", at=name.at
-            )
+            return Term(TextColumn(held.number, column.name.lower(), nullable), TextType())
+        if column.kind == "key" or (column.kind == "presence" and name.parts[-1].lower() in source.identities):
+            raise identifies(name)
         if column.kind == "presence":
             raise _no_bounds(source, column, name.at)
-        return column_term(index, column, nullable)
+        return column_term(held.number, column, nullable)
+
+
+def _optional(term: Term, source: Source) -> Term:
+    """A term of a sub-query, NULL where a left join found no row of it."""
+    if not source.optional:
+        return term
+    if isinstance(term.node, TextColumn | Column):
+        return replace(term, node=replace(term.node, nullable=True))
+    if source.here is None:
+        return term
+    return replace(term, node=terms.choose([(source.here, term.node)], Literal(None)))
+
+
+def identifies(name: Name) -> NotAllowed:
+    """The refusal of a column that names a person."""
+    return NotAllowed(
+        f"{'.'.join(name.parts)[:120]} identifies a privacy unit",
+        remedy="use it to join private tables, in GROUP BY of a sub-query, or in COUNT(DISTINCT ...)",
+        at=name.at,
+    )
+
+
+def _spelled(source: Source) -> list[str]:
+    return [held.column.name if isinstance(held, Declared) else word for word, held in source.columns.items()]
 
 
 def column_term(index: int, column: catalog.Column, nullable: bool) -> Term:
@@ -124,7 +231,7 @@ def declared_range(column: catalog.Column) -> str:
 
 def _no_bounds(source: Source, column: catalog.Column, at: At) -> NoBounds:
     return NoBounds(
-        f"{source.table.name}.{column.name} has neither bounds nor values, so nothing finite is known of it",
+        f"{source.alias}.{column.name} has neither bounds nor values, so nothing finite is known of it",
         remedy=f"declare them in tacit.toml, for example: {column.name} = {{ bounds = [0, 100] }}",
         at=at,
     )

@@ -9,14 +9,14 @@ from fractions import Fraction
 from functools import partial
 
 from tacit.errors import NeverTrue, NotAllowed, WrongType
-from tacit.privacy.catalog import Catalog, Value
+from tacit.privacy.catalog import Value
 from tacit.query import plan
 from tacit.query.binding import terms
 from tacit.query.binding.binder import AGGREGATES, Binder, placed
 from tacit.query.binding.comparisons import as_number, those_that_can_be, undeclared
 from tacit.query.binding.possible import always_null
-from tacit.query.binding.scope import Scope
-from tacit.query.language.syntax import Apply, Constant, Expression, Name, Star
+from tacit.query.binding.scope import Declared, Scope
+from tacit.query.language.syntax import Apply, Constant, Expression, InQuery, Name, Star
 from tacit.query.plan import (
     Arithmetic,
     BooleanType,
@@ -45,7 +45,6 @@ QUANTILES = {"min": Fraction(0), "max": Fraction(1), "median": Fraction(1, 2)}
 class Asked:
     """Collects the calls of aggregates, each once, while expressions over groups are read."""
 
-    catalog: Catalog
     binder: Binder
     keys: tuple[Key, ...]
     calls: list[Call] = field(default_factory=list)
@@ -89,7 +88,7 @@ class Asked:
     def number(self, expression: Expression) -> Out:
         found = self.out(expression)
         if self.kind(found) != "number":
-            raise WrongType(f"arithmetic is for numbers, not for a {self.kind(found)}", at=expression.at)
+            raise WrongType(f"arithmetic requires numbers, not a {self.kind(found)}", at=expression.at)
         return found
 
     def kind(self, out: Out) -> str:
@@ -104,7 +103,7 @@ class Asked:
         value = terms.constant_of(self.binder.term(expression.arguments[1]))
         if value is not None and value.denominator == 1 and abs(value) <= 12:
             return int(value)
-        raise WrongType("ROUND takes a whole number of decimals, from -12 to 12", at=expression.at)
+        raise WrongType("the decimals of ROUND must be an integer from -12 to 12", at=expression.at)
 
     def key(self, expression: Expression) -> KeyValue | None:
         """The key that an expression is; None where it is none."""
@@ -133,7 +132,7 @@ class Asked:
         term = as_number(self.binder.term(arguments[0]))
         if not isinstance(term.node, TextColumn) and always_null(term.node):
             raise NeverTrue(
-                f"{function.upper()} is over rows that cannot be: its condition is never true",
+                f"{function.upper()} covers no possible row: its condition is never true",
                 remedy="compare with values that are declared",
                 at=expression.at,
             )
@@ -144,7 +143,9 @@ class Asked:
                 f"{function.upper()} needs a number, not {terms.word(term.type)}", remedy="count it instead", at=expression.at
             )
         if isinstance(term.node, Literal):
-            raise NotAllowed(f"{function.upper()} of a constant tells nothing", remedy="use COUNT(*)", at=expression.at)
+            raise NotAllowed(
+                f"{function.upper()} of a constant does not depend on the data", remedy="use COUNT(*)", at=expression.at
+            )
         self.check_range(expression, term)
         if function == "quantile" or function in QUANTILES:
             return Call("quantile", term, self.share(expression))
@@ -159,16 +160,19 @@ class Asked:
             return
         what = "is always 0" if expression.function == "sum" else "has one possible value"
         raise NotAllowed(
-            f"{expression.function.upper()} of an expression that {what} tells nothing",
+            f"{expression.function.upper()} of an expression that {what} does not depend on the data",
             remedy="use COUNT to see how many rows have a value",
             at=expression.at,
         )
 
     def present(self, argument: Expression) -> Call | None:
         """COUNT of a column of which only its presence is known."""
-        if isinstance(argument, Name) and self.binder.scope.find(argument)[1].kind == "presence":
-            index, column = self.binder.scope.find(argument)
-            return Call("count", Term(plan.Column(index, column.name.lower(), 0, 0, True), NumberType(Fraction(1))))
+        if not isinstance(argument, Name):
+            return None
+        held = self.binder.scope.find(argument)[1] if self.binder.scope.identity(argument) is None else None
+        if isinstance(held, Declared) and held.column.kind == "presence":
+            column = plan.Column(held.number, held.column.name.lower(), 0, 0, True)
+            return Call("count", Term(column, NumberType(Fraction(1))))
         return None
 
     def units(self, expression: Apply) -> Call:
@@ -177,25 +181,22 @@ class Asked:
         if len(expression.arguments) == 1 and isinstance(argument, Name) and self.is_unit(argument):
             return Call("units")
         raise NotAllowed(
-            "COUNT(DISTINCT ...) is answered for the column that identifies the unit",
+            "COUNT(DISTINCT ...) is supported for the column that identifies the privacy unit",
             remedy="use GROUP BY with COUNT(*) to see how many have each value",
             at=expression.at,
         )
 
     def is_unit(self, name: Name) -> bool:
-        """Whether a name is that of the unit itself, which need not be declared, and does not lead to it through another table."""
-        from tacit.data.prepare.ownership import led_through, own_key
-
-        private, *others = self.binder.scope.sources
-        here = name.parts[0].lower() == private.alias.lower() if name.parts[1:] else not is_column(name, Scope(tuple(others)))
-        return here and own_key(private.table) == name.parts[-1].lower() and led_through(self.catalog, private.table) is None
+        """Whether a name is that of the unit itself, in a source that has a row of it wherever there is a row at all."""
+        found = self.binder.scope.identity(name)
+        return found is not None and found[1].space is None and not found[0].optional
 
     def share(self, expression: Apply) -> Fraction:
         if expression.function in QUANTILES:
             return QUANTILES[expression.function]
         value = terms.constant_of(self.binder.term(expression.arguments[1])) if len(expression.arguments) == 2 else None
         if value is None or not 0 <= value <= 1:
-            raise WrongType("a quantile needs a constant share from 0 to 1", remedy="write PERCENTILE_CONT(0.5)", at=expression.at)
+            raise WrongType("a quantile requires a constant from 0 to 1", remedy="write PERCENTILE_CONT(0.5)", at=expression.at)
         return value
 
     # --- HAVING ---
@@ -279,13 +280,13 @@ TESTS: Mapping[str, Callable[[Asked, Apply], Test]] = {
 
 def has_aggregate(expression: Expression) -> bool:
     if not isinstance(expression, Apply):
-        return False
+        return isinstance(expression, InQuery) and has_aggregate(expression.value)
     return expression.function in AGGREGATES or any(has_aggregate(argument) for argument in expression.arguments)
 
 
 def is_column(name: Name, scope: Scope) -> bool:
     """Whether some table of the question has such a column."""
-    return any(name.parts[-1].lower() in source.columns for source in scope.sources)
+    return any(name.parts[-1].lower() in source.names for source in scope.sources)
 
 
 def _kind(meaning: Type) -> str:
@@ -314,4 +315,4 @@ def _day(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise WrongType("a date is compared with a text that is no date", remedy="write DATE '2020-12-31'") from None
+        raise WrongType("invalid date: expected a text such as '2020-12-31'", remedy="write DATE '2020-12-31'") from None

@@ -8,7 +8,8 @@ Exactness: every row integer is below 2^53 (terms.py). `floor(a / b)` for a cons
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
@@ -33,21 +34,29 @@ from tacit.query.plan import (
     Moment,
     Multiply,
     Negation,
+    PerUnit,
+    PublicScan,
     Quotient,
     Ratio,
+    Relation,
     Row,
     Scan,
+    Semi,
     TextColumn,
     TextIs,
     TextLike,
+    Total,
     Truth,
+    Union,
+    UnitJoin,
     Where,
 )
+from tacit.query.size_limit import below, expressions_of, nodes_of
 
 LIMB = 28
 MASK = 2**LIMB - 1
 LONGEST_BRANCHES = 32
-UNIT, RANK = "tacit_unit", "tacit_rank"
+UNIT, RANK, OTHER = "tacit_unit", "tacit_rank", "tacit_other"
 Tables = Callable[[str], ir.Table]
 
 
@@ -190,48 +199,144 @@ def stored_name(source: int, name: str) -> str:
 # --- relations ---------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The stored tables, and which of their columns a plan needs: others are not read, joined or held."""
+
+    tables: Tables
+    needed: frozenset[str]
+
+    @classmethod
+    def of(cls, group: Group, tables: Tables) -> Reading:
+        """What a plan reads: the columns of its expressions, and ranks where rows of a group are limited."""
+        nodes = (node for whole in expressions_of(group) for node in nodes_of(whole))
+        columns = {stored_name(node.source, node.name) for node in nodes if isinstance(node, Column | TextColumn)}
+        ranks = {stored_name(step.source, RANK) for step in below(group) if isinstance(step, Scan)} if group.per_group else set()
+        return cls(tables, frozenset(columns | ranks))
+
+    def stored(self, name: str, source: int) -> tuple[ir.Table, dict[str, Any]]:
+        """A stored table, and those of its columns that are needed, by the names that they have in the plan."""
+        table = self.tables(name.lower())
+        return table, {named: table[name] for name in table.columns if (named := stored_name(source, name)) in self.needed}
+
+
 @singledispatch
-def relation(node: Scan | Bound | Join | Where, tables: Tables) -> ir.Table:
+def relation(node: Relation, reading: Reading) -> ir.Table:
     """The engine's rows for a relation."""
     raise TypeError(f"no engine form for {type(node).__name__} without a row limit")
 
 
 @relation.register
-def _(node: Bound, tables: Tables) -> ir.Table:
-    stored = tables(node.child.table.name.lower())
+def _(node: Bound, reading: Reading) -> ir.Table:
+    stored, columns = reading.stored(node.child.table.name, node.child.source)
     limited = stored.filter(stored[RANK] < node.max_rows)
-    own = [name for name in stored.columns if name not in (UNIT, RANK)]
-    return limited.select(limited[UNIT], limited[RANK], **{stored_name(0, name): limited[name] for name in own})
+    return limited.select(limited[UNIT], **{name: limited[column.get_name()] for name, column in columns.items()})
 
 
 @relation.register
-def _(node: Join, tables: Tables) -> ir.Table:
-    rows = relation(node.child, tables)
-    source = _joins(node)
-    public = tables(node.table.name.lower())
-    public = public.select(**{stored_name(source, name): public[name] for name in public.columns})
-    key = stored_name(source, node.right)
+def _(node: PublicScan, reading: Reading) -> ir.Table:
+    stored, columns = reading.stored(node.table.name, node.source)
+    return stored.select(**columns)
+
+
+@relation.register
+def _(node: Join, reading: Reading) -> ir.Table:
+    rows = relation(node.child, reading)
+    key = stored_name(node.source, node.right)
+    public, columns = reading.stored(node.table.name, node.source)
+    public = public.select(**{**columns, key: public[node.right]})
+    if node.condition is not None:
+        public = public.filter(value(node.condition, public))
     return rows.join(public, value(node.left, rows) == public[key], how=node.kind)
 
 
 @relation.register
-def _(node: Where, tables: Tables) -> ir.Table:
-    rows = relation(node.child, tables)
+def _(node: UnitJoin, reading: Reading) -> ir.Table:
+    """On the unit, whatever else is compared: two units may claim one key."""
+    rows, other = relation(node.child, reading), relation(node.other, reading)
+    here = stored_name(node.here, "here")
+    marked = {here: _whole(0)} if here in reading.needed else {}
+    other = other.mutate(**{OTHER: other[UNIT]}, **marked).drop(UNIT)
+    on = [rows[UNIT] == other[OTHER], *(value(left, rows) == value(right, other) for left, right in node.pairs)]
+    return rows.join(other, on, how=node.kind).drop(OTHER)
+
+
+@relation.register
+def _(node: Semi, reading: Reading) -> ir.Table:
+    """A semi- or anti-join: on the unit where the other rows have one. NULL equals nothing."""
+    rows, other = relation(node.child, reading), relation(node.other, reading).view()  # both may be the same rows
+    on = [value(left, rows) == value(right, other) for left, right in node.pairs]
+    if UNIT in other.columns:
+        on.insert(0, rows[UNIT] == other[UNIT])
+    return rows.anti_join(other, on) if node.negated else rows.semi_join(other, on)
+
+
+@relation.register
+def _(node: PerUnit, reading: Reading) -> ir.Table:
+    rows = relation(node.child, reading)
+    keys = {stored_name(node.source, name): value(row, rows) - _whole(row.low) for name, row in node.keys}
+    over = {total.name: value(total.value, rows) for total in node.totals if total.value is not None}
+    rows = rows.mutate(**keys, **over)
+    made = {stored_name(node.source, total.name): _total(total, rows) for total in node.totals}
+    return rows.group_by([UNIT, *keys]).aggregate(**made) if made else rows.select(UNIT, *keys).distinct()
+
+
+def _total(total: Total, rows: ir.Table) -> Any:
+    """The total of a unit's rows as an offset; its range is below 2^53, so 64-bit sums are exact."""
+    if total.value is None:
+        return rows.count() - _whole(total.low)
+    over = rows[total.name]
+    match total.kind:
+        case "rows":
+            found = over.count()
+        case "distinct":
+            found = over.nunique()
+        case "least":
+            found = over.min()
+        case "largest":
+            found = over.max()
+        case "sum":
+            found = _summed(over)
+        case _:
+            counted = over.count()
+            below = ibis.cases((counted == _whole(0), ibis.null("int64")), else_=counted) * _whole(total.divisor)
+            offsets = _summed(over - _whole(total.value.low)) * _whole(total.times)
+            found = (offsets / below).floor()
+    return found - _whole(total.low)
+
+
+def _summed(over: Any) -> Any:
+    """A sum below 2^53 as 64 bits. An engine makes 128 of it, and Ibis, which takes it for 64, would leave a plain cast out."""
+    return over.sum().cast("float64").cast("int64")
+
+
+@relation.register
+def _(node: Union, reading: Reading) -> ir.Table:
+    parts = []
+    for part, values in node.parts:
+        rows = relation(part, reading)
+        columns = zip(node.names, node.lows, values, strict=True)
+        made = {stored_name(node.source, name): value(row, rows).cast("int64") - _whole(low) for name, low, row in columns}
+        parts.append(rows.select(rows[UNIT], **made))
+    return ibis.union(*parts)
+
+
+@relation.register
+def _(node: Where, reading: Reading) -> ir.Table:
+    rows = relation(node.child, reading)
     return rows.filter(value(node.condition, rows))
-
-
-def _joins(node: Scan | Bound | Join | Where) -> int:
-    return 1 + _joins(node.child) if isinstance(node, Join) else 0
 
 
 def grouped(group: Group, tables: Tables) -> ir.Table:
     """The rows of a group with its keys as columns key_0, key_1, ..., limited in each group where that is declared."""
-    rows = relation(group.child, tables)
+    rows = relation(group.child, Reading.of(group, tables))
     rows = rows.mutate(**{f"key_{place}": value(key.term.node, rows) for place, key in enumerate(group.keys)})
     if group.per_group is None:
         return rows
     inside = [rows[UNIT], *(rows[f"key_{place}"] for place in range(len(group.keys)))]
-    order = [rows[RANK], *(rows[name] for name in rows.columns if name.startswith("s") and not name.startswith("s0:"))]
+    ranks = [name for name in rows.columns if name.endswith(f":{RANK}")]
+    others = [name for name in rows.columns if name.startswith("s") and name not in ranks]
+    order = [rows[name] for name in (*ranks, *others)]
     numbered = rows.mutate(tacit_place=ibis.row_number().over(ibis.window(group_by=inside, order_by=order)))
     return numbered.filter(numbered["tacit_place"] < group.per_group)
 
@@ -260,6 +365,13 @@ def lists(group: Group, place: int, tables: Tables) -> ir.Table:
     keys = [f"key_{place}" for place in range(len(group.keys))]
     counted = rows.group_by([*keys, "value"]).aggregate(rows=rows.count())
     return counted.order_by([*keys, "value"])
+
+
+def stored(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:
+    """The rows that a limit keeps, with some stored columns under their own names."""
+    named = {name: stored_name(bound.child.source, name) for name in columns}
+    rows = relation(bound, Reading(tables, frozenset(named.values())))
+    return rows.select(**{name: rows[held] for name, held in named.items()})
 
 
 def moment_parts(moment: Moment, exact: Any, rows: ir.Table) -> dict[str, Any]:

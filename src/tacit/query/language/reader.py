@@ -16,7 +16,24 @@ from sqlglot import exp
 
 from tacit.errors import NotAllowed, WrongType
 from tacit.privacy.rounding import is_decimal
-from tacit.query.language.syntax import Apply, At, Constant, Expression, From, Item, Joined, Name, Ordering, Select, Star
+from tacit.query.language.syntax import (
+    Apply,
+    At,
+    Constant,
+    Exists,
+    Expression,
+    From,
+    InQuery,
+    Item,
+    Joined,
+    Name,
+    Nested,
+    Ordering,
+    Query,
+    Select,
+    Star,
+    UnionAll,
+)
 
 MOST_DIGITS = 40
 
@@ -69,10 +86,9 @@ _FILTERED = frozenset({_UNARY[kind] for kind in _UNARY if issubclass(kind, exp.A
 _NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%"}
 _NEAREST = {
     "Distinct": "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",
-    "Subquery": "ask the inner question on its own",
+    "Subquery": "ask the inner question on its own, and write its released number here",
     "Window": "windows rank single rows; ask for an aggregate with GROUP BY",
-    "Union": "ask the two questions one by one",
-    "CTE": "write the inner expression in place",
+    "Union": "use UNION ALL in a sub-query over tables of the same unit, or ask the questions one by one",
     "Anonymous": "use one of the functions in the reference",
 }
 
@@ -93,6 +109,7 @@ class Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.named_queries: dict[str, Query] = {}  # of WITH, by their names in lower case
 
     def at(self, node: exp.Expr) -> At:
         starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
@@ -102,26 +119,32 @@ class Reader:
         kind = type(node).__name__
         word = node.name.upper()[:40] if isinstance(node, exp.Anonymous) else kind.upper()
         remedy = _NEAREST.get(kind, "see the reference for what may be asked")
-        return NotAllowed(what or f"{word} is not answered here", remedy=remedy, at=self.at(node))
+        return NotAllowed(what or f"{word} is not supported", remedy=remedy, at=self.at(node))
 
     def only(self, node: exp.Expr, *allowed: str) -> None:
         """Refuses a node that carries an argument which the caller does not read."""
         for name, value in node.args.items():
             if name not in allowed and name not in _IGNORED and value not in (None, False, [], ""):
-                raise self.refuse(node, f"{type(node).__name__.upper()} with {name.rstrip('_').upper()} is not answered here")
+                raise self.refuse(node, f"{type(node).__name__.upper()} with {name.rstrip('_').upper()} is not supported")
 
     # --- the question ---
 
-    def select(self, tree: exp.Select, options: tuple[tuple[str, Fraction], ...]) -> Select:
-        self.only(tree, "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset")
+    def select(self, tree: exp.Select, options: tuple[tuple[str, Fraction], ...] = ()) -> Select:
+        """A SELECT, also one inside another."""
+        clauses = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_")
+        self.only(tree, *clauses)
+        outer = dict(self.named_queries)
+        self.read_with(tree.args.get("with_"))
         source = tree.args.get("from_")
         if source is None:
-            raise NotAllowed("the question names no table", remedy="add FROM and a declared table")
+            raise NotAllowed("missing FROM: the question names no table", remedy="add FROM and a declared table", at=self.at(tree))
         self.only(source, "this")
+        if distinct := tree.args.get("distinct"):
+            self.only(distinct)
         where, having, order = (tree.args.get(name) for name in ("where", "having", "order"))
-        return Select(
+        found = Select(
             items=tuple(self.item(node) for node in tree.expressions),
-            table=self.table(source.this),
+            table=self.source(source.this),
             joins=tuple(self.join(node) for node in tree.args.get("joins") or ()),
             where=self.expression(where.this) if where else None,
             group_by=self.group(tree.args.get("group")),
@@ -130,35 +153,83 @@ class Reader:
             limit=self.whole(tree.args.get("limit"), "LIMIT"),
             offset=self.whole(tree.args.get("offset"), "OFFSET") or 0,
             options=options,
+            distinct=bool(distinct),
         )
+        self.named_queries = outer
+        return found
+
+    def read_with(self, node: exp.Expr | None) -> None:
+        """The queries of WITH: each may use those before it."""
+        if node is None:
+            return
+        if node.args.get("recursive"):
+            raise self.refuse(node, "WITH RECURSIVE is not supported")
+        self.only(node, "expressions")
+        for each in node.expressions:
+            self.only(each, "this", "alias")
+            self.only(each.args["alias"], "this")
+            self.named_queries[each.alias.lower()] = self.query(each.this)
+
+    def query(self, node: exp.Expr) -> Query:
+        """What stands in parentheses: a SELECT, or several with UNION ALL."""
+        if isinstance(node, exp.Subquery):
+            self.only(node, "this")
+            return self.query(node.this)
+        if isinstance(node, exp.Union):
+            self.only(node, "this", "expression", "distinct", "with_")
+            if node.args.get("distinct"):
+                raise self.refuse(node, "UNION is not supported: it removes rows that two people may share")
+            self.read_with(node.args.get("with_"))
+            return UnionAll((self.query(node.this), self.query(node.expression)), self.at(node))
+        if not isinstance(node, exp.Select):
+            raise self.refuse(node)
+        return self.select(node)
 
     def item(self, node: exp.Expr) -> Item:
         if isinstance(node, exp.Alias):
             self.only(node, "this", "alias")
             return Item(self.expression(node.this), node.alias)
+        if isinstance(node, exp.Star):
+            self.only(node)
+            return Item(Star(self.at(node)), None)
+        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+            self.only(node, "this", "table")
+            return Item(Star(self.at(node), node.args["table"].name), None)
         return Item(self.expression(node), None)
 
-    def table(self, node: exp.Expr) -> From:
+    def source(self, node: exp.Expr) -> From | Nested:
+        """A table, a name of WITH, or a sub-query with a name."""
+        if isinstance(node, exp.Subquery):
+            self.only(node, "this", "alias")
+            if not node.alias:
+                raise NotAllowed("a sub-query in FROM needs a name", remedy="write (SELECT ...) AS t", at=self.at(node))
+            self.only(node.args["alias"], "this")
+            return Nested(self.query(node.this), node.alias, self.at(node))
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-            raise self.refuse(node, "only declared tables can be asked")
-        self.only(node, "this", "alias")
+            raise self.refuse(node, "only tables declared in the catalog can be queried")
+        self.only(node, "this", "alias", "db")
         if node.args.get("alias"):
             self.only(node.args["alias"], "this")
+        schema = node.args["db"].name.lower() if node.args.get("db") else None
+        if schema not in (None, "public", "main"):
+            raise self.refuse(node, "tables have no schema here; write the table's name alone")
+        named = self.named_queries.get(node.name.lower()) if schema is None else None
+        if named is not None:
+            return Nested(named, node.alias or node.name, self.at(node))
         return From(node.name, node.alias or node.name, self.at(node))
 
     def join(self, node: exp.Join) -> Joined:
-        self.only(node, "this", "side", "kind", "on", "using")
-        if node.side not in ("", "LEFT") or node.kind not in ("", "INNER", "OUTER"):
-            raise self.refuse(node, f"a {node.side or node.kind} JOIN is not answered here; INNER and LEFT joins are")
-        kind, table = ("left" if node.side == "LEFT" else "inner"), self.table(node.this)
-        if using := node.args.get("using"):
-            if len(using) != 1:
-                raise self.refuse(node, "a join has one column in USING")
-            return Joined(table, kind, None, None, using[0].name)  # type: ignore[arg-type]
-        on = node.args.get("on")
-        if not isinstance(on, exp.EQ):
-            raise self.refuse(node, "a join needs ON with one equality of two columns")
-        return Joined(table, kind, self.expression(on.this), self.expression(on.expression))  # type: ignore[arg-type]
+        """A join; its ON is read whole, and what it means is for the binder."""
+        self.only(node, "this", "side", "kind", "on", "using", "method")
+        kinds = {"": "inner", "LEFT": "left"}
+        if node.side not in kinds or node.kind not in ("", "INNER", "OUTER", "CROSS") or node.method not in ("", "NATURAL"):
+            words = " ".join(filter(None, (node.method, node.side, node.kind)))
+            raise NotAllowed(f"{words} JOIN is not supported", remedy="use INNER JOIN or LEFT JOIN", at=self.at(node))
+        kind, table, on = kinds[node.side], self.source(node.this), node.args.get("on")
+        if kind == "left" and on is None and not node.args.get("using") and not node.method:
+            raise NotAllowed("LEFT JOIN needs ON or USING", remedy="write LEFT JOIN t ON a.x = t.x", at=self.at(node))
+        using = tuple(part.name for part in node.args.get("using") or ())
+        return Joined(table, kind, self.expression(on) if on is not None else None, using, node.method == "NATURAL")  # type: ignore[arg-type]
 
     def group(self, node: exp.Expr | None) -> tuple[Expression, ...]:
         if node is None:
@@ -182,7 +253,7 @@ class Reader:
         self.only(node, "expression")
         value = node.expression
         if not isinstance(value, exp.Literal) or not re.fullmatch("[0-9]{1,18}", str(value.this)):
-            raise self.refuse(node, f"{word} needs a whole number")
+            raise self.refuse(node, f"{word} requires an integer")
         return int(value.this)
 
     # --- expressions ---
@@ -208,7 +279,7 @@ class Reader:
     def unary(self, node: exp.Expr) -> Expression:
         self.only(node, "this")
         if isinstance(node.this, exp.Distinct):
-            raise self.refuse(node.this, f"{_UNARY[type(node)].upper()}(DISTINCT ...) is not answered here")
+            raise self.refuse(node.this, f"{_UNARY[type(node)].upper()}(DISTINCT ...) is not supported")
         return self.apply(_UNARY[type(node)], node, node.this)
 
     def many(self, node: exp.Expr) -> Expression:
@@ -218,12 +289,12 @@ class Reader:
     def column(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "table")
         if isinstance(node.this, exp.Star):
-            raise self.refuse(node, "rows are not shown; ask for an aggregate, such as COUNT(*)")
+            raise self.refuse(node, "rows of private data are not returned; ask for an aggregate, such as COUNT(*)")
         parts = (node.args["table"].name, node.name) if node.args.get("table") else (node.name,)
         return Name(parts, self.at(node))
 
     def star(self, node: exp.Expr) -> Expression:
-        raise self.refuse(node, "rows are not shown; ask for an aggregate, such as COUNT(*)")
+        raise self.refuse(node, "rows of private data are not returned; ask for an aggregate, such as COUNT(*)")
 
     def literal(self, node: exp.Expr) -> Expression:
         if node.args.get("is_string"):
@@ -246,7 +317,7 @@ class Reader:
     def count(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expressions")
         if node.expressions:
-            raise self.refuse(node, "COUNT takes one column or the star")
+            raise self.refuse(node, "COUNT requires one column or *")
         if isinstance(node.this, exp.Star):
             return Apply("count", (Star(self.at(node.this)),), self.at(node))
         if isinstance(node.this, exp.Distinct):
@@ -255,10 +326,23 @@ class Reader:
         return self.apply("count", node, node.this)
 
     def among(self, node: exp.Expr) -> Expression:
-        self.only(node, "this", "expressions")
+        self.only(node, "this", "expressions", "query")
+        if query := node.args.get("query"):
+            return InQuery(self.expression(node.this), self.query(query), self.at(node))
         if not node.expressions:
-            raise self.refuse(node, "IN needs a list of constants")
+            raise self.refuse(node, "IN requires a list of constants or a sub-query")
         return self.apply("in", node, node.this, *node.expressions)
+
+    def exists(self, node: exp.Expr) -> Expression:
+        self.only(node, "this")
+        return Exists(self.query(node.this), self.at(node))
+
+    def scalar(self, node: exp.Expr) -> Expression:
+        raise NotAllowed(
+            "a sub-query as a value is not supported: its result would be one number of everybody's rows",
+            remedy="ask the inner question on its own, and write its released number here",
+            at=self.at(node),
+        )
 
     def between(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "low", "high")
@@ -275,7 +359,7 @@ class Reader:
             return self.apply("is_null", node, node.this)
         if isinstance(node.expression, exp.Boolean):
             return self.apply("is_true" if node.expression.this else "is_false", node, node.this)
-        raise self.refuse(node, "IS is answered with NULL, TRUE and FALSE")
+        raise self.refuse(node, "IS supports NULL, TRUE and FALSE")
 
     def case(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "ifs", "default")
@@ -301,7 +385,7 @@ class Reader:
         self.only(node, "this", "expression")
         call, condition = self.expression(node.this), self.expression(node.expression.this)
         if not isinstance(call, Apply) or call.function not in _FILTERED or len(call.arguments) != 1:
-            raise self.refuse(node, "FILTER belongs to an aggregate of one column")
+            raise self.refuse(node, "FILTER is supported on aggregates of one column")
         over = Constant(Fraction(1)) if isinstance(call.arguments[0], Star) else call.arguments[0]
         return Apply(call.function, (Apply("case", (condition, over, Constant(None)), call.at),), call.at)
 
@@ -311,27 +395,27 @@ class Reader:
         if kind == "DATE" and isinstance(node.this, exp.Literal) and node.this.is_string:
             return Constant(self.day(node.this), self.at(node))
         if kind not in _CASTS:
-            raise self.refuse(node, f"a cast to {kind} is not answered here")
+            raise self.refuse(node, f"a cast to {kind} is not supported")
         return self.apply(_CASTS[kind], node, node.this)
 
     def kind(self, node: exp.Expr) -> str:
         """The name of a plain type, without width or precision."""
         self.only(node, "this")
         if not isinstance(node, exp.DataType) or not isinstance(node.this, exp.DataType.Type):
-            raise self.refuse(node, "a cast to that type is not answered here")
+            raise self.refuse(node, "a cast to that type is not supported")
         return node.this.name
 
     def day(self, node: exp.Expr) -> date:
         try:
             return date.fromisoformat(str(node.this))
         except ValueError:
-            raise self.refuse(node, "a date is written DATE '2020-12-31'") from None
+            raise self.refuse(node, "invalid date; write DATE '2020-12-31'") from None
 
     def extract(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
         name = node.this.name.lower()
         if _NAMED.get(name, name) not in _PARTS:
-            raise self.refuse(node, f"EXTRACT takes one of {', '.join(sorted(_PARTS))}")
+            raise self.refuse(node, f"EXTRACT supports {', '.join(sorted(_PARTS))}")
         return self.apply(_NAMED.get(name, name), node, node.expression)
 
     def truncate(self, node: exp.Expr) -> Expression:
@@ -342,7 +426,7 @@ class Reader:
     def interval(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "unit")
         if not isinstance(node.this, exp.Literal) or node.args.get("unit") is None:
-            raise self.refuse(node, "an interval is written INTERVAL 7 DAY")
+            raise self.refuse(node, "invalid interval; write INTERVAL 7 DAY")
         count = Constant(Fraction(str(node.this.this)) if re.fullmatch("-?[0-9]{1,9}", str(node.this.this)) else None)
         return Apply("interval", (count, Constant(node.args["unit"].name.lower().rstrip("s"))), self.at(node))
 
@@ -372,7 +456,7 @@ class Reader:
         self.only(node, "this", "expression")
         call, order = node.this, node.expression
         if not isinstance(call, exp.PercentileCont | exp.PercentileDisc) or len(order.expressions) != 1:
-            raise self.refuse(node, "WITHIN GROUP is answered for PERCENTILE_CONT with one column")
+            raise self.refuse(node, "WITHIN GROUP is supported for PERCENTILE_CONT with one column")
         self.only(call, "this")
         self.only(order.expressions[0], "this", "nulls_first", "desc")
         share = self.expression(call.this)
@@ -399,6 +483,8 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.Paren: Reader.parenthesis,
     exp.Count: Reader.count,
     exp.In: Reader.among,
+    exp.Exists: Reader.exists,
+    exp.Subquery: Reader.scalar,
     exp.Between: Reader.between,
     exp.Like: Reader.like,
     exp.ILike: Reader.like,

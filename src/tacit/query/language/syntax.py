@@ -28,9 +28,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Star:
-    """The star of COUNT(*)."""
+    """The star of COUNT(*), or of a sub-query; there it may have a table: v.*."""
 
     at: At = None
+    table: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,24 @@ class Apply:
     at: At = None
 
 
-Expression = Name | Constant | Star | Apply
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """EXISTS (query)."""
+
+    query: Query
+    at: At = None
+
+
+@dataclass(frozen=True, slots=True)
+class InQuery:
+    """value IN (query)."""
+
+    value: Expression
+    query: Query
+    at: At = None
+
+
+Expression = Name | Constant | Star | Apply | Exists | InQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +73,23 @@ class From:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """A join with one equality, or with a column that both sides have (`using`)."""
+class Nested:
+    """A sub-query in FROM, or a name of WITH, under the name by which columns call it."""
 
-    table: From
+    query: Query
+    alias: str
+    at: At = None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A join: a condition (`on`), columns that both sides have (`using`, or all of them: `natural`), or neither (a comma)."""
+
+    table: From | Nested
     kind: Literal["inner", "left"]
-    left: Expression | None
-    right: Expression | None
-    using: str | None = None
+    on: Expression | None = None
+    using: tuple[str, ...] = ()
+    natural: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +113,7 @@ class Select:
     """A whole question as written; `options` is the budget written in it."""
 
     items: tuple[Item, ...]
-    table: From
+    table: From | Nested
     joins: tuple[Joined, ...] = ()
     where: Expression | None = None
     group_by: tuple[Expression, ...] = ()
@@ -95,3 +122,15 @@ class Select:
     limit: int | None = None
     offset: int = 0
     options: tuple[tuple[str, Fraction], ...] = ()
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnionAll:
+    """Queries one below the other."""
+
+    parts: tuple[Query, ...]
+    at: At = None
+
+
+Query = Select | UnionAll

@@ -2,6 +2,7 @@
 
 qualify   names and functions get their meaning; SELECT, HAVING and ORDER BY become arithmetic on released numbers
 bound     every private table is limited to the declared rows of a unit, below all else
+totals    totals of a unit that move an answer less together than one by one
 split     aggregates become moments: exact integers, counted once even where several aggregates need them
 keys      every group of the answer is known beforehand, or must pass a threshold
 fit       what is written out for the engine is not too large
@@ -19,9 +20,10 @@ from tacit.query.passes.bound import bound
 from tacit.query.passes.fit import fit
 from tacit.query.passes.keys import keys
 from tacit.query.passes.split import split
+from tacit.query.passes.totals import totals
 from tacit.query.plan import Question
 
-PASSES: tuple[Callable[[Question], Question], ...] = (bound, split, keys, fit)
+PASSES: tuple[Callable[[Question], Question], ...] = (bound, totals, split, keys, fit)
 
 
 def rewrite(select: Select, catalog: Catalog, public: PublicFacts) -> Question:

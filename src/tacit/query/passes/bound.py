@@ -1,32 +1,41 @@
-"""The row limit of a unit, put right above the scan: sound under every filter and join that follows."""
+"""The limits of a unit: every private table has its row limit below all else, and a group has one where that is declared."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tacit.query.plan import Bound, Join, Question, Scan, Where
+from tacit.query.plan import Bound, Group, Join, PublicScan, Question, Relation, Scan, Semi, UnitJoin, Where
+from tacit.query.size_limit import below
 
 
 def bound(question: Question) -> Question:
-    """The question with its scan limited to the declared rows of a unit, and to those in one group where that is declared."""
+    """The question with its rows in one group limited where that is declared; refused if a table had no limit of its own."""
     group = question.group
-    table = _scan(group.child).table
-    per_group = table.max_rows_per_group if table.rows_per_group < table.max_rows else None
-    limited = replace(group, child=_limited(group.child), per_group=per_group if group.keys else None)
-    return replace(question, group=limited)
+    limited = {id(step.child) for step in below(group) if isinstance(step, Bound)}
+    if any(isinstance(step, Scan) and id(step) not in limited for step in below(group)):
+        raise TypeError("a scan without a row limit has no stability; the binder puts one above it")
+    return replace(question, group=replace(group, per_group=_per_group(group)))
 
 
-def _limited(relation: Scan | Bound | Join | Where) -> Bound | Join | Where:
-    if isinstance(relation, Scan):
-        return Bound(relation, relation.table.max_rows)
-    if isinstance(relation, Bound):
-        return relation
-    if isinstance(relation, Join):
-        inner = _limited(relation.child)
-        return replace(relation, child=inner)  # type: ignore[arg-type]  # a Where never lies under a Join
-    inner = _limited(relation.child)
-    return replace(relation, child=inner)  # type: ignore[arg-type]
+def _per_group(group: Group) -> int | None:
+    """The declared limit of the table that the rows come from, where a row of the question is a row of that table.
+
+    Tables that are joined along a reference, or only looked at, add no row. Where rows multiply or are put together, the limit
+    would not be of what was declared, and there is none.
+    """
+    step: Relation = group.child
+    while isinstance(step, Join | UnitJoin | Semi | Where):
+        if isinstance(step, UnitJoin) and not step.once and not _one_row(step.other):
+            return None
+        step = step.child
+    if not group.keys or not isinstance(step, Bound):
+        return None
+    table = step.child.table
+    return table.max_rows_per_group if table.rows_per_group < table.max_rows else None
 
 
-def _scan(relation: Scan | Bound | Join | Where) -> Scan:
-    return relation if isinstance(relation, Scan) else _scan(relation.child)
+def _one_row(relation: Relation) -> bool:
+    """Whether a unit has at most one row there."""
+    while isinstance(relation, Where) and not isinstance(relation.child, PublicScan):
+        relation = relation.child
+    return isinstance(relation, Bound) and relation.max_rows == 1

@@ -7,7 +7,7 @@ y = 2 value - (low + high), a row moves the sum of y by at most high - low, half
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -32,7 +32,10 @@ class Aggregate:
 
 def moments_of(call: Call, beside: tuple[Call, ...]) -> tuple[Moment, ...]:
     """The moments that a call needs; a SUM beside an average of the same term is made from the average's."""
-    return _aggregate(call, beside).moments(call.over)
+    moments = _aggregate(call, beside).moments(call.over)
+    if call.together is None:
+        return moments
+    return tuple(replace(each, together=call.together) if each.kind == "sum" else each for each in moments)
 
 
 def finished(call: Call, beside: tuple[Call, ...], moments: tuple[Band, ...]) -> Band:
@@ -47,8 +50,10 @@ def weights_of(call: Call, beside: tuple[Call, ...]) -> tuple[Fraction, ...] | N
 
 
 def _aggregate(call: Call, beside: tuple[Call, ...]) -> Aggregate:
-    centred = any(other.over == call.over and other.name in CENTRED for other in beside)
-    return AGGREGATES["sum_centred" if call.name == "sum" and centred else call.name]
+    if call.name == "avg" and call.together is not None:
+        return AGGREGATES["avg_plain"]
+    centred = any(other.over == call.over and other.name in CENTRED and other.together is None for other in beside)
+    return AGGREGATES["sum_centred" if call.name == "sum" and centred and call.together is None else call.name]
 
 
 # --- the integers of a term --------------------------------------------------------------------------------------------------
@@ -119,6 +124,13 @@ def _average(term: Term | None, moments: tuple[Band, ...]) -> Band:
     return mean.clamped(node.low * step, node.high * step)
 
 
+def _plain_average(term: Term | None, moments: tuple[Band, ...]) -> Band:
+    """The same from a sum that is not centred: of totals that one unit moves less together than one by one."""
+    rows, summed = moments
+    node, step = _row(term), _step(term)
+    return (summed / _at_least_one(rows)).scaled(step).clamped(node.low * step, node.high * step)
+
+
 def _population(term: Term | None, moments: tuple[Band, ...]) -> Band:
     """E[y^2] - E[y]^2 in half steps, from the centred sums of y and of 2 y^2 - R^2, R the range in steps."""
     rows, centred, squares = moments
@@ -150,6 +162,7 @@ AGGREGATES: dict[str, Aggregate] = {
     "sum": Aggregate(lambda term: (Moment("sum", _row(term)),), _in_steps, lambda term: (_exact_step(term),)),
     "sum_centred": Aggregate(_mean, _sum_centred, _of_centred),
     "avg": Aggregate(_mean, _average),
+    "avg_plain": Aggregate(lambda term: (_rows(term), Moment("sum", _row(term))), _plain_average),
     "var_pop": Aggregate(_variance, _population),
     "var_samp": Aggregate(_variance, _sample),
     "stddev_pop": Aggregate(_variance, _rooted(_population)),

@@ -13,19 +13,21 @@ from fractions import Fraction
 from tacit.privacy import catalog
 from tacit.privacy.catalog import Table, day_of
 from tacit.privacy.rounding import as_text
-from tacit.query.plan import Column, Question, TextColumn
+from tacit.query.plan import Column, Question, Scan, TextColumn
 from tacit.query.price.price import Quote
-from tacit.query.price.stability import scanned
+from tacit.query.size_limit import below
 
 
 def shaping(quote: Quote) -> tuple[str, ...]:
     """The limits that shaped an answer: of rows, of values, of rows that are left out, and of groups that are shown."""
-    question, table = quote.question, scanned(quote.question)
-    asked = {name: column for name, column in _columns(table).items() if name in _asked(question)}
+    tables = {step.source: step.table for step in below(quote.question.group) if isinstance(step, Scan)}
+    asked = {(tables[source].name, name) for source, name in _asked(quote.question) if source in tables}
+    named = {table.name: table for table in tables.values()}
+    columns = [column for table in named.values() for name, column in _columns(table).items() if (table.name, name) in asked]
     return (
-        *_of_rows(question, table),
-        *(text for column in asked.values() for text in _of_values(column)),
-        *_left_out(table),
+        *(text for table in named.values() for text in _of_rows(quote.question, table, len(named) > 1)),
+        *(text for column in columns for text in _of_values(column)),
+        *(text for table in named.values() for text in _left_out(table, len(named) > 1)),
         *([f"groups below a noisy number of {quote.keys.threshold:,} units are not shown"] if quote.keys else []),
     )
 
@@ -34,15 +36,15 @@ def _columns(table: Table) -> Mapping[str, catalog.Column]:
     return {column.name.lower(): column for column in table.columns.values()}
 
 
-def _asked(question: Question) -> set[str]:
-    """The columns of the private table that a question reads."""
-    found: set[str] = set()
+def _asked(question: Question) -> set[tuple[int, str]]:
+    """The columns that a question reads, each with its source."""
+    found: set[tuple[int, str]] = set()
     seen: set[int] = set()
     waiting: list[object] = [question.group]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, Column | TextColumn) and node.source == 0:
-            found.add(node.name)
+        if isinstance(node, Column | TextColumn):
+            found.add((node.source, node.name))
         if isinstance(node, Table) or id(node) in seen:
             continue
         seen.add(id(node))
@@ -55,12 +57,12 @@ def _asked(question: Question) -> set[str]:
     return found
 
 
-def _of_rows(question: Question, table: Table) -> Iterator[str]:
+def _of_rows(question: Question, table: Table, several: bool) -> Iterator[str]:
     unit = table.unit.column if table.unit else table.key
     if unit is not None:
-        yield f"at most {_counted(table.max_rows)} per {unit}" + (
-            f", {question.group.per_group} in a group" if question.group.per_group else ""
-        )
+        grouped = question.group.per_group if table.max_rows_per_group == question.group.per_group else None
+        rows = f"{_counted(table.max_rows)} of {table.name}" if several else _counted(table.max_rows)
+        yield f"at most {rows} per {unit}" + (f", {grouped} in a group" if grouped else "")
 
 
 def _counted(rows: int) -> str:
@@ -83,7 +85,7 @@ def _of_values(column: catalog.Column) -> Iterator[str]:
         yield f"missing {column.name} counts as {_end(column, column.nulls)}"
 
 
-def _left_out(table: Table) -> Iterator[str]:
+def _left_out(table: Table, several: bool) -> Iterator[str]:
     """Every column whose values drop their rows, asked for or not: the rows are not there."""
     columns = table.columns.values()
     missing = [column.name for column in columns if column.nulls == "drop" and column.kind != "key"]
@@ -98,7 +100,7 @@ def _left_out(table: Table) -> Iterator[str]:
         *(f"with unknown {column.name}" for column in columns if column.kind == "category" and column.unknown == "drop"),
     ]
     if any(parts):
-        yield f"rows left out: {'; '.join(filter(None, parts))}"
+        yield f"rows{f' of {table.name}' if several else ''} left out: {'; '.join(filter(None, parts))}"
 
 
 def _range(column: catalog.Column) -> str:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import singledispatch
 from math import prod
 
 from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import Table
 from tacit.privacy.rounding import sqrt_up
 from tacit.query.groups import private, size
-from tacit.query.plan import Bound, Join, Moment, Question, Relation, Scan, Where
+from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, Question, Relation, Scan, Semi, Union, UnitJoin, Where
+from tacit.query.size_limit import below
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,40 +64,97 @@ def reach(question: Question) -> Reach:
     return Reach(rows, min(rows, cells), per_group)
 
 
+@singledispatch
 def rows_of(relation: Relation) -> int:
-    """The most rows that one unit has at a step of the plan; refused above the catalog's max_joined_rows."""
-    match relation:
-        case Bound():
-            return relation.max_rows
-        case Join():
-            return _joined(relation, rows_of(relation.child) * relation.fan_out)
-        case Where():
-            return rows_of(relation.child)
-        case Scan():
-            raise TypeError("a scan without a row limit has no stability; the pass `bound` puts one above it")
-        case _:
-            return rows_of(relation.child)
+    """The most rows that one unit has at a step of the plan (stability.md); refused above the catalog's max_joined_rows."""
+    raise TypeError(f"{type(relation).__name__} has no stability without a row limit")
 
 
-def _joined(join: Join, rows: int) -> int:
-    table = scan_of(join).table
+@rows_of.register
+def _(relation: Bound) -> int:
+    return relation.max_rows
+
+
+@rows_of.register
+def _(relation: Group) -> int:
+    return rows_of(relation.child)
+
+
+@rows_of.register
+def _(relation: Where) -> int:
+    return rows_of(relation.child)
+
+
+@rows_of.register
+def _(relation: Semi) -> int:
+    """Rows go, and none comes."""
+    _ = rows_of(relation.other) if is_private(relation.other) else 0  # for its own limit after joins
+    return rows_of(relation.child)
+
+
+@rows_of.register
+def _(relation: Join) -> int:
+    return _joined(relation, rows_of(relation.child) * relation.fan_out, relation.table.name)
+
+
+@rows_of.register
+def _(relation: UnitJoin) -> int:
+    """Each row with at most one, or with all of its unit there; under LEFT a row without a match stays."""
+    left, right = rows_of(relation.child), rows_of(relation.other)
+    matches = min(right, 1) if relation.once else right
+    return _joined(relation, left * max(matches, 1), " and ".join(table.name for table in tables_of(relation.other)))
+
+
+@rows_of.register
+def _(relation: PerUnit) -> int:
+    """One row for each combination of keys: at most as many as rows, and as combinations."""
+    sizes = (node.high - node.low + 1 + node.nullable for _, node in relation.keys)
+    return min(rows_of(relation.child), prod(sizes))
+
+
+@rows_of.register
+def _(relation: Union) -> int:
+    return _joined(relation, sum(rows_of(part) for part, _ in relation.parts), "UNION ALL")
+
+
+def is_private(relation: Relation) -> bool:
+    """Whether the rows of a relation have a unit."""
+    return any(isinstance(step, Scan) for step in below(relation))
+
+
+def _joined(relation: Relation, rows: int, other: str) -> int:
+    table = min(tables_of(relation), key=lambda each: each.most_joined_rows)
     if rows > table.most_joined_rows:
         raise TooMuchWork(
-            f"one unit of {table.name} can have {rows:,} rows after the join with {join.table.name}: at most "
-            f"{table.most_joined_rows:,} are answered",
+            f"one unit of {table.name} can have {rows:,} rows after the join with {other}: the limit is {table.most_joined_rows:,}",
             remedy="join fewer tables or on a column with fewer matches, or have max_joined_rows raised in the catalog",
         )
     return rows
 
 
-def scanned(question: Question) -> Table:
-    """The private table of a question."""
-    return scan_of(question.group.child).table
+def tables_of(relation: Relation) -> tuple[Table, ...]:
+    """The private tables of a plan, each once, in the order in which the question names them."""
+    scans = sorted((step for step in below(relation) if isinstance(step, Scan)), key=lambda scan: scan.source)
+    return tuple({scan.table.name: scan.table for scan in scans}.values())
 
 
-def scan_of(relation: Relation) -> Scan:
-    """The scan below a step of the plan."""
-    return relation if isinstance(relation, Scan) else scan_of(relation.child)
+def copies(relation: Relation, source: int) -> int | None:
+    """How often one row of a source can be in a relation; None where the source is not a part of its rows."""
+    match relation:
+        case PerUnit() | Union():
+            return 1 if relation.source == source else None
+        case Where() | Semi():
+            return copies(relation.child, source)
+        case Join():
+            below_it = copies(relation.child, source)
+            return None if below_it is None else below_it * relation.fan_out
+        case UnitJoin():
+            left, right = copies(relation.child, source), copies(relation.other, source)
+            if left is not None:
+                return left * (1 if relation.once else max(1, rows_of(relation.other)))
+            return None if right is None else right * rows_of(relation.child)
+        case _:
+            return None
 
 
 def magnitude(moment: Moment) -> int:
@@ -111,10 +170,18 @@ def magnitude(moment: Moment) -> int:
 
 def l1_sensitivity(moment: Moment, touched: Reach) -> int:
     """The l1 sensitivity of a moment over all groups."""
-    return touched.units_l1 if moment.kind == "units" else touched.l1 * magnitude(moment)
+    if moment.kind == "units":
+        return touched.units_l1
+    return min(_of_rows(moment, touched.l1), moment.together or _of_rows(moment, touched.l1))
+
+
+def _of_rows(moment: Moment, rows: int) -> int:
+    return rows * magnitude(moment)
 
 
 def l2_sensitivity(moment: Moment, touched: Reach) -> Fraction:
-    """The l2 sensitivity of a moment over all groups, rounded up."""
+    """The l2 sensitivity of a moment over all groups, rounded up; never above the l1 one."""
     squared = touched.units_l1 if moment.kind == "units" else touched.l2_squared * magnitude(moment) ** 2
+    if moment.together is not None:
+        squared = min(squared, moment.together**2)
     return sqrt_up(Fraction(squared))

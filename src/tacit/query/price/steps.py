@@ -22,13 +22,17 @@ from tacit.query.plan import (
     Lookup,
     Multiply,
     Negation,
+    PerUnit,
+    PublicScan,
     Quotient,
     Ratio,
+    Relation,
     Scan,
     TextColumn,
     TextIs,
     TextLike,
     Truth,
+    Union,
 )
 from tacit.query.size_limit import Node, below, expressions_of, nodes_of, parts_of
 
@@ -76,7 +80,7 @@ OWN: Mapping[type, Callable[[Any, int], int]] = {
 class Expressions:
     """The expressions of a plan: which columns they read, and the steps of each for one row."""
 
-    tables: tuple[Table, ...]
+    tables: Mapping[int, Table]
     columns: frozenset[Column | TextColumn]
     joined: int = 0
     measured: dict[int, tuple[Node, int]] = field(default_factory=dict, repr=False, compare=False)
@@ -84,23 +88,27 @@ class Expressions:
     @classmethod
     def of(cls, group: Group) -> Expressions:
         """The expressions of a plan; `joined` counts the columns of its public tables."""
-        joins = [relation for relation in below(group) if isinstance(relation, Join)]
-        scanned = next(relation.table for relation in below(group) if isinstance(relation, Scan))
+        steps = [step for step in below(group) if isinstance(step, Scan | PublicScan | Join)]
         nodes = [node for whole in expressions_of(group) for node in nodes_of(whole)]
         columns = frozenset(node for node in nodes if isinstance(node, Column | TextColumn))
-        return cls((scanned, *(join.table for join in reversed(joins))), columns, sum(join.width for join in joins))
+        joined = sum(step.width for step in steps if isinstance(step, Join))
+        return cls({step.source: step.table for step in steps}, columns, joined)
 
-    @property
-    def read(self) -> int:
-        """Steps to read the private columns of one row, and to look at its rank."""
-        own = [column for column in self.columns if column.source == 0]
+    def read(self, source: int) -> int:
+        """Steps to read the columns of one row of a table, and to look at its rank."""
+        own = [column for column in self.columns if column.source == source]
         return 5 + sum(2 + self.bytes_of(column) // 2 for column in own if isinstance(column, TextColumn)) + 2 * len(own)
 
     @property
     def width(self) -> int:
         """Bytes of a row that is held: its unit and rank, every column that is read, and every column of public tables."""
-        own = sum(self.bytes_of(column) for column in self.columns if column.source == 0)
+        own = sum(self.bytes_of(column) for column in self.columns)
         return HELD * (ALWAYS + self.joined) + HELD // NUMBER * own
+
+    def held(self, relation: Relation) -> int:
+        """Bytes of a row of a relation that is held for a join: its unit and the columns that are read of it."""
+        sources = {step.source for step in below(relation) if isinstance(step, Scan | PublicScan | Join | PerUnit | Union)}
+        return NUMBER + sum(self.bytes_of(column) for column in self.columns if column.source in sources)
 
     def bytes_of(self, node: Node) -> int:
         """The most bytes of a value."""

@@ -15,8 +15,25 @@ from math import prod
 from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import Table
 from tacit.query.groups import private, shown_at_most, size
-from tacit.query.plan import Arithmetic, Bound, Group, Join, Moment, Question, Relation, Rounded, Row, Test, Where
-from tacit.query.price.stability import scanned
+from tacit.query.plan import (
+    Arithmetic,
+    Bound,
+    Group,
+    Join,
+    Moment,
+    PerUnit,
+    PublicScan,
+    Question,
+    Relation,
+    Rounded,
+    Row,
+    Semi,
+    Test,
+    Union,
+    UnitJoin,
+    Where,
+)
+from tacit.query.price.stability import rows_of, tables_of
 from tacit.query.price.steps import Expressions
 
 MOST_STEPS = 5 * 10**10  # of one core, each about a nanosecond, and on the safe side (work.md)
@@ -61,14 +78,14 @@ class Flow:
 
 def afford(question: Question) -> None:
     """Refuses a question whose worst work is above the limits; before it is paid for."""
-    _refuse_above_limits(worst(question), scanned(question))
+    _refuse_above_limits(worst(question), max(tables_of(question.group), key=lambda table: table.most_rows))
 
 
 def afford_counts(table: Table, keys: Sequence[Row], together: int) -> None:
     """Refuses counts of a table's rows by some of these keys, at most `together` of them at once, of up to 100,000 groups."""
-    expressions = Expressions((table,), frozenset())
+    expressions = Expressions({0: table}, frozenset())
     dearest = sorted(map(expressions.steps, keys), reverse=True)[:together]
-    each = expressions.read + sum(2 + steps for steps in dearest) + _into_group(10**5) + PART
+    each = expressions.read(0) + sum(2 + steps for steps in dearest) + _into_group(10**5) + PART
     _refuse_above_limits(Work(2 * table.most_rows, table.most_rows * each), table)
 
 
@@ -119,7 +136,12 @@ def flow(relation: Relation, expressions: Expressions) -> Flow:
 def _(relation: Bound, expressions: Expressions) -> Flow:
     """Every row of the declared size is read and passes the limit."""
     rows = relation.child.table.most_rows
-    return Flow(rows, Work(2 * rows, rows * expressions.read))
+    return Flow(rows, Work(2 * rows, rows * expressions.read(relation.child.source)))
+
+
+@flow.register
+def _(relation: PublicScan, expressions: Expressions) -> Flow:
+    return Flow(relation.size, Work(relation.size, relation.size * expressions.read(relation.source)))
 
 
 @flow.register
@@ -127,9 +149,56 @@ def _(relation: Join, expressions: Expressions) -> Flow:
     """Both sides are read whole, whatever the other holds, and every row matches as often as it can."""
     before = flow(relation.child, expressions)
     rows = before.rows * relation.fan_out
-    steps = before.rows * (PROBE + expressions.steps(relation.left)) + relation.size * BUILD + rows * EMIT
+    each = expressions.steps(relation.condition) if relation.condition is not None else 0
+    steps = before.rows * (PROBE + expressions.steps(relation.left)) + relation.size * (BUILD + each) + rows * EMIT
     held = relation.size * (ROW_BYTES + 8 * relation.width)
-    return Flow(rows, before.work + Work(2 * relation.size + rows, steps, held))
+    read = (3 if relation.condition is not None else 2) * relation.size
+    return Flow(rows, before.work + Work(read + rows, steps, held))
+
+
+@flow.register
+def _(relation: UnitJoin, expressions: Expressions) -> Flow:
+    """Every row finds all rows of its unit on the other side, or the one that there is; the other side is held."""
+    before, other = flow(relation.child, expressions), flow(relation.other, expressions)
+    found = before.rows * (1 if relation.once else max(1, rows_of(relation.other)))
+    rows = min(found, other.rows * rows_of(relation.child) + (before.rows if relation.kind == "left" else 0))
+    return Flow(rows, _looked_up(relation, before, other, rows, expressions))
+
+
+@flow.register
+def _(relation: Semi, expressions: Expressions) -> Flow:
+    """No row is lost; the other side is held."""
+    before, other = flow(relation.child, expressions), flow(relation.other, expressions)
+    return Flow(before.rows, _looked_up(relation, before, other, before.rows, expressions))
+
+
+def _looked_up(relation: UnitJoin | Semi, before: Flow, other: Flow, rows: int, expressions: Expressions) -> Work:
+    left = sum(expressions.steps(near) for near, _ in relation.pairs)
+    right = sum(expressions.steps(far) for _, far in relation.pairs)
+    steps = before.rows * (PROBE + left) + other.rows * (BUILD + right) + rows * EMIT
+    held = other.rows * (ROW_BYTES + expressions.held(relation.other))
+    return before.work + other.work + Work(rows + before.rows + 2 * other.rows, steps, held)
+
+
+@flow.register
+def _(relation: PerUnit, expressions: Expressions) -> Flow:
+    """Every row may be all of its unit, so there are as many groups as rows."""
+    before = flow(relation.child, expressions)
+    values = [node for _, node in relation.keys] + [total.value for total in relation.totals if total.value is not None]
+    each = INTO_MANY + PART * 2 * max(1, len(relation.totals)) + sum(map(expressions.steps, values))
+    each += UNIT_OF_MANY * sum(total.kind == "distinct" for total in relation.totals)
+    held = before.rows * (GROUP_BYTES + 16 * (len(relation.keys) + 2 * len(relation.totals)))
+    return Flow(before.rows, before.work + Work(4 * before.rows, before.rows * each, held))
+
+
+@flow.register
+def _(relation: Union, expressions: Expressions) -> Flow:
+    parts = [flow(part, expressions) for part, _ in relation.parts]
+    rows = sum(part.rows for part in parts)
+    computed = sum(
+        flowed.rows * sum(map(expressions.steps, values)) for flowed, (_, values) in zip(parts, relation.parts, strict=True)
+    )
+    return Flow(rows, sum((part.work for part in parts), Work(2 * rows, computed + rows * EMIT)))
 
 
 @flow.register

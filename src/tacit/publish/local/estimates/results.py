@@ -89,7 +89,7 @@ class Frequencies(Rows):
     def narrowed(self) -> Frequencies:
         """Intervals made shorter by what the others leave; for simultaneous ones of exclusive categories."""
         if not (self.exclusive and self.terms.simultaneous):
-            raise InvalidInput("intervals narrow each other only if all hold together: estimate with simultaneous=True")
+            raise InvalidInput("consistent intervals require simultaneous ones; estimate with simultaneous=True")
         low, high = narrowed(self.low, self.high)
         return replace(self, low=low, high=high)
 
@@ -108,7 +108,7 @@ class Frequencies(Rows):
 
 @dataclass(frozen=True, slots=True)
 class Mean(Rows):
-    """The mean of a number: the unbiased `value`, the ends of its interval, and the half-width, which is public beforehand."""
+    """The mean of a number: the unbiased `value`, the ends of its interval, and the half-width, which is public in advance."""
 
     columns: ClassVar = ("mean", "low", "high", "people")
     people: int
@@ -133,7 +133,7 @@ class Mean(Rows):
 def read_names(names: Sequence[str], count: int) -> tuple[str, ...]:
     """The names of so many numbers."""
     if len(names) != count:
-        raise InvalidInput(f"{count} categories have {count} names, not {len(names)}")
+        raise InvalidInput(f"{count} categories require {count} names, not {len(names)}")
     return tuple(names)
 
 

@@ -1,0 +1,258 @@
+"""Sub-queries in FROM and IN: they filter, rename and compute, or they make one row of each unit (stability.md).
+
+What only filters, renames or computes is written in place: its columns are terms over the tables inside. A GROUP BY must keep the
+unit, or a key that leads to it; its aggregates are then numbers of one unit, with ranges that follow from the row limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tacit.errors import NotAllowed
+from tacit.query.binding import terms
+from tacit.query.binding.binder import Binder
+from tacit.query.binding.naming import name_of, of_group, plain
+from tacit.query.binding.possible_rows import possible
+from tacit.query.binding.relations import Built, Part, Relations
+from tacit.query.binding.scope import Declared, Identity, Scope, Source
+from tacit.query.binding.select_list import has_aggregate
+from tacit.query.binding.totals import Totals, meant
+from tacit.query.language.syntax import At, Expression, Item, Name, Nested, Query, Select, Star, UnionAll
+from tacit.query.plan import (
+    BooleanType,
+    CategoryType,
+    Column,
+    DateType,
+    NumberType,
+    PerUnit,
+    PublicScan,
+    Row,
+    Rows,
+    Term,
+    TextColumn,
+    Union,
+    Where,
+)
+from tacit.query.price.stability import rows_of
+
+Held = Declared | Term | Identity
+
+
+def nested(relations: Relations, item: Nested) -> Part:
+    """A sub-query as an item of FROM."""
+    relations.count_query(item.at)
+    rows, columns, public, is_plain = _of(relations, item.query)
+    known: dict[str, Declared | Term] = {}
+    identities: dict[str, Identity] = {}
+    for name, held in columns:
+        if name in known or name in identities:
+            raise NotAllowed(f"duplicate column name in the sub-query: {name[:60]!r}", remedy="give one a name with AS", at=item.at)
+        if isinstance(held, Identity):
+            identities[name] = held
+        else:
+            known[name] = held
+    return Part(rows, Source(item.alias, known, identities), public, item.at, is_plain)
+
+
+def _of(relations: Relations, query: Query) -> tuple[Rows | PublicScan, list[tuple[str, Held]], bool, bool]:
+    if isinstance(query, UnionAll):
+        return _union(relations, query)
+    if query.limit is not None or query.offset:
+        raise NotAllowed(
+            "LIMIT in a sub-query would choose among the rows of all people",
+            remedy="leave it out, or use MIN, MAX or a quantile",
+            at=query.table.at,
+        )
+    built = relations.of(query)
+    grouped = query.group_by or query.distinct or query.having is not None or any(has_aggregate(i.expression) for i in query.items)
+    if not grouped:
+        columns = [column for item in query.items for column in _columns(item, built)]
+        return built.rows, columns, built.public, built.plain
+    if built.public or isinstance(built.rows, PublicScan):
+        raise NotAllowed(
+            "a sub-query over public tables cannot be grouped", remedy="join the public table itself", at=query.table.at
+        )
+    return (*_per_unit(relations, query, built, built.rows), False, False)
+
+
+def _columns(item: Item, built: Built) -> Iterator[tuple[str, Held]]:
+    """The columns that an item of SELECT gives; a key stays a key while every row of its table is there at most once."""
+    if isinstance(item.expression, Star):
+        wanted = item.expression.table
+        for source in built.scope.sources:
+            if wanted is None or source.alias.lower() == wanted.lower():
+                yield from _all_of(source, built)
+        return
+    name = (item.name or name_of(item.expression)).lower()
+    found = built.scope.identity(item.expression) if isinstance(item.expression, Name) else None
+    if found is not None:
+        yield name, _kept(found[1], built)
+    else:
+        yield name, _held(item.expression, built.scope)
+
+
+def _all_of(source: Source, built: Built) -> Iterator[tuple[str, Held]]:
+    for name, identity in source.identities.items():
+        if name not in source.using and not (source.optional and name in source.unit_names):
+            yield name, _kept(identity, built)
+    for name, held in source.columns.items():
+        if name not in source.identities and name not in source.using:
+            alone = Scope((source,))
+            yield name, held if isinstance(held, Declared) and not source.optional else _held(Name((name,)), alone)
+
+
+def _kept(identity: Identity, built: Built) -> Identity:
+    return identity if built.plain else replace(identity, unique=False)
+
+
+def _held(expression: Expression, scope: Scope) -> Held:
+    if isinstance(expression, Name):
+        source, held = scope.find(expression)
+        if isinstance(held, Declared) and held.column.kind == "presence" and not source.optional:
+            return held
+    return Binder(scope).term(expression)
+
+
+# --- UNION ALL ---------------------------------------------------------------------------------------------------------------
+
+
+def _union(relations: Relations, query: UnionAll) -> tuple[Rows, list[tuple[str, Held]], bool, bool]:
+    """The rows of all parts, aligned by position; what names a unit there still names it."""
+    found = [_of(relations, part) for part in _flat(query)]
+    widths = {len(columns) for _, columns, _, _ in found}
+    if any(public for _, _, public, _ in found):
+        raise NotAllowed("UNION ALL is answered over private tables", remedy="leave the public tables out", at=query.at)
+    if len(widths) != 1:
+        raise NotAllowed("the parts of UNION ALL have different numbers of columns", remedy="select the same columns", at=query.at)
+    source, columns, rows = next(relations.numbers), [], [[] for _ in found]  # type: ignore[var-annotated]
+    names, lows = [], []
+    for place, (name, _) in enumerate(found[0][1]):
+        held = [part[1][place][1] for part in found]
+        if all(isinstance(each, Identity) for each in held):
+            spaces = {each.space for each in held if isinstance(each, Identity)}
+            if len(spaces) > 1:
+                raise _apart(name, query.at)
+            identity = held[0]
+            nodes = [each.node for each in held if isinstance(each, Identity) and each.node is not None]
+            if nodes:
+                names.append(name)
+                lows.append(0)
+                for part, node in zip(rows, nodes, strict=True):
+                    part.append(node)
+                node = replace(nodes[0], source=source, name=name)
+                identity = Identity(identity.space, node)  # type: ignore[union-attr]
+            columns.append((name, identity))
+            continue
+        if not all(isinstance(each, Term) or (isinstance(each, Declared) and each.column.kind != "presence") for each in held):
+            raise _apart(name, query.at)
+        aligned, meaning = _aligned([_term(each) for each in held])
+        low, high = min(row.low for row in aligned), max(row.high for row in aligned)
+        names.append(name)
+        lows.append(low)
+        for part, row in zip(rows, aligned, strict=True):
+            part.append(row)
+        columns.append((name, Term(Column(source, name, low, high, any(row.nullable for row in aligned)), meaning)))
+    parts = tuple((part[0], tuple(values)) for part, values in zip(found, rows, strict=True))
+    return Union(parts, tuple(names), tuple(lows), source), columns, False, False  # type: ignore[arg-type]
+
+
+def _flat(query: Query) -> Iterator[Query]:
+    if isinstance(query, UnionAll):
+        for part in query.parts:
+            yield from _flat(part)
+    else:
+        yield query
+
+
+def _apart(name: str, at: At) -> NotAllowed:
+    return NotAllowed(
+        f"the column {name[:60]!r} of UNION ALL is not of one kind in all parts",
+        remedy="select the same columns in all parts",
+        at=at,
+    )
+
+
+def _term(held: Held) -> Term:
+    if isinstance(held, Term):
+        return held
+    assert isinstance(held, Declared)  # noqa: S101  # the caller has looked
+    return Binder(Scope((Source("t", {"x": held}),))).term(Name(("x",)))
+
+
+def _aligned(found: list[Term]) -> tuple[list[Row], NumberType | CategoryType | DateType | BooleanType]:
+    """Terms as integers of one meaning."""
+    meaning = found[0]
+    for term in found[1:]:
+        _, node, kind = terms.aligned(meaning, term)
+        meaning = Term(node, kind)
+    return [terms.aligned(meaning, term)[1] for term in found], meaning.type  # type: ignore[return-value]
+
+
+# --- one row for each unit ---------------------------------------------------------------------------------------------------
+
+
+def _per_unit(relations: Relations, query: Select, built: Built, rows: Rows) -> tuple[Rows, list[tuple[str, Held]]]:
+    if query.distinct and query.group_by:
+        raise NotAllowed("DISTINCT beside GROUP BY is not supported", remedy="leave one of them out", at=query.table.at)
+    source, binder = next(relations.numbers), Binder(built.scope)
+    written = [item.expression for item in query.items] if query.distinct and not query.group_by else list(query.group_by)
+    identities: dict[object, tuple[str, Identity]] = {}
+    keys: dict[object, tuple[str, Term]] = {}
+    nodes: list[tuple[str, Row]] = []
+    for each in written:
+        expression, _ = of_group(each, query.items, built.scope)
+        found = built.scope.identity(expression) if isinstance(expression, Name) else None
+        name = f"key {len(nodes)}"
+        if found is not None:
+            if found[1].node is not None:
+                nodes.append((name, found[1].node))
+            code = Column(source, name, 0, found[1].node.high, True) if found[1].node is not None else None
+            identities[plain(expression, built.scope)] = (name, Identity(found[1].space, code))
+            continue
+        term = binder.term(expression)
+        node = term.node if not isinstance(term.node, TextColumn) else None
+        if node is None:
+            raise NotAllowed("private text cannot be a key of a sub-query", remedy="declare the column's values", at=each.at)
+        nodes.append((name, node))
+        keys[plain(expression, built.scope)] = (name, replace(term, node=Column(source, name, node.low, node.high, node.nullable)))
+    if not identities:
+        raise _loses_the_unit(built.scope, query.table.at)
+    if len(keys) == 0 and len(identities) == 1:
+        identities = {key: (name, replace(each, unique=each.node is not None)) for key, (name, each) in identities.items()}
+    totals = Totals(binder, rows_of(rows), source, keys)
+    columns = [column for item in query.items for column in _of_item(item, built, totals, identities)]
+    having = totals.written(query.having) if query.having is not None else None
+    per = PerUnit(rows, tuple(nodes), tuple(totals.found), source)
+    known: dict[str, Declared | Term] = dict(keys.values())
+    known |= {total.name: meant(term) for total, term in totals.found.items()}
+    inside = Scope((Source("", known),))
+    given: list[tuple[str, Held]] = [
+        (name, held if isinstance(held, Identity) else Binder(inside).term(held)) for name, held in columns
+    ]
+    return (Where(per, possible(having, Binder(inside))) if having is not None else per), given
+
+
+def _of_item(
+    item: Item, built: Built, totals: Totals, identities: Mapping[object, tuple[str, Identity]]
+) -> Iterator[tuple[str, Identity | Expression]]:
+    if isinstance(item.expression, Star):
+        raise NotAllowed("a star cannot stand beside GROUP BY", remedy="name the columns", at=item.expression.at)
+    name = (item.name or name_of(item.expression)).lower()
+    if (held := identities.get(plain(item.expression, built.scope))) is not None:
+        yield name, held[1]
+    elif isinstance(item.expression, Name) and built.scope.identity(item.expression) is not None:
+        raise NotAllowed(
+            f"{'.'.join(item.expression.parts)[:120]} must be in GROUP BY of the sub-query", remedy="add it", at=item.expression.at
+        )
+    else:
+        yield name, totals.written(item.expression)
+
+
+def _loses_the_unit(scope: Scope, at: At) -> NotAllowed:
+    unit = next((name for source in scope.sources for name in source.identities), "the unit")
+    return NotAllowed(
+        "the sub-query puts rows of different people together before any noise is added",
+        remedy=f"add {unit} to its GROUP BY, or ask for the aggregate directly",
+        at=at,
+    )

@@ -1,0 +1,281 @@
+"""FROM and WHERE to a tree of relations, in which every row belongs to exactly one unit (stability.md).
+
+Private tables meet on the unit alone: whatever a question writes, two private rows are joined, or looked for, only if they are of
+one unit, and in addition on the keys that the question compares. Public tables meet private rows by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from tacit.errors import NotAllowed, TooMuchWork, UnknownName
+from tacit.privacy.catalog import Catalog, Table
+from tacit.query.binding import terms
+from tacit.query.binding.binder import Binder
+from tacit.query.binding.identities import conjuncts, identities_of, names_in
+from tacit.query.binding.lookups import looked_up, semi
+from tacit.query.binding.possible_rows import possible
+from tacit.query.binding.public_joins import join_column, matching, public_numbers
+from tacit.query.binding.scope import Identity, PublicFacts, Scope, Source, declared
+from tacit.query.binding.ties import codes, equal, is_equality, same_key, sides, tie, ties_in, untied
+from tacit.query.language.syntax import Apply, At, Expression, From, Joined, Name, Nested, Select
+from tacit.query.plan import (
+    Bound,
+    Condition,
+    IsNull,
+    Join,
+    Negation,
+    PublicScan,
+    Row,
+    Rows,
+    Scan,
+    UnitJoin,
+    Where,
+)
+from tacit.query.plan import Column as PlanColumn
+
+MOST_JOINS = 8
+MOST_QUERIES = 16  # sub-queries of a question; one of WITH counts each time that it is used
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An item of FROM: its rows under one name. `plain` where it is rows of one table, each at most once."""
+
+    rows: Rows | PublicScan
+    source: Source
+    public: bool
+    at: At
+    plain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The rows of FROM and WHERE, and the names in them. `outer` are conditions that name columns of the query around it."""
+
+    rows: Rows | PublicScan
+    scope: Scope
+    public: bool
+    plain: bool
+    outer: tuple[Expression, ...] = ()
+
+
+@dataclass
+class Relations:
+    """Builds the relations of one question; every one that makes columns gets a number of its own."""
+
+    catalog: Catalog
+    public: PublicFacts
+    numbers: Iterator[int] = field(default_factory=count)
+    joins: int = 0
+    queries: int = 0
+
+    def of(self, select: Select, around: Scope | None = None) -> Built:
+        """The rows that a SELECT is over, after its WHERE."""
+        parts = [self.part(select.table), *(self.part(joined.table) for joined in select.joins)]
+        self._count_joins(select)
+        pool = list(conjuncts(select.where))
+        first, rest = self._ordered(parts, select.joins, pool)
+        rows, scope, public = first.rows, Scope((first.source,)), first.public
+        while rest:
+            part, joined = self._next(scope, rest, pool)
+            rest.remove((part, joined))
+            rows, scope = self._attached(rows, scope, part, joined, pool)
+        outer = [each for each in pool if around is not None and not all(map(scope.has, names_in(each)))]
+        inner = [each for each in pool if each not in outer]
+        plain = first.plain and len(parts) == 1
+        return Built(self._filtered(rows, scope, inner, public), scope, public, plain, tuple(outer))
+
+    def part(self, item: From | Nested) -> Part:
+        """A table or a sub-query of FROM."""
+        if isinstance(item, Nested):
+            from tacit.query.binding.per_unit import nested
+
+            return nested(self, item)
+        table, number = self._table(item), next(self.numbers)
+        columns = self.public.columns(table.name) if table.public else table.columns
+        known = declared(number, columns)
+        if table.public:
+            scan = PublicScan(table, number, self.public.size(table.name), len(columns))
+            return Part(scan, Source(item.alias, known, table=table), True, item.at)
+        rows = Bound(Scan(table, number), table.max_rows)
+        source = Source(item.alias, known, identities_of(self.catalog, table, number), table)
+        return Part(rows, source, False, item.at)
+
+    def _table(self, written: From) -> Table:
+        found = {name.lower(): table for name, table in self.catalog.tables.items()}.get(written.table.lower())
+        if found is None:
+            known = ", ".join(sorted(self.catalog.tables)[:20]) or "none"
+            raise UnknownName(f"unknown table {written.table[:60]!r}", remedy=f"declared are: {known}", at=written.at)
+        return found
+
+    def _count_joins(self, select: Select) -> None:
+        self.joins += len(select.joins)
+        if self.joins > MOST_JOINS:
+            raise TooMuchWork(
+                f"the question has {self.joins} joins: the limit is {MOST_JOINS}",
+                remedy="join fewer tables",
+                at=select.joins[-1].table.at if select.joins else None,
+            )
+
+    def _ordered(
+        self, parts: Sequence[Part], joins: Sequence[Joined], pool: list[Expression]
+    ) -> tuple[Part, list[tuple[Part, Joined]]]:
+        """The part to begin with, a private one if there is any, and the rest. Conditions of inner joins go to WHERE's."""
+        rest = list(zip(parts[1:], joins, strict=True))
+        for joined in joins:
+            if joined.kind == "inner":
+                pool += conjuncts(joined.on)
+        first = parts[0]
+        if not first.public or all(part.public for part in parts):
+            return first, rest
+        if any(joined.kind == "left" for joined in joins):
+            raise NotAllowed(
+                f"{first.source.alias} is public: a LEFT JOIN keeps its rows, whatever the private rows are",
+                remedy="begin FROM with the private table, and LEFT JOIN the public one",
+                at=first.at,
+            )
+        private = next(pair for pair in rest if not pair[0].public)
+        rest[rest.index(private)] = (first, replace(private[1], table=From("", first.source.alias)))
+        return private[0], rest
+
+    def _next(self, scope: Scope, rest: list[tuple[Part, Joined]], pool: list[Expression]) -> tuple[Part, Joined]:
+        """The next part to join: the first that is tied to what is there, where all joins are inner."""
+        if any(joined.kind == "left" for _, joined in rest):
+            return rest[0]
+        for part, joined in rest:
+            both = Scope((*scope.sources, part.source))
+            tied = (each for each in pool if any(part.source.names & {name.parts[-1].lower()} for name in names_in(each)))
+            named = any(all(map(both.has, names_in(each))) and is_equality(each) for each in tied)
+            if joined.using or joined.natural or named:
+                return part, joined
+        return rest[0]
+
+    # --- joins ---
+
+    def _attached(
+        self, rows: Rows | PublicScan, scope: Scope, part: Part, joined: Joined, pool: list[Expression]
+    ) -> tuple[Rows | PublicScan, Scope]:
+        alias = part.source.alias.lower()
+        if any(source.alias.lower() == alias for source in scope.sources):
+            raise NotAllowed(f"duplicate table name {part.source.alias!r}", remedy="give one an alias", at=part.at)
+        if isinstance(rows, PublicScan):
+            raise NotAllowed(
+                "public tables can be joined to private rows only", remedy="begin FROM with a private table", at=part.at
+            )
+        shared = self._shared(scope, part, joined)
+        conditions = pool if joined.kind == "inner" else list(conjuncts(joined.on))
+        if part.public:
+            return self._with_public(rows, scope, part, joined, conditions, shared)
+        return self._with_private(rows, scope, part, joined, conditions, shared)
+
+    def _shared(self, scope: Scope, part: Part, joined: Joined) -> tuple[str, ...]:
+        """The columns of USING, or those that both sides of a NATURAL join have."""
+        if not joined.natural:
+            return tuple(name.lower() for name in joined.using)
+        return tuple(sorted(name for name in part.source.names if scope.has(Name((name,)))))
+
+    def _with_public(
+        self, rows: Rows, scope: Scope, part: Part, joined: Joined, conditions: list[Expression], shared: tuple[str, ...]
+    ) -> tuple[Rows, Scope]:
+        scan = part.rows
+        if not isinstance(scan, PublicScan) or part.source.table is None:
+            raise NotAllowed("a sub-query over public tables cannot be joined", remedy="join the public table itself", at=part.at)
+        if len(shared) > 1:
+            raise NotAllowed("a join with a public table has one column in USING", remedy="write ON with AND", at=part.at)
+        left, column = join_column(scope, part.source, conditions, shared, part.at)
+        condition = None if joined.kind == "inner" else self._of_right(part, conditions, scope)
+        fan_out = max(1, self.public.fan_out(part.source.table.name, column.name.lower()))
+        node = matching(Binder(scope).term(left), column, scan.source, public_numbers(scope), part.at)
+        joined_rows = Join(
+            rows, scan.table, node, column.name.lower(), joined.kind, fan_out, scan.size, scan.width, scan.source, condition
+        )
+        source = replace(part.source, optional=joined.kind == "left", using=frozenset(shared))
+        return joined_rows, Scope((*scope.sources, source))
+
+    def _with_private(
+        self, rows: Rows, scope: Scope, part: Part, joined: Joined, conditions: list[Expression], shared: tuple[str, ...]
+    ) -> tuple[Rows, Scope]:
+        ties = [*self._ties_of(scope, part, shared), *ties_in(scope, part.source, conditions)]
+        if not ties:
+            raise untied(scope, part.source, part.at)
+        pairs = [pair for left, right in ties if (pair := codes(left, right)) is not None]
+        pairs += self._equal_columns(scope, part, shared)
+        other = part.rows
+        if joined.kind == "left":
+            pairs += self._pairs_of_left(scope, part, conditions)
+            of_right = self._of_right(part, conditions, scope)
+            other = Where(other, of_right) if of_right is not None else other
+        here = next(self.numbers)
+        once = any(right.unique for _, right in ties)
+        found = UnitJoin(rows, other, tuple(pairs), joined.kind, once, here)  # type: ignore[arg-type]
+        is_here = Negation(IsNull(PlanColumn(here, "here", 1, 1, True)))
+        source = replace(part.source, optional=joined.kind == "left", using=frozenset(shared), here=is_here)
+        return found, Scope((*scope.sources, source))
+
+    def _ties_of(self, scope: Scope, part: Part, shared: tuple[str, ...]) -> Iterator[tuple[Identity, Identity]]:
+        for name in shared:
+            left, right = scope.identity(Name((name,))), part.source.identities.get(name)
+            if left is not None and right is not None and left[1].space == right.space:
+                yield left[1], right
+
+    def _equal_columns(self, scope: Scope, part: Part, shared: tuple[str, ...]) -> Iterator[tuple[Row, Row]]:
+        for name in shared:
+            left, right = scope.identity(Name((name,))), part.source.identities.get(name)
+            if (left and left[1].space) != (right and right.space) or (left is None) != (right is None):
+                raise NotAllowed(
+                    f"{name} identifies different things on the two sides of the join",
+                    remedy="write ON with the columns that are compared",
+                    at=part.at,
+                )
+            if left is None:
+                yield equal(Binder(scope).term(Name((name,))), Binder(Scope((part.source,))).term(Name((name,))))
+
+    def _pairs_of_left(self, scope: Scope, part: Part, conditions: list[Expression]) -> Iterator[tuple[Row, Row]]:
+        """Equalities of a column on either side, in the ON of a left join; they are taken out of the conditions."""
+        alone = Scope((part.source,))
+        for each in list(conditions):
+            compared = sides(each, scope, alone)
+            if compared is not None and not any(len(name.parts) == 1 and scope.has(name) for name in names_in(compared[1])):
+                conditions.remove(each)
+                yield equal(Binder(scope).term(compared[0]), Binder(alone).term(compared[1]))
+
+    def _of_right(self, part: Part, conditions: list[Expression], scope: Scope) -> Condition | None:
+        """What is left of the ON of a left join: a filter of the right side, before the join."""
+        alone = Scope((part.source,))
+        for each in conditions:
+            if not all(map(alone.has, names_in(each))) or any(scope.has(name) and len(name.parts) == 1 for name in names_in(each)):
+                raise NotAllowed(
+                    "the ON of a LEFT JOIN compares columns with =, or filters the right side: this names the left side",
+                    remedy="put the condition into WHERE, or into a CASE in SELECT",
+                    at=each.at,
+                )
+        binder = Binder(alone)
+        return terms.all_of([possible(each, binder) for each in conditions]) if conditions else None
+
+    # --- WHERE ---
+
+    def _filtered(self, rows: Rows | PublicScan, scope: Scope, conditions: Sequence[Expression], public: bool) -> Rows | PublicScan:
+        """The rows that meet all conditions; sub-queries among them are looked up last."""
+        binder = Binder(scope)
+        plain = [each for each in conditions if looked_up(each) is None and tie(each, scope, scope) is None]
+        tests: list[Condition] = [test for each in conditions if (test := same_key(each, scope)) is not None]
+        if plain:
+            tests.append(possible(plain[0] if len(plain) == 1 else Apply("and", tuple(plain), plain[0].at), binder))
+        if tests:
+            rows = Where(rows, terms.all_of(tests) if len(tests) > 1 else tests[0])
+        for each in conditions:
+            if (asked := looked_up(each)) is not None:
+                if public or isinstance(rows, PublicScan):
+                    raise NotAllowed("a public table cannot be filtered by other rows", remedy="ask the private table", at=each.at)
+                rows = semi(self, rows, scope, *asked)
+        return rows
+
+    def count_query(self, at: At) -> None:
+        self.queries += 1
+        if self.queries > MOST_QUERIES:
+            raise TooMuchWork(
+                f"the question has more than {MOST_QUERIES} sub-queries", remedy="use fewer; one of WITH counts each time", at=at
+            )
