@@ -168,7 +168,7 @@ def test_as_many_synthetic_workers_as_are_asked_for(folder):
         (["--delta", "2"], 2, "below 1"),
         (["--origins", "street"], 2, "no level"),
         (["--columns", "w"], 2, "DESTINATION,ORIGIN"),
-        (["--columns", "w_geocode,home,S000"], 2, "no column 'home'"),
+        (["--columns", "w_geocode,home,S000"], 2, "missing column 'home'"),
         (["--report", "flows.csv/report.html"], 2, "cannot be written"),
         (["--out", "blocks.csv"], 2, "would be lost"),
         (["--out", "flows.csv"], 2, "would be lost"),
