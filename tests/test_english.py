@@ -15,15 +15,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "tacit"
 # Folders and files whose texts are still to be rewritten; nothing may be added.
-LATER: tuple[str, ...] = (
-    "data/",
-    "doors/cli/accounts.py",
-    "doors/cli/check_report.py",
-    "doors/cli/output.py",
-    "errors.py",
-    "publish/synthetic/",
-    "query/",
-)
+LATER: tuple[str, ...] = ()
 # Folders and files whose docstrings have none of the phrases either; this list grows.
 DOCSTRINGS = (
     "accounting/",
@@ -51,7 +43,7 @@ PHRASES = {  # what does not appear, and what people write instead
     r"\bthe own\b": "'their own', 'its own'",
     r"\bat hand\b": "'available', 'given'",
     r"\bso many people\b": "give the number, or 'that many people'",
-    r"\bin all\b(?! (?:of|the|these|those|other|its|their|data|people|\w+s)\b)": "'in total'; 'in all tables' is fine",
+    r"\bin all\b(?! (?:of|the|these|those|other|its|their|data|people|private|\w+s)\b)": "'in total'; 'in all tables' is fine",
     r"\bwhere there is one\b(?=\s*(?:[.,;:)]|$))": "'if any'",
     r"(?<!\bnot )\bbut for\b": "'except'",
     r"\bbeforehand\b": "'in advance'",
@@ -137,7 +129,7 @@ def test_what_is_left_for_later_is_there():
         'say("a range that is known beforehand")',
         'say("what was measured is told to the curator")',
         'def command() -> None:\n    "Says what is told, and to whom."',
-        'class TooWide(TacitError):\n    "An expression that is no integer."',
+        'class RangeTooLarge(TacitError):\n    "An expression that is no integer."',
     ],
 )
 def test_planted_phrases_are_found(planted):

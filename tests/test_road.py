@@ -15,7 +15,7 @@ from tacit.data.store import store_file
 from tacit.doors.cli import app
 from tacit.errors import (
     BudgetExceeded,
-    CatalogUnusable,
+    InvalidCatalog,
     InvalidInput,
     NoBudget,
     Refused,
@@ -181,7 +181,7 @@ def test_a_lowered_budget_binds_sessions_that_are_open(data, folder):
 def test_a_catalog_that_is_gone_stops_sessions_that_are_open(data, folder):
     ana = data.session("ana")
     (folder / "tacit.toml").unlink()
-    with pytest.raises(CatalogUnusable, match="there is no"):
+    with pytest.raises(InvalidCatalog, match="there is no"):
         ana.sql(COUNT, epsilon=1)
 
 

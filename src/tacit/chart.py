@@ -57,7 +57,7 @@ def check_format(path: str | Path) -> str:
     """The ending of a chart's file; whoever pays before drawing asks first whether it can be drawn."""
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
-        raise InvalidInput(f"a chart is saved as {', '.join(FORMATS)}, not as {suffix or 'a file without a suffix'}")
+        raise InvalidInput(f"unsupported chart format; expected {', '.join(FORMATS)}, not {suffix or 'a file without a suffix'}")
     return suffix
 
 

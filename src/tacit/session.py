@@ -30,6 +30,7 @@ from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.groups import MOST_CELLS
 from tacit.query.language.sql import parse
 from tacit.query.language.syntax import Select
+from tacit.query.language.writer import written
 from tacit.query.passes import rewrite
 from tacit.query.price.price import Quote, Request, price, request
 from tacit.query.price.stability import tables_of
@@ -64,11 +65,12 @@ class Session:
         return self.data.catalog.kept
 
     @one_exit
-    def answer(self, select: Select, asked: Request, text: str) -> Answer:
-        """Answer one question within `asked`; the cost is recorded, with the question's text, before any data is read."""
+    def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
+        """Answer one question within `asked`; the cost is recorded, with the question as SQL, before any data is read."""
         self.data.refresh()
         self.data.runner.start()
         question = rewrite(select, self.data.catalog, self.data.public)
+        text = written(select) if text is None else text
         quotes = price(question, asked, self.data.catalog.change)
         events = tuple(quote.event for quote in quotes)
         sale = Sale(
@@ -109,9 +111,7 @@ class Session:
         """The same questions from Python, built step by step: where, join, group_by, agg, then release."""
         from tacit.query.language.frame import start
 
-        return start(
-            name, lambda select, **budget: self.answer(select, _asked(select, budget), f"a question on {name}"), self.explain
-        )
+        return start(name, lambda select, **budget: self.answer(select, _asked(select, budget)), self.explain)
 
     def _receipt(self, quote: Quote, sold: Sold[Answer]) -> Receipt:
         """What the answer cost whoever asked now, and what is left for them."""
@@ -140,7 +140,7 @@ class DataSet:
         wanted = None if analyst is None else analyst_name(text_of(analyst, "analyst"))
         name = wanted or (declared[0] if len(declared) == 1 else None) or (None if declared else "curator")
         if name is None or (declared and name not in declared):
-            raise InvalidInput(f"name the analyst who asks; declared are: {', '.join(declared)}")
+            raise InvalidInput(f"missing analyst; the catalog declares: {', '.join(declared)}")
         return Session(self, name)
 
     def close(self) -> None:
@@ -233,9 +233,9 @@ class DataSet:
         """What the prepared store says of itself; refused where there is none, or one of another catalog."""
         found = store_info(self.catalog)
         if found is None:
-            raise StoreUnusable("the data is not prepared", remedy="run: tacit prepare")
+            raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
         if found.fingerprint != fingerprint(self.catalog):
-            raise StoreUnusable("the catalog has changed since the data was prepared", remedy="run: tacit prepare")
+            raise StoreUnusable("the catalog changed after the data was prepared", remedy="run: tacit prepare")
         return found
 
     @cached_property
@@ -272,7 +272,7 @@ class DataSet:
             return
         found = read_catalog(self.catalog.path)
         if fingerprint(found) != fingerprint(self.catalog):
-            raise StoreUnusable("the catalog has changed since it was opened", remedy="open it again")
+            raise StoreUnusable("the catalog changed after it was opened", remedy="open it again")
         self.catalog, self._read_at = found, now
 
 
@@ -288,7 +288,7 @@ def _stamp(path: Path) -> Stamp | None:
 def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> DataSet:  # noqa: A001  # read as tacit.open
     """The data set that a catalog declares; with `own_process=False` questions run in this process, where nothing can end them."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
-        raise InvalidInput(f"a catalog is named by its path, not by {type(path).__name__}; give for example 'tacit.toml'")
+        raise InvalidInput(f"the catalog must be a path, not {type(path).__name__}; give for example 'tacit.toml'")
     read_at = _stamp(Path(path))
     return DataSet(swept(read_catalog(Path(path))), own_process, read_at)
 
@@ -301,7 +301,7 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
         )
     given = {name: value for name, value in budget.items() if value is not None and value is not False}
     if select.options and {"epsilon", "delta", "error"} & set(given):
-        raise NoBudget("the budget is written in the question and given beside it", remedy="leave one of them out")
+        raise NoBudget("the budget is given twice: in the question and as an argument", remedy="leave one of them out")
     return request(**{**dict(select.options), **given})
 
 

@@ -61,7 +61,7 @@ def kept_version(catalog: Catalog) -> str:
     """The version of the store that is there; refused where there is none, or one of another catalog or format."""
     found = store_info(catalog)
     if found is None:
-        raise StoreUnusable("there is no store whose version could be kept", remedy="leave keep_version out")
+        raise StoreUnusable("there is no store whose version can be kept", remedy="leave keep_version out")
     if found.fingerprint != fingerprint(catalog):
         raise StoreUnusable("the catalog has changed, so the prepared data will too", remedy="leave keep_version out")
     return found.version
@@ -128,7 +128,7 @@ def _written(file: Path) -> tuple[str, str, dict[str, Any]]:
 
 
 def _unreadable() -> StoreUnusable:
-    return StoreUnusable("the prepared store cannot be read", remedy="run `tacit prepare`")
+    return StoreUnusable("cannot read the prepared store", remedy="run `tacit prepare`")
 
 
 def open_store(file: Path) -> duckdb.DuckDBPyConnection:

@@ -52,7 +52,7 @@ def coded_blocks(rows: Sealed[Any], column: str, block_of_code: Codes) -> Sealed
 
 
 def by_destination(work: Any, home: Any, jobs: Any, place_of_block: Codes) -> Sealed[Triples]:
-    """The jobs at the destinations that have a place (-1 is none), from the blocks of work and home of each row.
+    """The jobs at the destinations that have a place (-1 stands for no place), from the blocks of work and home of each row.
 
     `jobs` is how many each row has, or None where each is one.
     """
@@ -80,7 +80,7 @@ def renumbered(counts: Sealed[Cells], number_of_cell: Codes) -> Sealed[Cells]:
 
 
 def _fitted(counted: Codes, total: int) -> Cells:
-    """The occupied cells with `total` jobs in all; the last cell is elsewhere."""
+    """The occupied cells with `total` jobs together; the last cell is elsewhere."""
     counted[-1] += max(total - int(counted.sum()), 0)
     upto = np.minimum(np.cumsum(counted), total)
     fitted = np.diff(upto, prepend=0)

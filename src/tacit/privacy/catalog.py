@@ -17,7 +17,7 @@ from string import Template
 from typing import Literal
 from unicodedata import normalize
 
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.neighbours import Change, Neighbours
 from tacit.untrusted import without_password
 
@@ -314,9 +314,9 @@ def expanded(text: str, environment: Mapping[str, str]) -> str:
     try:
         return Template(text).substitute(environment)
     except KeyError as missing:
-        raise CatalogUnusable(f"the catalog names ${missing.args[0]}, which is not set in the environment; set it") from None
+        raise InvalidCatalog(f"the catalog names ${missing.args[0]}, which is not set in the environment; set it") from None
     except ValueError:
-        raise CatalogUnusable(
+        raise InvalidCatalog(
             "invalid variable in a URL: $ must be followed by a name, as in $NAME; write $$ for a literal $"
         ) from None
 

@@ -8,7 +8,7 @@ from adbc_driver_postgresql import dbapi
 from stored import catalog, category, days, number, stored, table
 from tacit.data.prepare import prepare
 from tacit.data.store import store_file, store_info
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Owner, Source
 
 HOSTILE = """
@@ -109,7 +109,7 @@ def test_a_public_table_of_the_server(server, tmp_path):
 
 
 def refused(prepared):
-    with pytest.raises(CatalogUnusable) as caught:
+    with pytest.raises(InvalidCatalog) as caught:
         prepare(prepared)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
     return str(caught.value)

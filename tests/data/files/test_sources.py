@@ -17,7 +17,7 @@ from tacit.data.files.sources import MENDING
 from tacit.data.files.tolerant import mended
 from tacit.data.prepare import prepare
 from tacit.data.store import store_file
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Owner, Source
 
 COLUMNS = (
@@ -273,7 +273,7 @@ def test_another_reader_of_the_whole_file_is_caught(tmp_path, monkeypatch):
             yield rows
 
     monkeypatch.setitem(MENDING, "parquet", by_arrow)
-    with pytest.raises((AssertionError, CatalogUnusable)):
+    with pytest.raises((AssertionError, InvalidCatalog)):
         test_an_invalid_string_changes_the_reading_of_no_other_column("INT96", tmp_path)
 
 
@@ -294,7 +294,7 @@ def test_invalid_strings_in_several_files_stay_in_their_rows(tmp_path):
         assert note == f"{x}\ufffd" if x % 10 == 7 else note == str(x)
         assert more == (note if x >= 20 else None)
     write_parquet(tmp_path / "n9.parquet", {"Note": invalid_strings(b"\xff"), "file_index": [1]})
-    with pytest.raises(CatalogUnusable, match="file_index is a name that tacit needs"):
+    with pytest.raises(InvalidCatalog, match="file_index is a name that tacit needs"):
         prepare(prepared)
 
 
@@ -353,7 +353,7 @@ def test_what_a_parquet_file_declares_of_its_values_is_not_believed(tmp_path):
 
 
 def refusal(prepared):
-    with pytest.raises(CatalogUnusable) as caught:
+    with pytest.raises(InvalidCatalog) as caught:
         prepare(prepared)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None, "the engine's words are not passed on"
     return str(caught.value)
@@ -420,9 +420,9 @@ def test_postgres_without_its_extra_says_what_to_install(tmp_path):
     script = (
         "import sys; sys.modules['adbc_driver_postgresql'] = None\n"
         "from tacit.data.files.postgres import _connected\n"
-        "from tacit.errors import CatalogUnusable\n"
+        "from tacit.errors import InvalidCatalog\n"
         "try: _connected('postgresql://nobody')\n"
-        "except CatalogUnusable as error: print(error)\n"
+        "except InvalidCatalog as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "pip install 'tacit[postgres]'" in done.stdout

@@ -10,7 +10,7 @@ import pytest
 from stored import catalog, category, number, stored, table, write_csv, write_parquet
 from tacit.data.prepare import prepare
 from tacit.data.store import open_store, store_file, store_info
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import day_number
 
 
@@ -99,7 +99,7 @@ def test_what_is_declared_counts(tmp_path):
     assert stored(prepared, "wards", "ward", "beds") == [(0, 7), (1, 10)]
     assert (columns["beds"].bounds, columns["ward"].values) == ((0, 10), ("a", "b"))
     assert (report.read, report.kept, report.dropped["value"]) == (3, 2, 1)
-    with pytest.raises(CatalogUnusable, match="no column height"):
+    with pytest.raises(InvalidCatalog, match="no column height"):
         prepared_from(tmp_path, source, number("height", 0, 10))
 
 
@@ -111,7 +111,7 @@ def test_too_many_values_are_left_out(tmp_path, monkeypatch):
 
 
 def test_a_table_of_which_nothing_can_be_read(tmp_path):
-    with pytest.raises(CatalogUnusable, match="wards has no column that can be read"):
+    with pytest.raises(InvalidCatalog, match="wards has no column that can be read"):
         prepared_from(tmp_path, write_csv(tmp_path / "wards.csv", ["a"], []))
 
 

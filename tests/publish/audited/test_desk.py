@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.errors import InvalidInput, NotAllowed, NotUnderstood, Refused, StoreUnusable, UnknownName, WrongType
+from tacit.errors import InvalidInput, InvalidSQL, NotAllowed, Refused, StoreUnusable, UnknownName, WrongType
 from tacit.publish.audited.data import Data, Private, read
 from tacit.publish.audited.desk import Desk, about
 from tacit.publish.audited.history import History
@@ -80,8 +80,8 @@ def test_conditions_are_those_of_sql(condition, expected):
         ("MEDIAN(pay)", NotAllowed, "MAX, MIN, SUM, AVG and COUNT"),
         ("SELECT MAX(pay) FROM t GROUP BY age", NotAllowed, "one aggregate with at most one condition"),
         ("SELECT MAX(pay), MIN(pay) FROM t", NotAllowed, "one aggregate"),
-        ("how much", NotUnderstood, "invalid query"),
-        ("MAX(pay) WHERE (", NotUnderstood, ""),
+        ("how much", InvalidSQL, "invalid query"),
+        ("MAX(pay) WHERE (", InvalidSQL, ""),
         ("MAX(pay) WHERE day = 'soon'", WrongType, "2020-12-31"),
     ],
 )

@@ -19,7 +19,7 @@ from tacit.data.files.kinds import existing, kind_of, missing_columns, unreadabl
 from tacit.data.files.schema import tables_in
 from tacit.data.quoting import name as quoted
 from tacit.data.quoting import text as quoted_text
-from tacit.errors import CatalogUnusable, InvalidInput
+from tacit.errors import InvalidCatalog, InvalidInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -165,7 +165,7 @@ def _in_our_words(file: Path) -> Iterator[None]:
 
     try:
         yield
-    except CatalogUnusable as error:  # of the reader of CSV, whose words are ours
+    except InvalidCatalog as error:  # of the reader of CSV, whose words are ours
         raise InvalidInput(error.message) from None
     except (pa.ArrowException, duckdb.Error, OSError, UnicodeDecodeError, EOFError):
         raise unreadable(file, kind_of(file)) from None

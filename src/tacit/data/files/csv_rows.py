@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from tacit.data.declaration.problems import folded
 from tacit.data.files.kinds import is_compressed
 from tacit.data.files.transcoding import Transcoded
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import BLANKS
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ def csv_header(file: Path, encoding: str | None = None) -> Header:
     with _opened(file, encoding) as (raw, _):
         line, end, _ = _parted(raw)
     if len(line) > LONGEST_HEADER:
-        raise CatalogUnusable(f"the first line of {file.name} is too long for a header; begin with the names of the columns")
+        raise InvalidCatalog(f"the first line of {file.name} is too long for a header; begin with the names of the columns")
     if not line:
-        raise CatalogUnusable(f"{file.name} is empty; a CSV file begins with the names of its columns")
+        raise InvalidCatalog(f"{file.name} is empty; a CSV file begins with the names of its columns")
     names, delimiter, is_open = header_names(line.decode("utf-8", "replace"))
     if is_open:
-        raise CatalogUnusable(f"the first line of {file.name} leaves a quotation mark open; write the names of columns on one line")
+        raise InvalidCatalog(f"the first line of {file.name} leaves a quotation mark open; write the names of columns on one line")
     return Header(tuple(map(folded, names)), delimiter, end == b"\r", names)
 
 
@@ -128,7 +128,7 @@ class CsvRows:
     ) -> None:
         self.files, self.header, self.multiline, self.encoding = files, header, multiline, encoding
         self.wanted = [f"c{place}" for place in sorted(places)] or ["c0"]
-        self.problem: CatalogUnusable | None = None
+        self.problem: InvalidCatalog | None = None
 
     def batches(self, tell: Callable[[float], None]) -> pa.RecordBatchReader:
         """All rows, once."""
@@ -143,7 +143,7 @@ class CsvRows:
                 for block, share in self.sound_blocks(file):
                     yield from self._parsed(block)
                     tell((place + share) / len(self.files))
-        except CatalogUnusable as problem:
+        except InvalidCatalog as problem:
             self.problem = problem
             raise
 
@@ -237,7 +237,7 @@ class Sieve:
         elif self.multiline:
             raise self._not_multiline("has a row longer than 16 MiB")
         if is_open and self.multiline is None:
-            raise CatalogUnusable(
+            raise InvalidCatalog(
                 f"a line of {self.name} leaves a quotation mark open; if fields may hold line ends and were quoted properly, "
                 'declare source = { csv = "...", multiline = true }; if every line is a row, multiline = false'
             )
@@ -285,8 +285,8 @@ class Sieve:
             raise self._not_multiline("has a quotation mark inside a field that is not quoted properly")
         return False
 
-    def _not_multiline(self, what: str) -> CatalogUnusable:
-        return CatalogUnusable(
+    def _not_multiline(self, what: str) -> InvalidCatalog:
+        return InvalidCatalog(
             f"{self.name} is declared with multiline = true, and {what}: its rows cannot be told apart safely; "
             "write it anew with every such field quoted, or declare multiline = false"
         )
@@ -359,6 +359,6 @@ def _opened(file: Path, encoding: str | None = None) -> Iterator[tuple[BinaryIO,
             raw = cast("BinaryIO", gzip.GzipFile(fileobj=on_disk)) if is_compressed(file) else on_disk
             yield (raw if encoding is None else cast("BinaryIO", Transcoded(raw, encoding))), on_disk
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise CatalogUnusable(f"{file.name} cannot be decompressed; compress it anew") from None
+        raise InvalidCatalog(f"{file.name} cannot be decompressed; compress it anew") from None
     except OSError as error:
-        raise CatalogUnusable(f"{file.name} cannot be read: {error.strerror or 'unknown reason'}") from None
+        raise InvalidCatalog(f"{file.name} cannot be read: {error.strerror or 'unknown reason'}") from None

@@ -127,7 +127,7 @@ def _in_parquet(path: Path) -> tuple[Field, ...]:
 def _of_table(path: Path, table: str) -> tuple[Field, ...]:
     tables = _in_duckdb(path)
     if table not in tables:
-        raise InvalidInput(f"no table {table} in {path.name}; it has: {', '.join(tables) or 'none'}")
+        raise InvalidInput(f"unknown table {table} in {path.name}; it has: {', '.join(tables) or 'none'}")
     return tables[table]
 
 

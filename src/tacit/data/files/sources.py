@@ -26,7 +26,7 @@ from tacit.data.files.postgres import postgres_batches
 from tacit.data.files.raw import Raw
 from tacit.data.files.tolerant import FILE, PLACE, text_batches
 from tacit.data.quoting import name, text
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Kind, Source, Table
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _mended_parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted
     files = _files(catalog, source)
     native = _described(workshop, relation := _parquet_relation(files)).columns
     if taken := {FILE, PLACE} & native.keys():
-        raise CatalogUnusable(f"a text is not UTF-8, and {taken.pop()} is a name that tacit needs to mend it; rename that column")
+        raise InvalidCatalog(f"a text is not UTF-8, and {taken.pop()} is a name that tacit needs to mend it; rename that column")
     texts = [key for key, raw in native.items() if (wanted is None or key in wanted) and _is_text(raw)]
     with _registered(workshop, text_batches(files, texts)):
         places = " AND ".join(f"native.{place} = batches.{place}" for place in (FILE, PLACE))
@@ -124,7 +124,7 @@ def _files(catalog: Catalog, source: Source) -> list[Path]:
         found = [path] if path.is_file() else sorted(Path(file) for file in glob(str(path)))
     if not found:
         missing = source.declared or source.location
-        raise CatalogUnusable(not_found(missing, "correct `source`, which is taken from the folder of the catalog"))
+        raise InvalidCatalog(not_found(missing, "correct `source`, which is taken from the folder of the catalog"))
     return found
 
 
@@ -157,7 +157,7 @@ def _listed(files: list[Path]) -> str:
 def _common_header(files: list[Path], encoding: str | None) -> Header:
     headers = {csv_header(file, encoding) for file in files}
     if len(headers) > 1:
-        raise CatalogUnusable(
+        raise InvalidCatalog(
             f"the {len(files)} CSV files beside {files[0].name} have different headers; give them one, or one table each"
         )
     return headers.pop()

@@ -30,7 +30,7 @@ from tacit.data.prepare.grids import (
     measures,
 )
 from tacit.data.quoting import name, text
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Value, day_of
 
 FATES = ("clean", "missing", "unreadable", "below", "above", "unknown", "too long", "rounded")
@@ -186,15 +186,15 @@ def _listed(column: Column, alias: str, workshop: Workshop) -> str:
         {"values": values, "places": list(range(len(values)))},
     )
     if len(set(rows)) < len(rows):
-        raise CatalogUnusable(f"{column.name} has two values that are read alike, such as 1 and 1.0; keep one of them")
+        raise InvalidCatalog(f"{column.name} has two values that are read alike, such as 1 and 1.0; keep one of them")
     listed = name(f"{alias} values")
     workshop.run(f"DROP TYPE IF EXISTS {listed}")  # a source may be read twice
     workshop.run(f"CREATE TYPE {listed} AS ENUM ({', '.join(text(value) for (value,) in rows)})")
     return listed
 
 
-def _unreadable(column: Column, raw: Raw) -> CatalogUnusable:
-    return CatalogUnusable(
+def _unreadable(column: Column, raw: Raw) -> InvalidCatalog:
+    return InvalidCatalog(
         f"{column.name} is declared as a {column.kind}, and its source has the type {raw.type}, which cannot be read as one; "
         "declare it as what it is, or convert it in the source"
     )

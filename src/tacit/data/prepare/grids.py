@@ -16,7 +16,7 @@ from fractions import Fraction
 from tacit.data.dialect import Dialect
 from tacit.data.files.raw import Raw, filled
 from tacit.data.quoting import text
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Notation
 
 CLEAN, MISSING, UNREADABLE, BELOW, ABOVE, UNKNOWN, LONG, ROUNDED = range(8)
@@ -82,14 +82,14 @@ def grid(column: Column, words: Dialect, digits: int = 0) -> Grid:
     first, last, apart = (int(number * 10**digits) for number in (low, high, step))
     largest = 2 * max(abs(first), abs(last), apart)
     if largest >= LARGE or digits >= MOST_DIGITS:
-        raise CatalogUnusable(f"the bounds and the step of {column.name} need more than 38 digits; take a larger step")
+        raise InvalidCatalog(f"the bounds and the step of {column.name} need more than 38 digits; take a larger step")
     return Grid(digits, first, last, apart, words.types.whole if largest < SMALL else words.types.wide, words)
 
 
 def measures(column: Column) -> tuple[Fraction, Fraction, Fraction]:
     """Lower bound, upper bound and step of a column that has them."""
     if column.bounds is None or column.step is None:
-        raise CatalogUnusable(f"{column.name} is a {column.kind} without bounds or step; declare both")
+        raise InvalidCatalog(f"{column.name} is a {column.kind} without bounds or step; declare both")
     return (*column.bounds, column.step)
 
 
@@ -215,4 +215,4 @@ def _decimals(column: Column, number: Fraction) -> int:
     for digits in range(MOST_DIGITS + 1):
         if (number * 10**digits).denominator == 1:
             return digits
-    raise CatalogUnusable(f"the bounds and the step of {column.name} have no decimal form of 38 digits; write shorter ones")
+    raise InvalidCatalog(f"the bounds and the step of {column.name} have no decimal form of 38 digits; write shorter ones")

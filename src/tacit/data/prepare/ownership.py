@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tacit.data.dialect import Dialect
 from tacit.data.quoting import name
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Owner, Table
 
 Reference = tuple[str, str]
@@ -44,7 +44,7 @@ def led_through(catalog: Catalog, table: Table) -> Reference | None:
         if parent.name in seen:
             raise _circle(table)
         if parent.unit is None and parent.key != unit.references[1]:
-            raise CatalogUnusable(f"{'.'.join(unit.references)} is not a key; declare it with key = true")
+            raise InvalidCatalog(f"{'.'.join(unit.references)} is not a key; declare it with key = true")
         if parent.unit is None or parent.unit.column != unit.references[1]:
             return None if parent.unit is None else unit.references
         seen.add(parent.name)
@@ -62,7 +62,7 @@ def links(catalog: Catalog, table: Table) -> tuple[Link, ...]:
             raise _circle(table)
         found.append(Link(here, reference[1]))
     if found and table.no_unit == "own":
-        raise CatalogUnusable(
+        raise InvalidCatalog(
             f'{table.name} has no_unit = "own", and its unit is looked up in {found[0].table.name}, where one row more could '
             'claim many such rows; write no_unit = "drop"'
         )
@@ -130,5 +130,5 @@ def key_sql(column: str | None, key_type: str) -> str:
     return f"CAST({'NULL' if column is None else key_name(column)} AS {key_type})"
 
 
-def _circle(table: Table) -> CatalogUnusable:
-    return CatalogUnusable(f"the unit of {table.name} leads back to itself; let one table say whose its rows are")
+def _circle(table: Table) -> InvalidCatalog:
+    return InvalidCatalog(f"the unit of {table.name} leads back to itself; let one table say whose its rows are")

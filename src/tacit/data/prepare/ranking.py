@@ -31,7 +31,7 @@ def ranking_key(folder: Path) -> str:
     key = file.read_text("ascii", errors="replace").strip()
     if len(key) != 2 * KEY_BYTES or set(key) - set("0123456789abcdef"):
         raise StoreUnusable(
-            f"the ranking key is damaged ({file})", remedy="put back a copy, or remove it to have limits keep other rows"
+            f"the ranking key is corrupt ({file})", remedy="restore it from a backup, or remove it: limits then keep other rows"
         )
     return base64.b64encode(bytes.fromhex(key)).decode().rstrip("=")
 

@@ -21,9 +21,10 @@ from tacit.data.prepare.grids import Cleaning
 from tacit.data.prepare.ownership import key_name, staged_name
 from tacit.data.prepare.verdict import TOLD, ColumnReport, likely_cause
 from tacit.data.quoting import name
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Column, Kind, Notation, Table
 
+MOST_COUNTS = 100  # in one statement
 MOST_LOOKED_AT = 100_000  # rows in which an example is looked for
 LONGEST_EXAMPLE = 100
 TROUBLES: tuple[tuple[type[duckdb.Error], str], ...] = (
@@ -72,7 +73,7 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
         except duckdb.OutOfMemoryException:
             raise
         except UNREADABLE:
-            raise CatalogUnusable(f"the source of {table.name} cannot be read as {table.source.kind}; check its files") from None
+            raise InvalidCatalog(f"the source of {table.name} cannot be read as {table.source.kind}; check its files") from None
         except duckdb.Error as error:
             if reader is readers[-1] or not isinstance(error, MENDED):
                 raise _unusable(table, error) from None
@@ -172,15 +173,16 @@ def kept(columns: Mapping[str, Column]) -> str:
 
 
 def tally(workshop: Workshop, relation: str, columns: Mapping[str, Column]) -> Tally:
-    """What happened to the staged rows of a table."""
+    """What happened to the staged rows of a table; in statements of few counts, since planning takes their square in time."""
+    ((rows, dropped),) = workshop.rows(f"SELECT count(*), count(*) FILTER (NOT ({kept(columns)})) FROM {relation}")
     asked = [(key, fate) for key, column in columns.items() for fate in possible(column)]
-    counts = [f"count(*) FILTER ({fate_name(key)} = {fate})" for key, fate in asked]
-    ((rows, dropped, *found),) = workshop.rows(
-        f"SELECT {', '.join(['count(*)', f'count(*) FILTER (NOT ({kept(columns)}))', *counts])} FROM {relation}"
-    )
     by_column: dict[str, dict[str, int]] = {key: {} for key in columns}
-    for (key, fate), count in zip(asked, found, strict=True):
-        by_column[key][FATES[fate]] = count
+    for start in range(0, len(asked), MOST_COUNTS):
+        some = asked[start : start + MOST_COUNTS]
+        counts = [f"count(*) FILTER ({fate_name(key)} = {fate})" for key, fate in some]
+        (found,) = workshop.rows(f"SELECT {', '.join(counts)} FROM {relation}")
+        for (key, fate), count in zip(some, found, strict=True):
+            by_column[key][FATES[fate]] = count
     return Tally(rows, dropped, tuple(ColumnReport(key, fates) for key, fates in by_column.items()))
 
 
@@ -196,7 +198,7 @@ def _key(raw: Raw) -> str:
 
 def _key_type(raw: Raw) -> str:
     if raw.nature == "nested":
-        raise CatalogUnusable(f"a column of the type {raw.type} cannot be a key; convert it in the source")
+        raise InvalidCatalog(f"a column of the type {raw.type} cannot be a key; convert it in the source")
     types = raw.words.types
     return {"integer": types.whole, "wide": types.wide}.get(raw.nature, types.text)
 
@@ -214,10 +216,10 @@ def check_columns(table: Table, rows: Rows, wanted: Collection[str]) -> None:
     absent = [key for key in wanted if key not in rows.columns]
     if absent:
         told = missing_columns(absent, f"the source of {table.name}", rows.columns, as_text=not rows.typed)
-        raise CatalogUnusable(f"{told}; correct tacit.toml")
+        raise InvalidCatalog(f"{told}; correct tacit.toml")
 
 
-def _unusable(table: Table, error: duckdb.Error) -> CatalogUnusable:
+def _unusable(table: Table, error: duckdb.Error) -> InvalidCatalog:
     """In our words: the engine's own quote cells."""
     words = next((words for kind, words in TROUBLES if isinstance(error, kind)), f"cannot be read as {table.source.kind}")
-    return CatalogUnusable(f"the source of {table.name} {words}")
+    return InvalidCatalog(f"the source of {table.name} {words}")

@@ -33,9 +33,9 @@ from tacit.doors.cli.synthesize import synthesize
 from tacit.doors.cli.verify import verify
 from tacit.doors.cli.which_catalog import find_catalog
 from tacit.errors import (
-    Broken,
-    CatalogUnusable,
+    InvalidCatalog,
     InvalidInput,
+    LawViolated,
     Refused,
     StoppedAfterSpending,
     StoreUnusable,
@@ -45,9 +45,9 @@ from tacit.errors import (
 from tacit.release.processes import start_ahead
 
 EXIT_CODES: tuple[tuple[type[TacitError], int], ...] = (
-    (Broken, 1),
+    (LawViolated, 1),
     (Refused, 3),
-    (CatalogUnusable, 4),
+    (InvalidCatalog, 4),
     (StoreUnusable, 4),
     (Unforeseen, 4),
     (StoppedAfterSpending, 130),
@@ -157,7 +157,7 @@ def _version(wanted: bool) -> None:
 def tacit(
     version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
 ) -> None:
-    """Publish what is learnt from people's data without publishing the people."""
+    """Answer SQL and publish statistics on private data with differential privacy."""
 
 
 def main() -> None:

@@ -16,8 +16,8 @@ from tacit.files import write
 
 def init(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Parquet, CSV (also gzipped) or DuckDB files.")],
-    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Where to write the catalog.")] = Path(NAME),
-    force: Annotated[bool, typer.Option("--force", help="Replace a catalog that is there.")] = False,
+    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Output path of the catalog.")] = Path(NAME),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing catalog.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Draft a catalog from the names and types of columns. No value is read; "?" marks what is to be filled in."""
@@ -27,7 +27,7 @@ def init(
     keep_what_is_read(out, *files)
     found = [table for file in files for table in tables_in(file, _seen_from(out, file))]
     if not found:
-        raise InvalidInput("there is no table in what was given; give files with tables in them")
+        raise InvalidInput("no table found; give files that contain tables")
     text = draft(found)
     _write(out, text, force)
     columns, places = sum(len(table.fields) for table in found), _places(text)
@@ -53,11 +53,11 @@ def _write(out: Path, text: str, force: bool) -> None:
 def _places(text: str) -> int:
     """How many places are to be filled in."""
     from tacit.data.catalog import parse_catalog
-    from tacit.errors import CatalogUnusable
+    from tacit.errors import InvalidCatalog
 
     try:
         parse_catalog(text)
-    except CatalogUnusable as unfinished:
+    except InvalidCatalog as unfinished:
         return len(unfinished.problems)
     return 0
 

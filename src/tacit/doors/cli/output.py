@@ -92,7 +92,7 @@ def figure(number: float, sign: str = "") -> str:
 
 
 def console() -> Screen:
-    """Where tables go: standard output, wide enough for them where it is no terminal."""
+    """Where tables go: standard output, wide enough for them if it is not a terminal."""
     from tacit.doors.cli.screen import Screen
 
     return Screen() if sys.stdout.isatty() else Screen(width=120)
@@ -111,7 +111,7 @@ def progress(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
 
 @contextmanager
 def bar(what: str) -> Iterator[Callable[[str, float], None] | None]:
-    """A bar on standard error that is told what is done and how far it is, from 0 to 1; None if that is no terminal."""
+    """A bar on standard error that shows what is done and how far it is, from 0 to 1; None if standard error is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

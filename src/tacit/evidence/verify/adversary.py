@@ -16,7 +16,7 @@ from typing import Protocol
 
 from tacit.accounting.composition import Cost
 from tacit.accounting.filter import NOTHING_SPENT, State, on_grid_up
-from tacit.errors import Broken
+from tacit.errors import LawViolated
 from tacit.privacy.rounding import as_text, exp_down, log_up
 
 
@@ -91,10 +91,10 @@ def worst_delta(rule: Rule, moves: Sequence[Move], depth: int, ratio: Fraction) 
 
 
 def check_filter(rule: Rule, moves: Sequence[Move], depth: int, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The worst delta at the cap's epsilon, rounded up; `Broken` where it exceeds the cap's delta."""
+    """The worst delta at the cap's epsilon, rounded up; `LawViolated` where it exceeds the cap's delta."""
     worst = worst_delta(rule, moves, depth, exp_down(epsilon))
     if worst > delta:
-        raise Broken(
+        raise LawViolated(
             "filter",
             f"an adaptive strategy of at most {depth} events reaches delta {as_text(worst)} at epsilon {as_text(epsilon)}, "
             f"above the cap's {as_text(delta)}",

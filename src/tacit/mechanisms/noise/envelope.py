@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import Broken, InvalidInput
+from tacit.errors import InvalidInput, LawViolated
 from tacit.mechanisms.noise import bits
 from tacit.mechanisms.noise.costs import FAR, TOGETHER, ZERO, Costs, Doubles, slices
 from tacit.privacy.rounding import DIGITS, exp_down, exp_up
@@ -94,7 +94,9 @@ class Envelope:
         exponent = self.costs.exponent(index, self.factor)
         near = min(exponent, FAR)
         if scaled * exp_down(-near) > self.weight(index):
-            raise Broken("envelope", "internal check failed: a floating-point weight is below the true one; nothing was released")
+            raise LawViolated(
+                "envelope", "internal check failed: a floating-point weight is below the true one; nothing was released"
+            )
         return is_below(depth, scaled, near) and all(is_below(0, Fraction(1), part) for part in _parts(exponent - near))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from tacit.errors import Broken, InvalidInput
+from tacit.errors import InvalidInput, LawViolated
 from tacit.publish.audited.question import Decision, Number, Question
 
 State = TypeVar("State")
@@ -65,11 +65,11 @@ def replayed(auditor: Auditor[State], people: int, transcript: Transcript) -> li
 
 
 def check_simulatable(auditor: Auditor[State], people: int, transcript: Sequence[tuple[Question, Number | None]]) -> None:
-    """Raises `Broken` unless what was decided over the data is what `replayed` decides without it."""
+    """Raises `LawViolated` unless what was decided over the data is what `replayed` decides without it."""
     for number, (found, (question, answer)) in enumerate(zip(replayed(auditor, people, transcript), transcript, strict=True)):
         if found.answered != (answer is not None):
             did = "was answered" if answer is not None else "was refused"
-            raise Broken("simulatable", f"question {number + 1} ({question}) {did}, which the previous answers do not explain")
+            raise LawViolated("simulatable", f"question {number + 1} ({question}) {did}, which the previous answers do not explain")
 
 
 def check_aggregate(auditor: Auditor[State], question: Question) -> Question:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import NotAllowed, NotUnderstood, Refused, UnknownName, WrongType
+from tacit.errors import InvalidSQL, NotAllowed, Refused, UnknownName, WrongType
 from tacit.publish.audited.question import Rows
 from tacit.query.language.sql import parse
 from tacit.query.language.syntax import Apply, Constant, Expression, Name, Select, Star
@@ -73,7 +73,7 @@ def _whole(text: str) -> str:
         return text
     short = SHORT.match(text)
     if short is None:
-        raise NotUnderstood("invalid query: expected one aggregate with an optional condition", remedy=FORM)
+        raise InvalidSQL("invalid query: expected one aggregate with an optional condition", remedy=FORM)
     return " ".join(["SELECT", short["call"], "FROM data", short["rest"] or ""])
 
 

@@ -104,9 +104,7 @@ def _way(scope: Scope, source: Source) -> str:
 def not_of_the_unit(word: str, scope: Scope, at: At) -> NotAllowed:
     """The refusal of a sub-query over rows of other units."""
     unit = unit_of(scope)
-    example = (
-        f"{unit} IN (SELECT the column of the unit FROM ...)" if word == "IN" else f"WHERE t.{unit.split('.')[-1]} = {unit} AND ..."
-    )
+    example = f"{unit} IN (the units of the inner rows)" if word == "IN" else f"WHERE t.{unit.split('.')[-1]} = {unit} AND ..."
     return NotAllowed(
         f"{word} looks at rows of other units: a private sub-query must be tied to the unit of the outer row",
         remedy=f"compare the unit: {example}",

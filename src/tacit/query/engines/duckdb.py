@@ -150,7 +150,7 @@ def _attached(path: Path, limits: Limits, version: str | None) -> Any:
     import duckdb
 
     if not path.exists():
-        raise StoreUnusable("the data is not prepared", remedy="run: tacit prepare")
+        raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
     settings: dict[str, Any] = {
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
@@ -164,7 +164,7 @@ def _attached(path: Path, limits: Limits, version: str | None) -> Any:
         connection.execute(f"ATTACH {text(str(path))} AS store (READ_ONLY)")
         connection.execute("USE store")
         if version is not None and connection.execute("SELECT version FROM tacit_store").fetchall() != [(version,)]:
-            raise StoreUnusable("the data was prepared again since it was opened", remedy="open it again")
+            raise StoreUnusable("the data was prepared again after it was opened", remedy="open it again")
     except duckdb.Error:
         raise StoreUnusable("the prepared store cannot be opened", remedy="run: tacit prepare") from None
     return connection

@@ -85,6 +85,6 @@ class StoredFacts:
 def out_of_limits() -> TimedOut:
     """The one error of a question that was paid for and has no answer, whatever the reason."""
     return TimedOut(
-        "the engine did not finish within its limits of time and memory; what was spent stays spent",
-        remedy="ask a smaller question, or ask the curator for higher limits",
+        "the query exceeded its limits of time or memory; its budget stays spent",
+        remedy="ask a smaller question, or ask the data owner for higher limits",
     )

@@ -252,4 +252,4 @@ def _expected(output: Output, quote: Quote) -> Expected:
             missed = missed_by(output.value, quote.question, quote.request, quote.cells or 1)
             width = parts[0].mechanism.interval(1 - missed).above * float(_unit(moments[0], quote.question))
             return Expected(output.name, f"± {width:.6g} at {float(quote.request.confidence):.4g} confidence")
-    return Expected(output.name, "depends on released numbers; comes with the answer")
+    return Expected(output.name, "not known in advance; it is reported with the answer")

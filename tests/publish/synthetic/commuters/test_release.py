@@ -20,11 +20,11 @@ from tacit.accounting.ledger.ledger import open_ledger
 from tacit.accounting.policy import Policy
 from tacit.data.prepare import prepare
 from tacit.errors import (
-    Broken,
     BudgetExceeded,
-    CatalogUnusable,
     InvalidBudget,
+    InvalidCatalog,
     InvalidInput,
+    LawViolated,
     NotAllowed,
     StoppedAfterSpending,
     StoreUnusable,
@@ -117,14 +117,14 @@ class Watched:
 
 def check_order(asked: list[str]) -> None:
     if asked.index("sell") > asked.index("homes"):
-        raise Broken("spend first", "a home was read before the price was recorded")
+        raise LawViolated("spend first", "a home was read before the price was recorded")
 
 
 def test_the_price_is_recorded_before_a_home_is_read(source):
     watched = Watched(source)
     publish_map(watched, STATE.blocks, LEVELS, TERMS, source.out)
     check_order(watched.asked)
-    with pytest.raises(Broken):
+    with pytest.raises(LawViolated):
         check_order(["totals", "homes", "sell"])
 
 
@@ -449,7 +449,7 @@ def test_a_file_that_a_catalog_declares_has_no_ledger_of_its_own(tmp_path):
 def test_a_catalog_that_cannot_be_used_still_keeps_the_files_it_names(tmp_path):
     place = tmp_path / "tacit.toml"
     place.write_text('[budget\n[tables.jobs]\nsource = "jobs.csv"\n')
-    with pytest.raises(CatalogUnusable):
+    with pytest.raises(InvalidCatalog):
         require_undeclared(tmp_path / "jobs.csv")
     require_undeclared(tmp_path / "other.csv")
 

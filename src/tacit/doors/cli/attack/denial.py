@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit.doors.cli.output import console, print_json
-from tacit.errors import Broken
+from tacit.errors import LawViolated
 
 
 class DenialExample(StrEnum):
@@ -43,7 +43,9 @@ def denial(
     else:
         _show(found)
     if found.simulatable.named or found.value_based.wrong:
-        raise Broken("simulatable", "refusals of the simulatable auditor disclosed a value, or the attack inferred a wrong one")
+        raise LawViolated(
+            "simulatable", "refusals of the simulatable auditor disclosed a value, or the attack inferred a wrong one"
+        )
 
 
 def _told(found: Any) -> dict[str, Any]:

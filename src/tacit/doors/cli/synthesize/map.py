@@ -12,7 +12,7 @@ import typer
 from tacit.doors.cli.ask import AnalystOption, AsJson
 from tacit.doors.cli.output import console, print_json, progress
 from tacit.doors.cli.which_catalog import find_catalog
-from tacit.errors import CatalogUnusable, InvalidInput, NotAllowed
+from tacit.errors import InvalidCatalog, InvalidInput, NotAllowed
 
 if TYPE_CHECKING:
     from tacit.publish.synthetic.commuters.model import Terms
@@ -133,7 +133,7 @@ def _file(flows: str, columns: str | None, out: Path) -> Source:
     from tacit.publish.synthetic.commuters.sources import FlowsFile, require_undeclared
 
     found = []
-    with suppress(CatalogUnusable):  # there is none
+    with suppress(InvalidCatalog):  # there is none
         found = [find_catalog()]
     require_undeclared(Path(flows), *found)
     return FlowsFile(Path(flows), out, Columns.read(columns) if columns else Columns())

@@ -15,7 +15,7 @@ from tacit.data.catalog import read_toml
 from tacit.data.declaration.lines import key_lines
 from tacit.data.declaration.problems import Reading, Wrong
 from tacit.data.declaration.shape import BROKEN, nearest, shaped
-from tacit.errors import CatalogUnusable, SurveyUnusable
+from tacit.errors import InvalidCatalog, SurveyUnusable
 from tacit.privacy.rounding import exact
 from tacit.publish.local.survey.declaration import Choice, Group, Number, Question, SetOf, Survey, YesNo
 from tacit.publish.local.survey.texts import LANGUAGES, PROMISES, page_texts
@@ -57,7 +57,7 @@ def parse_survey(text: str, name: str = "survey.toml") -> Survey:
     """
     try:
         return _read(text, name)
-    except CatalogUnusable as unusable:
+    except InvalidCatalog as unusable:
         raise SurveyUnusable(unusable.message, unusable.problems) from None
     except RecursionError:
         raise SurveyUnusable(f"{name} is nested too deeply for a survey") from None

@@ -228,7 +228,7 @@ def require_promise(epsilon: Fraction) -> None:
     """Refuse an epsilon that says nothing any more."""
     if epsilon > MOST_EPSILON:
         raise InvalidBudget(
-            f"an epsilon of {at_least(epsilon)} promises nothing; give a smaller ratio, "
+            f"an epsilon of {at_least(epsilon)} is not a meaningful guarantee; give a smaller ratio, "
             "and where cells with much noise are left out at random, keep all cells or give a delta"
         )
 

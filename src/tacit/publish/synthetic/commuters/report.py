@@ -61,7 +61,7 @@ def report_page(release: Release) -> str:
         _table(("band", "share, real", "share, synthetic", "part of the total variation"), _bands(found)),
         f"<figure>{svg(maps.bands(found))}</figure>",
         "<h2>Leaving outliers out instead</h2>",
-        "<p>Suppression of rare origins is no protection by itself, and it costs this share of the jobs:</p>",
+        "<p>Suppression of rare origins does not protect by itself, and it costs this share of the jobs:</p>",
         _table(("cells left out", "jobs lost"), _suppressed(release)),
         *_pictures(release),
     ]

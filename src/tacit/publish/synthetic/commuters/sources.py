@@ -18,7 +18,7 @@ from tacit.accounting.ledger.selling import Sale
 from tacit.data.catalog import read_catalog
 from tacit.data.files.columns import read_columns
 from tacit.data.store import read_files
-from tacit.errors import BudgetExceeded, CatalogUnusable, InvalidInput, NotAllowed, UnknownName, WrongType
+from tacit.errors import BudgetExceeded, InvalidCatalog, InvalidInput, NotAllowed, UnknownName, WrongType
 from tacit.mechanisms.dirichlet_counts import Codes, coded_blocks, named_blocks
 from tacit.privacy.catalog import Catalog, Column, Table
 from tacit.privacy.loss import Approximate
@@ -187,7 +187,7 @@ class DeclaredFlows:
         """The two columns of the table, declared such that the names of blocks can be read from the store."""
         table = _table(self.data.catalog, self.table)
         if table.public:
-            raise NotAllowed(f"{table.name} is public; there is nothing to protect", remedy="name the private table of jobs")
+            raise NotAllowed(f"{table.name} is public; nothing needs protection", remedy="name the private table of jobs")
         destination, origin = (_column(table, name) for name in (self.columns.destination, self.columns.origin))
         return destination, origin
 
@@ -202,7 +202,7 @@ def require_undeclared(path: Path, *named: Path) -> None:
             continue
         try:
             undeclared(path, read_catalog(place))
-        except CatalogUnusable:
+        except InvalidCatalog:
             if path.name in place.read_text(encoding="utf-8", errors="replace"):
                 raise
 
@@ -220,14 +220,14 @@ def undeclared(path: Path, catalog: Catalog) -> None:
 
 def _table(catalog: Catalog, name: str) -> Table:
     if name.lower() not in catalog.tables:
-        raise UnknownName(f"the catalog declares no table {name}", remedy=f"declared are: {', '.join(catalog.tables)}")
+        raise UnknownName(f"unknown table {name}", remedy=f"declared are: {', '.join(catalog.tables)}")
     return catalog.tables[name.lower()]
 
 
 def _column(table: Table, name: str) -> Column:
     column = table.columns.get(name.lower())
     if column is None:
-        raise UnknownName(f"{table.name} declares no column {name}", remedy='declare it, for example { keys = "private" }')
+        raise UnknownName(f"unknown column {name} of {table.name}", remedy='declare it, for example { keys = "private" }')
     if column.kind not in ("text", "category"):
         raise WrongType(
             f"{table.name}.{name} is declared as a {column.kind}, and names of blocks are texts",
