@@ -84,7 +84,7 @@ def test_the_promise_the_fakes_the_price_and_the_files_come_first_and_alone(fold
     receipt = json.loads((folder / "made.parquet.receipt.json").read_text())
     assert "destinations at once it is" in receipt["claim"]
     assert "with no protection" in receipt["totals"]
-    assert "records no other release" in receipt["paid"]["note"]
+    assert "knows of no other release" in receipt["paid"]["note"]
 
 
 def test_a_named_analyst_needs_a_catalog(folder, monkeypatch):

@@ -112,7 +112,9 @@ def _planned(randomizer: Randomizer, half_width: Number, request: Request, group
     needed = {bound: people for bound in bounds if (people := least_people(partial(half_width_of, bound), wanted)) is not None}
     fitting = [bound for bound in needed if (bound == request.bound if request.bound else bound != "normal")]
     if not fitting:
-        raise InvalidInput(f"half_width requires more than {MOST_PEOPLE:,} people; give a larger one, or a larger epsilon")
+        raise InvalidInput(
+            f"half_width is too small: it requires more than {MOST_PEOPLE:,} people; give a larger one, or a larger epsilon"
+        )
     chosen = min(fitting, key=lambda bound: needed[bound])
     return Plan(needed[chosen], wanted, request.terms(chosen, rounding), randomizer.epsilon, MappingProxyType(needed), groups)
 
