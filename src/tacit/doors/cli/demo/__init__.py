@@ -45,7 +45,7 @@ WHO_AND_WHERE = Question(
     {"epsilon": "0.4"},
 )
 PER_PATIENT = Question(
-    "4. Visits per patient: one row for each patient, so that one patient moves a count by 1",
+    "4. Visits per patient, with one row for each patient",
     "WITH per AS (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)\n"
     "SELECT sex, COUNT(*) AS patients, AVG(n) AS visits_each\n"
     "FROM patients JOIN per ON per.patient_id = patients.id\nGROUP BY sex",
