@@ -16,7 +16,7 @@ from tacit.data.catalog import parse_catalog, read_catalog
 from tacit.doors.cli import app
 from tacit.doors.cli.check_report import described
 from tacit.doors.cli.which_catalog import find_catalog
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 
 CATALOG = """\
 [budget]
@@ -83,7 +83,7 @@ class TestInit:
         assert tomllib.loads(draft)["tables"]["visits"]["source"] == "visits.csv"
         again = run("init", "patients.csv")
         assert again.exit_code == 2
-        assert again.stderr == "tacit: tacit.toml is there already; --force replaces it, --out PATH writes another\n"
+        assert again.stderr == "tacit: tacit.toml already exists; overwrite it with --force, or choose another file with --out\n"
         assert (folder / "tacit.toml").read_text() == draft
         assert run("init", "patients.csv", "--force").exit_code == 0
         assert list(tomllib.loads((folder / "tacit.toml").read_text())["tables"]) == ["patients"]
@@ -148,8 +148,8 @@ class TestInit:
         (folder / "rows.csv").write_text("39,State-gov\n")
         for file, words in {
             "rows.csv": "it may be a row",
-            "no.csv": "No such file",
-            "x.xlsx": "of no kind that tacit reads",
+            "no.csv": "file not found: no.csv",
+            "x.xlsx": "unsupported file type: x.xlsx",
         }.items():
             result = run("init", file, "--out", "new.toml")
             assert (result.exit_code, result.stdout) == (2, "")
@@ -247,7 +247,7 @@ class TestCheck:
             "a password stands in the catalog; write $NAME in its place, and set the variable NAME in the environment",
             "aeg is not a column of patients.csv; did you mean age?",
             "patient is not a column of visits.csv; did you mean patient_id?",
-            "the source of wards: the first line of gone.csv cannot be read as a header: No such file or directory",
+            "the source of wards: file not found: gone.csv; check the path",
         ]
 
     def test_a_password_is_not_printed(self):
@@ -283,16 +283,16 @@ class TestFinding:
         assert find_catalog(environment={"TACIT_CATALOG": ""}) == folder / "tacit.toml"
 
     def test_a_catalog_that_is_not_there_says_how_to_name_or_make_one(self, folder):
-        with pytest.raises(CatalogUnusable, match=r"--catalog names no\.toml, and there is no such file; `tacit init"):
+        with pytest.raises(InvalidCatalog, match=r"--catalog names no\.toml, and there is no such file; `tacit init"):
             find_catalog(Path("no.toml"), {})
-        with pytest.raises(CatalogUnusable, match=r"\$TACIT_CATALOG names no\.toml"):
+        with pytest.raises(InvalidCatalog, match=r"\$TACIT_CATALOG names no\.toml"):
             find_catalog(environment={"TACIT_CATALOG": "no.toml"})
         result = run("check", "--catalog", "no.toml")
         assert result.exit_code == 4
 
     def test_none_anywhere(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        with pytest.raises(CatalogUnusable, match=r"there is no tacit\.toml in .* or above; `tacit init FILE\.\.\.` drafts one"):
+        with pytest.raises(InvalidCatalog, match=r"there is no tacit\.toml in .* or above; `tacit init FILE\.\.\.` drafts one"):
             find_catalog(environment={})
 
 

@@ -100,7 +100,7 @@ def test_what_is_unusable_ends_with_4(folder):
     (folder / "visits.csv").unlink()
     result = run("--json")
     assert (result.exit_code, result.stdout) == (4, "")
-    assert "there is no file visits.csv" in json.loads(result.stderr)["error"]["message"]
+    assert "file not found: visits.csv" in json.loads(result.stderr)["error"]["message"]
     (folder / "visits.csv").write_text(VISITS)
     assert run("--memory", "plenty").exit_code == 2
 

@@ -10,7 +10,7 @@ import pytest
 
 import pages
 from guide import Wards, hospital
-from tacit.errors import InvalidInput, NotAllowed, NotUnderstood, Refused
+from tacit.errors import InvalidInput, InvalidSQL, NotAllowed, Refused
 from tacit.query.language.frame import Frame, start
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
@@ -88,7 +88,7 @@ def test_the_budget_goes_on_to_release_and_explain() -> None:
     ],
 )
 def test_what_is_no_expression_is_refused_at_once(build: Any) -> None:
-    with pytest.raises((NotAllowed, NotUnderstood)):
+    with pytest.raises((NotAllowed, InvalidSQL)):
         build()
 
 

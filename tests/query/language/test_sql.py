@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from questions import clinic_questions
 from tacit import errors
-from tacit.errors import InvalidInput, NotAllowed, NotUnderstood, Refused
+from tacit.errors import InvalidInput, InvalidSQL, NotAllowed, Refused
 from tacit.query.language.sql import LONGEST_TEXT, parse, parse_expression, parse_item
 from tacit.query.language.syntax import Apply, Constant, Name
 from tacit.query.price.price import price, request
@@ -436,7 +436,7 @@ def test_an_expression_is_one_and_keeps_its_place() -> None:
     ],
 )
 def test_nothing_hides_behind_an_expression(text: str) -> None:
-    with pytest.raises((NotAllowed, NotUnderstood)):
+    with pytest.raises((NotAllowed, InvalidSQL)):
         parse_expression(text)
 
 

@@ -52,11 +52,11 @@ class Admission:
         found = self.policy.analyst(name)
         if found is None:
             declared = ", ".join(sorted(self.policy.analysts))
-            raise InvalidInput(f"{name!r} is not an analyst of this catalog; declared are: {declared}")
+            raise InvalidInput(f"{name!r} is not an analyst of this catalog; the declared analysts are: {declared}")
         return replace(found, name=analyst_name(found.name))
 
     def own(self, analyst: Analyst) -> Cap | None:
-        """The cap of one analyst, where there is one."""
+        """The cap of one analyst, if any."""
         if analyst.budget is None:
             return None
         known = filter_for(analyst.budget, self.policy.neighbours, self.split)

@@ -52,10 +52,10 @@ class Cap:
         if name == "epsilon" and rest:
             less = f"ask with epsilon={at_most(rest)} or less"
         elif name == "rho":
-            less = "ask for a smaller epsilon, or without delta"
-        raised = f"let the curator raise {self.declared} in tacit.toml"
+            less = "ask for a smaller epsilon, or omit delta"
+        raised = f"ask the data owner to raise {self.declared} in tacit.toml"
         return BudgetExceeded(
-            f"{self.whose} does not admit this question: it costs {words(price)}, and {name} {at_most(rest)} is left",
+            f"{self.whose} does not admit this question: it costs {words(price)}, and {name} {at_most(rest)} remains",
             remedy=f"{less}, or {raised}" if rest or name != "epsilon" else raised,
         )
 
@@ -66,7 +66,7 @@ def require_to_go_on(last: Entry, account: Account, questions_at_most: int) -> N
     if last.questions >= questions_at_most:
         raise BudgetExceeded(
             f"the data set has paid for {last.questions:,} questions, and at most {questions_at_most:,} are admitted",
-            remedy="let the curator raise questions_at_most of [budget] in tacit.toml",
+            remedy="ask the data owner to raise questions_at_most of [budget] in tacit.toml",
         )
 
 
@@ -74,8 +74,8 @@ def require_few_failures(last: Entry, account: Account) -> None:
     """Refuse where too many questions of the analyst, or of everybody, did not finish."""
     if account.failures >= FAILURES_OF_ANALYST or last.failures >= FAILURES_OF_DATA_SET:
         raise TooManyFailures(
-            "too many questions did not finish, and each may tell something of the data",
-            remedy="let the curator look into it, and run: tacit ledger resume",
+            "too many questions did not finish: each of them may reveal something about the data",
+            remedy="ask the data owner to investigate and run: tacit ledger resume",
         )
 
 
@@ -89,7 +89,7 @@ def require_for_one(analyst: Analyst, price: Cost, whole: Budget) -> None:
 
 
 def _within(price: Cost, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether the price alone is (epsilon, delta): a single event is no adaptive sequence, and needs no split of delta."""
+    """Whether the price alone is (epsilon, delta): a single event is not an adaptive sequence and requires no split of delta."""
     if price.epsilon is not None and price.epsilon <= epsilon:
         return True
     rest = delta - price.delta
@@ -97,7 +97,9 @@ def _within(price: Cost, epsilon: Fraction, delta: Fraction) -> bool:
 
 
 def _too_much(analyst: Analyst, price: Cost, limit: str, remedy: str) -> BudgetExceeded:
-    return BudgetExceeded(f"one question of {analyst.name} may cost {limit}, and this one costs {words(price)}", remedy=remedy)
+    return BudgetExceeded(
+        f"one question of {analyst.name} may cost at most {limit}, but this one costs {words(price)}", remedy=remedy
+    )
 
 
 def smaller(one: Left, other: Left) -> Left:

@@ -17,6 +17,7 @@ MOST_VALUES = 100_000
 MOST_DIGITS = 9  # of a fraction that is read from data
 WRITTEN_NUMBER = r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,9})?"  # no zeros in front: they belong to codes, such as a postcode
 WRITTEN_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+AFTER_POINT = r"\.(.*)$"
 
 Found = Column | str
 
@@ -36,7 +37,7 @@ def _found(workshop: Workshop, relation: str, key: str, raw: Raw, typed: bool, n
     if raw.nature == "decimal":
         return look.number(raw.sql, raw.digits[1])
     if raw.nature in ("day", "moment"):
-        return look.days(f"TRY_CAST({raw.sql} AS DATE)")
+        return look.days(raw.words.cast_or_null(raw.sql, raw.words.types.day))
     if raw.nature == "double":
         return look.doubles()
     return f"its type is {raw.type}" if raw.nature in ("nested", "bytes") else look.values() if typed else look.text()
@@ -47,6 +48,7 @@ class _Look:
 
     def __init__(self, workshop: Workshop, relation: str, key: str, raw: Raw, notation: Notation) -> None:
         self.workshop, self.relation, self.key, self.raw, self.notation = workshop, relation, key, raw, notation
+        self.words = raw.words
 
     def one(self, *asked: str) -> tuple[object, ...]:
         (row,) = self.workshop.rows(f"SELECT {', '.join(asked)} FROM {self.relation}")
@@ -63,27 +65,29 @@ class _Look:
 
     def doubles(self) -> Found:
         """Doubles that are decimals of a few digits."""
-        sql = f"CASE WHEN isfinite({self.raw.sql}) THEN {self.raw.sql} END"
+        sql = f"CASE WHEN {self.words.is_finite(self.raw.sql)} THEN {self.raw.sql} END"
         fits = self.one(*(f"bool_and({sql} = round({sql}, {digits}))" for digits in range(MOST_DIGITS + 1)))
         digits = next((digits for digits, fit in enumerate(fits) if fit in (True, None)), None)
         return f"its numbers have more than {MOST_DIGITS} decimals" if digits is None else self.number(sql, digits)
 
     def text(self) -> Found:
         """Texts of a CSV file: numbers or days if all of them are written so, else values."""
-        sql, day = filled(self.raw), written_day(filled(self.raw), self.notation.format)
-        plain = plain_number(sql, self.notation)
-        is_day = f"{day} IS NOT NULL" + (f" AND regexp_full_match({sql}, '{WRITTEN_DAY}')" if self.notation.format is None else "")
+        words = self.words
+        sql, day = filled(self.raw), written_day(filled(self.raw), self.notation.format, words)
+        plain = plain_number(sql, self.notation, words)
+        is_day = f"{day} IS NOT NULL" + (f" AND {words.matches_whole(sql, WRITTEN_DAY)}" if self.notation.format is None else "")
         numbers, days, places = self.one(
-            f"bool_and(regexp_full_match({plain}, '{WRITTEN_NUMBER}'))",
+            f"bool_and({words.matches_whole(plain, WRITTEN_NUMBER)})",
             f"bool_and({is_day}) FILTER ({sql} IS NOT NULL)",
-            f"max(length(regexp_extract({plain}, '\\.(.*)$', 1)))",
+            f"max(length({words.extracted(plain, AFTER_POINT, 1)}))",
         )
         if numbers and not (days and self.notation.format):
-            return self.number(f"TRY_CAST({plain} AS DECIMAL(38, {places}))", int(str(places)))
+            return self.number(words.cast_or_null(plain, f"DECIMAL(38, {places})"), int(str(places)))
         return self.days(day) if days else self.values()
 
     def days(self, sql: str) -> Found:
-        known = f"CASE WHEN {sql} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {sql} END"
+        first, last = self.words.day("0001-01-01"), self.words.day("9999-12-31")
+        known = f"CASE WHEN {sql} BETWEEN {first} AND {last} THEN {sql} END"
         low, high, nulls = self.one(f"min({known})", f"max({known})", f"count(*) FILTER ({sql} IS NULL)")
         if not isinstance(low, date) or not isinstance(high, date):
             return "it has no values"

@@ -118,7 +118,7 @@ def _about_sources(catalog: Catalog) -> Iterator[str]:
 
     for table in catalog.tables.values():
         path = Path(table.source.location)
-        if table.source.kind == "postgres" or "*" in str(path) or (path.exists() and not path.is_file()):
+        if table.source.kind in ("postgres", "memory") or "*" in str(path) or (path.exists() and not path.is_file()):
             continue
         try:
             there = [folded(field.name) for field in fields_of(path, table.source.table, table.source.encoding)]
@@ -133,7 +133,7 @@ def _about_sources(catalog: Catalog) -> Iterator[str]:
 def _store(catalog: Catalog) -> dict[str, Any]:
     from tacit.data.store import store_info
 
-    info = store_info(catalog.store_file)
+    info = store_info(catalog)
     if info is None:
         return {"state": "missing"}
     state = "ready" if info.fingerprint == fingerprint(catalog) else "stale"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import NotAllowed
 from tacit.query.binding.binder import Binder
 from tacit.query.binding.scope import Scope
+from tacit.query.binding.select_list import has_aggregate
 from tacit.query.binding.ties import codes, equal, not_of_the_unit, sides, tie
 from tacit.query.language.syntax import Apply, Exists, Expression, InQuery, Name, Nested, Select
 from tacit.query.plan import IsNull, Negation, Rows, Semi, Where
@@ -36,6 +37,12 @@ def _exists(relations: Relations, rows: Rows, scope: Scope, asked: Exists, negat
     if not isinstance(query, Select) or query.group_by or query.having is not None or query.limit is not None or query.offset:
         raise NotAllowed(
             "EXISTS is answered over SELECT ... FROM ... WHERE", remedy="leave out GROUP BY, HAVING and LIMIT", at=asked.at
+        )
+    if any(has_aggregate(item.expression) for item in query.items):
+        raise NotAllowed(
+            "EXISTS over an aggregate is always true: there is a row even if no row is counted",
+            remedy="write EXISTS (SELECT 1 FROM ...)",
+            at=asked.at,
         )
     relations.count_query(asked.at)
     built = relations.of(query, around=scope)

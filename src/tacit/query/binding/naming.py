@@ -19,7 +19,7 @@ def of_group(written: Expression, items: tuple[Item, ...], scope: Scope) -> tupl
     if isinstance(written, Constant) and isinstance(written.value, Fraction):
         place = written.value
         if place.denominator != 1 or not 1 <= place <= len(items):
-            raise UnknownName(f"GROUP BY {place} names no place in SELECT", remedy=f"use 1 to {len(items)}", at=written.at)
+            raise UnknownName(f"GROUP BY {place} is not a position in SELECT", remedy=f"use 1 to {len(items)}", at=written.at)
         item = items[int(place) - 1]
         return item.expression, item.name
     for item in items:
@@ -30,12 +30,14 @@ def of_group(written: Expression, items: tuple[Item, ...], scope: Scope) -> tupl
     return written, named
 
 
-def plain(expression: Expression) -> object:
-    """An expression without its places, to tell whether two say the same."""
+def plain(expression: Expression, scope: Scope | None = None) -> object:
+    """An expression without its places, to tell whether two say the same; in a scope, x and t.x may be the same column."""
     if isinstance(expression, Apply):
-        return (expression.function, *map(plain, expression.arguments))
+        return (expression.function, *(plain(argument, scope) for argument in expression.arguments))
     if isinstance(expression, Name):
-        return tuple(part.lower() for part in expression.parts)
+        parts = tuple(part.lower() for part in expression.parts)
+        owner = scope.owner(expression) if scope is not None and len(parts) == 1 else None
+        return (owner, *parts) if owner is not None else parts
     return expression.value if isinstance(expression, Constant) else "*"
 
 

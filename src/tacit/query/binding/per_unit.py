@@ -47,7 +47,7 @@ def nested(relations: Relations, item: Nested) -> Part:
     identities: dict[str, Identity] = {}
     for name, held in columns:
         if name in known or name in identities:
-            raise NotAllowed(f"two columns of the sub-query are called {name[:60]!r}", remedy="give one a name with AS", at=item.at)
+            raise NotAllowed(f"duplicate column name in the sub-query: {name[:60]!r}", remedy="give one a name with AS", at=item.at)
         if isinstance(held, Identity):
             identities[name] = held
         else:
@@ -94,7 +94,7 @@ def _columns(item: Item, built: Built) -> Iterator[tuple[str, Held]]:
 
 def _all_of(source: Source, built: Built) -> Iterator[tuple[str, Held]]:
     for name, identity in source.identities.items():
-        if name not in source.using:
+        if name not in source.using and not (source.optional and name in source.unit_names):
             yield name, _kept(identity, built)
     for name, held in source.columns.items():
         if name not in source.identities and name not in source.using:
@@ -193,6 +193,8 @@ def _aligned(found: list[Term]) -> tuple[list[Row], NumberType | CategoryType | 
 
 
 def _per_unit(relations: Relations, query: Select, built: Built, rows: Rows) -> tuple[Rows, list[tuple[str, Held]]]:
+    if query.distinct and query.group_by:
+        raise NotAllowed("DISTINCT beside GROUP BY is not supported", remedy="leave one of them out", at=query.table.at)
     source, binder = next(relations.numbers), Binder(built.scope)
     written = [item.expression for item in query.items] if query.distinct and not query.group_by else list(query.group_by)
     identities: dict[object, tuple[str, Identity]] = {}
@@ -206,14 +208,14 @@ def _per_unit(relations: Relations, query: Select, built: Built, rows: Rows) -> 
             if found[1].node is not None:
                 nodes.append((name, found[1].node))
             code = Column(source, name, 0, found[1].node.high, True) if found[1].node is not None else None
-            identities[plain(expression)] = (name, Identity(found[1].space, code))
+            identities[plain(expression, built.scope)] = (name, Identity(found[1].space, code))
             continue
         term = binder.term(expression)
         node = term.node if not isinstance(term.node, TextColumn) else None
         if node is None:
             raise NotAllowed("private text cannot be a key of a sub-query", remedy="declare the column's values", at=each.at)
         nodes.append((name, node))
-        keys[plain(expression)] = (name, replace(term, node=Column(source, name, node.low, node.high, node.nullable)))
+        keys[plain(expression, built.scope)] = (name, replace(term, node=Column(source, name, node.low, node.high, node.nullable)))
     if not identities:
         raise _loses_the_unit(built.scope, query.table.at)
     if len(keys) == 0 and len(identities) == 1:
@@ -237,7 +239,7 @@ def _of_item(
     if isinstance(item.expression, Star):
         raise NotAllowed("a star cannot stand beside GROUP BY", remedy="name the columns", at=item.expression.at)
     name = (item.name or name_of(item.expression)).lower()
-    if (held := identities.get(plain(item.expression))) is not None:
+    if (held := identities.get(plain(item.expression, built.scope))) is not None:
         yield name, held[1]
     elif isinstance(item.expression, Name) and built.scope.identity(item.expression) is not None:
         raise NotAllowed(

@@ -84,6 +84,11 @@ class Source:
         """All names that it has, in lower case."""
         return frozenset(self.columns) | frozenset(self.identities)
 
+    @property
+    def unit_names(self) -> tuple[str, ...]:
+        """The columns that name the unit itself."""
+        return tuple(name for name, each in self.identities.items() if each.space is None)
+
 
 def declared(number: int, columns: Mapping[str, catalog.Column]) -> dict[str, Declared | Term]:
     """The columns of a table, by their names in lower case."""
@@ -112,30 +117,49 @@ class Scope:
         sources = self._called(name)
         if not sources:
             raise UnknownName(
-                f"no table {name.parts[0][:60]!r} in the question", remedy=_nearest(name.parts[0], self._aliases()), at=name.at
+                f"unknown table {name.parts[0][:60]!r} in the question", remedy=_nearest(name.parts[0], self._aliases()), at=name.at
             )
         found = [source for source in sources if wanted in source.names]
         if not found:
             known = [word for source in sources for word in _spelled(source)]
-            raise UnknownName(f"no column {name.parts[-1][:60]!r} is declared", remedy=_nearest(name.parts[-1], known), at=name.at)
+            raise UnknownName(f"unknown column {name.parts[-1][:60]!r}", remedy=_nearest(name.parts[-1], known), at=name.at)
         if len(found) > 1 and len(name.parts) == 1:
             found = [source for source in found if wanted not in source.using]
         if len(found) > 1:
-            raise UnknownName(f"the column {wanted[:60]!r} is in several tables", remedy="write table.column", at=name.at)
+            raise UnknownName(f"ambiguous column {wanted[:60]!r}: several tables have it", remedy="write table.column", at=name.at)
         column = found[0].columns.get(wanted)
         if column is None:
             raise identifies(name)
         return found[0], column
 
     def identity(self, name: Name) -> tuple[Source, Identity] | None:
-        """The source and the identity that a name means; None where it means none, or could mean several."""
+        """The source and the identity that a name means; None where it means none, or could mean several.
+
+        The unit of a row that a left join did not find is NULL, while the row still has its unit: that column is refused.
+        """
         wanted = name.parts[-1].lower()
         found = [source for source in self._called(name) if wanted in source.names]
         if len(found) > 1:
             found = [source for source in found if wanted not in source.using]
         if len(found) != 1 or wanted not in found[0].identities:
             return None
+        if found[0].optional and found[0].identities[wanted].space is None:
+            raise self._may_be_missing(name)
         return found[0], found[0].identities[wanted]
+
+    def _may_be_missing(self, name: Name) -> NotAllowed:
+        kept = (f"{each.alias}.{word}" for each in self.sources if not each.optional for word in each.unit_names)
+        return NotAllowed(
+            f"{'.'.join(name.parts)[:120]} is of the right side of a LEFT JOIN: it is NULL where a row has no match",
+            remedy=f"use {next(kept, 'the unit of the left side')}",
+            at=name.at,
+        )
+
+    def owner(self, name: Name) -> str | None:
+        """The alias of the one source that a name without a table can mean."""
+        wanted = name.parts[-1].lower()
+        found = [source for source in self.sources if wanted in source.names and wanted not in source.using]
+        return found[0].alias.lower() if len(found) == 1 else None
 
     def _aliases(self) -> list[str]:
         return [source.alias for source in self.sources]
@@ -170,7 +194,7 @@ def _optional(term: Term, source: Source) -> Term:
 def identifies(name: Name) -> NotAllowed:
     """The refusal of a column that names a person."""
     return NotAllowed(
-        f"{'.'.join(name.parts)[:120]} identifies a person",
+        f"{'.'.join(name.parts)[:120]} identifies a privacy unit",
         remedy="use it to join private tables, in GROUP BY of a sub-query, or in COUNT(DISTINCT ...)",
         at=name.at,
     )

@@ -60,8 +60,9 @@ def sides(written: Expression, left: Scope, right: Scope) -> tuple[Expression, E
         return None
     one, two = written.arguments
     for near, far in ((one, two), (two, one)):
-        outside = [name for name in names_in(near) if not right.has(name) or (len(name.parts) == 1 and left.has(name))]
-        if list(names_in(far)) and all(map(right.has, names_in(far))) and outside and all(map(left.has, names_in(near))):
+        ours, others = list(names_in(near)), list(names_in(far))
+        here = all(left.has(name) and not right.has(name) for name in ours)  # what both have is of the inner query
+        if ours and others and here and all(map(right.has, others)):
             return near, far
     return None
 
@@ -80,18 +81,30 @@ def unit_of(scope: Scope) -> str:
 
 def untied(scope: Scope, source: Source, at: At) -> NotAllowed:
     """The refusal of a join between rows of different units."""
-    own = next((name for name, each in source.identities.items() if each.space is None), "the unit")
     return NotAllowed(
         f"{source.alias} is private: it can be joined with other private rows of the same unit only",
-        remedy=f"join on the unit: ON {unit_of(scope)} = {source.alias}.{own}",
+        remedy=_way(scope, source),
         at=at,
     )
+
+
+def _way(scope: Scope, source: Source) -> str:
+    """How a source could be joined: on the unit, or on the key that leads to it."""
+    for near, far in ((source, scope.sources), (scope.sources[0], (source,))):
+        if not near.identities:
+            return f"select the column of the unit in {near.alias}, and join on it"
+        if not near.unit_names:
+            name, identity = next(iter(near.identities.items()))
+            table, column = identity.space or ("", "")
+            alias = next((each.alias for each in far if each.table is not None and each.table.name == table), table)
+            return f"join it with {table} on the key: ON {near.alias}.{name} = {alias}.{column}"
+    return f"join on the unit: ON {unit_of(scope)} = {source.alias}.{source.unit_names[0]}"
 
 
 def not_of_the_unit(word: str, scope: Scope, at: At) -> NotAllowed:
     """The refusal of a sub-query over rows of other units."""
     unit = unit_of(scope)
-    example = f"{unit} IN (...)" if word == "IN" else f"WHERE t.{unit.split('.')[-1]} = {unit} AND ..."
+    example = f"{unit} IN (the units of the inner rows)" if word == "IN" else f"WHERE t.{unit.split('.')[-1]} = {unit} AND ..."
     return NotAllowed(
         f"{word} looks at rows of other units: a private sub-query must be tied to the unit of the outer row",
         remedy=f"compare the unit: {example}",

@@ -12,6 +12,7 @@ from tacit.query.binding import terms
 from tacit.query.binding.binder import AGGREGATES, Binder
 from tacit.query.binding.comparisons import as_number
 from tacit.query.binding.naming import plain
+from tacit.query.binding.scope import identifies
 from tacit.query.language.syntax import Apply, At, Expression, Name, Star
 from tacit.query.plan import BooleanType, CategoryType, Column, DateType, NumberType, Row, Term, TextColumn, Total
 
@@ -31,13 +32,15 @@ class Totals:
 
     def written(self, expression: Expression) -> Expression:
         """The expression over the rows of the sub-query: aggregates and keys are names of its columns."""
-        if (key := self.keys.get(plain(expression))) is not None:
+        if (key := self.keys.get(plain(expression, self.binder.scope))) is not None:
             return Name((key[0],), expression.at)
         if isinstance(expression, Apply) and expression.function in AGGREGATES:
             return Name((self.total(expression),), expression.at)
         if isinstance(expression, Apply):
             return replace(expression, arguments=tuple(map(self.written, expression.arguments)))
         if isinstance(expression, Name):
+            if self.binder.scope.identity(expression) is not None:
+                raise identifies(expression)
             raise NotAllowed(
                 f"{'.'.join(expression.parts)[:120]} must be in GROUP BY of the sub-query, or inside an aggregate",
                 remedy="add it to GROUP BY, or aggregate it",

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.accounting.composition import loss
-from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
 from tacit.query.groups import size
@@ -33,7 +32,7 @@ from tacit.query.plan import (
 )
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
-from tacit.query.price.stability import is_private, l1_sensitivity, l2_sensitivity, rows_of
+from tacit.query.price.stability import is_private, rows_of
 from tacit.query.size_limit import below, children, nodes_of
 from tacit.untrusted import for_terminal
 
@@ -182,15 +181,10 @@ _NAMES = {"rows": "count", "units": "number of units", "sum": "sum", "centred": 
 
 def _of_sum(part: Sum, quote: Quote) -> Noise:
     """In the units of the answer, not in steps of the grid."""
-    laplace, unit = isinstance(part.mechanism, Laplace), _unit(part.moment, quote.question)
-    norm = l1_sensitivity(part.moment, quote.reach) if laplace else l2_sensitivity(part.moment, quote.reach)
-    return Noise(
-        _name(part.moment, quote.question),
-        "Laplace" if laplace else "Gaussian",
-        f"{as_text(norm * unit)} ({'l1' if laplace else 'l2'})",
-        as_text(part.mechanism.scale * unit),
-        str(part.mechanism.loss),
-    )
+    mechanism, unit = part.mechanism, _unit(part.moment, quote.question)
+    sensitivity = f"{as_text(mechanism.sensitivity * unit)} ({mechanism.norm})"
+    what = _name(part.moment, quote.question)
+    return Noise(what, mechanism.name, sensitivity, as_text(mechanism.scale * unit), str(mechanism.loss))
 
 
 def _unit(moment: Moment, question: Question) -> Fraction:
@@ -258,4 +252,4 @@ def _expected(output: Output, quote: Quote) -> Expected:
             missed = missed_by(output.value, quote.question, quote.request, quote.cells or 1)
             width = parts[0].mechanism.interval(1 - missed).above * float(_unit(moments[0], quote.question))
             return Expected(output.name, f"± {width:.6g} at {float(quote.request.confidence):.4g} confidence")
-    return Expected(output.name, "depends on released numbers; comes with the answer")
+    return Expected(output.name, "not known in advance; it is reported with the answer")
