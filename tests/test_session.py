@@ -184,6 +184,21 @@ def test_the_ledger_records_the_noise_that_runs_under_private_keys(two: tuple[An
     assert [expected.error for expected in explained.errors] == [f"± {width:.6g} at 0.95 confidence" for width in widths]
 
 
+def test_a_question_from_python_stands_in_the_ledger_as_sql_that_is_the_same_question(two: tuple[Any, Any]) -> None:
+    full, _ = two
+    ana = full.session("ana")
+    built = ana.table("visits").where("cost > 10").where("age < 3 OR ward = 'b'").group_by("ward").agg(n="count(*)")
+    first = built.order_by("n", descending=True).limit(2).release(epsilon=0.25)
+    *_, entry = (entry for entry in full.ledger.entries() if entry.kind == "spend")
+    assert entry.question == (
+        "SELECT ward, COUNT(*) AS n FROM visits WHERE cost > 10 AND (age < 3 OR ward = 'b') GROUP BY ward ORDER BY n DESC LIMIT 2"
+    )
+    again = ana.sql(entry.question, epsilon=0.25)
+    assert again.receipt.again
+    assert again.receipt.entry == first.receipt.entry == entry.number
+    assert [column.values for column in again.columns] == [column.values for column in first.columns]
+
+
 def test_a_refusal_that_looks_at_the_data_is_caught(two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: a question whose answer would be empty is refused."""
     honest = running.noised

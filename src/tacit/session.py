@@ -30,6 +30,7 @@ from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.groups import MOST_CELLS
 from tacit.query.language.sql import parse
 from tacit.query.language.syntax import Select
+from tacit.query.language.writer import written
 from tacit.query.passes import rewrite
 from tacit.query.price.price import Quote, Request, price, request
 from tacit.query.price.stability import tables_of
@@ -64,11 +65,12 @@ class Session:
         return self.data.catalog.kept
 
     @one_exit
-    def answer(self, select: Select, asked: Request, text: str) -> Answer:
-        """Answer one question within `asked`; the cost is recorded, with the question's text, before any data is read."""
+    def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
+        """Answer one question within `asked`; the cost is recorded, with the question as SQL, before any data is read."""
         self.data.refresh()
         self.data.runner.start()
         question = rewrite(select, self.data.catalog, self.data.public)
+        text = written(select) if text is None else text
         quotes = price(question, asked, self.data.catalog.change)
         events = tuple(quote.event for quote in quotes)
         sale = Sale(
@@ -109,9 +111,7 @@ class Session:
         """The same questions from Python, built step by step: where, join, group_by, agg, then release."""
         from tacit.query.language.frame import start
 
-        return start(
-            name, lambda select, **budget: self.answer(select, _asked(select, budget), f"a question on {name}"), self.explain
-        )
+        return start(name, lambda select, **budget: self.answer(select, _asked(select, budget)), self.explain)
 
     def _receipt(self, quote: Quote, sold: Sold[Answer]) -> Receipt:
         """What the answer cost whoever asked now, and what is left for them."""

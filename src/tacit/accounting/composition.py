@@ -187,9 +187,14 @@ def cost_under(event: Event, relation: Neighbours) -> Cost:
     >>> float(cost_under(parts, change).delta), float(restated(cost(parts), change).delta) > 1e-4
     (3.718281828459045e-06, True)
     """
+    return reduce(add, costs_under(event, relation))
+
+
+def costs_under(event: Event, relation: Neighbours) -> tuple[Cost, ...]:
+    """The costs of what a batch consists of, each under `relation`; of any other event its own."""
     if isinstance(event, Batch):
-        return reduce(add, [cost_under(part, relation) for part in _some(event.events)])
-    return restated(cost(event), relation)
+        return tuple(part for each in _some(event.events) for part in costs_under(each, relation))
+    return (restated(cost(event), relation),)
 
 
 def sequential(losses: Iterable[Loss]) -> Loss:

@@ -58,6 +58,7 @@ class Dialect:
     day_or_null: Words  # the day that a text is, by a format
     is_nan: Word
     is_finite: Word
+    distinct: Word  # all values of a group but NULL, each once, as a sorted list
     hashed: Word  # the first 64 bits of the MD5 of a text, without sign
     row: str  # what tells the rows of a table apart, and is the same as often as it is asked within one statement
     code_in: Words  # the place of a text in a type of listed values, from 0; NULL where it is none of them
@@ -106,6 +107,7 @@ DUCKDB = Dialect(
     day_or_null=lambda sql, written_as: f"CAST(try_strptime({sql}, {text(written_as)}) AS DATE)",
     is_nan=lambda sql: f"isnan({sql})",
     is_finite=lambda sql: f"isfinite({sql})",
+    distinct=lambda sql: f"list_sort(list(DISTINCT {sql}) FILTER ({sql} IS NOT NULL))",
     hashed=lambda sql: f"CAST(md5_number({sql}) >> 64 AS UBIGINT)",
     row="rowid",
     code_in=lambda sql, listed: f"enum_code(TRY_CAST({sql} AS {listed}))",

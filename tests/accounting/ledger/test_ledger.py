@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, events, opened, policy, pure, spend
-from tacit.accounting.composition import cost_under
+from tacit.accounting.composition import cost_under, costs_under
 from tacit.accounting.events import GaussianNoise, GaussianNoiseOne, LaplaceNoise, RandomizedAnswer
 from tacit.accounting.filter import NOTHING_SPENT, Filter
 from tacit.accounting.ledger.admission import Admission, Sums
@@ -48,7 +48,9 @@ def test_the_ledger_is_the_filter(spends, change):
             price = cost_under(event, relation)
             expected = whole.admits(states[""], price)
             if analyst == "ana":
-                expected = expected and own.admits(states["ana"], price) and _passes(ANA, price, declared.budget)
+                expected = (
+                    expected and own.admits(states["ana"], price) and _passes(ANA, costs_under(event, relation), declared.budget)
+                )
             assert ledger.admits(event, analyst) == expected
             if expected:
                 admitted.append(spend(ledger, event, analyst))
@@ -65,9 +67,9 @@ def test_the_ledger_is_the_filter(spends, change):
         assert (again.identity, again.head, again.spent("ana")) == (IDENTITY, ledger.head, states["ana"])
 
 
-def _passes(analyst, price, budget) -> bool:
+def _passes(analyst, parts, budget) -> bool:
     try:
-        require_for_one(analyst, price, budget)
+        require_for_one(analyst, parts, budget)
     except BudgetExceeded:
         return False
     return True
@@ -111,7 +113,8 @@ def test_caps_of_analysts_alone_are_caught(file):
     """The planted bug: each analyst's cap is checked, the data set's is not. The same collusion shows it, and so does verify."""
 
     class EachForThemselves(Admission):
-        def after(self, sums, analyst, price):
+        def after(self, sums, analyst, parts):
+            price = sum(parts[1:], start=parts[0])
             return Sums(self.whole.filter.after(sums.whole, price), self.own(analyst).require(sums.own, price))
 
     planted = opened(file, COLLUDING, IDENTITY)

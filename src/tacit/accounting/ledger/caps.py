@@ -7,9 +7,11 @@ cap, what is left and what to do. It is a function of the catalog, the ledger an
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 
 from tacit.accounting.composition import Cost
 from tacit.accounting.filter import Filter, Left, State
@@ -79,21 +81,29 @@ def require_few_failures(last: Entry, account: Account) -> None:
         )
 
 
-def require_for_one(analyst: Analyst, price: Cost, whole: Budget) -> None:
-    """Refuse a question that costs more than one question of the analyst may; delta is the data set's where none is declared."""
-    epsilon, delta = analyst.epsilon_per_query, analyst.delta_per_query
+def require_for_one(analyst: Analyst, parts: Sequence[Cost], whole: Budget) -> None:
+    """Refuse parts that cost more than one question of the analyst may; delta is the data set's where none is declared."""
+    epsilon, delta, price = analyst.epsilon_per_query, analyst.delta_per_query, reduce(add, parts)
     if delta is not None and price.delta > delta:
         raise _too_much(analyst, price, f"delta {at_most(delta)}", "ask for a smaller delta")
-    if epsilon is not None and not _within(price, epsilon, whole.delta if delta is None else delta):
+    if epsilon is not None and not _within(parts, epsilon, whole.delta if delta is None else delta):
         raise _too_much(analyst, price, f"epsilon {at_most(epsilon)}", f"ask with epsilon={at_most(epsilon)} or less")
 
 
-def _within(price: Cost, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether the price alone is (epsilon, delta): a single event is not an adaptive sequence and requires no split of delta."""
-    if price.epsilon is not None and price.epsilon <= epsilon:
+def _within(parts: Sequence[Cost], epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether the parts are together (epsilon, delta): all by their rho, or those with a ratio by that (ledger.md, Policy).
+
+    One question is not an adaptive sequence, and requires no split of delta.
+    """
+    ratios = sum((part.epsilon for part in parts if part.epsilon is not None), start=Fraction(0))
+    concentrated = [part.rho for part in parts if part.epsilon is None]
+    if not concentrated and ratios <= epsilon:
         return True
-    rest = delta - price.delta
-    return rest > 0 and price.rho <= largest_concentrated_down(epsilon, rest)
+    rest = delta - sum(part.delta for part in parts)
+    if rest <= 0:
+        return False
+    alone = ratios < epsilon and sum(concentrated) <= largest_concentrated_down(epsilon - ratios, rest)
+    return alone or sum(part.rho for part in parts) <= largest_concentrated_down(epsilon, rest)
 
 
 def _too_much(analyst: Analyst, price: Cost, limit: str, remedy: str) -> BudgetExceeded:

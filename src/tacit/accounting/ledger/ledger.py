@@ -171,7 +171,7 @@ class Ledger:
     def admits(self, event: Event, analyst: str) -> bool:
         """Whether all caps would admit the event now; another spend may come first."""
         try:
-            self.caps.after(self._sums(analyst), self.caps.analyst(analyst), self.caps.price(event))
+            self.caps.after(self._sums(analyst), self.caps.analyst(analyst), self.caps.parts(event))
         except BudgetExceeded:
             return False
         return True

@@ -33,8 +33,9 @@ from tacit.data.prepare.ownership import (
     owners,
     staged_name,
 )
-from tacit.data.prepare.public_columns import found_column
+from tacit.data.prepare.public_columns import found_columns
 from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
+from tacit.data.prepare.sharing import sharing
 from tacit.data.prepare.staging import (
     check_columns,
     cleaned,
@@ -46,7 +47,7 @@ from tacit.data.prepare.staging import (
     tally,
     with_examples,
 )
-from tacit.data.prepare.verdict import ColumnReport, NotAccepted, alarms
+from tacit.data.prepare.verdict import ColumnReport, NotAccepted, Sharing, alarms
 from tacit.data.quoting import name, text
 from tacit.data.store import kept_version, ledger_mark, new_info, replacing, store_file, write_info
 from tacit.errors import InvalidCatalog, StoreUnusable
@@ -92,12 +93,14 @@ class Prepared:
     store: Path
     version: str
     tables: tuple[TableReport, ...]
+    sharing: tuple[Sharing, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def alarms(self) -> tuple[str, ...]:
-        """What cannot be meant, in all tables."""
-        return tuple(f"{table.name}: {alarm}" for table in self.tables for alarm in table.alarms)
+        """What cannot be meant, in all tables and between them."""
+        own = [f"{table.name}: {alarm}" for table in self.tables for alarm in table.alarms]
+        return (*own, *(each.alarm for each in self.sharing if each.alarm))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,7 @@ def prepare(
         with closing(workshop.engine) as engine:
             workshop.run(f"ATTACH {text(str(folder / store_file(catalog).name))} AS store")
             read_from = placed(catalog, given or {}, folder)
-            private = _prepare_private(workshop, read_from, ranking_key(catalog.kept))
+            private, shared = _prepare_private(workshop, read_from, ranking_key(catalog.kept))
             public = {each.name: _prepare_public(workshop, read_from, each) for each in read_from.tables.values() if each.public}
             mark = mark or _old_mark(catalog)
             known = {table: columns for table, (columns, _) in public.items()}
@@ -140,7 +143,8 @@ def prepare(
             workshop.run("CHECKPOINT store")
             workshop.run("DETACH store")
         reports = {**private, **{table: report for table, (_, report) in public.items()}}
-        prepared = Prepared(store_file(catalog), info.version, tuple(_judged(reports[key]) for key in catalog.tables))
+        judged = tuple(_judged(reports[key]) for key in catalog.tables)
+        prepared = Prepared(store_file(catalog), info.version, judged, shared)
         if prepared.alarms and not accept:
             raise NotAccepted(prepared)
     if progress is not None:
@@ -178,7 +182,7 @@ def _old_mark(catalog: Catalog) -> LedgerMark:
     return LedgerMark()
 
 
-def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> dict[str, TableReport]:
+def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> tuple[dict[str, TableReport], tuple[Sharing, ...]]:
     """Stage all private tables, rank those whose units have names, number the units, and write: units are one for all tables."""
     tables = [table for table in catalog.tables.values() if not table.public]
     keys = carried(catalog)
@@ -198,7 +202,7 @@ def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> dict[str
         reports[table.name] = report = _report(workshop, catalog, table, ways[table.name], key_type)
         _check_size(table, report.copies)
         units += report.unnamed if _keeps_unnamed(table) else 0
-    return reports
+    return reports, sharing(workshop, catalog, {table.name: _ranked_name(table) for table in keyed})
 
 
 def _look_ups(workshop: Workshop, ways: Mapping[str, tuple[Link, ...]], key_type: str) -> dict[str, list[LookUp]]:
@@ -353,10 +357,9 @@ def _public_columns(workshop: Workshop, catalog: Catalog, table: Table) -> tuple
 
     read(workshop, catalog, table, None, select)
     raws = {key: Raw(name(key), raw.type, words=raw.words) for key, raw in seen[-1].columns.items()}
-    found = {
-        key: table.columns.get(key) or found_column(workshop, staged_name(table), key, raw, seen[-1].typed, table.notation)
-        for key, raw in raws.items()
-    }
+    undeclared = {key: raw for key, raw in raws.items() if key not in table.columns}
+    shown = found_columns(workshop, staged_name(table), undeclared, seen[-1].typed, table.notation)
+    found = {key: table.columns.get(key) or shown[key] for key in raws}
     columns = {key: column for key, column in found.items() if isinstance(column, Column)}
     if not columns:
         raise InvalidCatalog(f"the public table {table.name} has no column that can be read; declare one")

@@ -24,6 +24,7 @@ from tacit.data.quoting import name
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Column, Kind, Notation, Table
 
+MOST_COUNTS = 100  # in one statement
 MOST_LOOKED_AT = 100_000  # rows in which an example is looked for
 LONGEST_EXAMPLE = 100
 TROUBLES: tuple[tuple[type[duckdb.Error], str], ...] = (
@@ -172,15 +173,16 @@ def kept(columns: Mapping[str, Column]) -> str:
 
 
 def tally(workshop: Workshop, relation: str, columns: Mapping[str, Column]) -> Tally:
-    """What happened to the staged rows of a table."""
+    """What happened to the staged rows of a table; in statements of few counts, since planning takes their square in time."""
+    ((rows, dropped),) = workshop.rows(f"SELECT count(*), count(*) FILTER (NOT ({kept(columns)})) FROM {relation}")
     asked = [(key, fate) for key, column in columns.items() for fate in possible(column)]
-    counts = [f"count(*) FILTER ({fate_name(key)} = {fate})" for key, fate in asked]
-    ((rows, dropped, *found),) = workshop.rows(
-        f"SELECT {', '.join(['count(*)', f'count(*) FILTER (NOT ({kept(columns)}))', *counts])} FROM {relation}"
-    )
     by_column: dict[str, dict[str, int]] = {key: {} for key in columns}
-    for (key, fate), count in zip(asked, found, strict=True):
-        by_column[key][FATES[fate]] = count
+    for start in range(0, len(asked), MOST_COUNTS):
+        some = asked[start : start + MOST_COUNTS]
+        counts = [f"count(*) FILTER ({fate_name(key)} = {fate})" for key, fate in some]
+        (found,) = workshop.rows(f"SELECT {', '.join(counts)} FROM {relation}")
+        for (key, fate), count in zip(some, found, strict=True):
+            by_column[key][FATES[fate]] = count
     return Tally(rows, dropped, tuple(ColumnReport(key, fates) for key, fates in by_column.items()))
 
 

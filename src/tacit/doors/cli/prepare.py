@@ -66,7 +66,12 @@ def prepare(
 
 
 def _as_json(prepared: Prepared, accepted: bool) -> dict[str, Any]:
-    private = {"tables": [asdict(table) for table in prepared.tables], "alarms": prepared.alarms, "accepted": accepted}
+    private = {
+        "tables": [asdict(table) for table in prepared.tables],
+        "sharing": [asdict(each) for each in prepared.sharing],
+        "alarms": prepared.alarms,
+        "accepted": accepted,
+    }
     return {
         "store": str(prepared.store),
         "version": prepared.version if accepted else None,
@@ -88,6 +93,8 @@ def _print(prepared: Prepared, accepted: bool) -> None:
         kind = "public" if table.public else "private"
         grid.add_row(table.name, kind, f"{table.read:,}", f"{table.kept:,}", "\n".join(_findings(table)))
     screen.print(grid)
+    for each in prepared.sharing:
+        screen.print(styled(each.words))
     screen.print(FOR_THE_CURATOR, style="yellow")
     for note in prepared.notes:
         screen.print(styled(("note", "yellow"), f": {note}"))

@@ -98,12 +98,37 @@ def _checked(text: str) -> str:
         raise InvalidSQL("the question is empty", remedy="ask for example SELECT COUNT(*) FROM a declared table")
     if len(text) > LONGEST_TEXT:
         raise NotAllowed(f"the question has more than {LONGEST_TEXT} characters", remedy="ask a shorter one")
-    if bad := _CONTROL.search(text):
-        raise InvalidSQL("the question contains a control character", remedy="remove it", at=line_and_column(text, bad.start()))
+    return readable(text)
+
+
+def readable(text: str) -> str:
+    """The text; refused where it contains what a reader of the ledger does not see where it stands, quoted or not."""
+    if bad := _UNSEEN.search(text):
+        raise InvalidSQL(
+            "the question contains a control character or a mark of writing direction", remedy="remove it", at=_place(text, bad)
+        )
     return text
 
 
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+def _place(text: str, found: re.Match[str]) -> tuple[int, int]:
+    return line_and_column(text, found.start())
+
+
+def quoted_name(name: str) -> str:
+    """A name as an identifier, in double quotes where it needs them.
+
+    >>> print(quoted_name("cost"), quoted_name("order"), quoted_name('two "words" here'))
+    cost "order" "two ""words"" here"
+    """
+    plain = re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) and name.upper() not in _RESERVED
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+_WORDS = (*_Ordinary.Tokenizer.KEYWORDS, *_Ordinary.parser_class.NO_PAREN_FUNCTION_PARSERS)
+_RESERVED = frozenset(word for words in _WORDS for word in words.split())
+_CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+_DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates of Unicode's UAX #9
+_UNSEEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]")
 _OPTIONS = re.compile(r"\A(\s*SELECT)\s+WITH\s+DIFFERENTIAL_PRIVACY\s+OPTIONS\s*\(([^()'\"`]*)\)", re.IGNORECASE)
 
 
