@@ -148,7 +148,7 @@ def test_the_screen_tells_both_stories(shown):
     for words in (
         "A generated hospital", "SELECT site, COUNT(*)", "joined on the patient", "visits_each", "(exact)", "± 50",
         "refused (no_bounds)", "36 months", "visits.svg",
-        "the least epsilon", "The budget", "reconstruct diagnoses", "128 of 128", "question 151 is refused (budget_exceeded)",
+        "the smallest epsilon", "The budget", "reconstruct diagnoses", "128 of 128", "question 151 is refused (budget_exceeded)",
         "textbook floating-point Laplace", "tacit demo --folder",
     ):  # fmt: skip
         assert words in shown[1], words
