@@ -151,7 +151,8 @@ SEVERAL = [
     "visits v JOIN patients p ON p.id = v.person",
     "patients p LEFT JOIN visits v ON v.person = p.id AND v.age > 2",
     "patients p LEFT JOIN (SELECT person, COUNT(*) AS age, SUM(cost) AS cost FROM visits GROUP BY person) v ON v.person = p.id",
-    "(SELECT person, ward, SUM(cost) AS cost, MAX(age) AS age FROM visits GROUP BY person, ward) v JOIN patients p ON p.id = v.person",
+    "(SELECT person, ward, SUM(cost) AS cost, MAX(age) AS age FROM visits GROUP BY person, ward) v"
+    " JOIN patients p ON p.id = v.person",
     "visits v JOIN visits p ON p.person = v.person JOIN wards w ON w.ward = p.ward",
     "patients p JOIN (SELECT person, cost, age FROM visits UNION ALL SELECT person, cost, age FROM visits WHERE age > 2) v"
     " ON v.person = p.id",
@@ -168,7 +169,15 @@ LOOKED_UP = [
     "v.ward IN (SELECT ward FROM visits WHERE person = 7)",
     "v.cost > (SELECT AVG(cost) FROM visits)",
 ]
-ASKED = ["COUNT(*)", "SUM(v.cost)", "AVG(v.age)", "COUNT(v.age)", "COUNT(DISTINCT v.person)", "MEDIAN(v.cost)", "COUNT(DISTINCT p.id)"]
+ASKED = [
+    "COUNT(*)",
+    "SUM(v.cost)",
+    "AVG(v.age)",
+    "COUNT(v.age)",
+    "COUNT(DISTINCT v.person)",
+    "MEDIAN(v.cost)",
+    "COUNT(DISTINCT p.id)",
+]
 KEYS = st.sampled_from(["v.age", "p.sex", "v.ward", "v.diagnosis"])
 PARTS = st.sampled_from(ASKED), st.sampled_from(SEVERAL), st.sampled_from(LOOKED_UP)
 OF_SEVERAL = st.builds("SELECT {} FROM {} WHERE {}".format, *PARTS) | st.builds(

@@ -1,7 +1,7 @@
 """Questions over several private tables mean what SQL says: the exact numbers are those of another engine on the raw tables.
 
-On data where preparation changes nothing: keys are unique, every row has one owner, no limit is reached. Where tacit reads a text in
-its own way (NOT IN with NULL, an average per person on a public step), the tests say which.
+On data where preparation changes nothing: keys are unique, every row has one owner, no limit is reached. Where tacit reads a text
+in its own way (NOT IN with NULL, an average per person on a public step), the tests say which.
 """
 
 from __future__ import annotations
@@ -99,8 +99,9 @@ def test_the_exact_numbers_are_those_of_plain_sql(tmp_path: Path, examples: int)
                 try:
                     asked.plan(text)
                 except Refused as refusal:
-                    assert isinstance(refusal, NeverTrue | TooMuchWork) or "tells nothing" in str(refusal), (text, str(refusal))
-                    continue
+                    if isinstance(refusal, NeverTrue | TooMuchWork) or "tells nothing" in str(refusal):
+                        continue
+                    raise
                 answered += 1
                 agree(asked, plain, text)
         asked.close()
@@ -174,7 +175,8 @@ REFUSED = {  # what SQL means by it cannot be told, or is not what it looks like
     "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id WHERE v.patient_id = p.id": "use p.id",
     "SELECT COUNT(DISTINCT v.patient_id) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id": "use p.id",
     "SELECT COUNT(*) FROM (SELECT v.patient_id, 1 AS n FROM patients p LEFT JOIN visits v ON v.patient_id = p.id) t": "use p.id",
-    "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id JOIN cards c ON c.patient_id = v.patient_id": "use p.id",
+    "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id "
+    "JOIN cards c ON c.patient_id = v.patient_id": "use p.id",
     "SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.id)": "always true",
     "SELECT COUNT(*) FROM visits v JOIN (SELECT patient_id, cost AS id FROM visits) t USING (patient_id, id)": "different things",
     "SELECT COUNT(*) FROM (SELECT DISTINCT ward FROM visits GROUP BY patient_id, ward) t": "DISTINCT beside GROUP BY",

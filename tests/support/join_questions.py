@@ -4,6 +4,7 @@ All are plain SQL, so that another engine can be asked the same text. What a for
 the unit, conditions) is written beside it.
 """
 
+# ruff: noqa: E501  # a form is one line, as it is asked
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -164,16 +165,23 @@ def looked_up(form: Form) -> list[str]:
             )
         ]
     if form.visit:
-        found += [f"{form.visit} {word} (SELECT visit_id FROM labs{inner})" for word in ("IN", "NOT IN") for inner in ("", " WHERE x > 1")]
+        found += [
+            f"{form.visit} {word} (SELECT visit_id FROM labs{inner})" for word in ("IN", "NOT IN") for inner in ("", " WHERE x > 1")
+        ]
         found += [f"{word} (SELECT 1 FROM labs z WHERE z.visit_id = {form.visit})" for word in ("EXISTS", "NOT EXISTS")]
     if form.public:
         found += [f"{form.public} {word} (SELECT ward FROM wards WHERE beds > 4)" for word in ("IN", "NOT IN")]
-        found += [f"{word} (SELECT 1 FROM wards z WHERE z.ward = {form.public} AND z.site = 'S')" for word in ("EXISTS", "NOT EXISTS")]
+        found += [
+            f"{word} (SELECT 1 FROM wards z WHERE z.ward = {form.public} AND z.site = 'S')" for word in ("EXISTS", "NOT EXISTS")
+        ]
     return found
 
 
+AGGREGATES = ("COUNT(*)", "COUNT({0})", "SUM({0})", "AVG({0})", "MEDIAN({0})", "VAR_POP({0})", "COUNT(DISTINCT {1})")
+
+
 @st.composite
-def questions(draw: st.DrawFn, aggregates: Sequence[str] = ("COUNT(*)", "COUNT({0})", "SUM({0})", "AVG({0})", "MEDIAN({0})", "VAR_POP({0})", "COUNT(DISTINCT {1})")) -> str:
+def questions(draw: st.DrawFn, aggregates: Sequence[str] = AGGREGATES) -> str:
     """A question over one of the forms."""
     form = draw(FORMS)
     keys = draw(st.lists(st.sampled_from(form.keys), max_size=2, unique=True)) if form.keys else []

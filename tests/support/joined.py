@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -252,10 +251,9 @@ def in_plain_sql(data: Hospital) -> duckdb.DuckDBPyConnection:
     plain = duckdb.connect()
     for name, columns in COLUMNS.items():
         rows = PUBLIC if name == "wards" else data.of(name)
-        plain.register("given", pa.table({column: pa.array([row[column] for row in rows], kind) for column, kind in columns.items()}))
+        plain.register(
+            "given", pa.table({column: pa.array([row[column] for row in rows], kind) for column, kind in columns.items()})
+        )
         plain.execute(f"CREATE TABLE {quoted(name)} AS FROM given")
         plain.unregister("given")
     return plain
-
-
-__all__ = ["HOSPITALS", "Asked", "Hospital", "asked_of", "clean_hospitals", "closing", "hospital", "in_plain_sql", "units", "without"]
