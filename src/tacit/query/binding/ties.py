@@ -104,9 +104,10 @@ def _way(scope: Scope, source: Source) -> str:
 def not_of_the_unit(word: str, scope: Scope, at: At) -> NotAllowed:
     """The refusal of a sub-query over rows of other units."""
     unit = unit_of(scope)
-    example = f"{unit} IN (SELECT its column there FROM ...)" if word == "IN" else f"WHERE t.{unit.split('.')[-1]} = {unit} AND ..."
+    inside = f"{unit} IN (...), with its column inside" if word == "IN" else f"WHERE t.{unit.split('.')[-1]} = {unit} AND ..."
+    named = any(source.identities for source in scope.sources)
     return NotAllowed(
         f"{word} looks at rows of other units: a private sub-query must be tied to the unit of the outer row",
-        remedy=f"compare the unit: {example}",
+        remedy=f"compare the unit: {inside}" if named else "select the column of the unit in the outer sub-query, and compare it",
         at=at,
     )
