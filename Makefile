@@ -5,6 +5,9 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 HEART  := tests/test_layers.py tests/test_public_names.py tests/privacy/test_loss.py tests/accounting/test_filter.py tests/accounting/ledger/test_units.py \
           tests/mechanisms/test_laplace.py tests/query/test_golden.py tests/query/price/test_stability.py tests/release/test_once.py tests/release/test_answer.py
+# Tests are compiled once and not by each worker; tests, not files, move to whoever is idle, so that no long file is left for the end.
+TESTED := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+SPREAD := -n auto --dist worksteal
 SHELL  := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -20,11 +23,11 @@ demo: $(STAMPS)/base  ## the main job on generated data, in under a minute
 	@$(BIN)/tacit demo
 
 test: $(STAMPS)/all check  ## everything that must hold, in its quick form
-	$(BIN)/python -m pytest --doctest-modules src tests -m "not slow" -n auto --dist loadfile -q --durations 25
+	$(TESTED) --doctest-modules src tests -m "not slow" $(SPREAD) -q --durations 25
 
 quick: $(STAMPS)/all  ## the inner loop, in under a minute: lint, layers, and the heart of each chapter
 	$(BIN)/ruff check -q src tests
-	$(BIN)/python -m pytest $(HEART) -m "not slow" -n auto --dist loadfile -q
+	$(TESTED) $(HEART) -m "not slow" $(SPREAD) -q
 
 check: $(STAMPS)/all  ## formatting, lint and types
 	$(BIN)/ruff format --check src tests benchmarks
@@ -35,7 +38,7 @@ proofs: $(STAMPS)/all  ## proofs whose code has changed; ACCEPT="PAGE ..." after
 	@$(BIN)/python tests/support/fingerprints.py $(ACCEPT)
 
 verify: $(STAMPS)/all  ## the full statistical and scale tests, and the measured epsilon of every mechanism
-	HYPOTHESIS_PROFILE=verify $(BIN)/python -m pytest tests -m slow -q --timeout 7200
+	HYPOTHESIS_PROFILE=verify $(TESTED) tests -m slow -q --timeout 7200
 	$(BIN)/tacit verify
 
 bench: $(STAMPS)/all  ## measure, and write the tables of benchmarks/README.md (FULL=1 for all sizes)

@@ -47,7 +47,7 @@ def urn() -> str:
     blocks, counts = homes()
     facts = PublicFacts(int(counts.sum()), DRAWS, tuple(BlockClass(size, keep) for keep, size in SIZES.items()))
     mechanism = ProbableDirichlet.calibrated(facts, within=20, delta=Fraction(1, 10**5))
-    drawn, times = mechanism.resample(blocks, counts)
+    drawn, times = mechanism.resample((blocks, counts))
     assert times.sum() == DRAWS
     return f"{len(blocks):,} blocks lived in, {len(drawn):,} drawn"
 
@@ -60,7 +60,9 @@ def many() -> str:
 
     counts = np.full(5_000, MANY // 5_000)
     facts = PublicFacts(MANY, MANY, (BlockClass(1_000), BlockClass(24_000, "1/10")))
-    drawn, times = ProbableDirichlet.calibrated(facts, within=20, delta=Fraction(1, 10**5)).resample(np.arange(counts.size), counts)
+    drawn, times = ProbableDirichlet.calibrated(facts, within=20, delta=Fraction(1, 10**5)).resample(
+        (np.arange(counts.size), counts)
+    )
     assert times.sum() == MANY
     return f"{counts.size:,} blocks lived in, {len(drawn):,} drawn"
 

@@ -15,7 +15,9 @@ from pathlib import Path
 from benchmarks.tables import machine, markdown, write_table
 from tacit.data.catalog import read_catalog
 from tacit.data.prepare import prepare
-from tacit.query.engines.duckdb import DuckDBEngine, Limits
+from tacit.data.store import store_file
+from tacit.query.engines.duckdb import DuckDBEngine
+from tacit.query.engines.engine import Limits
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.plan import Question
@@ -109,7 +111,7 @@ def run() -> None:
         (folder / "tacit.toml").write_text(CATALOG)
         catalog = read_catalog(folder / "tacit.toml")
         prepare(catalog)
-        engine = DuckDBEngine(catalog.store_file, Limits(seconds=600, threads=1))
+        engine = DuckDBEngine(store_file(catalog), Limits(seconds=600, threads=1))
         engine.open()
         with DataSet(catalog, own_process=False) as data:
             lines = [measured(engine, data, text) for text in QUESTIONS]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from services import Missing, chromium_browser, postgres_server
+from services import Missing, chromium_browser, fresh_database, postgres_server
+from sharing import shared
 
 # Time is measured in benchmarks, never in tests. `make test` tries the same examples every time; `make verify` tries new ones.
 settings.register_profile("test", deadline=None, derandomize=True)
@@ -50,20 +52,37 @@ def in_this_process() -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
-    """A real PostgreSQL server of this test process's own, started when first asked for."""
-    try:
-        with postgres_server() as url:
-            yield url
-    except Missing as missing:
-        pytest.skip(str(missing))
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of this run of the tests share."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """A real Chromium of this test process's own, started when first asked for."""
+def postgres_url(run_folder: Path) -> Iterator[str]:
+    """A database of this test process's own, on the one PostgreSQL server of the run."""
+    with _or_skipped(shared("postgres", run_folder)) as server:
+        yield fresh_database(server)
+
+
+@pytest.fixture(scope="module")
+def postgres_alone() -> Iterator[str]:
+    """A PostgreSQL server of its own, for tests that change the settings of a server."""
+    with _or_skipped(postgres_server()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def browser(run_folder: Path) -> Iterator[Any]:
+    """The one Chromium of the run: what one context keeps, no other context sees."""
+    with _or_skipped(shared("chromium", run_folder)) as address, chromium_browser(address) as connected:
+        yield connected
+
+
+@contextmanager
+def _or_skipped(server: AbstractContextManager[str]) -> Iterator[str]:
     try:
-        with chromium_browser() as started:
-            yield started
+        with server as address:
+            yield address
     except Missing as missing:
         pytest.skip(str(missing))

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from fractions import Fraction
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -19,16 +18,14 @@ import yaml
 
 import pages
 import tacit
+from guide import quoted
 from pages import ROOT
 from tacit import errors
-from tacit.data.catalog import parse_catalog
 from tacit.doors.cli import app
 from tacit.query.binding.binder import AGGREGATES, CONDITIONS
 from tacit.query.binding.functions import FUNCTIONS
 from tacit.query.language.sql import parse
 from tacit.query.language.syntax import Apply
-from tacit.query.passes import rewrite
-from tacit.query.price.price import price, request
 
 DOCS = ROOT / "docs"
 SOURCE = ROOT / "src" / "tacit"
@@ -214,15 +211,23 @@ def test_every_page_is_in_the_navigation_once():
     assert len({path.name for path in PROOFS}) == len(PROOFS), "proofs are put into the site by their names"
 
 
+SHARED = {"mechanism", "additive"}  # what mechanisms are, and what two of them share
+
+
 def mechanisms() -> dict[str, str]:
     """Modules of mechanisms/ with a class that releases something, and their docstrings."""
     found = {}
     for path in sorted((SOURCE / "mechanisms").glob("*.py")):
         tree = ast.parse(path.read_text())
-        classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and path.stem != "mechanism"]
-        if any(getattr(part, "name", "") == "release" for node in classes for part in node.body):
+        classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and path.stem not in SHARED]
+        releasing = any(getattr(part, "name", "") == "release" for node in classes for part in node.body)
+        if releasing or any("AdditiveNoise" in ast.dump(base) for node in classes for base in node.bases):
             found[path.stem] = ast.get_docstring(tree) or ""
     return found
+
+
+def test_mechanisms_are_found_also_where_they_share_their_release():
+    assert {"laplace", "gaussian", "exponential", "dirichlet", "selection"} <= set(mechanisms())
 
 
 @pytest.mark.parametrize(("module", "docstring"), mechanisms().items())
@@ -325,7 +330,7 @@ def test_the_page_of_a_survey_is_the_one_whose_hash_is_shown(tmp_path):
     (tmp_path / "survey.toml").write_text(next(block.text for block in pages.blocks(guide) if block.title == "survey.toml"))
     code, printed = pages.tacit("survey", "form", str(tmp_path / "survey.toml"), "--out", str(tmp_path / "form.html"))
     assert code == 0
-    size, digest = re.search(r"(\d+ kB), nothing to load\n(SHA-256 [0-9a-f]{64})", printed).groups()
+    size, digest = re.search(r"(\d+ kB), self-contained\n(SHA-256 [0-9a-f]{64})", printed).groups()
     assert (size in guide, digest in guide) == (True, True), f"the page has changed: the guide should show {size} and {digest}"
 
 
@@ -392,6 +397,26 @@ def test_the_glossary_is_in_order():
     assert len(words) > 20
 
 
+SEARCHED = """OnTheMap, census, differential privacy, SQL, epsilon, delta, sensitivity, Laplace, Gaussian, zCDP, synthetic data,
+RAPPOR, randomized response, query auditing, reconstruction attack, k-anonymity, l-diversity, t-closeness"""
+
+
+def topics() -> list[str]:
+    """The first cells of the rows of Topics A to Z."""
+    return re.findall(r"^\| (?!topic )(\w[^|]*) \|", text("docs/reference/topics.md"), re.MULTILINE)
+
+
+def test_topics_are_in_order_and_lead_somewhere():
+    assert topics() == sorted(topics(), key=str.lower)
+    rows = [row for row in text("docs/reference/topics.md").splitlines() if row.startswith("| ")][1:]
+    assert all("](" in row or "planned" in row for row in rows)
+
+
+def test_what_people_search_for_is_a_topic():
+    known = " ".join(topics()).lower()
+    assert [word for word in SEARCHED.replace("\n", " ").split(", ") if word.lower() not in known] == []
+
+
 def test_modules_that_pages_name_exist():
     for name in PAGES:
         for module in re.findall(r"`(tacit(?:\.(?!toml)[a-z_]+)+)`", text(name)):
@@ -411,32 +436,9 @@ def test_files_that_pages_name_exist(name):
 # --- SQL ---------------------------------------------------------------------------------------------------------------------
 
 
-class Wards:
-    """What the guide's public table holds, as the store would say it."""
-
-    def columns(self, table):
-        from tacit.privacy.catalog import Column
-
-        whole = {"bounds": (Fraction(0), Fraction(100)), "step": Fraction(1)}
-        ward = Column("ward", "category", values=("north", "south", "east", "west"))
-        return {"ward": ward, "floor": Column("floor", "number", **whole), "beds": Column("beds", "number", **whole)}
-
-    def fan_out(self, table, column):
-        return 1
-
-    def size(self, table):
-        return 4
-
-
-def hospital():
-    block = next(block for block in pages.blocks(text("docs/guides/catalog.md")) if block.title == "tacit.toml")
-    return parse_catalog(block.text)
-
-
 def asked(question: str):
-    """The question, understood and priced at epsilon 1; a budget written in it counts."""
-    select = parse(question)
-    return select, price(rewrite(select, hospital(), Wards()), request(**{"epsilon": 1, **dict(select.options)}))
+    """The question as it is written, and understood and priced."""
+    return parse(question), quoted(question)
 
 
 def questions(name: str, title: str = "sql") -> list[tuple[str, str]]:

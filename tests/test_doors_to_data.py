@@ -1,4 +1,4 @@
-"""Rules that hold for the whole tree: who may open a sealed answer, and who may touch randomness."""
+"""Rules that hold for the whole tree: who may open a sealed answer, a store or an engine, and who may touch randomness."""
 
 import ast
 from pathlib import Path
@@ -10,12 +10,59 @@ FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.
 RANDOM_MODULES = {"random", "secrets", "uuid"}
 RANDOM_CALLS = {"urandom", "getrandom", "default_rng", "SystemRandom", "RandomState", "AESGCM"}
 MAY_DRAW = {"mechanisms/noise/bits.py"}
+MAY_OPEN = {
+    "publish/local/randomizers/randomizer.py": "a randomizer is a mechanism: it runs on the device of the person whose value it is",
+    "release/curators.py": "the owner's door: reports that compare with the real data, for those who hold it",
+}
+OWNERS = {
+    "publish/synthetic/commuters/check.py": "counts, for the owner, what is in a file of flows",
+    "publish/synthetic/commuters/report.py": "compares a published map with the real one, on the owner's page",
+    "publish/synthetic/rows/utility.py": "compares synthetic rows with the real ones, on the owner's page",
+    "evidence/attacks/longest_commute.py": "an attack knows everybody else's homes, and checks its guesses",
+}
+STORE = {"store_file", "open_store", "read_parquet", "read_csv_auto"}  # the store's path, and ways to an engine on files
+MAY_TOUCH_THE_STORE = ("query/engines/", "data/")
+MAY_TOUCH_DUCKDB = {"doors/cli/demo/hospital.py": "asks plain DuckDB, without protection, about people who were made up"}
 
 
 def opens_a_seal(tree: ast.AST) -> bool:
     names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return "unseal" in names or bool({"unseal", "_Sealed__value"} & (texts | names))
+    taken = imported_names(tree, "tacit.mechanisms.unseal")
+    return "unseal" in names or "opened" in taken or bool({"unseal", "_Sealed__value"} & (texts | names))
+
+
+def imported_names(tree: ast.AST, module: str) -> set[str]:
+    """The names that are taken from a module; the module as a whole counts as all of them."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            found |= {alias.name for alias in node.names if node.module == module}
+            found |= {"opened" for alias in node.names if f"{node.module}.{alias.name}" == module}
+        elif isinstance(node, ast.Import):
+            found |= {"opened" for alias in node.names if alias.name == module}
+    return found
+
+
+def opens_for_the_owner(tree: ast.AST) -> bool:
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return "for_the_owner" in names | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
+def touches_a_store(tree: ast.AST) -> set[str]:
+    """What a module has of DuckDB, of the engine's own module, or of the place of the store."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if "duckdb" in alias.name.split(".")}
+        elif isinstance(node, ast.ImportFrom):
+            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name for name in whole if "duckdb" in name.split(".")} | {alias.name for alias in node.names} & STORE
+        elif isinstance(node, ast.Attribute):
+            found |= {node.attr} & (STORE | {"duckdb"})
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith("store.duckdb"):
+            found.add(node.value)
+    return found
 
 
 def draws_randomness(tree: ast.AST) -> set[str]:
@@ -35,9 +82,21 @@ def draws_randomness(tree: ast.AST) -> set[str]:
 
 @pytest.mark.parametrize("name", FILES)
 def test_only_mechanisms_open_a_sealed_answer(name):
-    if name.startswith("mechanisms/") or name == "privacy/sealed.py":
+    if name.startswith("mechanisms/") or name == "privacy/sealed.py" or name in MAY_OPEN:
         return
     assert not opens_a_seal(ast.parse(FILES[name].read_text()))
+
+
+def test_the_owners_door_is_used_where_it_is_listed_and_nowhere_else():
+    users = {name for name, path in FILES.items() if opens_for_the_owner(ast.parse(path.read_text()))}
+    assert users == set(OWNERS)
+    assert set(MAY_OPEN) <= set(FILES)
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if not name.startswith(MAY_TOUCH_THE_STORE)])
+def test_only_engines_and_preparation_touch_the_store(name):
+    found = touches_a_store(ast.parse(FILES[name].read_text()))
+    assert not found or (name in MAY_TOUCH_DUCKDB and found <= {"duckdb", "read_parquet"})
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if not name.startswith(("evidence/", "doors/"))])
@@ -47,7 +106,35 @@ def test_noise_has_one_door_to_randomness(name):
     assert draws_randomness(ast.parse(FILES[name].read_text())) == set()
 
 
+PLANTED = (
+    "import duckdb",
+    "def f():\n    from duckdb import connect",
+    "from tacit.query.engines.duckdb import DuckDBEngine",
+    "from tacit.query.engines import duckdb",
+    "from tacit.data.store import open_store",
+    "from tacit.data import store\nstore.store_file(catalog)",
+    "ibis.duckdb.connect('x')",
+    "open(folder / 'store.duckdb')",
+)
+
+
+@pytest.mark.parametrize("text", PLANTED)
+def test_a_planted_way_to_the_store_is_seen(text):
+    assert touches_a_store(ast.parse(text))
+
+
+def test_what_goes_through_the_seam_is_no_breach():
+    through = "from tacit.query.engines import engine_for\nengine_for(catalog).rows(bound, ['a'])\nkinds = ('duckdb', 'csv')"
+    assert not touches_a_store(ast.parse(through))
+
+
 def test_both_searches_find_what_they_look_for():
+    assert opens_a_seal(ast.parse("from tacit.mechanisms.unseal import opened\nopened(x)"))
+    assert opens_a_seal(ast.parse("from tacit.mechanisms import unseal"))
+    assert opens_a_seal(ast.parse("import tacit.mechanisms.unseal as u"))
+    assert not opens_a_seal(ast.parse("from tacit.mechanisms.unseal import marginal"))
+    assert opens_for_the_owner(ast.parse("from tacit.release.curators import for_the_owner\nfor_the_owner(x)"))
+    assert opens_for_the_owner(ast.parse("from tacit.release import curators\ncurators.for_the_owner(x)"))
     assert opens_a_seal(ast.parse("x.unseal()"))
     assert opens_a_seal(ast.parse("getattr(x, 'unseal')"))
     assert not opens_a_seal(ast.parse("x.release()"))

@@ -12,7 +12,7 @@ import pytest
 import tacit
 from tacit.accounting.composition import cost_under
 from tacit.data.prepare import prepare
-from tacit.errors import BudgetExceeded, InvalidInput, Refused, StoreUnusable, TooWide
+from tacit.errors import BudgetExceeded, InvalidInput, RangeTooLarge, Refused, StoreUnusable
 from tacit.privacy.loss import concentrated_epsilon_up
 from tacit.privacy.sealed import Sealed
 from tacit.query.language.sql import parse
@@ -195,7 +195,7 @@ def test_a_budget_that_promises_nothing_ends(by_relation: dict[str, DataSet], ep
 
 
 def test_patterns_that_keep_the_engine_busy_with_one_long_text_are_refused(neighbours: list[DataSet]) -> None:
-    with pytest.raises(TooWide):
+    with pytest.raises(RangeTooLarge):
         plan_of(neighbours[0], f"SELECT COUNT(*) FROM visits WHERE note LIKE '%{'_a' * 600}%'")
     plan_of(neighbours[0], f"SELECT COUNT(*) FROM visits WHERE note LIKE '%{'_a' * 40}%' OR note LIKE '%{'a' * 5000}'")
 

@@ -128,7 +128,7 @@ def test_a_failure_over_values_is_counted(ledger: Ledger) -> None:
     """Only errors of the catalog, the store and the disk are public; one that a mechanism raises over values is not."""
 
     def run(_: Granted) -> str:
-        raise InvalidValue("a utility is missing")
+        raise InvalidValue("invalid utility")
 
     with pytest.raises(Unforeseen):
         once(Till(ledger), sale("ana"), run, Form(str, str))
@@ -201,7 +201,7 @@ def test_an_entry_forged_after_the_remembered_head_gives_no_budget(file: Path, l
         connection.execute("UPDATE tacit_books SET hash = ?", [forged.hash])
         connection.execute("DELETE FROM tacit_accounts")
     assert ledger.admits(pure(8), "ana"), "the ledger alone believes it"
-    with pytest.raises(StoreUnusable, match="counts less than was spent"):
+    with pytest.raises(StoreUnusable, match="records less than was spent"):
         check_head(tmp_path / "store", ledger)
 
 
@@ -218,7 +218,7 @@ def test_nobody_has_an_answer_for_nothing_without_an_entry_that_says_so(file: Pa
     answered(ledger, sale("ana"))
     answered(ledger, sale("ben", "another"))
     change(file, statement)
-    with pytest.raises(StoreUnusable, match="who has paid"):
+    with pytest.raises(StoreUnusable, match="who paid"):
         ledger.reserve(sale("ben"))
     assert "ben has not paid" in str(ledger.verify().problems)
 
@@ -227,9 +227,9 @@ def test_a_forgotten_payer_and_an_exchanged_entry_are_seen(file: Path, ledger: L
     answered(ledger, sale("ana"))
     answered(ledger, sale("ben", "another"))
     change(file, "DELETE FROM tacit_askers WHERE analyst = 'ben'")
-    assert ledger.verify().problems == ("that ben has paid by entry 3 is missing",)
+    assert ledger.verify().problems == ("the record that ben paid by entry 3 is missing",)
     change(file, "UPDATE tacit_kept SET entry = 3 WHERE answer = 2")
-    assert ledger.verify().problem == "the answer kept for entry 3 was changed"
+    assert ledger.verify().problem == "the answer stored for entry 3 was changed"
 
 
 def test_a_reservation_of_a_clock_that_was_wrong_blocks_nobody(file: Path, ledger: Ledger) -> None:
@@ -281,7 +281,7 @@ def test_what_a_lost_ledger_of_format_1_spent_counts_for_no_units_until_the_data
     remember_head(tmp_path / "store", Head("cd" * 16, 3, "0" * 64, UNIT, State(Fraction(7), Fraction(49, 2))))
     people = begin_ledger(str(file), replace(POLICY, units=PEOPLE), IDENTITY)
     adopt(tmp_path / "store", people, "curator", "it was lost")
-    with pytest.raises(UnitsChanged, match="are not known"):
+    with pytest.raises(UnitsChanged, match="are unknown"):
         people.reserve(sale("ana"))
     assert people.accept_units(10, "curator", "rows, of which a person has ten").spent.epsilon == 70
     assert people.verify().whole
@@ -294,9 +294,9 @@ def test_a_table_that_was_prepared_as_public_stays_closed_though_nothing_was_ask
     tacit.open(declared(hospital, more=wards.format("public = true"))).prepare()
     data = tacit.open(declared(hospital, more=wards.format('unit = "row"')))
     data.prepare()
-    assert data.ledger.changed_units() == ["wards was public, and is private now"]
+    assert data.ledger.changed_units() == ["wards was public and is now private"]
     data.accept_units(1, "wards are people")
-    with pytest.raises(UnitsChanged, match="exact values of it were told"):
+    with pytest.raises(UnitsChanged, match="exact values of it were released"):
         data.session().sql("SELECT COUNT(*) FROM wards", epsilon=1)
     assert data.session().sql(COUNT, epsilon=1).receipt.epsilon == 1
     assert data.ledger.verify().whole

@@ -131,7 +131,7 @@ def test_without_a_place_for_the_register_work_goes_on_with_a_word(tmp_path, mon
     monkeypatch.delenv("HOME", raising=False)
     code, said = run("prepare", "--new-ledger", "--catalog", str(made(tmp_path / "hospital")))
     assert code == 0
-    assert "the register of ledgers has no place" in said
+    assert "no folder for the register of ledgers" in said
 
 
 # --- it knows its catalog --------------------------------------------------------------------------------------------------------

@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.data.prepare import prepare
+from tacit.data.store import store_file
 from tacit.doors.cli import app
 from tacit.errors import (
     BudgetExceeded,
-    CatalogUnusable,
+    InvalidCatalog,
     InvalidInput,
     NoBudget,
     Refused,
@@ -23,8 +24,8 @@ from tacit.errors import (
     TimedOut,
     Unforeseen,
 )
-from tacit.query.engines.duckdb import DuckDBEngine, Limits
-from tacit.release import noisy
+from tacit.query.engines.duckdb import DuckDBEngine
+from tacit.query.engines.engine import Limits
 
 CATALOG = """
 [budget]
@@ -122,7 +123,7 @@ def test_the_same_question_has_the_same_answer_at_no_charge(data):
     again = ana.sql("select  WARD, count(*) as n from VISITS group by 1", epsilon="1.0")
     assert again.rows() == first.rows()
     assert (again.receipt.again, again.receipt.left_epsilon) == (True, first.receipt.left_epsilon)
-    assert "asked before: nothing was spent" in str(again)
+    assert "Nothing was spent: this question was answered before." in str(again)
     other_names = bob.sql("SELECT ward AS place, COUNT(*) FROM visits GROUP BY ward", epsilon=1)
     assert [column.name for column in other_names.columns] == ["place", "count"]
     assert other_names["count"] == first["n"]
@@ -139,8 +140,8 @@ def test_another_analysts_answer_costs_the_asker_what_a_new_one_would(data):
     assert (given.receipt.epsilon, given.notes) == (1, first.notes)
     assert given.receipt.entry != first.receipt.entry
     assert data.ledger.spent().epsilon == data.ledger.spent("bob").epsilon == data.ledger.spent("ana").epsilon == 1
-    assert "asked before" not in str(given)
-    assert "asked before" in str(bob.sql(COUNT, epsilon=1))
+    assert "answered before" not in str(given)
+    assert "answered before" in str(bob.sql(COUNT, epsilon=1))
 
 
 def test_what_an_analysts_own_caps_refuse_is_refused_whether_stored_or_not(data):
@@ -156,7 +157,7 @@ def test_what_an_analysts_own_caps_refuse_is_refused_whether_stored_or_not(data)
 @pytest.mark.parametrize("spelling", ["Ana", " ANA ", "ana"])
 def test_a_name_has_one_account(data, spelling):
     data.session("ana").sql(COUNT, epsilon=1)
-    assert "asked before" in str(data.session(spelling).sql(COUNT, epsilon=1))
+    assert "answered before" in str(data.session(spelling).sql(COUNT, epsilon=1))
 
 
 def test_a_comment_in_the_catalog_makes_no_new_question(data, folder):
@@ -180,7 +181,7 @@ def test_a_lowered_budget_binds_sessions_that_are_open(data, folder):
 def test_a_catalog_that_is_gone_stops_sessions_that_are_open(data, folder):
     ana = data.session("ana")
     (folder / "tacit.toml").unlink()
-    with pytest.raises(CatalogUnusable, match="there is no"):
+    with pytest.raises(InvalidCatalog, match="there is no"):
         ana.sql(COUNT, epsilon=1)
 
 
@@ -239,7 +240,7 @@ def test_stopping_by_hand_says_that_the_budget_is_spent(data, monkeypatch):
 
 
 def test_a_time_out_costs_what_an_answer_costs(data, monkeypatch):
-    data.engine = DuckDBEngine(data.catalog.store_file, Limits(seconds=0.2))
+    data.engine = DuckDBEngine(store_file(data.catalog), Limits(seconds=0.2))
     endless = "SELECT sum(i) FROM range(10000000000000) t(i)"
     monkeypatch.setattr(DuckDBEngine, "_arrays", lambda self, _: self._connection.execute(endless))
     with pytest.raises(TimedOut, match="stays spent"):
@@ -283,7 +284,7 @@ def test_an_unprepared_or_changed_catalog_stops_answers(folder):
 def test_explaining_spends_nothing_and_reads_no_private_data(data, monkeypatch):
     monkeypatch.setattr(DuckDBEngine, "run", lambda *_: pytest.fail("the engine was asked"))
     told = str(data.session("ana").explain("SELECT ward, AVG(cost), COUNT(*) AS n FROM visits GROUP BY ward"))
-    assert "3 rows of one unit" in told
+    assert "at most 3 rows per unit" in told
     assert "price: epsilon 1" in told
     assert entries(data) == 0
 
@@ -304,12 +305,12 @@ def test_a_budget_written_in_the_question_counts_once(data):
 
 
 def test_nobody_watches_the_last_step_unless_a_test_does(data, monkeypatch):
-    """The hook for grey-box tests starts empty, and no name of a catalog, an option or the environment reaches it."""
+    """A runner starts without observers, and no name of a catalog, an option or the environment gives it one."""
     monkeypatch.setenv("TACIT_OBSERVERS", "1")
     data.session("ana").sql(COUNT, epsilon=1)
-    assert noisy._observers == []
+    assert data.runner.observers == ()
     seen = []
-    monkeypatch.setattr(noisy, "_observers", [lambda quote, exact, released: seen.append((quote, repr(exact)))])
+    monkeypatch.setattr(data.runner, "observers", [lambda quote, exact, released: seen.append((quote, repr(exact)))])
     data.session("ana").sql(COUNT, epsilon="0.5")
     assert len(seen) == 1
     assert "Sealed(...)" in seen[0][1]
@@ -345,7 +346,7 @@ class TestCommands:
         (tmp_path / "taken").write_text("a file, and no folder")
         done = self.ask(folder, "sql", COUNT, "--epsilon", "1", "--analyst", "ana", "--chart", str(tmp_path / "taken" / "a.svg"))
         assert done.exit_code == 2
-        assert "spent epsilon 1; left epsilon 3" in done.stdout, "what was paid for is shown, and the first question cost nothing"
+        assert "Spent: epsilon 1. Remaining: epsilon 3." in done.stdout, "the first question cost nothing"
 
     @pytest.mark.parametrize(
         ("words", "code", "error"),
@@ -376,7 +377,7 @@ class TestCommands:
     def test_what_is_said_to_be_left_is_left(self, folder):
         """Of 4, a third is spent: 2.66667, which is nearest to what is left, would be refused."""
         asked = self.ask(folder, "sql", COUNT, "--epsilon", "4/3", "--analyst", "ana")
-        assert "left epsilon 2.66666\n" in asked.stdout
+        assert "Remaining: epsilon 2.66666.\n" in asked.stdout
         assert " 2.66666 " in self.ask(folder, "budget").stdout
         explained = self.ask(folder, "explain", COUNT, "--epsilon", "1", "--analyst", "ana")
         assert "left: epsilon 2.66666, " in explained.stdout

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from hostile import FRAGMENTS, caught, tame, texts
 from tacit import untrusted
-from tacit.errors import CatalogUnusable, InvalidInput, Problem, Refused, StoreUnusable, TacitError
+from tacit.errors import InvalidCatalog, InvalidInput, Problem, Refused, StoreUnusable, TacitError
 from tacit.evidence.attacks.hostile_key import HOSTILE
 from tacit.untrusted import (
     LONGEST_CELL,
@@ -334,7 +334,7 @@ def test_no_url_keeps_its_password(url):
         InvalidInput(f"{url} cannot be read"),
         Refused(url, remedy=url),
         StoreUnusable(url, remedy=url),
-        CatalogUnusable(url, (Problem("ledger.url", f"is {url}", url),)),
+        InvalidCatalog(url, (Problem("ledger.url", f"is {url}", url),)),
     ):
         assert SECRET not in f"{error} {getattr(error, 'message', '')} {getattr(error, 'remedy', '')}"
 
@@ -358,7 +358,7 @@ def test_no_message_steers_a_terminal(text):
     for error in (TacitError(text), InvalidInput(f"no {text}"), Refused(text, remedy=text, at=(1, 2)), StoreUnusable(text)):
         check_visible(str(error))
     check_visible(Refused(text).message)
-    told = CatalogUnusable(text, (Problem(text, text, text),) * 2)
+    told = InvalidCatalog(text, (Problem(text, text, text),) * 2)
     tame(str(told))
     assert str(told).count("\n") == 2, "a line for each problem"
 

@@ -37,7 +37,9 @@ def described(name: str, command: Any) -> str:
     rows += [_row(each.opts[0], each) for each in options(command)]
     head = "argument or option" if arguments else "option"
     table = [f"| {head} | what it is |", "|---|---|", *rows] if rows else []
-    return "\n".join([f"## tacit {name}", "", f"`{words}`: {_line(command.help)}", "", *table, ""])
+    what, _, example = (command.help or "").partition("\n\nExample: ")
+    shown = [f"Example: `{_line(example)}`", ""] if example else []
+    return "\n".join([f"## tacit {name}", "", f"`{words}`: {_line(what)}", "", *shown, *table, ""])
 
 
 def _row(name: str, parameter: Any) -> str:

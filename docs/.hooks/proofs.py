@@ -6,6 +6,7 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+AFTER_GUIDES = "---\nsearch:\n  boost: 0.1\n---\n\n"  # who searches for a word wants the page that explains it first
 CHAPTERS = ("privacy", "accounting", "mechanisms", "data", "query", "release", "publish", "evidence")
 
 
@@ -19,7 +20,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """The files of docs/, and the proofs."""
     for proof in _proofs(config):
-        files.append(File.generated(config, f"proofs/{proof.name}", content=_listed(_readable(proof.read_text("utf-8")))))
+        content = AFTER_GUIDES + _listed(_readable(proof.read_text("utf-8")))
+        files.append(File.generated(config, f"proofs/{proof.name}", content=content))
     return files
 
 

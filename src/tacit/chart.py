@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInput
+from tacit.files import check, write
 from tacit.untrusted import for_chart, for_html, for_script
 
 Curve = tuple[Sequence[float], Sequence[float]]
@@ -56,7 +57,7 @@ def check_format(path: str | Path) -> str:
     """The ending of a chart's file; whoever pays before drawing asks first whether it can be drawn."""
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
-        raise InvalidInput(f"a chart is saved as {', '.join(FORMATS)}, not as {suffix or 'a file without a suffix'}")
+        raise InvalidInput(f"unsupported chart format; expected {', '.join(FORMATS)}, not {suffix or 'a file without a suffix'}")
     return suffix
 
 
@@ -64,12 +65,9 @@ def save(chart: Any, path: str | Path | None) -> Any:
     """The chart, written to `path` if there is one: SVG, PNG, or HTML that needs no network. Its folder is made if need be."""
     if path is None:
         return chart
-    suffix, place = check_format(path), Path(path)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if suffix == ".png":
-        place.write_bytes(png(chart))
-    else:
-        place.write_text(page(chart) if suffix == ".html" else svg(chart), encoding="utf-8")
+    suffix = check_format(path)
+    check(path)
+    write(path, png(chart) if suffix == ".png" else page(chart) if suffix == ".html" else svg(chart))
     return chart
 
 

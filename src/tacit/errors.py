@@ -2,13 +2,13 @@
 
     TacitError
     ├── InvalidInput (also a ValueError)   an argument breaks a rule; the message says which, and what to give instead
-    │   ├── InvalidBudget                  an epsilon, delta or rho that is no budget
+    │   ├── InvalidBudget                  an invalid epsilon, delta or rho
     │   ├── InvalidSensitivity             a sensitivity that is negative, infinite or not a number
     │   └── InvalidValue                   a value to be released that is not a finite number
     ├── WrongRelation                      losses or events of different neighbour relations were put together
     ├── UnknownEvent                       an event that the accountant has no theorem for
-    ├── Broken                             a law of privacy that a measurement showed to be broken
-    ├── CatalogUnusable                    tacit.toml is missing, or has problems; carries each with its key, line and remedy
+    ├── LawViolated                        a law of privacy that a measurement showed to be broken
+    ├── InvalidCatalog                     tacit.toml is missing, or has problems; carries each with its key, line and remedy
     │   └── SurveyUnusable                 survey.toml is missing, or has problems; carries each in the same way
     ├── StoreUnusable                      the prepared data or the ledger is missing, foreign or out of date
     │   ├── NoLedger                       no ledger was begun for the data set
@@ -17,12 +17,12 @@
     ├── StoppedAfterSpending               the work was stopped by hand after its budget was spent
     ├── Unforeseen                         whatever is not of this list: one constant text; the data owner's log has a line about it
     └── Refused                            a question that will not be answered; carries a code of a closed list
-        ├── NotUnderstood                  the text is no SQL that is understood here
+        ├── InvalidSQL                     the text is not SQL that tacit supports
         ├── NotAllowed                     SQL that is not on the list of what may be asked
         ├── UnknownName                    a table or column that the catalog does not declare
         ├── WrongType                      an operation on something that it is not for
         ├── NoBounds                       a column without the bounds or values that the question needs
-        ├── TooWide                        an expression that leaves the integers held exactly
+        ├── RangeTooLarge                  an expression that leaves the integers held exactly
         ├── TooManyGroups                  more groups than an answer may have
         ├── NeverTrue                      a condition that no row can meet, by the catalog alone
         ├── TooMuchWork                    a question whose worst case, over all data, is more work than is done
@@ -59,7 +59,7 @@ class InvalidInput(TacitError, ValueError):
 
 
 class InvalidBudget(InvalidInput):
-    """An epsilon, delta or rho that is no budget."""
+    """An invalid epsilon, delta or rho."""
 
 
 class InvalidSensitivity(InvalidInput):
@@ -78,7 +78,7 @@ class UnknownEvent(TacitError):
     """An event that the accountant has no theorem for."""
 
 
-class Broken(TacitError):
+class LawViolated(TacitError):
     """A law of privacy that a measurement or an enumeration showed to be broken."""
 
     def __init__(self, law: str, message: str) -> None:
@@ -108,7 +108,7 @@ class Problem:
         return _one_line(f"{place}{self.key} {self.what}" + (f"; {self.remedy}" if self.remedy else ""))
 
 
-class CatalogUnusable(TacitError):
+class InvalidCatalog(TacitError):
     """The catalog cannot be used as it stands; all that was found wrong is in `problems`."""
 
     code = "catalog"
@@ -119,7 +119,7 @@ class CatalogUnusable(TacitError):
         self.problems = problems
 
 
-class SurveyUnusable(CatalogUnusable):
+class SurveyUnusable(InvalidCatalog):
     """The declaration of a survey cannot be used as it stands; all that was found wrong is in `problems`."""
 
     code = "survey"
@@ -188,8 +188,8 @@ class Refused(TacitError):
         super().__init__(f"{where}{self.message}" + (f"; {self.remedy}" if remedy else ""))
 
 
-class NotUnderstood(Refused):
-    """The text is no SQL that is understood here."""
+class InvalidSQL(Refused):
+    """The text is not SQL that tacit supports."""
 
     code = "not_understood"
 
@@ -218,7 +218,7 @@ class NoBounds(Refused):
     code = "no_bounds"
 
 
-class TooWide(Refused):
+class RangeTooLarge(Refused):
     """An expression whose range leaves the integers that every engine holds exactly."""
 
     code = "too_wide"

@@ -1,32 +1,36 @@
-"""The whole road on one screen: a question becomes a plan, a quote, an entry in the ledger, sealed integers, and an answer."""
+"""The whole road on one screen: a question becomes a plan, a quote, an entry in the ledger, sealed integers, and an answer.
+
+The data owner's acts are in `owner.py`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting.filter import Left, State
+from tacit import owner
 from tacit.accounting.ledger.caps import at_most
-from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
-from tacit.accounting.ledger.rollback import adopt, remember_head, remembered_heads
+from tacit.accounting.ledger.ledger import Ledger
 from tacit.accounting.ledger.selling import Sale
 from tacit.accounting.policy import policy_of
 from tacit.data.catalog import read_catalog
-from tacit.data.store import StoreInfo, prepared_for, store_info, swept
+from tacit.data.store import StoreInfo, store_info, swept
 from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
-from tacit.mechanisms.noise import bits
-from tacit.privacy.arguments import text_of, truth_of, whole_of
-from tacit.privacy.catalog import Budget, Catalog, analyst_name, fingerprint
+from tacit.owner import Account, Preparing
+from tacit.privacy.arguments import text_of
+from tacit.privacy.catalog import Catalog, analyst_name, fingerprint
 from tacit.query.canonical import canonical_plan, canonical_text
+from tacit.query.engines import engine_for, opening
+from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.groups import MOST_CELLS
 from tacit.query.language.sql import parse
 from tacit.query.language.syntax import Select
+from tacit.query.language.writer import written
 from tacit.query.passes import rewrite
 from tacit.query.price.price import Quote, Request, price, request
 from tacit.query.price.stability import tables_of
@@ -40,7 +44,6 @@ from tacit.release.unforeseen import one_exit
 if TYPE_CHECKING:
     from tacit.data.engine import Progress
     from tacit.data.prepare import Prepared
-    from tacit.query.engines.duckdb import DuckDBEngine, StoredFacts
     from tacit.query.language.frame import Frame
     from tacit.query.price.explain import Explanation
 
@@ -48,7 +51,6 @@ OWN_PROCESS = True
 Stamp = tuple[int, int, int]
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 KEPT = Form(record, recorded)
-MOST_STEPS = 10**6  # old units that a new one touches: beyond it a restated price means nothing
 
 
 class Session:
@@ -63,11 +65,12 @@ class Session:
         return self.data.catalog.kept
 
     @one_exit
-    def answer(self, select: Select, asked: Request, text: str) -> Answer:
-        """Answer one question within `asked`; the cost is recorded, with the question's text, before any data is read."""
+    def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
+        """Answer one question within `asked`; the cost is recorded, with the question as SQL, before any data is read."""
         self.data.refresh()
         self.data.runner.start()
         question = rewrite(select, self.data.catalog, self.data.public)
+        text = written(select) if text is None else text
         quotes = price(question, asked, self.data.catalog.change)
         events = tuple(quote.event for quote in quotes)
         sale = Sale(
@@ -108,9 +111,7 @@ class Session:
         """The same questions from Python, built step by step: where, join, group_by, agg, then release."""
         from tacit.query.language.frame import start
 
-        return start(
-            name, lambda select, **budget: self.answer(select, _asked(select, budget), f"a question on {name}"), self.explain
-        )
+        return start(name, lambda select, **budget: self.answer(select, _asked(select, budget)), self.explain)
 
     def _receipt(self, quote: Quote, sold: Sold[Answer]) -> Receipt:
         """What the answer cost whoever asked now, and what is left for them."""
@@ -120,16 +121,6 @@ class Session:
     def _left(self) -> str:
         left = self.data.ledger.left(self.analyst)
         return f"left: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """A cap, the sums of what was spent under it, and what one further question may cost."""
-
-    name: str
-    cap: Budget
-    spent: State
-    left: Left
 
 
 class DataSet:
@@ -149,7 +140,7 @@ class DataSet:
         wanted = None if analyst is None else analyst_name(text_of(analyst, "analyst"))
         name = wanted or (declared[0] if len(declared) == 1 else None) or (None if declared else "curator")
         if name is None or (declared and name not in declared):
-            raise InvalidInput(f"name the analyst who asks; declared are: {', '.join(declared)}")
+            raise InvalidInput(f"missing analyst; the catalog declares: {', '.join(declared)}")
         return Session(self, name)
 
     def close(self) -> None:
@@ -169,16 +160,9 @@ class DataSet:
 
     def accounts(self, analyst: str | None = None) -> list[Account]:
         """What was spent and what is left: of the data set, and of every analyst or of one."""
-        named = sorted(self.catalog.analysts) if analyst is None else [analyst_name(text_of(analyst, "analyst"))]
-        whole = Account("data set", self.catalog.budget, self.ledger.spent(), self.ledger.left())
-        own = [
-            Account(
-                name, self.catalog.analysts[name].budget or self.catalog.budget, self.ledger.spent(name), self.ledger.left(name)
-            )
-            for name in named
-            if name in self.catalog.analysts
-        ]
-        return [whole, *own]
+        named = None if analyst is None else analyst_name(text_of(analyst, "analyst"))
+        ledger = self.ledger  # which reads a catalog that has changed
+        return owner.accounts(self.catalog, ledger, named)
 
     # --- for the data owner ---
 
@@ -191,68 +175,41 @@ class DataSet:
         memory: str = "60%",
         yes: bool = False,
         keep_version: bool = False,
+        sources: Mapping[str, Any] | None = None,
     ) -> Prepared:
         """Copy the declared data into the store, anew; `new_ledger` begins the ledger of the data set, once.
 
         Refused where another ledger covers the same sources already, unless a reason is given, which the new ledger records; and
         where the data does not look as it is declared (no row kept, over half of a column unusable), unless `yes`. The store has
         a new version, and no answer is repeated for it; `keep_version` declares, in public, that the data has not changed.
+        `sources` has the rows of each table that is declared with `source = "memory"`: a pandas or Polars DataFrame, or an Arrow
+        table, prepared as a Parquet file of the same columns would be.
         """
-        from tacit.data.prepare import prepare
-        from tacit.data.registering import registration
+        asked = Preparing(progress, new_ledger, reason, memory, yes, keep_version, sources)
+        return owner.prepare_data(self.catalog, lambda: self._begun, asked, replaced=self.close)
 
-        found = registration(self.catalog, os.environ)
-        reason, new_ledger = text_of(reason, "reason"), truth_of(new_ledger, "new_ledger")
-        ledger = self._begun
-        found.require_alone(None if ledger is None else ledger.identity, reason)
-        if new_ledger and ledger is not None:
-            raise InvalidInput("this data set already has a ledger; leave new_ledger out")
-        self._settle_units(ledger)
-        prepared = prepare(self.catalog, progress, memory=memory, accept=yes, keep_version=keep_version)
-        self.close()
-        ledger = self._begin(reason) if new_ledger else ledger
-        if ledger is not None:
-            ledger.note_public()  # before anything is told of what is public from now on
-            found.record(ledger.identity)
-            if reason and not new_ledger:
-                ledger.note("curator", reason)
-        return replace(prepared, notes=(found.word,) if found.word else ())
+    def begin_ledger(self, reason: str = "", *, sources: Mapping[str, Any] | None = None) -> Ledger:
+        """Begin the ledger of this data set, once. What the prepared data remembers of a lost one is carried over into it.
 
-    def begin_ledger(self, reason: str = "") -> Ledger:
-        """Begin the ledger of this data set, once. What the prepared data remembers of a lost one is carried over into it."""
-        from tacit.data.registering import registration
-
-        found = registration(self.catalog, os.environ)
-        found.require_alone(None, text_of(reason, "reason"))
-        begun = self._begin(reason)
-        found.record(begun.identity)
-        return begun
+        `sources` has the rows of each table that is declared with `source = "memory"`: the register has to recognize them.
+        """
+        return owner.begin_ledger(self.catalog, reason, sources)
 
     def begin_scratch(self, reason: str) -> Ledger:
         """Begin a ledger that no register knows: for a copy of data that is soon gone, whose answers are not published."""
-        return self._begin(reason)
-
-    def _begin(self, reason: str) -> Ledger:
-        begun = begin_ledger(self._ledger_address, policy_of(self.catalog), bits.random_bytes(16).hex(), reason)
-        if remembered_heads(self._folder):
-            adopt(self._folder, begun, "curator", reason or "begun in the place of a lost one")
-        else:
-            remember_head(self._folder, begun.head)
-        return begun
+        return owner.begin_scratch(self.catalog, reason)
 
     def adopt(self, reason: str) -> int | None:
         """Accept the ledger that was found as this data set's own; the number of the entry that records it."""
-        entry = adopt(self._folder, self.ledger, "curator", text_of(reason, "reason"))
-        return None if entry is None else entry.number
+        return owner.adopt(self.catalog, self.ledger, reason)
 
     def accept_units(self, steps: int, reason: str) -> int:
         """Let the ledger count for the units that are declared now; the number of the entry that restates all before it."""
-        count = whole_of(steps, "steps", 1, MOST_STEPS)
-        return self.ledger.accept_units(count, "curator", text_of(reason, "reason")).number
+        return owner.accept_units(self.ledger, steps, reason)
 
     def resume(self, reason: str) -> int:
         """Let questions go on after failures; the number of the entry that records it."""
-        return self.ledger.resume("curator", text_of(reason, "reason")).number
+        return owner.resume(self.ledger, reason)
 
     @property
     def has_ledger(self) -> bool:
@@ -267,18 +224,6 @@ class DataSet:
         except NoLedger:
             return None
 
-    def _settle_units(self, ledger: Ledger | None) -> None:
-        """Let entries of format 1 count for the units that the store of their version declared, while that store is there."""
-        if ledger is None or ledger.head.units:
-            return
-        with suppress(StoreUnusable):
-            if not ledger.adopted() and ledger.versions() == {prepared_for(self.catalog.store_file, self.catalog)}:
-                ledger.accept_units(1, "curator", "the units that the store of these entries declared")
-
-    @property
-    def _folder(self) -> Path:
-        return self.catalog.store_file.parent
-
     @property
     def version(self) -> str:
         return self.store.version
@@ -286,63 +231,40 @@ class DataSet:
     @cached_property
     def store(self) -> StoreInfo:
         """What the prepared store says of itself; refused where there is none, or one of another catalog."""
-        found = store_info(self.catalog.store_file)
+        found = store_info(self.catalog)
         if found is None:
-            raise StoreUnusable("the data is not prepared", remedy="run: tacit prepare")
+            raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
         if found.fingerprint != fingerprint(self.catalog):
-            raise StoreUnusable("the catalog has changed since the data was prepared", remedy="run: tacit prepare")
+            raise StoreUnusable("the catalog changed after the data was prepared", remedy="run: tacit prepare")
         return found
 
     @cached_property
-    def engine(self) -> DuckDBEngine:
-        from tacit.query.engines.duckdb import DuckDBEngine
-
-        return DuckDBEngine(self.catalog.store_file, version=self.version)
+    def engine(self) -> Engine:
+        return engine_for(self.catalog, self.version)
 
     @cached_property
     def runner(self) -> Runner:
         """Where questions run; the one place that decides it."""
         if self.own_process:
-            return OwnProcess(self.catalog.store_file, version=self.version)
+            return OwnProcess(opening(self.catalog, self.version))
         return InProcess(self.engine)
 
     @cached_property
     def public(self) -> StoredFacts:
-        from tacit.query.engines.duckdb import StoredFacts
-
         return StoredFacts(self.store.public, self.engine)
 
     @property
     def till(self) -> Till:
         """Where everything that is released from this data set is paid for; the data is opened before it is paid for."""
-        return Till(self.ledger, self._folder, self.store.ledger, self.engine.open, self.catalog.kept)
+        return Till(self.ledger, self.catalog.store_folder, self.store.ledger, self.engine.open, self.catalog.kept)
 
     @property
     def ledger(self) -> Ledger:
         """The ledger, under the budget and the caps that the catalog declares now: a lowered one binds sessions that are open."""
         self.refresh()
-        found = self._opened.under(policy_of(self.catalog)) if self._opened else self._open_ledger()
+        found = self._opened.under(policy_of(self.catalog)) if self._opened else owner.own_ledger(self.catalog)
         self._opened = found
         return found
-
-    def _open_ledger(self) -> Ledger:
-        """The ledger that was begun, not a copy of its file; catalogs share one only where they declare one name of a data set."""
-        from tacit.data.registering import require_no_copy
-
-        found, catalog = open_ledger(self._ledger_address, policy_of(self.catalog)), self.catalog
-        name = found.belongs.get("data_set", catalog.name)
-        at_home = catalog.ledger_url is None and catalog.data_set is None  # a folder may be renamed with what lies in it
-        if found.belongs.get("catalog", catalog.file) != catalog.file if at_home else name != catalog.name:
-            raise StoreUnusable(
-                f"this ledger belongs to the data set '{name}', and this catalog is that of '{catalog.name}'",
-                remedy=f'to share one budget, declare [ledger] data_set = "{name}" in both; else declare another [ledger] url',
-            )
-        require_no_copy(found.identity, self._ledger_address, os.environ)
-        return found
-
-    @property
-    def _ledger_address(self) -> str:
-        return self.catalog.ledger_address(os.environ)
 
     def refresh(self) -> None:
         """Read the catalog again where its file has changed since it was read; what was prepared must have stayed as it was."""
@@ -350,7 +272,7 @@ class DataSet:
             return
         found = read_catalog(self.catalog.path)
         if fingerprint(found) != fingerprint(self.catalog):
-            raise StoreUnusable("the catalog has changed since it was opened", remedy="open it again")
+            raise StoreUnusable("the catalog changed after it was opened", remedy="open it again")
         self.catalog, self._read_at = found, now
 
 
@@ -366,7 +288,7 @@ def _stamp(path: Path) -> Stamp | None:
 def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> DataSet:  # noqa: A001  # read as tacit.open
     """The data set that a catalog declares; with `own_process=False` questions run in this process, where nothing can end them."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
-        raise InvalidInput(f"a catalog is named by its path, not by {type(path).__name__}; give for example 'tacit.toml'")
+        raise InvalidInput(f"the catalog must be a path, not {type(path).__name__}; give for example 'tacit.toml'")
     read_at = _stamp(Path(path))
     return DataSet(swept(read_catalog(Path(path))), own_process, read_at)
 
@@ -379,7 +301,7 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
         )
     given = {name: value for name, value in budget.items() if value is not None and value is not False}
     if select.options and {"epsilon", "delta", "error"} & set(given):
-        raise NoBudget("the budget is written in the question and given beside it", remedy="leave one of them out")
+        raise NoBudget("the budget is given twice: in the question and as an argument", remedy="leave one of them out")
     return request(**{**dict(select.options), **given})
 
 

@@ -73,7 +73,7 @@ def test_exact_pure_at_its_ends() -> None:
     assert exact_pure(1000, 1000, 1e-6).epsilon == 10**6
     assert exact_pure_delta_up(0.1, 3, 0.3) == 0
     assert exact_pure(0.1, 2, 1e-6, CHANGE_ONE).neighbours == CHANGE_ONE
-    with pytest.raises(InvalidInput, match="whole number of events"):
+    with pytest.raises(InvalidInput, match="whole number of at least 1"):
         exact_pure(0.1, 0, 1e-6)
     with pytest.raises(InvalidBudget, match="delta"):
         advanced(0.1, 10, 0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tacit.accounting.composition import Cost, cost_of, restated
 from tacit.accounting.filter import GRID, NOTHING_SPENT, Filter, Left, State, on_grid_down, on_grid_up
-from tacit.errors import Broken, InvalidBudget, WrongRelation
+from tacit.errors import InvalidBudget, LawViolated, WrongRelation
 from tacit.evidence.verify.adversary import Move, check_filter, concentrated_move, failing_move, pure_move, worst_delta
 from tacit.privacy.loss import Concentrated, Pure, concentrated_epsilon_up, largest_concentrated_down
 from tacit.privacy.neighbours import CHANGE_ONE
@@ -209,7 +209,7 @@ def test_the_planted_rules_are_caught(
     moves = [failing_move(F(1), delta), pure_move(ratio)]
     truly = worst_delta(planted(epsilon, delta), moves, depth, exp_up(epsilon))  # rounded down: it is really above
     assert truly > delta * F(1001, 1000)
-    with pytest.raises(Broken, match="filter: an adaptive strategy"):
+    with pytest.raises(LawViolated, match="filter: an adaptive strategy"):
         check_filter(planted(epsilon, delta), moves, depth, epsilon, delta)
     check_filter(Filter(epsilon, delta), moves, depth, epsilon, delta)
 

@@ -17,7 +17,7 @@ import pytest
 import tacit
 from stored import by_unit, catalog, category, days, number, stored, table, write_csv, write_parquet
 from tacit.data.prepare import LedgerMark, prepare
-from tacit.data.store import FORMAT, column_from, column_json, open_store, store_info
+from tacit.data.store import FORMAT, column_from, column_json, open_store, store_file, store_info
 from tacit.errors import InvalidInput, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Column, Owner, fingerprint
@@ -59,8 +59,8 @@ def test_a_store_elsewhere(tmp_path):
     prepared = people(tmp_path)
     elsewhere = catalog(tmp_path, *prepared.tables.values(), store_path="shared")
     prepare(elsewhere)
-    assert elsewhere.store_file == tmp_path / "shared" / "store.duckdb"
-    assert mode(elsewhere.store_file) == 0o600
+    assert store_file(elsewhere) == tmp_path / "shared" / "store.duckdb"
+    assert mode(store_file(elsewhere)) == 0o600
     assert mode(tmp_path / "shared") == 0o755
     assert not (prepared.kept / "store").exists()
     assert mode(prepared.kept / "rank.key") == 0o600
@@ -74,7 +74,7 @@ def test_preparing_again_keeps_the_key_and_changes_the_version(tmp_path):
     assert (prepared.kept / "rank.key").read_bytes() == key
     assert by_unit(prepared, "people", "x") == kept
     assert first.version != second.version
-    assert store_info(prepared.store_file).version == second.version
+    assert store_info(prepared).version == second.version
     (prepared.kept / "rank.key").unlink()
     prepare(prepared)
     assert (prepared.kept / "rank.key").read_bytes() != key
@@ -108,7 +108,7 @@ def test_what_the_store_says_of_itself_is_public(tmp_path):
         prepared = people(tmp_path, rows)
         prepared = catalog(tmp_path, *prepared.tables.values(), table("wards", tmp_path / "wards.csv", public=True))
         prepare(prepared)
-        with open_store(prepared.store_file) as engine:
+        with open_store(store_file(prepared)) as engine:
             ((version, prepared_at, details),) = engine.execute("SELECT version, prepared_at, details FROM tacit_store").fetchall()
         assert len(version) == 32
         assert prepared_at.startswith("20")
@@ -124,31 +124,31 @@ def test_what_the_store_says_of_itself_is_public(tmp_path):
 def test_the_ledger_it_belongs_to(tmp_path):
     prepared = people(tmp_path)
     prepare(prepared)
-    assert (store_info(prepared.store_file).ledger, store_info(prepared.store_file).head) == (None, None)
+    assert (store_info(prepared).ledger, store_info(prepared).head) == (None, None)
     prepare(prepared, mark=LedgerMark("ledger-1", "head-7"))
     prepare(prepared)
-    assert (store_info(prepared.store_file).ledger, store_info(prepared.store_file).head) == ("ledger-1", "head-7")
+    assert (store_info(prepared).ledger, store_info(prepared).head) == ("ledger-1", "head-7")
 
 
 def test_there_is_none_or_it_is_damaged(tmp_path):
     prepared = people(tmp_path)
-    assert store_info(prepared.store_file) is None
+    assert store_info(prepared) is None
     prepare(prepared)
-    prepared.store_file.write_bytes(b"not a store")
+    store_file(prepared).write_bytes(b"not a store")
     with pytest.raises(StoreUnusable, match="run `tacit prepare`"):
-        store_info(prepared.store_file)
-    prepared.store_file.unlink()
-    with duckdb.connect(str(prepared.store_file)) as engine:
+        store_info(prepared)
+    store_file(prepared).unlink()
+    with duckdb.connect(str(store_file(prepared))) as engine:
         engine.execute("CREATE TABLE people (x INTEGER)")
     with pytest.raises(StoreUnusable, match="cannot be read"):
-        store_info(prepared.store_file)
+        store_info(prepared)
     prepare(prepared)
-    assert store_info(prepared.store_file) is not None
+    assert store_info(prepared) is not None
 
 
 def written_as(prepared, form):
     """The store with another format, or with none, as the first format has it."""
-    with duckdb.connect(str(prepared.store_file)) as engine:
+    with duckdb.connect(str(store_file(prepared))) as engine:
         ((details,),) = engine.execute("SELECT details FROM tacit_store").fetchall()
         known = {**json.loads(details), "format": form}
         engine.execute("UPDATE tacit_store SET details = ?", [json.dumps({k: v for k, v in known.items() if v is not None})])
@@ -161,10 +161,10 @@ def test_a_store_of_another_format_is_prepared_anew(form, said, tmp_path):
     prepare(prepared, mark=LedgerMark("ledger-1", "head-7"))
     written_as(prepared, form)
     with pytest.raises(StoreUnusable, match=f"has format {said}, and this version of tacit reads format {FORMAT}") as caught:
-        store_info(prepared.store_file)
+        store_info(prepared)
     assert caught.value.remedy == "run: tacit prepare"
     prepare(prepared)
-    info = store_info(prepared.store_file)
+    info = store_info(prepared)
     assert (info.ledger, info.head) == ("ledger-1", "head-7")
 
 
@@ -189,8 +189,8 @@ def test_a_store_that_was_made_in_the_first_format_is_not_asked(tmp_path):
     (tmp_path / "visits.csv").write_text("id,patient,cost\n7,1,5\n7,2,8\n8,2,9\n")
     (tmp_path / "labs.csv").write_text("visit,value\n7,1\n7,2\n8,3\n")
     data = tacit.open(tmp_path / "tacit.toml")
-    data.catalog.store_file.parent.mkdir(parents=True)
-    data.catalog.store_file.write_bytes(gzip.decompress((Path(__file__).parent / "stores" / "format-1.duckdb.gz").read_bytes()))
+    data.catalog.store_folder.mkdir(parents=True)
+    store_file(data.catalog).write_bytes(gzip.decompress((Path(__file__).parent / "stores" / "format-1.duckdb.gz").read_bytes()))
     assert len(stored(data.catalog, "labs")) == 3
     with pytest.raises(StoreUnusable, match="has format 1") as caught:
         _ = data.store
@@ -222,9 +222,9 @@ def test_columns_survive_being_written(column):
 def test_readers_keep_the_store_they_opened_and_others_get_the_new_one(tmp_path):
     prepared = people(tmp_path)
     prepare(prepared)
-    with open_store(prepared.store_file) as old:
+    with open_store(store_file(prepared)) as old:
         prepare(people(tmp_path, [(1, 9)]))
-        with open_store(prepared.store_file) as new:
+        with open_store(store_file(prepared)) as new:
             assert old.execute("SELECT count(*) FROM people").fetchone() == (3,)
             assert new.execute("SELECT count(*) FROM people").fetchone() == (1,)
 
@@ -232,7 +232,7 @@ def test_readers_keep_the_store_they_opened_and_others_get_the_new_one(tmp_path)
 def test_questions_cannot_write(tmp_path):
     prepared = people(tmp_path)
     prepare(prepared)
-    with open_store(prepared.store_file) as engine, pytest.raises(duckdb.Error, match="read-only"):
+    with open_store(store_file(prepared)) as engine, pytest.raises(duckdb.Error, match="read-only"):
         engine.execute("DELETE FROM people")
 
 
@@ -244,7 +244,7 @@ class Stopped(Exception):
 def test_an_interruption_leaves_the_old_store(word, tmp_path):
     prepared = people(tmp_path)
     prepare(prepared)
-    before, inode = stored(prepared, "people"), prepared.store_file.stat().st_ino
+    before, inode = stored(prepared, "people"), store_file(prepared).stat().st_ino
 
     def stop(words, fraction):
         if words == word:
@@ -253,7 +253,7 @@ def test_an_interruption_leaves_the_old_store(word, tmp_path):
     with pytest.raises(Stopped):
         prepare(people(tmp_path, [(place, 1) for place in range(1000)]), stop)
     assert stored(prepared, "people") == before
-    assert prepared.store_file.stat().st_ino == inode
+    assert store_file(prepared).stat().st_ino == inode
     assert sorted(path.name for path in (prepared.kept / "store").iterdir()) == ["prepare.lock", "store.duckdb"]
 
 
@@ -261,7 +261,7 @@ def test_a_table_larger_than_declared_leaves_the_old_store(tmp_path):
     """Stored rows count, after max_rows: of ten rows of one person five are stored."""
     prepared = people(tmp_path, rows_at_most=3)
     prepare(prepared)
-    before, inode = stored(prepared, "people"), prepared.store_file.stat().st_ino
+    before, inode = stored(prepared, "people"), store_file(prepared).stat().st_ino
     more = people(tmp_path, [(1, 5), (1, 6), (2, 7), (2, 8)], rows_at_most=3)
     with pytest.raises(StoreUnusable) as caught:
         prepare(more)
@@ -269,7 +269,7 @@ def test_a_table_larger_than_declared_leaves_the_old_store(tmp_path):
         "people has more rows than 3, which is declared as rows_at_most; the old store stays; "
         "raise rows_at_most in [tables.people], or lower max_rows"
     )
-    assert (stored(prepared, "people"), prepared.store_file.stat().st_ino) == (before, inode)
+    assert (stored(prepared, "people"), store_file(prepared).stat().st_ino) == (before, inode)
     prepare(people(tmp_path, [(1, place % 10) for place in range(10)], rows_at_most=5))
     assert len(stored(prepared, "people")) == 5
 

@@ -9,6 +9,8 @@ import pytest
 
 from tacit.errors import InvalidInput, InvalidSensitivity
 from tacit.mechanisms import additive
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.laplace import Laplace
 
 
 def test_the_fitting_step_is_the_largest_that_serves():
@@ -36,7 +38,7 @@ def test_grids_are_read():
     assert additive.read_grid(Fraction(1), None, on_grid=False) is None
     assert additive.read_grid(Fraction(1), 0.25, on_grid=True) == Fraction(1, 4)
     assert additive.read_grid(Fraction(0), 8, on_grid=True) == 8
-    with pytest.raises(InvalidInput, match="give that step"):
+    with pytest.raises(InvalidInput, match="requires a step"):
         additive.read_grid(Fraction(1), None, on_grid=True)
     with pytest.raises(InvalidSensitivity, match="do not move by 1"):
         additive.read_grid(Fraction(1), 8, on_grid=True)
@@ -44,3 +46,33 @@ def test_grids_are_read():
 
 def test_an_interval_is_rounded_outwards():
     assert Fraction(additive.within(Fraction(1, 3)).above) >= Fraction(1, 3)
+
+
+BOTH = (
+    Laplace(2, Fraction(1, 2), 1, 3, True),
+    Gaussian(2, Fraction(1, 2), 1, 3, True),
+    Laplace(2, Fraction(1, 2), dimension=3),
+    Gaussian(2, Fraction(1, 2), dimension=3),
+)
+
+
+@pytest.mark.parametrize("mechanism", BOTH, ids=lambda made: f"{made.name}, on_grid={made.on_grid}")
+def test_resized_noise_is_that_of_the_constructor(mechanism):
+    """The budget stays, and what rounding adds grows with the numbers: the event is that of the new size, not of the old one."""
+    budget = mechanism.rho if mechanism.concentrated else mechanism.epsilon
+    for dimension in (1, 3, 40):
+        made = mechanism.resized(dimension)
+        assert made == type(mechanism)(mechanism.sensitivity, budget, mechanism.step, dimension, mechanism.on_grid)
+        assert str(made.loss) == str(mechanism.loss), "to its printed digits: a scale is rounded up"
+        assert len(np.atleast_1d(made.release_units([0] * dimension if dimension > 1 else 0))) == dimension
+    larger = mechanism.resized(40)
+    assert larger.simultaneous_interval(0.95).above > mechanism.simultaneous_interval(0.95).above
+    assert (larger.units > mechanism.units) == (not mechanism.on_grid)
+
+
+def test_a_statement_about_one_number_does_not_go_with_a_resized_mechanism():
+    one = Gaussian.for_budget(sensitivity=1, epsilon=1, delta=1e-6, step=1, on_grid=True)
+    assert one.stated is not None
+    several = one.resized(5)
+    assert several.stated is None
+    assert several.loss == Gaussian(1, one.rho, 1, 5, True).loss

@@ -135,7 +135,7 @@ def test_release_takes_sealed_counts_and_gives_a_count_for_each_block():
     drawn = DirichletResampling(3, F(1, 2), draws=50).release(Sealed(np.array([4, 0, 1])))
     assert drawn.shape == (3,)
     assert drawn.sum() == 50
-    blocks, times = ProbableDirichlet(SPARSE, F(3, 4), F(5)).resample(Sealed(np.array([2])), Sealed(np.array([2])))
+    blocks, times = ProbableDirichlet(SPARSE, F(3, 4), F(5)).resample(Sealed((np.array([2]), np.array([2]))))
     assert times.sum() == 3
     assert set(blocks.tolist()) <= {0, 1, 2}
 
@@ -148,9 +148,9 @@ def test_what_does_not_fit_is_refused():
         with pytest.raises(InvalidValue, match="3 whole numbers"):
             mechanism.release(wrong)
     with pytest.raises(InvalidValue, match="a whole number"):
-        mechanism.resample([0], [float("nan")])
+        mechanism.resample(([0], [float("nan")]))
     with pytest.raises(InvalidValue, match="do not sum"):
-        mechanism.resample([0, 1, 2], [2**63 - 1, 2**63 - 1, 4])  # 2 in words of 64 bits
+        mechanism.resample(([0, 1, 2], [2**63 - 1, 2**63 - 1, 4]))  # 2 in words of 64 bits
     with pytest.raises(InvalidBudget, match="not shown to be enough"):
         ProbableDirichlet(SPARSE, F(749, 1000), F(5))
     with pytest.raises(InvalidInput, match="nothing to draw from"):

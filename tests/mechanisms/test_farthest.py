@@ -83,7 +83,7 @@ def test_the_release_follows_the_law() -> None:
 def test_bad_input_is_refused() -> None:
     with pytest.raises(InvalidInput, match="at least one guess"):
         Farthest((), 1, 1)
-    with pytest.raises(InvalidInput, match="max_rows is a whole number"):
+    with pytest.raises(InvalidInput, match="max_rows must be a whole number"):
         Farthest(([1],), 0, 1)
     with pytest.raises(InvalidBudget):
         Farthest(([1],), 1, 0)

@@ -289,7 +289,7 @@ def test_a_constant_needs_no_noise_and_costs_nothing():
     assert Gaussian(0, 1).law(0.25).probabilities == {0.25: Decimal(1)}
     assert Gaussian(0, 1, step=1, dimension=3).simultaneous_interval(0.95).above == 0.5
     for attempt in (lambda: Gaussian.for_error(1, 0.95, 0), lambda: Gaussian.for_budget(0, 1, 1e-6)):
-        with pytest.raises(InvalidSensitivity, match="needs no noise"):
+        with pytest.raises(InvalidSensitivity, match="requires no noise"):
             attempt()
 
 

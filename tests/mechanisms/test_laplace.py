@@ -292,7 +292,7 @@ def test_a_constant_needs_no_noise_and_costs_nothing():
     assert Laplace(0, 1).law(0.25).probabilities == {0.25: Decimal(1)}
     assert Laplace(0, 1, step=1).interval(0.95).above == 0.5  # rounding alone
     assert Laplace(0, 1, step=1, on_grid=True).interval(0.95).above == 0
-    with pytest.raises(InvalidSensitivity, match="needs no noise and no budget"):
+    with pytest.raises(InvalidSensitivity, match="requires no noise"):
         Laplace.for_error(1, 0.95, 0)
 
 

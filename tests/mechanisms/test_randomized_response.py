@@ -192,7 +192,7 @@ def test_perfect_privacy_has_no_estimate():
     useless = RandomizedResponse.with_flip("1/2")
     assert useless.loss == Pure(0, CHANGE_ONE)
     for attempt in (lambda: useless.estimate([1]), lambda: useless.variance(5), lambda: useless.error(5)):
-        with pytest.raises(InvalidInput, match="say nothing"):
+        with pytest.raises(InvalidInput, match="no information"):
             attempt()
 
 

@@ -152,7 +152,7 @@ def test_a_group_is_a_whole_number_of_people(size):
 
 
 def test_group_privacy_that_promises_nothing_is_refused():
-    with pytest.raises(InvalidBudget, match="nothing is promised"):
+    with pytest.raises(InvalidBudget, match="guarantees nothing"):
         Approximate(5, 1e-3).group(10)
     with pytest.raises(InvalidInput, match="delta 0"):
         Concentrated(1, 1e-9).group(2)

@@ -60,9 +60,9 @@ def test_what_is_not_in_the_universe_is_refused():
         LETTERS.database("ad")
     with pytest.raises(InvalidInput, match="one count per element"):
         Database(LETTERS, (1, 2))
-    with pytest.raises(InvalidInput, match="different elements"):
+    with pytest.raises(InvalidInput, match="distinct elements"):
         Universe(("a", "a"))
-    with pytest.raises(InvalidInput, match="one universe"):
+    with pytest.raises(InvalidInput, match="the same universe"):
         LETTERS.database("a").distance(Universe((0, 1)).database([0]))
     with pytest.raises(InvalidInput, match="max_copies"):
         edges(3).database([(0, 1), (0, 1)])

@@ -25,7 +25,7 @@ from tacit.privacy.rounding import as_text
 from tacit.query.groups import private, size
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.plan import Bound, Join, Moment, Question, Where
+from tacit.query.plan import Bound, Join, Moment, PerUnit, PublicScan, Question, Relation, Scan, Semi, Union, UnitJoin
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.explain import _unit
 from tacit.query.price.price import Quote, price, request
@@ -37,6 +37,15 @@ FILES = sorted(FOLDER.glob("*.sql"))
 HEADER = re.compile(
     r"-- unit: ((person|row), (\d+) rows? each(?:, (\d+) in a group)?, (add/remove|change-one)) ·(?:.*·)? budget: (.*)"
 )
+FORMS = [
+    "inner join on unit(",
+    "left join on unit(",
+    "join on unit and key(",
+    "semi-join(",
+    "anti-join(",
+    "per unit(",
+    "union all(",
+]
 NAMES = {"rows": "count", "units": "units", "sum": "sum", "centred": "sum", "squares": "squares", "list": "ranks"}
 
 
@@ -54,12 +63,26 @@ def declared(unit: str, rows: int, per_group: int | None) -> Any:
     owner = {"unit": Owner("person"), "max_rows": rows, "max_rows_per_group": per_group} if unit == "person" else {}
     people = table("people", Path("people.csv"), Column("person", "key"), *columns, rows_at_most=10**6, **owner)
     wards = Table("wards", Source("csv", "wards.csv"), {column.name: column for column in WARDS}, public=True)
-    return catalog(Path(), people, wards)
+    return catalog(Path(), people, wards, *lent())
+
+
+def lent() -> tuple[Table, Table]:
+    """What belongs to people: loans, at most 8 of a person, and reminders, at most 16, which are led through loans."""
+    branch = category("branch", *"ABCDEFGHIJ", unknown="drop")
+    loans = table(
+        "loans", Path("loans.csv"), Column("loan", "key"), branch, number("fee", 0, 50, nulls="drop"),
+        unit=Owner("borrower", ("people", "person")), max_rows=8, rows_at_most=10**6,
+    )  # fmt: skip
+    reminders = table(
+        "reminders", Path("reminders.csv"), category("kind", "letter", "call", unknown="drop"),
+        unit=Owner("loan_id", ("loans", "loan")), max_rows=16, rows_at_most=10**6,
+    )  # fmt: skip
+    return loans, reminders
 
 
 @pytest.fixture(scope="module")
 def facts() -> Iterator[Any]:
-    with world_in_memory(declared("row", 1, None), {"people": [], "wards": PUBLIC}) as made:
+    with world_in_memory(declared("row", 1, None), {"people": [], "loans": [], "reminders": [], "wards": PUBLIC}) as made:
         yield made.facts
 
 
@@ -73,14 +96,22 @@ def told(text: str, facts: Any) -> list[str]:
     known = declared(unit, int(rows), int(per_group) if per_group else None)
     question = rewrite(parse(text), known, facts)
     quote = price(question, asked, "change-one" if relation == "change-one" else "add-remove")[0]
-    first = " · ".join([f"-- unit: {whose}", *bounds(known.tables["people"], text), *keys(question), f"budget: {budget}"])
+    first = " · ".join(
+        [
+            f"-- unit: {whose}",
+            *bounds([each for each in known.tables.values() if not each.public], text),
+            *keys(question),
+            f"budget: {budget}",
+        ]
+    )
     rest = [f"-- plan:      {plan(question)}", f"-- stability: {stability(quote)}", f"-- price:     {priced(quote)}"]
     return [first, *text[text.index("\n") + 1 :].splitlines(), *rest, ""]
 
 
-def bounds(people: Table, text: str) -> list[str]:
+def bounds(tables: list[Table], text: str) -> list[str]:
     """The bounds of the numbers that a question names."""
-    numbers = [column for column in people.columns.values() if column.kind == "number" and re.search(rf"\b{column.name}\b", text)]
+    columns = [column for table in tables for column in table.columns.values()]
+    numbers = [column for column in columns if column.kind == "number" and re.search(rf"\b{column.name}\b", text)]
     ends = [(column, *(as_text(bound) for bound in column.bounds or ())) for column in numbers]
     steps = {column.name: "" if column.step == 1 else f" step {as_text(column.step or Fraction(1))}" for column in numbers}
     shown = [f"{column.name} [{low}, {high}]{steps[column.name]}" for column, low, high in ends]
@@ -93,24 +124,42 @@ def keys(question: Question) -> list[str]:
 
 
 def plan(question: Question) -> str:
-    relation: Any = question.group.child
-    steps: list[str] = []
-    while not isinstance(relation, Bound):
-        steps.append(f"{relation.kind} join({relation.table.name} ×{relation.fan_out})" if isinstance(relation, Join) else "where")
-        assert isinstance(relation, Join | Where)
-        relation = relation.child
     keys = ", ".join(f"{key.name} {'private' if private(question) else size(key)}" for key in question.group.keys)
     moments = ", ".join(f"{moment.kind}({over(moment, question)})" for moment in question.group.moments)
     calls = ", ".join(call.name + (f" {as_text(call.share)}" if call.share is not None else "") for call in question.calls)
-    whole = [
-        relation.child.table.name,
-        f"bound {relation.max_rows}",
-        *reversed(steps),
-        *([f"group({keys})"] if keys else []),
-        moments,
-        calls,
-    ]
-    return " → ".join(whole)
+    return " → ".join([*steps(question.group.child), *([f"group({keys})"] if keys else []), moments, calls])
+
+
+def steps(relation: Relation) -> list[str]:
+    """The steps from a stored table on; what another table goes through stands in brackets."""
+    match relation:
+        case Scan() | PublicScan():
+            return [relation.table.name]
+        case Bound():
+            return [*steps(relation.child), f"bound {relation.max_rows}"]
+        case Join():
+            return [*steps(relation.child), f"{relation.kind} join({relation.table.name} ×{relation.fan_out})"]
+        case UnitJoin():
+            on = "unit and key" if relation.pairs else "unit"
+            once = " ×1" if relation.once else ""
+            return [*steps(relation.child), f"{relation.kind} join on {on}({inner(relation.other)}{once})"]
+        case Semi():
+            return [*steps(relation.child), f"{'anti' if relation.negated else 'semi'}-join({inner(relation.other)})"]
+        case PerUnit():
+            keys, totals = [name_of(node) for _, node in relation.keys], [total.kind for total in relation.totals]
+            return [*steps(relation.child), f"per unit({', '.join([*keys, *totals])})"]
+        case Union():
+            return [f"union all({' | '.join(inner(part) for part, _ in relation.parts)})"]
+        case _:
+            return [*steps(relation.child), "where"]  # type: ignore[union-attr]
+
+
+def inner(relation: Relation) -> str:
+    return " → ".join(steps(relation))
+
+
+def name_of(node: Any) -> str:
+    return str(getattr(node, "name", "expression")).removeprefix("tacit_code ")
 
 
 def over(moment: Moment, question: Question) -> str:
@@ -179,12 +228,25 @@ def test_there_are_files_for_every_aggregate_and_unit() -> None:
         "MEDIAN(",
         "MAX(",
         "JOIN",
+        "LEFT JOIN",
+        "EXISTS (",
+        "NOT IN (",
+        "UNION ALL",
+        "WITH ",
         "HAVING",
         "diagnosis",
         "change-one",
         "error=",
     ]
     assert all(any(word in text for text in texts) for word in wanted)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_of_every_form_there_is_one_with_a_unit_in_one_group_and_one_in_eight(form: str) -> None:
+    texts = [text for text in (file.read_text() for file in FILES) if form in text]
+    touched = [int(number) for text in texts for number in re.findall(r"groups touched (\d+)", text)]
+    assert min(touched) == 1
+    assert max(touched) >= 8
 
 
 def test_moments_are_those_of_the_calls() -> None:

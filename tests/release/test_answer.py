@@ -142,8 +142,10 @@ def test_a_number_is_shown_with_as_many_digits_as_its_bar_allows(released: tuple
 
 
 def test_the_table_says_what_it_cost_and_what_its_bars_mean() -> None:
-    assert str(ANSWER).splitlines()[-1] == "± at 0.95 confidence, each; spent epsilon 0.5, delta 1e-06; left epsilon 6.33333"
-    assert str(EMPTY).splitlines()[-1] == "± at 0.3333 confidence, each; spent epsilon 1"
+    assert (
+        str(ANSWER).splitlines()[-1] == "95 % intervals (per value). Spent: epsilon 0.5, delta 1e-06. Remaining: epsilon 6.33333."
+    )
+    assert str(EMPTY).splitlines()[-1] == "33.33 % intervals (per value). Spent: epsilon 1."
 
 
 @pytest.mark.parametrize(("rows", "shown_rows", "said"), [(40, 40, False), (41, 40, True), (500_006, 40, True)])

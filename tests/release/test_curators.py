@@ -76,8 +76,11 @@ def test_only_the_owner_reads_it(tmp_path: Path) -> None:
 def test_a_place_for_a_page_is_checked_and_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "folder").mkdir()
-    for place in (tmp_path / "file" / "report.html", tmp_path / "folder"):
-        with pytest.raises(InvalidInput, match=r"cannot be written .*nothing was written"):
+    for place, words in (
+        (tmp_path / "file" / "report.html", "a part of its path is not a folder"),
+        (tmp_path / "folder", "is a folder"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
             check_report(place)
     assert check_report(tmp_path / "file").read_text() == "x"
     assert not check_report(tmp_path / "mine" / "report.html").exists()

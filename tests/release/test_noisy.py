@@ -6,7 +6,8 @@ is exact; else it is bounded from draws, with a chance of one in a million to ac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import ast
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
 from fractions import Fraction
@@ -29,8 +30,8 @@ from tacit.mechanisms.selection import Kept, KeyThreshold
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact
 from tacit.query.price.price import Quote, price, request
-from tacit.release import noisy as last_step
 from tacit.release.noisy import Noisy, noised
+from tacit.release.running import InProcess
 from worlds import PUBLIC, World, clinic, ranked, without, world_in_memory
 
 SURE = 1 - 1e-6
@@ -254,17 +255,10 @@ def test_numbers_of_keys_that_are_not_shown_do_not_leave(place: World) -> None:
 # --- the hook --------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def watched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    seen: list[Any] = []
-    hook: list[Callable[..., None]] = [lambda quote, exact, noisy: seen.append((quote, exact, noisy))]
-    monkeypatch.setattr(last_step, "_observers", hook)
-    return seen
-
-
-def test_the_hook_sees_every_release_with_its_sensitivity_and_its_scale(place: World, watched: list[Any]) -> None:
+def test_an_observer_sees_every_release_with_its_sensitivity_and_its_scale(place: World) -> None:
     quote = quoted(place, "SELECT ward, COUNT(*), MEDIAN(age) FROM visits GROUP BY ward", Laplace)
-    found = noised(quote, place.engine.run(quote.question.group))
+    watched: list[Any] = []
+    found = InProcess(place.engine, [lambda *seen: watched.append(seen)]).noisy(quote)
     ((seen_quote, seen_exact, seen_noisy),) = watched
     assert (seen_quote, seen_noisy) == (quote, found)
     assert all(isinstance(moment, Sealed | tuple) for moment in seen_exact.moments)
@@ -280,14 +274,15 @@ def spread(place: World, tmp_path: Path) -> World:
     return place.with_catalog(clinic(tmp_path, max_rows=3, max_rows_per_group=1))
 
 
-def scales_that_run(place: World, quote: Quote, monkeypatch: pytest.MonkeyPatch, shown: int) -> set[Fraction]:
-    """The scales that noise is drawn at where this many keys are shown."""
+def scales_that_run(place: World, quote: Quote, monkeypatch: pytest.MonkeyPatch, shown: int) -> tuple[set[Fraction], list[Any]]:
+    """The scales that noise is drawn at where this many keys are shown, and what an observer sees."""
+    watched: list[Any] = []
     seen: set[Fraction] = set()
     drawn = discrete.draw_gaussian
     monkeypatch.setattr(discrete, "draw_gaussian", lambda scale, size: (seen.add(scale), drawn(scale, size))[1])
     monkeypatch.setattr(KeyThreshold, "release_with", partialmethod(first_keys, shown=shown))
-    noised(quote, place.engine.run(quote.question.group))
-    return seen
+    noised(quote, place.engine.run(quote.question.group), [lambda *release: watched.append(release)])
+    return seen, watched
 
 
 def first_keys(self: KeyThreshold, keys: Any, counts: Any, others: Any, most: int | None, shown: int) -> Kept:
@@ -298,18 +293,18 @@ def first_keys(self: KeyThreshold, keys: Any, counts: Any, others: Any, most: in
 
 @pytest.mark.parametrize("shown", [0, 1, 2, 40])
 def test_what_runs_under_private_keys_is_what_was_priced_and_recorded(
-    spread: World, watched: list[Any], monkeypatch: pytest.MonkeyPatch, shown: int
+    spread: World, monkeypatch: pytest.MonkeyPatch, shown: int
 ) -> None:
     """The event of the quote goes to the ledger; each part that ran states the same one, and noise is drawn at its scale."""
     quote = quoted(spread, PRIVATE, Gaussian)
-    drawn = scales_that_run(spread, quote, monkeypatch, shown)
+    drawn, watched = scales_that_run(spread, quote, monkeypatch, shown)
     ((seen, _, noisy),) = watched
     assert seen.event == quote.event == Batch((quote.keys.event, *(part.mechanism.event for part, _ in noisy.sums.values())))  # type: ignore[union-attr]
     assert drawn == {event.scale for event in quote.event.events[1:]}  # type: ignore[attr-defined]
     assert [len(values) for _, values in noisy.sums.values()] == [shown] * 3
 
 
-def test_noise_that_is_not_the_recorded_one_is_caught(spread: World, watched: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_that_is_not_the_recorded_one_is_caught(spread: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: priced for one number, and run for as many as are shown."""
     quote = quoted(spread, PRIVATE, Gaussian)
     alone = [
@@ -317,17 +312,20 @@ def test_noise_that_is_not_the_recorded_one_is_caught(spread: World, watched: li
         for part in quote.sums
     ]
     recorded = replace(quote, sums=tuple(alone)).event
-    drawn = scales_that_run(spread, quote, monkeypatch, 2)
+    drawn, _ = scales_that_run(spread, quote, monkeypatch, 2)
     assert recorded != quote.event
     assert drawn.isdisjoint({event.scale for event in recorded.events[1:]})  # type: ignore[union-attr]
 
 
-def test_nothing_in_the_package_sets_the_hook() -> None:
+def test_nothing_in_the_package_gives_an_observer() -> None:
+    """Runners of the package are made without one; the process that answers has no way to be given any."""
     import tacit
 
-    assert last_step._observers == []
-    sources = [path.read_text() for path in Path(tacit.__file__).parent.rglob("*.py")]
-    assert sum(text.count("_observers") for text in sources) == 2  # where it is, and where it is read
+    made = [node for path in Path(tacit.__file__).parent.rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))]
+    calls = [(node.func.id, len(node.args)) for node in made if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    given = {name: {many for called, many in calls if called == name} for name in ("InProcess", "noised")}
+    assert given == {"InProcess": {1}, "noised": {2, 3}}
+    assert sum(isinstance(node, ast.Attribute) and node.attr == "observers" for node in made) == 2  # where it is kept, and read
 
 
 def test_a_smooth_quantile_has_the_bounds_for_ends(place: World) -> None:

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from questions import clinic_questions
 from tacit.errors import InvalidValue, StoreUnusable, TimedOut
 from tacit.privacy.sealed import SealBroken
-from tacit.query.engines.duckdb import Limits
+from tacit.query.engines.engine import Limits, Opening
 from tacit.query.price.price import Quote, price, request
 from tacit.release.noisy import Noisy, noised
 from tacit.release.packed import packed, unpacked
@@ -54,7 +54,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.fixture(scope="module")
 def own(place: World) -> Iterator[OwnProcess]:
     """Started by a thread that is gone when questions come: some systems end processes with the thread that started them."""
-    runner = OwnProcess(place.engine.path)
+    runner = OwnProcess(Opening(place.engine.path))
     thread = threading.Thread(target=runner.open)
     thread.start()
     thread.join()
@@ -206,7 +206,7 @@ def test_whatever_goes_wrong_there_is_one_reply(place: World, monkeypatch: pytes
     from tacit.release import noisy, worker
 
     served = worker.Worker()
-    assert served.open(place.engine.path, Limits(), None) == (b"o", b"")
+    assert served.open(Opening(place.engine.path)) == (b"o", b"")
     quote = quoted(place, ASKED[0])
     assert served.handle(pickle.dumps(("noisy", quote)))[0] == b"r"
     for failure in (MemoryError("secret"), ValueError("secret"), TimedOut("secret"), RecursionError()):
@@ -234,7 +234,8 @@ from pathlib import Path
 sys.path[:0] = sys.argv[2:]
 from test_running import LONG, ASKED, quoted, child_of
 from worlds import clinic, PUBLIC
-from tacit.query.engines.duckdb import DuckDBEngine, Limits, StoredFacts
+from tacit.query.engines.duckdb import DuckDBEngine
+from tacit.query.engines.engine import Limits, Opening, StoredFacts
 from tacit.release.running import OwnProcess
 folder = Path(sys.argv[1])
 from worlds import World
@@ -242,7 +243,7 @@ catalog = clinic(folder, max_rows=2)
 engine = DuckDBEngine(folder / "store.duckdb")
 public = {table.name: table.columns for table in catalog.tables.values() if table.public}
 place = World(catalog, {}, engine, StoredFacts(public, engine))
-own = OwnProcess(folder / "store.duckdb", Limits(seconds=300))
+own = OwnProcess(Opening(folder / "store.duckdb", limits=Limits(seconds=300)))
 own.open()
 quote = quoted(place, LONG)
 engine.close()
@@ -274,7 +275,7 @@ def test_it_ends_with_ctrl_c_and_with_the_process_that_asks(place: World) -> Non
 
 
 def test_it_goes_with_the_last_who_could_ask_it(place: World) -> None:
-    runner = OwnProcess(place.engine.path)
+    runner = OwnProcess(Opening(place.engine.path))
     runner.start()
     process = child_of(runner).process
     del runner
@@ -293,7 +294,7 @@ def test_a_fork_has_a_process_of_its_own(place: World, own: OwnProcess) -> None:
 def test_what_is_wrong_with_a_store_is_said_before_anything_is_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tacit.release import worker
 
-    runner = OwnProcess(tmp_path / "none.duckdb", version="1")
+    runner = OwnProcess(Opening(tmp_path / "none.duckdb", version="1"))
     monkeypatch.setattr(runner, "start", lambda: None)
     monkeypatch.setattr(runner, "_asked", lambda message, _: worker.Worker().handle(pickle.dumps(message)))
     with pytest.raises(StoreUnusable, match="the data is not prepared; run: tacit prepare"):

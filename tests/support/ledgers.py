@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from fractions import Fraction
-from itertools import count
 
 from hypothesis import strategies as st
 
@@ -29,7 +28,6 @@ from tacit.privacy.neighbours import Neighbours
 UNIT = Neighbours("add-remove", "unit")
 IDENTITY = "ab" * 16
 OTHER_IDENTITY = "cd" * 16
-_fresh = count()
 
 
 def policy(epsilon: object = 1, delta: object = 0, *analysts: Analyst, change: str = "add-remove", **more) -> Policy:
@@ -54,16 +52,6 @@ def pure(epsilon: object) -> Event:
 
 def spend(ledger, event: Event, analyst: str = "curator"):
     return ledger.spend(event, analyst, question="q", data_version="v")
-
-
-def fresh_database(server: str) -> str:
-    """The URL of a new database on a PostgreSQL server."""
-    import psycopg
-
-    name = f"ledger_{next(_fresh)}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return server.rsplit("/", 1)[0] + f"/{name}"
 
 
 small = st.fractions(min_value=Fraction(1, 50), max_value=Fraction(1, 2), max_denominator=300)

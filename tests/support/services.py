@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pwd
 import shutil
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 INSTALL = "install PostgreSQL (Debian: apt-get install postgresql) and run the tests again"
 INSTALL_CHROMIUM = "install Chromium (Debian: apt-get install chromium) and run the tests again"
@@ -26,6 +28,7 @@ QUIET_BROWSER = (  # root has no sandbox; nothing of the browser's own goes to t
     "--no-first-run",
 )
 INSTALL_SECONDS = 300  # less than a test may take
+MEMORY, ROOM = Path("/dev/shm"), 2 * 2**30  # noqa: S108  # the bytes that all databases of a run need, and as many again
 ACCOUNTS = ("postgres", "nobody")  # the server refuses to run as root
 
 
@@ -37,7 +40,7 @@ class Missing(Exception):
 def postgres_server() -> Iterator[str]:
     """The URL of a new PostgreSQL server with an empty database, gone at the end. It listens on 127.0.0.1 alone."""
     programs = _postgres_programs()
-    folder = Path(tempfile.mkdtemp(prefix="tacit-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="tacit-postgres-", dir=_quick_folder()))
     if os.geteuid() == 0:
         shutil.chown(folder, _account().pw_uid)
     data, port = folder / "data", _free_port()
@@ -53,18 +56,53 @@ def postgres_server() -> Iterator[str]:
         shutil.rmtree(folder)
 
 
+def _quick_folder() -> Path | None:
+    """Memory where there is plenty: dozens of databases are made and removed, and no test here cuts off the power."""
+    return MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM else None
+
+
+def fresh_database(server: str) -> str:
+    """The URL of a new database on a PostgreSQL server."""
+    import psycopg
+
+    name = f"tests_{uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return server.rsplit("/", 1)[0] + f"/{name}"
+
+
 @contextmanager
-def chromium_browser() -> Iterator[Any]:
-    """A headless Chromium for Playwright, closed at the end."""
+def chromium_server() -> Iterator[str]:
+    """The address of a headless Chromium that Playwright connects to, closed at the end. It listens on 127.0.0.1 alone."""
     program = _found_or_installed(_found_chromium, "chromium")
     if program is None:
         raise Missing(INSTALL_CHROMIUM)
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright._impl._driver import compute_driver_executable, get_driver_env
     except ImportError:
         raise Missing("install Playwright (pip install playwright) and run the tests again") from None
+    with tempfile.TemporaryDirectory(prefix="tacit-chromium-") as folder:
+        config = Path(folder, "launch.json")
+        config.write_text(json.dumps({"executablePath": str(program), "args": QUIET_BROWSER, "host": "127.0.0.1"}))
+        run = [*compute_driver_executable(), "launch-server", "--browser", "chromium", "--config", config]
+        environment = {**get_driver_env(), "TMPDIR": folder}  # so that its profile is removed with it
+        with subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+            try:
+                assert server.stdout is not None
+                address = server.stdout.readline().strip()
+                assert address.startswith("ws://127.0.0.1:"), "Chromium does not start"
+                yield address
+            finally:
+                server.terminate()  # it closes the browser
+
+
+@contextmanager
+def chromium_browser(address: str) -> Iterator[Any]:
+    """The browser at an address, for Playwright; what is opened in it here is closed at the end."""
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=list(QUIET_BROWSER))
+        browser = playwright.chromium.connect(address)
         try:
             yield browser
         finally:

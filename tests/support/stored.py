@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tacit.data.store import open_store
+from tacit.data.store import open_store, store_file
 from tacit.privacy.catalog import Budget, Catalog, Column, Owner, Source, Table, day_number
 
 Rows = Sequence[Sequence[Any]]
@@ -63,7 +63,7 @@ def write_duckdb(path: Path, table: str, columns: Mapping[str, pa.Array | Sequen
 def stored(prepared: Catalog, name: str, *columns: str) -> list[tuple[Any, ...]]:
     """The rows of a prepared table, sorted; all columns, or those named."""
     chosen = ", ".join(f'"{column}"' for column in columns) or "*"
-    with open_store(prepared.store_file) as engine:
+    with open_store(store_file(prepared)) as engine:
         return sorted(engine.execute(f'SELECT {chosen} FROM "{name}"').fetchall(), key=repr)
 
 

@@ -18,7 +18,8 @@ from stored import table as table_of
 from tacit.data.quoting import name
 from tacit.privacy.catalog import Catalog, Column, Owner, Source, Table
 from tacit.privacy.sealed import Sealed
-from tacit.query.engines.duckdb import DuckDBEngine, Limits, StoredFacts
+from tacit.query.engines.duckdb import DuckDBEngine
+from tacit.query.engines.engine import Limits, StoredFacts
 from tacit.query.engines.exact import Exact
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite

@@ -1,7 +1,7 @@
 """The least noise for a budget, and the least budget for a wanted error. calibrate.md has the proofs.
 
 An error is stated with the probability of missing it, for one coordinate: `miss(confidence, dimension)` turns "all of d
-coordinates at once" into that. Everything is a closed form but for the roots that have none, and those are checked where
+coordinates at once" into that. Everything is a closed form except for roots that have no closed form, and those are checked where
 they land: what is returned holds, and is the least up to its last digits.
 
 >>> scale = laplace_scale(sensitivity=2, epsilon=0.5)
@@ -224,19 +224,21 @@ def _root(fails: Callable[[float], bool], good: float, bad: float) -> float:
 def _confidence(confidence: Number) -> Fraction:
     sure = exact(confidence, "confidence")
     if not 0 < sure < 1:
-        raise InvalidInput(f"confidence is a probability strictly between 0 and 1, not {brief(confidence)}; give for example 0.95")
+        raise InvalidInput(f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example 0.95")
     return sure
 
 
 def _dimension(dimension: int) -> int:
     if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
-        raise InvalidInput(f"dimension is a whole number of coordinates, at least 1, not {dimension!r}")
+        raise InvalidInput(f"dimension must be a whole number of at least 1, not {dimension!r}")
     return dimension
 
 
 def _error(error: int) -> int:
     if isinstance(error, bool) or not isinstance(error, int) or error < 0:
-        raise InvalidInput(f"error is a whole number of grid units, at least 0, not {error!r}; divide it by the step, round down")
+        raise InvalidInput(
+            f"error must be a whole number of grid units, at least 0, not {error!r}; divide it by the step and round down"
+        )
     return error
 
 

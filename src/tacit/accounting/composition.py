@@ -66,7 +66,7 @@ def loss(event: Event) -> Loss:
     >>> print(loss(LaplaceNoise(Fraction(2), Fraction(4))))
     pure epsilon 0.5 (add or remove one row)
     """
-    raise UnknownEvent(f"{type(event).__name__} is an event without a theorem here; record it as an event of events.py")
+    raise UnknownEvent(f"{type(event).__name__} is an unknown event, without a proved price; record it as an event of events.py")
 
 
 @loss.register
@@ -168,7 +168,7 @@ def restated(price: Cost, relation: Neighbours) -> Cost:
         return price
     if (price.neighbours.change, relation.change) != ("add-remove", "change-one") or price.neighbours.of != relation.of:
         raise WrongRelation(
-            f"an event proved for '{price.neighbours}' has no price for '{relation}'; "
+            f"an event priced for '{price.neighbours}' has no price for '{relation}'; "
             f"use a mechanism stated for '{relation}', or for 'add or remove one {relation.of}'"
         )
     moved = moved_weight_up(price.delta, price.rho)
@@ -187,9 +187,14 @@ def cost_under(event: Event, relation: Neighbours) -> Cost:
     >>> float(cost_under(parts, change).delta), float(restated(cost(parts), change).delta) > 1e-4
     (3.718281828459045e-06, True)
     """
+    return reduce(add, costs_under(event, relation))
+
+
+def costs_under(event: Event, relation: Neighbours) -> tuple[Cost, ...]:
+    """The costs of what a batch consists of, each under `relation`; of any other event its own."""
     if isinstance(event, Batch):
-        return reduce(add, [cost_under(part, relation) for part in _some(event.events)])
-    return restated(cost(event), relation)
+        return tuple(part for each in _some(event.events) for part in costs_under(each, relation))
+    return (restated(cost(event), relation),)
 
 
 def sequential(losses: Iterable[Loss]) -> Loss:
@@ -220,7 +225,7 @@ def parallel(losses: Iterable[Loss], relation: Neighbours, within: Iterable[Loss
         return _largest(_one_kind(parts), relation, count=1)
     inside = list(within) or [_doubled(part, relation) for part in parts]
     if len(inside) != len(parts) or any(part.neighbours != relation for part in inside):
-        raise WrongRelation(f"`within` holds one loss under '{relation}' for each part")
+        raise WrongRelation(f"`within` must contain one loss for '{relation}' per part")
     return _largest(_one_kind([_largest(_one_kind(parts), relation, count=2), *inside]), relation, count=1)
 
 
@@ -271,13 +276,13 @@ def _largest(losses: Sequence[Loss], relation: Neighbours, count: int) -> Loss:
 
 def _over(sensitivity: Fraction, scale: Fraction) -> Fraction:
     if sensitivity < 0 or scale < 0 or (scale == 0 and sensitivity > 0):
-        raise InvalidBudget(f"noise of scale {scale} promises nothing for sensitivity {sensitivity}; give a scale above 0")
+        raise InvalidBudget(f"noise of scale {scale} gives no privacy at sensitivity {sensitivity}; give a scale above 0")
     return sensitivity / scale if scale else Fraction(0)
 
 
 def _some(parts: Sequence[Part]) -> Sequence[Part]:
     if not parts:
-        raise InvalidInput("there is nothing to compose: give at least one event or loss")
+        raise InvalidInput("nothing to compose; give at least one event or loss")
     return parts
 
 
@@ -285,7 +290,7 @@ def _one_relation(parts: Sequence[Loss | Cost]) -> Neighbours:
     relations = {part.neighbours for part in _some(parts)}
     if len(relations) > 1:
         names = " and ".join(sorted(f"'{relation}'" for relation in relations))
-        raise WrongRelation(f"{names} do not compose: restate all for one relation first")
+        raise WrongRelation(f"{names} cannot be composed; restate all of them for one relation first")
     return relations.pop()
 
 

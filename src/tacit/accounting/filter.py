@@ -70,7 +70,9 @@ class Filter:
     ) -> None:
         cap, total, share = positive_budget(epsilon), probability(delta), exact(split, "split", InvalidBudget)
         if not 0 <= share <= 1:
-            raise InvalidBudget(f"split is the share of delta for events, from 0 to 1, not {split}; give for example split=0.5")
+            raise InvalidBudget(
+                f"split, the share of delta for events, must be from 0 to 1, not {split}; give for example split=0.5"
+            )
         rest = total - share * total
         values = {
             "epsilon": cap,

@@ -164,6 +164,6 @@ def whole_units(sensitivity: Number) -> int:
     number = exact(sensitivity, "sensitivity", InvalidSensitivity)
     if number < 0 or number.denominator != 1:
         raise InvalidSensitivity(
-            f"sensitivity is counted in grid units, a whole number of at least 0, not {as_text(number)}; round it up"
+            f"sensitivity must be a whole number of grid units, at least 0, not {as_text(number)}; round it up"
         )
     return number.numerator

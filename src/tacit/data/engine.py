@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import duckdb
 
+from tacit.data.dialect import DUCKDB, Dialect
 from tacit.data.quoting import text
 from tacit.errors import InvalidInput
 from tacit.privacy.arguments import text_of
@@ -49,6 +50,7 @@ class Workshop:
     done: int = 0
     told: float = 0.0
     share: float = 0.0
+    words: Dialect = DUCKDB
     engine: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
 
     def __post_init__(self) -> None:

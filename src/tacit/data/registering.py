@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tacit.accounting.ledger.places import ledger_place
 from tacit.accounting.ledger.register import FILE, Register, Registered, open_register, state_folder
@@ -16,6 +17,9 @@ from tacit.data.files.source_marks import source_marks
 from tacit.errors import RegisterUnavailable, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog
+
+if TYPE_CHECKING:
+    from tacit.data.files.memory import Given
 
 KEY_BYTES = 32
 
@@ -85,11 +89,11 @@ def _covered(other: Registered, remedy: str) -> StoreUnusable:
     return StoreUnusable(f"these sources are already behind the ledger of '{other.name}' ({other.catalog})", remedy=remedy)
 
 
-def registration(catalog: Catalog, environment: Mapping[str, str]) -> Registration:
-    """What the register says of a catalog's sources; it reads them by samples."""
+def registration(catalog: Catalog, environment: Mapping[str, str], given: Given | None = None) -> Registration:
+    """What the register says of a catalog's sources; it reads them by samples. `given` has the tables that are given in Python."""
     place = ledger_place(catalog.ledger_address(environment), environment)
     try:
         register = open_register(environment, lambda: bits.random_bytes(KEY_BYTES))
     except RegisterUnavailable as error:
         return Registration(catalog, place, None, word=str(error))
-    return Registration(catalog, place, register, source_marks(catalog, register.key, environment))
+    return Registration(catalog, place, register, source_marks(catalog, register.key, environment, given))

@@ -11,18 +11,21 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from tacit.data.private_files import files_of_the_owner
 from tacit.data.quoting import text
 from tacit.errors import StoreUnusable
+from tacit.files import files_of_the_owner, opened, put_private, write
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_format_1
 
 BEGINNING, LOCK = "preparing-", "prepare.lock"
+NAMES: Mapping[str, str] = {"duckdb": "store.duckdb"}  # of the store in its folder, by engine
+LARGE = 1 << 24  # bytes copied at a time
 FORMAT = 3  # 2: no codes of keys; 1 (where no format is written): a row of several owners belonged to the least of them
 
 PublicColumns = Mapping[str, Mapping[str, Column]]
@@ -56,16 +59,33 @@ def new_info(
 
 def kept_version(catalog: Catalog) -> str:
     """The version of the store that is there; refused where there is none, or one of another catalog or format."""
-    found = store_info(catalog.store_file)
+    found = store_info(catalog)
     if found is None:
-        raise StoreUnusable("there is no store whose version could be kept", remedy="leave keep_version out")
+        raise StoreUnusable("there is no store whose version can be kept", remedy="leave keep_version out")
     if found.fingerprint != fingerprint(catalog):
         raise StoreUnusable("the catalog has changed, so the prepared data will too", remedy="leave keep_version out")
     return found.version
 
 
-def store_info(file: Path) -> StoreInfo | None:
-    """What the store in a file says about itself; None where there is no store. A store of another format is not used."""
+def store_file(catalog: Catalog) -> Path:
+    """Where the prepared store of a catalog lies. Only this chapter and the engines ask for it."""
+    return catalog.store_folder / NAMES[catalog.store_engine]
+
+
+def read_files(catalog: Catalog) -> tuple[Path, ...]:
+    """The files that are read when the prepared data is: no output may take their place."""
+    return (store_file(catalog),)
+
+
+def copy_store(catalog: Catalog, copy: Catalog) -> None:
+    """Copy the prepared store of a catalog to the place of another catalog's, which is for its owner alone."""
+    with store_file(catalog).open("rb") as real:
+        write(store_file(copy), partial(shutil.copyfileobj, real, length=LARGE), private=True)
+
+
+def store_info(catalog: Catalog) -> StoreInfo | None:
+    """What the store of a catalog says about itself; None where there is no store. A store of another format is not used."""
+    file = store_file(catalog)
     if not file.exists():
         return None
     version, prepared_at, known = _written(file)
@@ -80,14 +100,16 @@ def store_info(file: Path) -> StoreInfo | None:
         raise _unreadable() from None
 
 
-def ledger_mark(file: Path) -> tuple[str | None, str | None]:
+def ledger_mark(catalog: Catalog) -> tuple[str | None, str | None]:
     """The ledger and its last entry that a store of any format names; none where there is no store."""
+    file = store_file(catalog)
     known = _written(file)[2] if file.exists() else {}
     return known.get("ledger"), known.get("head")
 
 
-def prepared_for(file: Path, catalog: Catalog) -> str | None:
+def prepared_for(catalog: Catalog) -> str | None:
     """The version of a store that was prepared for the tables and units of a catalog; None for another one, or none at all."""
+    file = store_file(catalog)
     if not file.exists():
         return None
     version, _, known = _written(file)
@@ -106,7 +128,7 @@ def _written(file: Path) -> tuple[str, str, dict[str, Any]]:
 
 
 def _unreadable() -> StoreUnusable:
-    return StoreUnusable("the prepared store cannot be read", remedy="run `tacit prepare`")
+    return StoreUnusable("cannot read the prepared store", remedy="run `tacit prepare`")
 
 
 def open_store(file: Path) -> duckdb.DuckDBPyConnection:
@@ -155,12 +177,12 @@ def column_from(name: str, known: Mapping[str, Any]) -> Column:
 
 @contextmanager
 def replacing(catalog: Catalog) -> Iterator[Path]:
-    """A private folder in which a new store.duckdb is written; it replaces the old store at the end, if all went well.
+    """A private folder in which a new store is written, under its name; it replaces the old store at the end, if all went well.
 
     One process at a time. What is written there is the owner's alone from the beginning; what a process that was killed left
     behind, `swept` removes.
     """
-    beside = catalog.store_file.parent
+    beside = catalog.store_folder
     with ExitStack() as held:
         with _writable(beside):
             for folder in (catalog.kept, beside):
@@ -173,7 +195,7 @@ def replacing(catalog: Catalog) -> Iterator[Path]:
         held.callback(_remove_from, beside)
         yield own
         with _writable(beside):
-            _replace(own / "store.duckdb", catalog.store_file)
+            put_private(own / store_file(catalog).name, store_file(catalog))
 
 
 def swept(catalog: Catalog) -> Catalog:
@@ -181,7 +203,7 @@ def swept(catalog: Catalog) -> Catalog:
 
     Everything that opens a catalog begins with it. What is still being prepared stays, and what this user may not remove.
     """
-    beside = catalog.store_file.parent
+    beside = catalog.store_folder
     with suppress(OSError, StoreUnusable):
         if any(beside.glob(f"{BEGINNING}*")):
             with _only_one(beside / LOCK):
@@ -218,12 +240,9 @@ def _make_private(folder: Path, within: Path) -> None:
 
 @contextmanager
 def _only_one(file: Path) -> Iterator[None]:
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    with opened(file, os.O_RDWR | os.O_CREAT) as descriptor:
         _lock(descriptor)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _lock(descriptor: int) -> None:
@@ -231,19 +250,3 @@ def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise StoreUnusable("this catalog is being prepared by another process", remedy="wait for it to end") from None
-
-
-def _replace(new: Path, old: Path) -> None:
-    """Put the new file in the place of the old one, such that a crash leaves one of the two, whole."""
-    new.chmod(0o600)
-    _sync(new)
-    os.replace(new, old)
-    _sync(old.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

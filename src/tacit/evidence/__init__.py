@@ -1,1 +1,1 @@
-"""Chapter 8, why believe it: attacks that work on weaker ways, and measurements of ours."""
+"""Chapter 8, why believe it: attacks on weaker release methods, and measurements of tacit itself."""

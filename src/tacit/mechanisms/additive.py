@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 from itertools import product
-from typing import Any, TypedDict
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting import calibrate
+from tacit.accounting.composition import loss
+from tacit.accounting.events import Event
 from tacit.errors import InvalidInput, InvalidSensitivity, InvalidValue
 from tacit.mechanisms.noise.grid import (
     STEPS_PER_SCALE,
@@ -30,6 +34,7 @@ from tacit.mechanisms.noise.grid import (
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
+from tacit.privacy.loss import Loss
 from tacit.privacy.neighbours import Neighbours
 from tacit.privacy.rounding import Number, as_text, exact, float_up
 
@@ -40,7 +45,7 @@ DIGITS_OF_BUDGET = 6  # of one that is chosen for an error, rounded up
 
 
 def read_sensitivity(sensitivity: Number) -> Fraction:
-    """A sensitivity that is finite and at least 0; 0 is a constant, which needs no noise and tells nothing.
+    """A sensitivity that is finite and at least 0; 0 is a constant, which requires no noise and reveals nothing.
 
     >>> read_sensitivity(-1)
     Traceback (most recent call last):
@@ -71,10 +76,73 @@ class Shape(TypedDict, total=False):
     neighbours: Neighbours
 
 
+class AdditiveNoise(ABC):
+    """What is one for both laws once the noise can be drawn and its tail is known: releases, intervals, the loss."""
+
+    __slots__ = ()
+    sensitivity: Fraction
+    step: Fraction
+    dimension: int
+    on_grid: bool
+    neighbours: Neighbours
+
+    @property
+    @abstractmethod
+    def event(self) -> Event:
+        """What runs, for the ledger."""
+
+    @abstractmethod
+    def _drawn(self, size: int) -> NDArray[Any]:
+        """Independent noise, in units of the grid."""
+
+    @abstractmethod
+    def _interval(self, missed: Fraction) -> Interval:
+        """The interval that one number leaves with at most this chance."""
+
+    @classmethod
+    @abstractmethod
+    def _staying_within(cls, error: Number, missed: Fraction, sensitivity: Number, shape: Shape) -> Self:
+        """With the least budget for which one number leaves `error` on either side with at most the chance `missed`."""
+
+    @classmethod
+    def for_simultaneous_error(cls, error: Number, confidence: Number, sensitivity: Number, **shape: Unpack[Shape]) -> Self:
+        """With the least budget for which `simultaneous_interval(confidence)` is at most `error` on either side."""
+        return cls._staying_within(error, calibrate.miss(confidence, shape.get("dimension", 1)), sensitivity, shape)
+
+    @property
+    def loss(self) -> Loss:
+        return loss(self.event)
+
+    def release(self, value: Any) -> Any:
+        """The value with noise, on the grid: a number for a number, an array of `dimension` for an array."""
+        units = units_of(value, self.step, self.dimension, self.on_grid)
+        return from_units(noisy(units, self._drawn(self.dimension)), self.step)
+
+    def release_units(self, units: Any) -> Units:
+        """The same in whole units of the grid: exact integers in, exact integers out."""
+        return noisy(given_units(units, self.dimension), self._drawn(self.dimension))
+
+    def release_each(self, units: Any) -> Units:
+        """The same noise on every number of a flat array, however many: neighbours may differ in at most `dimension` of them.
+
+        So the event does not depend on how many there are, such as the keys that a threshold shows.
+        """
+        known = each_units(units)
+        return noisy(known, self._drawn(known.size))
+
+    def interval(self, confidence: Number) -> Interval:
+        """Where the exact value lies around a released one with at least `confidence`, for each number by itself."""
+        return self._interval(calibrate.miss(confidence))
+
+    def simultaneous_interval(self, confidence: Number) -> Interval:
+        """The same for all numbers at once; they are independent, so that this is sharper than the union bound."""
+        return self._interval(calibrate.miss(confidence, self.dimension))
+
+
 def read_grid(sensitivity: Fraction, step: Number | None, on_grid: bool) -> Fraction | None:
     """The step that was given, if one was. on_grid=True is a statement about the values, and needs the step that they have."""
     if step is None and on_grid:
-        raise InvalidInput("on_grid=True says that all values are multiples of the step; give that step, for example step=1")
+        raise InvalidInput("on_grid=True requires a step that divides all values; give for example step=1")
     if step is None:
         return None
     width = read_step(step)
@@ -112,7 +180,7 @@ def each_units(units: Any) -> NDArray[Any]:
     """Whole units of a flat array, however many there are."""
     array = np.asarray(read_units(opened(units)))
     if array.ndim != 1:
-        raise InvalidValue("release_each takes one flat array of whole numbers")
+        raise InvalidValue("release_each requires one flat array of whole numbers")
     return array
 
 
@@ -129,14 +197,16 @@ def within(distance: Fraction) -> Interval:
 def whole_steps(error: Fraction, step: Fraction, on_grid: bool) -> int:
     """How many whole steps an error allows. Off the grid it must allow one, since rounding alone may take half of it."""
     if error < step and not on_grid:
-        raise InvalidInput(f"an error of {as_text(error)} is below the step {as_text(step)} of the grid; give a smaller step")
+        raise InvalidInput(
+            f"error must be at least the step {as_text(step)} of the grid, not {as_text(error)}; give a smaller step"
+        )
     return math.floor(error / step)
 
 
 def not_constant(sensitivity: Fraction) -> Fraction:
     """The sensitivity, if a budget can be chosen for it."""
     if sensitivity == 0:
-        raise InvalidSensitivity("an answer of sensitivity 0 is a constant: it needs no noise and no budget")
+        raise InvalidSensitivity("sensitivity must be above 0: an answer of sensitivity 0 is a constant that requires no noise")
     return sensitivity
 
 
@@ -179,4 +249,4 @@ def _shaped(value: Any, dimension: int) -> Any:
     elif array.shape == () and dimension == 1:
         return array[()]
     numbers = "one number" if dimension == 1 else f"one flat array of exactly {dimension} numbers"
-    raise InvalidValue(f"this mechanism releases {numbers}; give that, or make the mechanism with another dimension=")
+    raise InvalidValue(f"expected {numbers}; give that, or create the mechanism with another dimension=")

@@ -6,7 +6,7 @@ left[0] <= right[0], the search finds the (d, e) that maximize
     (right[e] - left[d]) exp(-rate floor((d + e) / width)).
 
 Among the d of one residue modulo `width` the best e falls as d grows, so halving the range of d halves that of e: n log n
-operations in all, and no case is worse. Doubles choose the pair, within 2^-42 of the best; its gap and its span come back as
+operations in total, and no case is worse. Doubles choose the pair, within 2^-42 of the best; its gap and its span come back as
 integers. Both facts are proved in smooth.md, "The search".
 """
 

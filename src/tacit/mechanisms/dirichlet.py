@@ -92,11 +92,11 @@ class DirichletResampling:
         """Synthetic workers in each block, for the real workers in each."""
         real = _dense(workers, self.blocks)
         occupied = np.flatnonzero(real)
-        return _spread(self.resample(occupied, real[occupied]), self.blocks)
+        return _spread(self.resample((occupied, real[occupied])), self.blocks)
 
-    def resample(self, occupied: Any, counts: Any) -> tuple[Counts, Counts]:
-        """The same where few blocks are occupied: blocks that are drawn, and how often."""
-        return polya_urn((opened(occupied), opened(counts)), self.noise, self.classes, self.draws)
+    def resample(self, workers: Any) -> tuple[Counts, Counts]:
+        """The same where few blocks are occupied, from those and their workers: blocks that are drawn, and how often."""
+        return polya_urn(opened(workers), self.noise, self.classes, self.draws)
 
     def law(self, workers: Any) -> Law:
         """The law of `release(workers)`, on a small map."""
@@ -130,7 +130,7 @@ class ProbableDirichlet:
         for name, value in {"noise": noise, "within": within, "delta": delta}.items():
             object.__setattr__(self, name, value)
         if self.facts.draws and not (self.facts.workers or self.facts.certain):
-            raise InvalidInput("with no worker and no block kept for certain there may be nothing to draw from; give draws=0")
+            raise InvalidInput("draws must be 0 without a worker or a block that is always kept: there may be nothing to draw from")
         if not is_enough(self.facts, noise, within, delta):
             raise InvalidBudget(
                 f"noise {as_text(noise)} is not shown to be enough for a ratio of {as_text(within)} with delta {as_text(delta)}; "
@@ -181,16 +181,17 @@ class ProbableDirichlet:
         """Synthetic workers in each block, for the real workers in each; those sum to the public number."""
         real = _dense(workers, self.facts.blocks)
         occupied = np.flatnonzero(real)
-        return _spread(self.resample(occupied, real[occupied]), self.facts.blocks)
+        return _spread(self.resample((occupied, real[occupied])), self.facts.blocks)
 
-    def resample(self, occupied: Any, counts: Any) -> tuple[Counts, Counts]:
-        """The same where few blocks are occupied: blocks that are drawn, and how often."""
-        numbers = np.asarray(opened(counts))
+    def resample(self, workers: Any) -> tuple[Counts, Counts]:
+        """The same where few blocks are occupied, from those and their workers: blocks that are drawn, and how often."""
+        occupied, counts = opened(workers)
+        numbers = np.asarray(counts)
         if numbers.size and numbers.dtype.kind not in "iu":
-            raise InvalidValue("the workers of a block are a whole number")
+            raise InvalidValue("the number of workers per block must be a whole number")
         if sum(numbers.ravel().tolist()) != self.facts.workers:
-            raise InvalidValue(f"the workers do not sum to the public {self.facts.workers}; pad them or cut them to it first")
-        return polya_urn((opened(occupied), numbers), self.noise, self.facts.classes, self.facts.draws)
+            raise InvalidValue(f"the workers do not sum to the public {self.facts.workers}; pad or truncate them first")
+        return polya_urn((occupied, numbers), self.noise, self.facts.classes, self.facts.draws)
 
     def law(self, workers: Any) -> Law:
         """The law of `release(workers)`, on a small map."""
@@ -204,7 +205,7 @@ def _dense(workers: Any, blocks: int) -> Counts:
     except ValueError:  # rows of different lengths
         real = np.zeros(0)
     if real.shape != (blocks,) or real.dtype.kind not in "iu":
-        raise InvalidValue(f"the workers are {blocks} whole numbers, one for each block")
+        raise InvalidValue(f"workers must be {blocks} whole numbers, one for each block")
     return real.astype(np.int64)
 
 

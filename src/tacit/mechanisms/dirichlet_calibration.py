@@ -43,11 +43,11 @@ class PublicFacts:
         for name in ("workers", "draws"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise InvalidInput(f"{name} is a whole number of at least 0, not {value!r}")
+                raise InvalidInput(f"{name} must be a whole number of at least 0, not {value!r}")
         if max(self.workers, self.draws, self.blocks) > MOST:
             raise InvalidInput(f"a map has at most {MOST:,} workers, draws and blocks")
         if not self.blocks:
-            raise InvalidInput("a map has at least one block; give for example classes=(BlockClass(244),)")
+            raise InvalidInput("classes must contain at least one block; give for example classes=(BlockClass(244),)")
 
     @property
     def blocks(self) -> int:
@@ -60,7 +60,7 @@ class PublicFacts:
         return sum(each.blocks for each in self.classes if each.keep == 1)
 
     def mass_besides(self, noise: Fraction) -> Fraction:
-        """The least mass of the urn, whoever lives where, less the noise of one block."""
+        """The smallest mass of the urn over all homes, minus the noise of one block."""
         return self.workers + noise * (max(0, self.certain - 1) if self.count_noise else 0)
 
 
@@ -68,9 +68,11 @@ def allowed_ratio(value: Number, name: str = "ratio") -> Fraction:
     """An exact ratio r = e^epsilon above 1, by a billionth at least; from 10^100 on nothing is promised."""
     ratio = exact(value, name, InvalidBudget)
     if ratio <= 1:
-        raise InvalidBudget(f"{name} is e^epsilon, above 1, not {value}; give for example {name}=20 (epsilon = ln 20 = 2.996)")
+        raise InvalidBudget(
+            f"{name} must be above 1 (it is e^epsilon), not {value}; give for example {name}=20 (epsilon = ln 20 = 2.996)"
+        )
     if not NEAREST_RATIO <= ratio <= LARGEST_RATIO:
-        raise InvalidBudget(f"{name} is from 1 + 1e-9 (nothing but noise) to 1e100 (no promise at all); give for example {name}=20")
+        raise InvalidBudget(f"{name} must be from 1 + 1e-9 (only noise) to 1e100 (no privacy); give for example {name}=20")
     return ratio
 
 
@@ -111,7 +113,7 @@ def _probable_noise(known: PublicFacts, ratio: Fraction, delta: Fraction) -> Fra
 
 
 def bad_weight_up(known: PublicFacts, noise: Fraction, ratio: Fraction) -> Fraction:
-    """At or above the probability that some neighbour tells the output apart by more than `ratio`, whoever lives where.
+    """An upper bound on the probability of outputs that some neighbour changes by more than `ratio`, for all homes.
 
     blocks * max over c of T_c, where c is how many workers a block has (dirichlet.md, section 3). All c are covered: one by one
     until a bound on all that follow is below the largest so far.

@@ -30,7 +30,7 @@ STEPS = 1000  # ratios inside a total are rounded down to thousandths
 
 @dataclass(frozen=True, slots=True)
 class Dropping:
-    """The price of leaving out, in epsilon: for whoever leaves an empty block, for whoever enters one, and for both at once."""
+    """The price of dropping, in epsilon: for a worker who leaves a block empty, for one who enters an empty block, and for both."""
 
     leaving: Fraction
     entering: Fraction

@@ -24,7 +24,7 @@ def urn_chances(masses: Sequence[Fraction], draws: int) -> Chances:
     (Fraction(1, 5005), Fraction(1, 715))
     """
     if math.comb(draws + len(masses) - 1, draws) > MOST_OUTPUTS:
-        raise InvalidInput(f"{draws} draws of {len(masses)} blocks have too many outputs to list; take fewer")
+        raise InvalidInput(f"{draws} draws of {len(masses)} blocks have too many outputs to list; use fewer draws or blocks")
     whole = math.factorial(draws) / _rising(sum(masses, Fraction(0)), draws) if draws else Fraction(1)
     return {
         counts: whole

@@ -36,7 +36,7 @@ def tail_up(draws: int, own: Fraction, others: Fraction, least: int) -> float:
     Where `least` is below the most probable outcome, or a mass is beyond what floats are trusted with, 1 is the bound.
     """
     if own <= 0 or others < 0:
-        raise InvalidInput(f"masses are above 0 and at least 0, not {as_text(own)} and {as_text(others)}")
+        raise InvalidInput(f"masses must be above 0 and at least 0, not {as_text(own)} and {as_text(others)}")
     if least > draws:
         return 0.0
     if least <= 0 or others == 0 or _out_of_range(own, others) or _still_rising(draws, own, others, least):
@@ -47,7 +47,7 @@ def tail_up(draws: int, own: Fraction, others: Fraction, least: int) -> float:
 
 
 def far_tail_up(draws: int, below: Fraction, mass: Fraction, ratio: Fraction) -> float:
-    """At or above every P[X > (ratio - 1) y], X beta-binomial with own mass y + 1 of `mass` in all, for y from `below` up.
+    """At or above every P[X > (ratio - 1) y], X beta-binomial with own mass y + 1 of the total `mass`, for y from `below` up.
 
     Markov's inequality for the martingale (own + X)(own + X + 1)...(own + X + s - 1) of the urn; its bound falls as y grows, for
     every s (dirichlet.md, section 3). Any whole s is right; the one taken is close to the best.

@@ -109,11 +109,11 @@ class Exponential:
         15.2018...
         """
         if self.candidates is None:
-            raise InvalidInput("the error depends on the number of candidates; give candidates= when you make the mechanism")
+            raise InvalidInput("the error depends on the number of candidates; give candidates= when creating the mechanism")
         return float_up(log_up(len(self.candidates) / calibrate.miss(confidence)) / self.factor)
 
     def chart(self, utilities: Any = EXAMPLE, path: str | Path | None = None) -> Any:
-        """The probability of each candidate for made-up utilities, at half, all and twice the epsilon.
+        """The probability of each candidate for example utilities, at half, all and twice the epsilon.
 
         The picture of private utilities would show them: this is for public or invented ones.
         """
@@ -166,14 +166,14 @@ def _exp(exponent: Fraction) -> Decimal:
 def _distinct(candidates: Sequence[Hashable]) -> tuple[Hashable, ...]:
     known = tuple(candidates)
     if not known or len(set(known)) != len(known):
-        raise InvalidInput("candidates must be at least one, all different; they are public and fixed before the data is seen")
+        raise InvalidInput("candidates must be distinct, and at least one; they are public and fixed before any data is read")
     return known
 
 
 def _exact_array(utilities: Any) -> NDArray[Any]:
     """The utilities as integers, doubles or `Fraction`s, none of them rounded."""
     if isinstance(utilities, np.ma.MaskedArray):
-        raise InvalidValue("a masked array hides utilities; give its .filled(...) form")
+        raise InvalidValue("masked arrays are not supported: they hide utilities; give array.filled(...)")
     array = np.asarray(utilities, dtype=None if hasattr(utilities, "__array__") else object)
     if array.dtype == object and (kinds := {type(number) for number in array.flat}) in ({int}, {float}):
         array = array.astype(float) if kinds == {float} else compact(array)
@@ -186,5 +186,5 @@ def _fractions(array: NDArray[Any]) -> NDArray[Any]:
     try:
         exactly = [Fraction(*map(int, number.as_integer_ratio())) for number in array.flat]
     except (AttributeError, TypeError, ValueError, OverflowError):
-        raise InvalidValue("a utility is missing, infinite or not a number; every candidate needs a finite one") from None
+        raise InvalidValue("invalid utility: every candidate requires a finite number, not NaN or Infinity") from None
     return np.array([*exactly, None], dtype=object)[:-1].reshape(array.shape)

@@ -51,7 +51,7 @@ class Farthest:
         object.__setattr__(self, "epsilon", positive_budget(epsilon))
         object.__setattr__(self, "neighbours", neighbours)
         if not self.guesses:
-            raise InvalidInput("there is nothing to choose from; give at least one guess")
+            raise InvalidInput("guesses must not be empty; give at least one guess")
 
     @property
     def event(self) -> BoundedRangeChoice:
@@ -77,7 +77,7 @@ class Farthest:
 
     def _distances(self, histograms: Sequence[Any]) -> NDArray[np.int64]:
         if len(histograms) != len(self.guesses):
-            raise InvalidValue(f"the choice is among {len(self.guesses)} histograms, one for each guess")
+            raise InvalidValue(f"expected {len(self.guesses)} histograms, one for each guess")
         pairs = zip(histograms, self.guesses, strict=True)
         return np.array([_distance(opened(histogram), guess) for histogram, guess in pairs], dtype=np.int64)
 
@@ -85,7 +85,7 @@ class Farthest:
 def _distance(histogram: Any, guess: Guess) -> int:
     counts = _counts(histogram, "a histogram")
     if counts.shape != guess.shape:
-        raise InvalidValue("a histogram has as many cells as its guess")
+        raise InvalidValue("a histogram must have as many cells as its guess")
     return int(np.abs(counts - guess).sum())
 
 
@@ -93,11 +93,11 @@ def _counts(numbers: ArrayLike, what: str) -> Guess:
     """Whole numbers in a flat array; a message quotes none of them, since they may be private."""
     array = np.asarray(numbers)
     if array.ndim != 1 or array.dtype.kind not in "iu" or np.abs(array.astype(np.float64)).sum() > LARGEST:
-        raise InvalidValue(f"{what} is a flat array of whole numbers, of at most 2^60 in all")
+        raise InvalidValue(f"{what} must be a flat array of whole numbers with a total of at most 2^60")
     return array.astype(np.int64)
 
 
 def _rows(max_rows: int) -> int:
     if isinstance(max_rows, bool) or not isinstance(max_rows, int) or max_rows < 1:
-        raise InvalidInput(f"max_rows is a whole number of at least 1, not {max_rows!r}")
+        raise InvalidInput(f"max_rows must be a whole number of at least 1, not {max_rows!r}")
     return max_rows

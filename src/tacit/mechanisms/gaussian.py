@@ -8,19 +8,21 @@ from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import reduce
-from typing import Any, Unpack
+from typing import Any, ClassVar, Self, Unpack
+
+from numpy.typing import NDArray
 
 from tacit.accounting import calibrate
-from tacit.accounting.composition import loss
 from tacit.accounting.events import GaussianNoise, GaussianNoiseOne
 from tacit.accounting.gaussian_sums import gaussian_tail_up, whole_sum
 from tacit.mechanisms import additive
 from tacit.mechanisms.additive import Shape
+from tacit.mechanisms.mechanism import Norm
 from tacit.mechanisms.noise import discrete
-from tacit.mechanisms.noise.grid import STEPS_PER_SCALE, Units, from_units
+from tacit.mechanisms.noise.grid import STEPS_PER_SCALE
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import Approximate, Loss, largest_concentrated_down, positive_budget, probability
+from tacit.privacy.loss import Approximate, largest_concentrated_down, positive_budget, probability
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
 from tacit.privacy.rounding import Number, as_text, exact, log_up, sqrt_up
 
@@ -29,7 +31,7 @@ WEIGHTS = Context(prec=60)
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
+class Gaussian(additive.AdditiveNoise):
     """Adds to each of `dimension` numbers k * step, the integer k with probability proportional to exp(-k^2 / (2 scale^2)).
 
     `sensitivity` is the largest l2 distance between the exact values of neighbours; `on_grid` as for Laplace. Concentrated rho:
@@ -39,6 +41,10 @@ class Gaussian:
     >>> print(mechanism.interval(0.95), mechanism.loss, sep="; ")
     ± 2; concentrated rho 0.5 (add or remove one row)
     """
+
+    name: ClassVar[str] = "Gaussian"
+    norm: ClassVar[Norm] = "l2"
+    concentrated: ClassVar[bool] = True
 
     sensitivity: Fraction
     rho: Fraction
@@ -95,7 +101,7 @@ class Gaussian:
         return made
 
     @classmethod
-    def for_error(cls, error: Number, confidence: Number, sensitivity: Number, **shape: Unpack[Shape]) -> Gaussian:
+    def for_error(cls, error: Number, confidence: Number, sensitivity: Number, **shape: Unpack[Shape]) -> Self:
         """The least rho with which `interval(confidence)` is at most `error` on either side; off the grid, up to one step.
 
         >>> counts = Gaussian.for_error(error=10, confidence=0.95, sensitivity=1, step=1, on_grid=True)
@@ -105,12 +111,7 @@ class Gaussian:
         return cls._staying_within(error, calibrate.miss(confidence), sensitivity, shape)
 
     @classmethod
-    def for_simultaneous_error(cls, error: Number, confidence: Number, sensitivity: Number, **shape: Unpack[Shape]) -> Gaussian:
-        """The least rho with which `simultaneous_interval(confidence)` is at most `error` on either side."""
-        return cls._staying_within(error, calibrate.miss(confidence, shape.get("dimension", 1)), sensitivity, shape)
-
-    @classmethod
-    def _staying_within(cls, error: Number, missed: Fraction, sensitivity: Number, shape: Shape) -> Gaussian:
+    def _staying_within(cls, error: Number, missed: Fraction, sensitivity: Number, shape: Shape) -> Self:
         distance, wanted = additive.not_constant(additive.read_sensitivity(sensitivity)), positive_budget(error, "error")
         dimension, on_grid = additive.read_dimension(shape.get("dimension", 1)), shape.get("on_grid", False)
         step = additive.read_grid(distance, shape.get("step"), on_grid)
@@ -139,29 +140,16 @@ class Gaussian:
         return GaussianNoise(self.units, self.scale, truncation, self.neighbours)
 
     @property
-    def loss(self) -> Loss:
-        """The loss that is claimed for one release, under its relation."""
-        return loss(self.event)
+    def deviation(self) -> float:
+        """The standard deviation of one number in units of the grid, to a few digits: for weights, not for promises."""
+        return float(self.scale)
 
-    def release(self, value: Any) -> Any:
-        """The value with noise, on the grid: a number for a number, an array of `dimension` for an array."""
-        units = additive.units_of(value, self.step, self.dimension, self.on_grid)
-        return from_units(self._noisy(units), self.step)
+    def resized(self, dimension: int) -> Gaussian:
+        """The same rho on another number of numbers. What one number is stated as by its own sums does not go with it."""
+        return Gaussian(self.sensitivity, self.rho, self.step, dimension, self.on_grid, self.neighbours)
 
-    def release_units(self, units: Any) -> Units:
-        """The same in whole units of the grid: exact integers in, exact integers out."""
-        return self._noisy(additive.given_units(units, self.dimension))
-
-    def release_each(self, units: Any) -> Units:
-        """The same noise on every number of a flat array, however many: neighbours may differ in at most `dimension` of them.
-
-        So the event does not depend on how many there are, such as the keys that a threshold shows.
-        """
-        known = additive.each_units(units)
-        return additive.noisy(known, discrete.draw_gaussian(self.scale, known.size))
-
-    def _noisy(self, units: Units) -> Units:
-        return additive.noisy(units, discrete.draw_gaussian(self.scale, self.dimension))
+    def _drawn(self, size: int) -> NDArray[Any]:
+        return discrete.draw_gaussian(self.scale, size)
 
     def law(self, value: Any, missing: Number = additive.MISSING) -> Law:
         """The law of `release(value)`: all outcomes but the farthest, which weigh at most `missing` for each number."""
@@ -170,14 +158,6 @@ class Gaussian:
         reach = calibrate.gaussian_error(scale, tail)
         weights = _weights(scale) if scale else [Decimal(1)]
         return additive.law_around(units, self.step, weights[: reach + 1], additive.decimal(gaussian_tail_up(scale, reach)))
-
-    def interval(self, confidence: Number) -> Interval:
-        """Where the exact value lies around a released one with at least `confidence`, for each number by itself."""
-        return self._interval(calibrate.miss(confidence))
-
-    def simultaneous_interval(self, confidence: Number) -> Interval:
-        """The same for all numbers at once; they are independent, so that this is sharper than the union bound."""
-        return self._interval(calibrate.miss(confidence, self.dimension))
 
     def _interval(self, missed: Fraction) -> Interval:
         """On the grid the noise's own tail; off it the mean of the tails at k - 1 and at k, for k >= 1: gaussian.md."""

@@ -7,24 +7,25 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, ClassVar, Self, Unpack
+
+from numpy.typing import NDArray
 
 from tacit.accounting import calibrate
-from tacit.accounting.composition import loss
 from tacit.accounting.events import LaplaceNoise
 from tacit.mechanisms import additive
 from tacit.mechanisms.additive import Shape
+from tacit.mechanisms.mechanism import Norm
 from tacit.mechanisms.noise import discrete
-from tacit.mechanisms.noise.grid import Units, from_units
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import Loss, positive_budget
+from tacit.privacy.loss import positive_budget
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
 from tacit.privacy.rounding import Number, as_text, exact
 
 
 @dataclass(frozen=True, slots=True)
-class Laplace:
+class Laplace(additive.AdditiveNoise):
     """Adds to each of `dimension` numbers k * step, the integer k with probability proportional to exp(-|k| / scale).
 
     `sensitivity` is the largest l1 distance between the exact values of neighbours. `on_grid` says that all values are multiples
@@ -35,6 +36,10 @@ class Laplace:
     >>> print(mechanism.interval(0.95), mechanism.loss, sep="; ")
     ± 11.98; pure epsilon 0.5 (add or remove one row)
     """
+
+    name: ClassVar[str] = "Laplace"
+    norm: ClassVar[Norm] = "l1"
+    concentrated: ClassVar[bool] = False
 
     sensitivity: Fraction
     epsilon: Fraction
@@ -63,7 +68,7 @@ class Laplace:
         object.__setattr__(self, "neighbours", neighbours)
 
     @classmethod
-    def for_error(cls, error: Number, confidence: Number, sensitivity: Number, **shape: Unpack[Shape]) -> Laplace:
+    def for_error(cls, error: Number, confidence: Number, sensitivity: Number, **shape: Unpack[Shape]) -> Self:
         """The least epsilon with which `interval(confidence)` is at most `error` on either side.
 
         >>> counts = Laplace.for_error(error=10, confidence=0.95, sensitivity=1, step=1, on_grid=True)
@@ -73,12 +78,7 @@ class Laplace:
         return cls._staying_within(error, calibrate.miss(confidence), sensitivity, shape)
 
     @classmethod
-    def for_simultaneous_error(cls, error: Number, confidence: Number, sensitivity: Number, **shape: Unpack[Shape]) -> Laplace:
-        """The least epsilon with which `simultaneous_interval(confidence)` is at most `error` on either side."""
-        return cls._staying_within(error, calibrate.miss(confidence, shape.get("dimension", 1)), sensitivity, shape)
-
-    @classmethod
-    def _staying_within(cls, error: Number, missed: Fraction, sensitivity: Number, shape: Shape) -> Laplace:
+    def _staying_within(cls, error: Number, missed: Fraction, sensitivity: Number, shape: Shape) -> Self:
         distance, wanted = additive.not_constant(additive.read_sensitivity(sensitivity)), positive_budget(error, "error")
         dimension, on_grid = additive.read_dimension(shape.get("dimension", 1)), shape.get("on_grid", False)
         step = additive.read_grid(distance, shape.get("step"), on_grid)
@@ -104,29 +104,20 @@ class Laplace:
         return LaplaceNoise(self.units, self.scale, self.neighbours)
 
     @property
-    def loss(self) -> Loss:
-        """The loss that is claimed for one release, under its relation."""
-        return loss(self.event)
+    def deviation(self) -> float:
+        """The standard deviation of one number in units of the grid, to a few digits: for weights, not for promises."""
+        return float(self.scale) * 2**0.5
 
-    def release(self, value: Any) -> Any:
-        """The value with noise, on the grid: a number for a number, an array of `dimension` for an array."""
-        units = additive.units_of(value, self.step, self.dimension, self.on_grid)
-        return from_units(self._noisy(units), self.step)
+    def resized(self, dimension: int) -> Laplace:
+        """The same noise on another number of numbers, for the same sensitivity and budget of all of them.
 
-    def release_units(self, units: Any) -> Units:
-        """The same in whole units of the grid: exact integers in, exact integers out."""
-        return self._noisy(additive.given_units(units, self.dimension))
-
-    def release_each(self, units: Any) -> Units:
-        """The same noise on every number of a flat array, however many: neighbours may differ in at most `dimension` of them.
-
-        So the event does not depend on how many there are, such as the keys that a threshold shows.
+        >>> Laplace(sensitivity=2, epsilon=0.5, step=1, on_grid=True).resized(10).simultaneous_interval(0.95)
+        Interval(below=21.0, above=21.0)
         """
-        known = additive.each_units(units)
-        return additive.noisy(known, discrete.draw_laplace(self.scale, known.size))
+        return Laplace(self.sensitivity, self.epsilon, self.step, dimension, self.on_grid, self.neighbours)
 
-    def _noisy(self, units: Units) -> Units:
-        return additive.noisy(units, discrete.draw_laplace(self.scale, self.dimension))
+    def _drawn(self, size: int) -> NDArray[Any]:
+        return discrete.draw_laplace(self.scale, size)
 
     def law(self, value: Any, missing: Number = additive.MISSING) -> Law:
         """The law of `release(value)`: all outcomes but the farthest, which weigh at most `missing` for each number."""
@@ -141,18 +132,6 @@ class Laplace:
         return additive.law_around(
             units, self.step, weights, additive.decimal(calibrate.discrete_laplace_tail_up(self.scale, reach))
         )
-
-    def interval(self, confidence: Number) -> Interval:
-        """Where the exact value lies around a released one with at least `confidence`, for each number by itself."""
-        return self._interval(calibrate.miss(confidence))
-
-    def simultaneous_interval(self, confidence: Number) -> Interval:
-        """The same for all numbers at once; they are independent, so that this is sharper than the union bound.
-
-        >>> print(Laplace(sensitivity=2, epsilon=0.5, step="1/8", dimension=10, on_grid=True).simultaneous_interval(0.95))
-        ± 21.12
-        """
-        return self._interval(calibrate.miss(confidence, self.dimension))
 
     def _interval(self, missed: Fraction) -> Interval:
         """On the grid the noise's own tail; off it, rounding and noise exceed k steps with probability exp(-k/scale)."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from tacit.accounting.events import Event
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Loss
+from tacit.privacy.rounding import Number
+
+Norm = Literal["l1", "l2"]
 
 
 @runtime_checkable
@@ -40,3 +44,40 @@ class WithError(Mechanism, Protocol):
 
     def interval(self, confidence: float) -> Interval:
         """Where the exact value lies around a released one, with at least `confidence`, for one number."""
+
+
+class Additive(Mechanism, Protocol):
+    """Independent noise on each of `dimension` numbers of a public grid: what a price, a release and an explanation ask of it."""
+
+    name: ClassVar[str]
+    """Of the noise, for people."""
+
+    norm: ClassVar[Norm]
+    """In which the sensitivity is measured."""
+
+    concentrated: ClassVar[bool]
+    """Whether the loss is concentrated, so that a budget in epsilon needs a delta beside it."""
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """The largest distance between the exact values of neighbours."""
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the noise in units of the grid."""
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of one number in units of the grid, to a few digits: for weights, not for promises."""
+
+    def interval(self, confidence: Number) -> Interval:
+        """Where the exact value lies around a released one, with at least `confidence`, for each number by itself."""
+
+    def resized(self, dimension: int) -> Self:
+        """The same noise on another number of numbers, for the same sensitivity and budget of all of them."""
+
+    def release_units(self, units: Any) -> Any:
+        """Whole units with noise, `dimension` of them."""
+
+    def release_each(self, units: Any) -> Any:
+        """The same on however many, of which neighbours differ in at most `dimension`."""

@@ -1,4 +1,4 @@
-"""Report noisy max: which of several numbers is the largest, told by noisy comparison. Proof in noisy_max.md."""
+"""Report noisy max: the index of the largest of several numbers, by noisy comparison. Proof in noisy_max.md."""
 
 from __future__ import annotations
 

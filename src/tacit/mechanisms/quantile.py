@@ -72,7 +72,9 @@ class Quantile:
         object.__setattr__(self, "neighbours", neighbours)
         object.__setattr__(self, "shift", self._inward() if shift is None else exact(shift, "shift"))
         if abs(self.shift) > FARTHEST_SHIFT:
-            raise InvalidBudget(f"with epsilon={as_text(self.epsilon)} the aim moves by more than 2^60 rows; use a larger epsilon")
+            raise InvalidBudget(
+                f"epsilon={as_text(self.epsilon)} is too small: the rank would move by more than 2^60 rows; use a larger epsilon"
+            )
 
     @classmethod
     def for_error(cls, error: Number, confidence: Number, **parameters: Any) -> Quantile:

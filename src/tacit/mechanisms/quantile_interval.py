@@ -73,7 +73,9 @@ class QuantileWithInterval:
             object.__setattr__(self, name, getattr(one, name))
         object.__setattr__(self, "confidence", 1 - calibrate.miss(confidence))
         if max(self.margins) > FARTHEST_SHIFT:
-            raise InvalidBudget(f"epsilon={as_text(self.epsilon)} is too small: the interval would reach over 2^60 rows")
+            raise InvalidBudget(
+                f"epsilon={as_text(self.epsilon)} is too small: the interval would span more than 2^60 rows; use a larger epsilon"
+            )
 
     @property
     def grid(self) -> Grid:

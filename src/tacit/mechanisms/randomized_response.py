@@ -55,7 +55,7 @@ class RandomizedResponse:
     def _set(self, epsilon: Fraction, flip: Fraction, neighbours: Neighbours) -> None:
         if neighbours.change != "change-one":
             raise InvalidInput(
-                f"randomized response hides what a person answers, not who answers: 'change-one', not '{neighbours}'"
+                f"neighbours must be 'change-one', because randomized response hides answers, not who answers; it is '{neighbours}'"
             )
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "flip", flip)
@@ -70,7 +70,9 @@ class RandomizedResponse:
         """
         chance = _flip(flip)
         if chance == 0:
-            raise InvalidInput("flip is above 0: at 0 every report is the truth and epsilon is infinite; give for example flip=1/4")
+            raise InvalidInput(
+                "flip must be above 0: at 0 every report is the true answer and epsilon is infinite; give for example flip=1/4"
+            )
         made = object.__new__(cls)
         made._set(log_up((1 - chance) / chance) if chance < HALF else Fraction(0), chance, neighbours)
         return made
@@ -80,7 +82,9 @@ class RandomizedResponse:
         """A first fair coin: heads, tell the truth; tails, lie with probability `second`. It flips with half of that."""
         lie = exact(second, "second")
         if not 0 < lie <= 1:
-            raise InvalidInput(f"second, the chance that the second coin says lie, is above 0 and at most 1, not {second}")
+            raise InvalidInput(
+                f"second, the probability that the second coin says lie, must be above 0 and at most 1, not {second}"
+            )
         return cls.with_flip(lie / 2, neighbours)
 
     @property
@@ -104,7 +108,7 @@ class RandomizedResponse:
         """The law of `release(bits)`, for one bit or a few."""
         truth = _bits(opened(bits))
         if truth.size > MOST_BITS_LISTED:
-            raise InvalidInput(f"the law of {truth.size} bits has too many outcomes to list; at most {MOST_BITS_LISTED} bits")
+            raise InvalidInput(f"the law of {truth.size} bits has too many outcomes to list; give at most {MOST_BITS_LISTED} bits")
         chances = {True: decimal(self.flip), False: decimal(1 - self.flip)}
         listed: dict[Any, Decimal] = {}
         for reports in product((0, 1), repeat=truth.size):
@@ -129,23 +133,23 @@ class RandomizedResponse:
         return self.flip * (1 - self.flip) / (_people(people) * self._slope() ** 2)
 
     def error(self, people: int, confidence: Number = 0.95, bound: str = "hoeffding") -> Interval:
-        """Where the true share lies around the estimate of so many people, by one of `BOUNDS`.
+        """Where the true share lies around the estimate from `people` reports, by one of `BOUNDS`.
 
         >>> answers = RandomizedResponse.with_flip("1/4")
         >>> [f"{answers.error(20000, 0.95, bound).above:.6f}" for bound in BOUNDS]
         ['0.031623', '0.027386', '0.019206', '0.012002']
         """
         if bound not in BOUNDS:
-            raise InvalidInput(f"a bound is one of {', '.join(BOUNDS)}, not {bound!r}")
+            raise InvalidInput(f"bound must be one of {', '.join(BOUNDS)}, not {bound!r}")
         sure = exact(confidence, "confidence")
         if not 0 < sure < 1:
-            raise InvalidInput(f"confidence is above 0 and below 1, not {confidence}; give for example confidence=0.95")
+            raise InvalidInput(f"confidence must be above 0 and below 1, not {confidence}; give for example confidence=0.95")
         self._slope()
         half_width = BOUNDS[bound](self.flip, _people(people), 1 - sure)
         return Interval(half_width, half_width)
 
     def posterior(self, prior: Number, report: int) -> Fraction:
-        """The probability that the bit is 1 after `report`, for somebody who held it to be `prior` before."""
+        """The probability that the bit is 1 after `report`, given the belief `prior` before."""
         return posterior(self.flip, prior, report)
 
     def chart(self, path: str | None = None, people: int = 1000) -> Any:
@@ -160,7 +164,7 @@ class RandomizedResponse:
 
     def _slope(self) -> Fraction:
         if self.flip == HALF:
-            raise InvalidInput("with flip 1/2 the reports say nothing of the bits; estimate with a flip below 1/2")
+            raise InvalidInput("flip must be below 1/2: at 1/2 the reports contain no information about the bits")
         return 1 - 2 * self.flip
 
 
@@ -196,7 +200,7 @@ BOUNDS: Mapping[str, Bound] = MappingProxyType(
 
 
 def posterior(flip: Number, prior: Number, report: int) -> Fraction:
-    """Bayes' rule for a reported bit; `flip` may be any probability up to 1/2, and 0 is no randomization.
+    """Bayes' rule for a reported bit; `flip` may be any probability up to 1/2, and 0 means no randomization.
 
     Two cases of a lecture (Ziani): flip 1/2 leaves the prior as it was, flip 0 gives the bit away.
 
@@ -205,35 +209,35 @@ def posterior(flip: Number, prior: Number, report: int) -> Fraction:
     """
     lie, before = _flip(flip), exact(prior, "prior")
     if not 0 <= before <= 1:
-        raise InvalidInput(f"prior is a probability, from 0 to 1, not {prior}")
+        raise InvalidInput(f"prior must be a probability from 0 to 1, not {prior}")
     if report not in (0, 1):
-        raise InvalidInput("report is 0 or 1")
+        raise InvalidInput("report must be 0 or 1")
     if_one, if_zero = (1 - lie, lie) if report else (lie, 1 - lie)
     seen = if_one * before + if_zero * (1 - before)
     if seen == 0:
-        raise InvalidInput(f"with flip 0 and prior {prior} the report {report} cannot occur, so nothing follows from it")
+        raise InvalidInput(f"with flip 0 and prior {prior} the report {report} cannot occur, so it has no posterior")
     return if_one * before / seen
 
 
 def _flip(flip: Number) -> Fraction:
     chance = exact(flip, "flip")
     if not 0 <= chance <= HALF:
-        raise InvalidInput(f"flip is a probability of at most 1/2 (beyond it, read the reports the other way round), not {flip}")
+        raise InvalidInput(f"flip must be a probability of at most 1/2 (above it, invert the reports), not {flip}")
     return chance
 
 
 def _people(people: int) -> int:
     if isinstance(people, bool) or not isinstance(people, int) or people < 1:
-        raise InvalidInput(f"people is a whole number of at least 1, not {people!r}")
+        raise InvalidInput(f"people must be a whole number of at least 1, not {people!r}")
     return people
 
 
 def _bits(value: Any) -> NDArray[np.bool]:
     array = grid.read_array(value if grid.is_array(value) else [value])
     if array.size == 0:
-        raise InvalidValue("there are no bits to release or to estimate from; give at least one")
+        raise InvalidValue("bits must not be empty; give at least one")
     if not _are_bits(array):
-        raise InvalidValue("randomized response takes bits: 0 or 1 (False or True) and nothing else")
+        raise InvalidValue("randomized response supports only bits: 0 or 1 (False or True)")
     return array.astype(np.bool) if grid.is_array(value) else array.astype(np.bool)[0]
 
 

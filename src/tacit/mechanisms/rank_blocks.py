@@ -84,7 +84,7 @@ class Grid:
     def rows_of_units(self, pair: Any) -> SortedRows:
         """Offsets with counts, as an engine gives them."""
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise InvalidValue("release_units takes a pair (offsets, counts); for plain values call release(...)")
+            raise InvalidValue("release_units requires a pair (offsets, counts); for plain values call release(...)")
         return sorted_rows(pair[0], 0, self.points - 1, pair[1])
 
 

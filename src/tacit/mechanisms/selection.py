@@ -1,4 +1,4 @@
-"""Keys by threshold: which groups exist, told only where enough units are counted with noise. Proof in selection.md."""
+"""Keys by threshold: which groups exist, released only if a noisy count of units is large enough. Proof in selection.md."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class KeyThreshold:
         return ends_of_shown(counts, self.threshold, self.scale, calibrate.miss(confidence))
 
     def law(self, groups: Any, missing: Number = MISSING) -> Law:
-        """The probability of each list of keys and counts, but for counts so high that they weigh at most `missing` per group."""
+        """The probability of each list of keys and counts, except counts so high that they weigh at most `missing` per group."""
         known, units = _read(*_pair(opened(groups)))
         tail = exact(missing, "missing")
         present = sorted(
@@ -186,7 +186,7 @@ def _least_threshold(scale: Fraction, delta: Fraction, max_groups: int) -> int:
 
     enough = 2 + math.ceil(log_up(max_groups / delta) / ratio)  # where G x <= delta, of which 1 - (1 - x)^G <= delta follows
     if enough > MOST_UNITS:
-        raise InvalidBudget("with this epsilon and delta more than 2^60 units would be needed to show a key; use a larger epsilon")
+        raise InvalidBudget("with this epsilon and delta a key would require more than 2^60 units; use a larger epsilon")
     return bisect_left(range(1, enough + 1), True, key=holds) + 1
 
 
@@ -202,10 +202,10 @@ def _read(keys: Any, counts: Any) -> tuple[Sequence[Any], NDArray[Any]]:
     known = keys.tolist() if isinstance(keys, np.ndarray) else tuple(keys)
     units = np.asarray(read_units(counts if len(counts) else NO_UNITS))  # no group takes the road of one
     if units.ndim != 1 or len(known) != units.size or (units < 0).any():
-        raise InvalidValue("each key needs its number of units, a whole number of at least 0")
+        raise InvalidValue("every key requires its number of units, a whole number of at least 0")
     parts = (part for key in known for part in (key if isinstance(key, tuple) else (key,)))
     if len(set(known)) != len(known) or any(part != part for part in parts):
-        raise InvalidValue("each key must be there once and equal itself; group the rows by cleaned keys first")
+        raise InvalidValue("duplicate key, or a key that does not equal itself (NaN); group the rows by cleaned keys first")
     return known, units
 
 
@@ -227,7 +227,7 @@ def _positive_probability(delta: Number) -> Fraction:
     number = probability(delta)
     if number == 0:
         raise InvalidBudget(
-            "delta must be above 0: a new key can only be hidden with high probability; give for example delta=1e-7"
+            "delta must be above 0: a private key is hidden only with probability 1 - delta; give for example delta=1e-7"
         )
     return number
 

@@ -194,7 +194,7 @@ def _distance(one: Any, other: Any) -> Fraction:
 def _change_one(neighbours: Neighbours) -> bool:
     if neighbours.of != "row":
         raise InvalidInput(
-            f"these formulas are for one row, not for '{neighbours}'; multiply by the most rows that one {neighbours.of} has"
+            f"these formulas apply to one row, not to '{neighbours}'; multiply by the maximum number of rows per {neighbours.of}"
         )
     return neighbours.change == "change-one"
 
@@ -203,10 +203,10 @@ def _read(bounds: Bounds | None, what: str) -> tuple[Exact, Exact]:
     if bounds is None:
         raise InvalidSensitivity(f"{what} of unbounded values has no finite sensitivity; give bounds=(low, high) and clamp to them")
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise InvalidSensitivity("bounds are a pair; give bounds=(low, high)")
+        raise InvalidSensitivity("bounds must be a pair; give bounds=(low, high)")
     low, high = _bound(bounds[0]), _bound(bounds[1])
     if low > high or low == math.inf or high == -math.inf:
-        raise InvalidSensitivity(f"bounds are (low, high) with low at most high, not ({bounds[0]}, {bounds[1]})")
+        raise InvalidSensitivity(f"bounds must be (low, high) with low at most high, not ({bounds[0]}, {bounds[1]})")
     return low, high
 
 
@@ -221,10 +221,10 @@ def _width(bounds: Bounds | None, what: str) -> Exact:
 
 def _rows(rows: int | None, what: str, neighbours: Neighbours) -> int:
     if rows is None and neighbours.size_is_public:
-        raise InvalidSensitivity(f"{what} needs the number of rows, which is public under '{neighbours}'; give rows=")
+        raise InvalidSensitivity(f"{what} requires the number of rows, which is public under '{neighbours}'; give rows=")
     if rows is None:
         raise InvalidSensitivity(
-            f"{what} needs the number of rows, which is private under '{neighbours}'; "
+            f"{what} requires the number of rows, which is private under '{neighbours}'; "
             "release the sum and the count separately, or give rows= a public lower bound"
         )
     return _whole(rows, "rows")

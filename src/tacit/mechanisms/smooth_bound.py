@@ -24,7 +24,7 @@ LISTED = 40  # scales of noise on each side of a listed law: what is left out we
 
 @dataclass(frozen=True, slots=True)
 class SmoothBound:
-    """A number that is at least the smooth bound used by `mechanism` on the same data, but for a chance of `failure`.
+    """A number that is at least the smooth bound used by `mechanism` on the same data, except with probability `failure`.
 
     The logarithm of a beta-smooth bound has sensitivity beta, so discrete Laplace noise on it is pure epsilon; the noise is
     shifted up by its own quantile, which is public.

@@ -97,7 +97,7 @@ class SmoothMechanism:
 
     def statistic(self, rows: SortedRows) -> tuple[Fraction, Fraction]:
         """The exact answer and its smooth bound, in units of the grid. Private: for a mechanism that adds noise to either."""
-        raise TypeError(f"{type(self).__name__} is no mechanism by itself; use SmoothQuantile or SmoothTrimmedMean")
+        raise TypeError(f"{type(self).__name__} is abstract; use SmoothQuantile or SmoothTrimmedMean")
 
     @property
     def grid(self) -> Grid:
@@ -140,7 +140,7 @@ class SmoothMechanism:
         return grid.value(self._noisy(grid, grid.rows(values)))
 
     def release_units(self, units: Any, counts: Any = None) -> int:
-        """The same for rows that are whole units of the grid already; a whole unit comes back."""
+        """The same for rows that are already whole units of the grid; returns a whole unit."""
         grid = self.grid
         return self._noisy(grid, grid.unit_rows(units, counts))
 
@@ -148,7 +148,9 @@ class SmoothMechanism:
         """The law of `release(values)`, from the definition of the noise; finite, since a release is clamped to the bounds."""
         grid = self.grid
         if grid.upper - grid.lower > MOST_OUTCOMES:
-            raise InvalidInput(f"a law of more than {MOST_OUTCOMES} outcomes is not listed; use a larger step or nearer bounds")
+            raise InvalidInput(
+                f"a law of more than {MOST_OUTCOMES} outcomes is too long to list; use a larger step or narrower bounds"
+            )
         answer, bound = self.statistic(grid.rows(values))
         masses = rounded_law(self.calibration.noise, answer, bound / self.alpha, grid.lower, grid.upper)
         return Law({grid.value(units): mass for units, mass in masses.items()})
@@ -160,7 +162,7 @@ class SmoothMechanism:
         """
         most, wanted = exact(bound, "bound"), exact(confidence, "confidence")
         if most <= 0 or not 0 < wanted < 1:
-            raise InvalidInput("a half-width needs a bound above 0 and a confidence between 0 and 1; give for example 0.95")
+            raise InvalidInput("bound must be above 0 and confidence between 0 and 1; give for example confidence=0.95")
         return float_up(most / self.alpha * size_up(self.calibration.noise, wanted) + self.step / 2)
 
     def chart(self, path: str | Path | None = None) -> Any:

@@ -99,7 +99,7 @@ def smoothness(beta: Fraction) -> Fraction:
 def _changed_row(rows: SortedRows, trim: int, rate: Fraction) -> Fraction:
     kept = rows.size - 2 * trim
     if kept < 1:
-        raise InvalidInput(f"trimming {trim} rows at each end leaves none of {rows.size}; trim fewer")
+        raise InvalidInput(f"trimming {trim} rows at each end leaves no row of {rows.size}; trim fewer rows")
     one = _widest(rows, Window(trim, rows.size - trim, free=kept), rate)
     other = _widest(rows, Window(trim + 1, rows.size - trim + 1, free=kept), rate)
     return max(_value(one, rate, kept), _value(other, rate, kept))

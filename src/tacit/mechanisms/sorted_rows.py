@@ -94,9 +94,9 @@ def sorted_rows(values: Any, lower: int, upper: int, counts: Any = None) -> Sort
 
 
 def check_bounds(lower: int, upper: int) -> None:
-    """Refuse bounds that are no range, or whose differences int64 cannot hold."""
+    """Raises for bounds that are not a range, or whose differences int64 cannot hold."""
     if not lower < upper or upper - lower >= LARGEST_RANGE or max(abs(lower), abs(upper)) >= LARGEST_RANGE:
-        raise InvalidInput("lower must be below upper, and both within 2^62 steps of 0; use a larger step or nearer bounds")
+        raise InvalidInput("lower must be below upper, and both within 2^62 steps of 0; use a larger step or narrower bounds")
 
 
 def _counted(values: Integers, counts: Integers, lower: int, upper: int) -> SortedRows:
@@ -107,7 +107,7 @@ def _counted(values: Integers, counts: Integers, lower: int, upper: int) -> Sort
     if (counts < 0).any():
         raise InvalidValue("counts must be whole numbers of at least 0, one for each value")
     if counts.sum(dtype=np.float64) >= LARGEST_RANGE:
-        raise InvalidValue("the counts sum to more than 2^62 rows; no table has so many")
+        raise InvalidValue("the counts must sum to at most 2^62 rows")
     kept = counts > 0
     distinct, group = np.unique(values[kept], return_inverse=True)
     totals = np.zeros(len(distinct), dtype=np.int64)

@@ -107,7 +107,7 @@ class SparseVector:
         return Watch(self)
 
     def release(self, values: Any) -> Answers:
-        """The answers for numbers that are all known beforehand, up to the last positive one that is allowed."""
+        """The answers for numbers that are all known in advance, up to the last positive one that is allowed."""
         units = flat_units(opened(values), self.step)
         above = self._above(units, self._noisy_threshold())
         stop = np.flatnonzero(above)[self.positives - 1 :]
@@ -189,10 +189,10 @@ class Watch:
 
     def _check(self) -> None:
         if self.__process != os.getpid():
-            raise Refused("a watch belongs to the process that started it; start another one, which is paid for by itself")
+            raise Refused("a watch can be used only in the process that started it; start another one, at its own price")
         if not self.__left:
             raise Refused(
-                f"the watch has given the {self.__mechanism.positives} positive answers that were paid for; start another one"
+                f"the watch has given the {self.__mechanism.positives} positive answers that it paid for; start another one"
             )
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ def text_of(value: Any, name: str) -> str:
     tacit.errors.InvalidInput: analyst must be one line of printable text; remove the character at position 1
     """
     if not isinstance(value, str):
-        raise InvalidInput(f"{name} must be a text, not {type(value).__name__}")
+        raise InvalidInput(f"{name} must be a string, not {type(value).__name__}")
     if found := UNPRINTABLE.search(value):
         raise InvalidInput(f"{name} must be one line of printable text; remove the character at position {found.start() + 1}")
     if len(value) > LONGEST:

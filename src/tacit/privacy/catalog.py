@@ -17,7 +17,7 @@ from string import Template
 from typing import Literal
 from unicodedata import normalize
 
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.neighbours import Change, Neighbours
 from tacit.untrusted import without_password
 
@@ -28,6 +28,7 @@ BLANKS = " \t\n\r\v\f"  # what is trimmed from texts: a list, since engines and 
 QUESTIONS_AT_MOST = 100_000  # paid questions of a data set: side channels are paid for per question, not per epsilon
 LARGEST = 2**53  # every prepared number is an offset below this, so that it is exact in a double too
 ASSUMED_ROWS = 10**8  # of a private table without rows_at_most
+MEMORY = "memory"  # as a source: the rows are given in Python
 JOINED_ROWS = 1000  # of one unit after joins, where max_joined_rows is not declared
 LONGEST_TEXT = 256  # bytes of a private text, where longest is not declared
 
@@ -70,12 +71,13 @@ PLAIN = Notation()
 class Source:
     """Where a table's rows come from when it is prepared.
 
-    `location` is a path, taken from the catalog's folder, or a PostgreSQL URL as declared: `url` puts in its variables.
+    `location` is a path, taken from the catalog's folder, or a PostgreSQL URL as declared: `url` puts in its variables. Of the kind
+    "memory" it says nothing: the rows are given in Python when the table is prepared.
     `multiline` says of a CSV file whether fields in quotation marks may hold line ends; None where it is not declared.
     `encoding` is the codec that its bytes are read with; None means UTF-8.
     """
 
-    kind: Literal["parquet", "csv", "duckdb", "postgres"]
+    kind: Literal["parquet", "csv", "duckdb", "postgres", "memory"]
     location: str
     table: str | None = None
     declared: str = ""
@@ -206,6 +208,7 @@ class Catalog:
     path: Path | None = None
     ledger_url: str | None = field(default=None, repr=False)  # it may hold a password
     store_path: str | None = None
+    store_engine: str = "duckdb"
     questions_at_most: int = QUESTIONS_AT_MOST
     data_set: str | None = None
 
@@ -237,9 +240,9 @@ class Catalog:
         return self.folder / ".tacit"
 
     @property
-    def store_file(self) -> Path:
-        """The prepared store."""
-        return (self.kept / "store" if self.store_path is None else self.folder / self.store_path) / "store.duckdb"
+    def store_folder(self) -> Path:
+        """The folder of the prepared store, and of what remembers the ledger beside it."""
+        return self.kept / "store" if self.store_path is None else self.folder / self.store_path
 
     def ledger_address(self, environment: Mapping[str, str]) -> str:
         """The ledger's URL: as declared, with variables put in and a relative SQLite file taken from the catalog's folder."""
@@ -311,9 +314,11 @@ def expanded(text: str, environment: Mapping[str, str]) -> str:
     try:
         return Template(text).substitute(environment)
     except KeyError as missing:
-        raise CatalogUnusable(f"the catalog names ${missing.args[0]}, which is not in the environment; set it") from None
+        raise InvalidCatalog(f"the catalog names ${missing.args[0]}, which is not set in the environment; set it") from None
     except ValueError:
-        raise CatalogUnusable("a dollar sign in a URL begins a variable, as in $NAME; write $$ for the sign itself") from None
+        raise InvalidCatalog(
+            "invalid variable in a URL: $ must be followed by a name, as in $NAME; write $$ for a literal $"
+        ) from None
 
 
 def canonical(value: Value) -> Value:

@@ -22,7 +22,7 @@ class Interval:
 
     def __post_init__(self) -> None:
         if not (self.below >= 0 and self.above >= 0):
-            raise InvalidInput(f"an interval has two distances of at least 0, not {self.below} and {self.above}")
+            raise InvalidInput(f"the two distances of an interval must be at least 0, not {self.below} and {self.above}")
 
     def around(self, value: float) -> tuple[float, float]:
         """The two ends, for a released value."""

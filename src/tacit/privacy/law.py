@@ -38,7 +38,7 @@ class Law:
         object.__setattr__(self, "probabilities", MappingProxyType(dict(self.probabilities)))
         total = reduce(ARITHMETIC.add, self.probabilities.values(), Decimal(0))
         if not (-SLACK <= ARITHMETIC.subtract(1, total) <= ARITHMETIC.add(self.missing, SLACK)):
-            raise InvalidInput(f"the probabilities of a law sum to 1 less what is missing, not to {total:.12f}")
+            raise InvalidInput(f"the probabilities of a law must sum to 1 minus the missing mass, not to {total:.12f}")
 
     def map(self, function: Callable[[Hashable], Hashable]) -> Law:
         """The law of `function` of the outcome (post-processing); an outcome that is missing may have any image."""

@@ -115,7 +115,7 @@ class Approximate:
         """(g epsilon, delta (1 + e^epsilon + ... + e^((g-1) epsilon))): delta is passed along a chain of g neighbours."""
         passed = sum((exp_up(step * self.epsilon) for step in range(1, _group_size(size))), start=Fraction(1))
         if self.delta * passed >= 1:
-            raise InvalidBudget(f"for a group of {size}, delta would reach 1: nothing is promised; use a smaller delta")
+            raise InvalidBudget(f"for a group of {size}, delta would reach 1, which guarantees nothing; use a smaller delta")
         return Approximate(size * self.epsilon, self.delta * passed, self.neighbours)
 
     def __add__(self, other: Approximate) -> Approximate:
@@ -171,9 +171,9 @@ class Concentrated:
         object.__setattr__(self, "neighbours", neighbours)
 
     def group(self, size: int) -> Concentrated:
-        """g^2 rho (Bun and Steinke 2016, Proposition 1.9); the theorem has no delta, so convert first where there is one."""
+        """g^2 rho (Bun and Steinke 2016, Proposition 1.9); the theorem has no delta, so convert first if there is a delta."""
         if self.delta:
-            raise InvalidInput("group privacy of a concentrated loss needs delta 0; call .approximate(delta) first")
+            raise InvalidInput("group privacy of a concentrated loss requires delta 0; call .approximate(delta) first")
         return replace(self, rho=_group_size(size) ** 2 * self.rho)
 
     def approximate(self, delta: Number) -> Approximate:
@@ -250,7 +250,9 @@ def implies(strong: Loss, weak: Loss) -> bool:
 def for_change_one(loss: Pure | Approximate | Concentrated) -> Pure | Approximate | Concentrated:
     """A loss under add/remove, restated for change-one: one change is a removal and an addition, a group of two."""
     if loss.neighbours.change != "add-remove":
-        raise WrongRelation(f"the loss is stated for '{loss.neighbours}' already; only add/remove restates as change-one")
+        raise WrongRelation(
+            f"the loss is already stated for '{loss.neighbours}'; only an add/remove loss can be restated as change-one"
+        )
     return replace(loss.group(2), neighbours=Neighbours("change-one", loss.neighbours.of))
 
 
@@ -271,12 +273,12 @@ def largest_concentrated_down(epsilon: Fraction, delta: Fraction) -> Fraction:
 def _like(one: AnyLoss, other: AnyLoss) -> AnyLoss:
     if type(one) is not type(other):
         raise WrongRelation(
-            f"{type(one).__name__} and {type(other).__name__} losses do not add; convert both to one kind first, "
+            f"{type(one).__name__} and {type(other).__name__} losses cannot be added; convert both to one kind first, "
             "for example with .approximate(...)"
         )
     if one.neighbours != other.neighbours:
         raise WrongRelation(
-            f"losses of different relations do not add: one is for '{one.neighbours}', the other for '{other.neighbours}'; "
+            f"losses of different relations cannot be added: one is for '{one.neighbours}', the other for '{other.neighbours}'; "
             "restate one with for_change_one(...)"
         )
     return other
@@ -284,5 +286,5 @@ def _like(one: AnyLoss, other: AnyLoss) -> AnyLoss:
 
 def _group_size(size: int) -> int:
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise InvalidInput(f"a group has a whole number of people, at least 1, not {size!r}")
+        raise InvalidInput(f"size must be a whole number of at least 1, not {size!r}")
     return size

@@ -31,9 +31,9 @@ class Neighbours:
 
     def __post_init__(self) -> None:
         if self.change not in ("add-remove", "change-one"):
-            raise InvalidInput(f"a relation is 'add-remove' or 'change-one', not {self.change!r}")
+            raise InvalidInput(f"change must be 'add-remove' or 'change-one', not {self.change!r}")
         if self.of not in ("row", "unit", "edge"):
-            raise InvalidInput(f"a relation protects a 'row', a 'unit' or an 'edge', not {self.of!r}")
+            raise InvalidInput(f"of must be 'row', 'unit' or 'edge', not {self.of!r}")
 
     @property
     def size_is_public(self) -> bool:

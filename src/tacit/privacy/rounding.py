@@ -51,7 +51,7 @@ def exact(number: Number, name: str = "number", error: type[InvalidInput] = Inva
 
 
 def _written(number: str | Decimal) -> Fraction:
-    """A decimal or a fraction in words; ValueError where it is none, or so long that to write it out takes the machine's memory."""
+    """A decimal or a fraction in words; raises ValueError if invalid, or so long that to write it out exhausts memory."""
     if isinstance(number, str) and FRACTION.fullmatch(number):
         return Fraction(number)  # Python itself reads no more than 4300 digits of an integer
     if isinstance(number, str) and not is_decimal(number):
@@ -86,7 +86,7 @@ def brief(value: object) -> str:
 
 
 def as_text(number: Fraction) -> str:
-    """A rational the way people write it: a short exact decimal where there is one, else six significant digits.
+    """A rational the way people write it: a short exact decimal if one exists, else six significant digits.
 
     >>> as_text(Fraction(1, 2)), as_text(Fraction(1, 3)), as_text(Fraction(1, 10**7)), as_text(Fraction(12))
     ('0.5', '0.333333', '1e-07', '12')
@@ -182,13 +182,13 @@ def float_down(x: Fraction) -> float:
 
 def _positive(x: Fraction) -> Fraction:
     if x <= 0:
-        raise InvalidInput(f"a logarithm needs a positive number, not {as_text(x)}")
+        raise InvalidInput(f"a logarithm requires a positive number, not {as_text(x)}")
     return x
 
 
 def _rational_root(x: Fraction) -> Fraction | None:
     if x < 0:
-        raise InvalidInput(f"a square root needs a number that is not negative, not {as_text(x)}")
+        raise InvalidInput(f"a square root requires a number of at least 0, not {as_text(x)}")
     root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
     return root if root * root == x else None
 
@@ -200,7 +200,7 @@ def _outward(function: Callable[[Decimal, Context], Decimal], x: Fraction, direc
     try:
         result = function(at, context)
     except Overflow:
-        raise InvalidInput(f"e to the power of {as_text(x)} is too large a number; give smaller ones") from None
+        raise InvalidInput(f"e to the power of {as_text(x)} is too large; give a smaller number") from None
     if not result and at >= 0:  # ln 1 and the root of 0 are exact; a step from 0 would have a denominator of 10^18 digits
         return Fraction(0)
     return Fraction(context.next_plus(result) if direction == ROUND_CEILING else context.next_minus(result))

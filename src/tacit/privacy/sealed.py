@@ -14,7 +14,7 @@ class SealBroken(TacitError, TypeError):
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
-    raise SealBroken("an exact answer is sealed: only a mechanism may open it; release it with noise instead")
+    raise SealBroken("an exact answer is sealed: only a mechanism can open it; release it with noise")
 
 
 @final
@@ -26,7 +26,7 @@ class Sealed(Generic[T]):
     >>> Sealed(42) == Sealed(42)
     Traceback (most recent call last):
     ...
-    tacit.privacy.sealed.SealBroken: an exact answer is sealed: only a mechanism may open it; release it with noise instead
+    tacit.privacy.sealed.SealBroken: an exact answer is sealed: only a mechanism can open it; release it with noise
     """
 
     __slots__ = ("__value",)

@@ -29,7 +29,7 @@ class Universe:
 
     def __post_init__(self) -> None:
         if not self.elements or len(set(self.elements)) != len(self.elements):
-            raise InvalidInput("a universe is a non-empty tuple of different elements")
+            raise InvalidInput("elements must be a non-empty tuple of distinct elements")
         if self.max_copies is not None and self.max_copies < 1:
             raise InvalidInput(f"max_copies must be at least 1 or None, not {self.max_copies}")
 
@@ -66,7 +66,7 @@ class Database:
     def __post_init__(self) -> None:
         limit = self.universe.max_copies
         if len(self.counts) != len(self.universe.elements) or any(c < 0 or (limit or c) < c for c in self.counts):
-            raise InvalidInput("a database has one count per element of its universe, from 0 to max_copies")
+            raise InvalidInput("a database requires one count per element of its universe, from 0 to max_copies")
 
     @property
     def size(self) -> int:
@@ -81,7 +81,7 @@ class Database:
     def distance(self, other: Database) -> int:
         """The l1 distance of the histograms, which is the size of the symmetric difference of the multisets."""
         if self.universe != other.universe:
-            raise InvalidInput("the distance of two databases needs one universe")
+            raise InvalidInput("the distance is defined only for two databases of the same universe")
         return sum(abs(one - two) for one, two in zip(self.counts, other.counts, strict=True))
 
     def neighbours(self, relation: Neighbours) -> Iterator[Database]:

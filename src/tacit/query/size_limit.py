@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, is_dataclass
 
-from tacit.errors import TooWide
+from tacit.errors import RangeTooLarge
 from tacit.query.plan import (
     Condition,
     Group,
@@ -43,7 +43,7 @@ class Extent:
         """Refuses expressions that are, together, too large, or one that is too deep."""
         sizes = [self._of(node) for node in nodes]
         if sum(parts for parts, _ in sizes) > MOST_PARTS or any(depth > DEEPEST for _, depth in sizes):
-            raise TooWide("the expressions are too large once they are written out for the engine", remedy="ask for less at once")
+            raise RangeTooLarge("the expressions are too large", remedy="ask for less at once")
 
     def _of(self, node: Node) -> tuple[int, int]:
         """How many parts, and how deep."""

@@ -14,11 +14,12 @@ import numpy as np
 
 from tacit.accounting.ledger.caps import at_most
 from tacit.errors import InvalidInput
+from tacit.files import write
 from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
 from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
 
-AGAIN = "asked before: nothing was spent"
+AGAIN = "nothing was spent: this question was answered before"
 Numeric = int | float | Decimal
 MOST_SHOWN = 40  # rows that are printed for people
 MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves as text
@@ -75,7 +76,7 @@ class Answer:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise InvalidInput(f"the answer has no column {name!r}; it has {', '.join(column.name for column in self.columns)}")
+        raise InvalidInput(f"the answer has unknown column {name!r}; it has {', '.join(column.name for column in self.columns)}")
 
     # --- forms ---
 
@@ -135,13 +136,13 @@ class Answer:
         """The flat table as CSV text, written to `path` where one is given; no cell of it is a formula to a spreadsheet."""
         text = csv_text(self.flat())
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            write(path, text)
         return text
 
     def to_parquet(self, path: str | Path) -> None:
         import pyarrow.parquet as pq
 
-        pq.write_table(self.to_arrow(), path)
+        write(path, lambda file: pq.write_table(self.to_arrow(), file))
 
     def chart(self, path: str | Path | None = None, column: str | None = None) -> Any:
         """A picture of one number with its error bars: bars for categories, a line with a band for dates and numbers."""
@@ -160,13 +161,13 @@ class Answer:
 
     def footer(self) -> str:
         """The price and the meaning of the error bars, in one line."""
-        together = "all together" if self.simultaneous else "each"
-        spent = f"spent epsilon {as_text(self.receipt.epsilon)}" + (
+        held = "all values together" if self.simultaneous else "per value"
+        price = f"epsilon {as_text(self.receipt.epsilon)}" + (
             f", delta {as_text(self.receipt.delta)}" if self.receipt.delta else ""
         )
-        spent = AGAIN if self.receipt.again else spent
-        left = "" if self.receipt.left_epsilon is None else f"; left epsilon {at_most(self.receipt.left_epsilon)}"
-        return f"± at {float(self.confidence):.4g} confidence, {together}; {spent}{left}"
+        spent = f"{AGAIN.capitalize()}." if self.receipt.again else f"Spent: {price}."
+        left = "" if self.receipt.left_epsilon is None else f" Remaining: epsilon {at_most(self.receipt.left_epsilon)}."
+        return f"{100 * float(self.confidence):.4g} % intervals ({held}). {spent}{left}"
 
     def below(self) -> list[str]:
         """The lines under the table: how many rows there are, the price, and which public limits shaped the numbers."""

@@ -8,9 +8,12 @@ published with it by mistake: a report that is asked for there goes into `.tacit
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
 
 from tacit.errors import InvalidInput
-from tacit.release.outputs import check_links, check_writable, not_written
+from tacit.files import check, check_links, not_written, write
+from tacit.mechanisms.unseal import opened
+from tacit.privacy.sealed import Sealed
 from tacit.untrusted import for_html
 
 NOTICE = "For the curator alone: this page compares with the real data, so it is as private as that, and carries no guarantee."
@@ -21,6 +24,19 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto
 table { border-collapse: collapse; margin: 1rem 0; } th, td { padding: .3rem .8rem; border-bottom: 1px solid #ddd; }
 td { text-align: right; } td:first-child, th { text-align: left; } figure { margin: 1.5rem 0; overflow-x: auto; }
 """
+
+
+Value = TypeVar("Value")
+
+
+def for_the_owner(value: Sealed[Value]) -> Value:
+    """A private value, opened for the data owner, who holds the data: the one door beside the mechanisms, and no release.
+
+    What is made of it is as private as the rows: it goes into a report that begins as such a page does, or to the owner's own
+    screen, and never into an answer, a receipt or a file beside one. A test lists who opens by it.
+    """
+    plain: Value = opened(value)
+    return plain
 
 
 def curators_place(report: Path, out: Path) -> Path:
@@ -57,23 +73,15 @@ def check_report(place: Path) -> Path:
 
     Asked before anything is spent.
     """
+    check(place, private=True)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if place.parent.name == "reports" and place.parent.parent.name == ".tacit":
             place.parent.parent.chmod(0o700)
     except OSError as error:
         raise not_written(place, error) from None
-    check_writable(place)
     return place
 
 
 def write_for_curator(page: str, place: Path) -> Path:
     """Write a page that only its owner can read."""
-    check_report(place)
-    try:
-        place.touch(mode=0o600)
-        place.chmod(0o600)
-        place.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise not_written(place, error, "the synthetic data is written, and paid for; its report is not") from None
-    return place
+    return write(check_report(place), page, private=True, after="the synthetic data is written, and paid for; its report is not")

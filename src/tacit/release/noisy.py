@@ -36,16 +36,16 @@ class Noisy:
     units: Integers | None = None
 
 
-def noised(quote: Quote, exact: Exact) -> Noisy:
+Observer = Callable[[Quote, Exact, Noisy], None]
+"""Sees a quote with its sealed input and its output; given by whoever makes a runner, and by nothing in the package."""
+
+
+def noised(quote: Quote, exact: Exact, observers: Sequence[Observer] = ()) -> Noisy:
     """The released form of every number that the quote names."""
     noisy = _with_private_keys(quote, exact) if quote.keys else _with_public_keys(quote, exact)
-    for look in _observers:
+    for look in observers:
         look(quote, exact, noisy)
     return noisy
-
-
-_observers: list[Callable[[Quote, Exact, Noisy], None]] = []
-"""For tests alone: each sees every quote with its sealed input and its output. Nothing in the package ever adds one."""
 
 
 def _with_public_keys(quote: Quote, exact: Exact) -> Noisy:

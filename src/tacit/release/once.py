@@ -19,7 +19,7 @@ from tacit.accounting.filter import Left
 from tacit.accounting.ledger.ledger import Ledger
 from tacit.accounting.ledger.rollback import check_head, remember_head
 from tacit.accounting.ledger.selling import Granted, Recalled, Sale
-from tacit.errors import CatalogUnusable, InvalidValue, StoppedAfterSpending, StoreUnusable, TacitError, TimedOut
+from tacit.errors import InvalidCatalog, InvalidValue, StoppedAfterSpending, StoreUnusable, TacitError, TimedOut
 from tacit.release.unforeseen import alone, noted
 
 Value = TypeVar("Value")
@@ -119,7 +119,7 @@ def _ending(error: Exception | KeyboardInterrupt, till: Till, granted: Granted) 
             return StoppedAfterSpending(f"stopped; entry {granted.entry.number} of the ledger stays spent"), ""
         case TimedOut():
             return error, "timed out"
-        case StoreUnusable() | CatalogUnusable():  # not of a row
+        case StoreUnusable() | InvalidCatalog():  # not of a row
             return error, ""
         case TacitError() if not isinstance(error, InvalidValue):  # which may speak of a value
             return error, "failed"

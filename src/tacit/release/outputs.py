@@ -7,16 +7,15 @@ Parquet holds every text as it is.
 
 from __future__ import annotations
 
-import errno
 import gzip
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
+from tacit.files import check, check_links, write_together
 from tacit.privacy.catalog import Catalog
 from tacit.untrusted import csv_text, for_csv, for_json
 
@@ -38,17 +37,8 @@ def check_output(out: Path, inputs: Iterable[Path] = ()) -> Path:
     check_links(out)
     if out.resolve() in {read.resolve() for read in inputs}:
         raise InvalidInput(f"{out} is read, and would be lost; give the output a name of its own")
-    _make_folder(out)
-    check_writable(out)
-    check_writable(receipt_beside(out))
-    return out
-
-
-def _make_folder(place: Path) -> None:
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise not_written(place, error) from None
+    check(receipt_beside(out))
+    return check(out)
 
 
 def check_apart(catalog: Catalog, out: Path) -> None:
@@ -58,33 +48,6 @@ def check_apart(catalog: Catalog, out: Path) -> None:
     check_links(out)
     if read := reader_of(catalog, out):
         raise InvalidInput(f"{out} is, or would be, read as the table {read.name}; write to another folder or under another name")
-
-
-def check_links(place: Path) -> None:
-    """Refuse a place that the system cannot follow, for example by links that lead round in a circle; it need not be there yet."""
-    try:
-        os.path.realpath(place, strict=True)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise not_written(place, error) from None
-
-
-def check_writable(place: Path) -> None:
-    """Refuse a place where no file can be written; its folder is there. Nothing is left behind, and what is there stays."""
-    new = _new(place)
-    try:
-        if place.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        new.touch(mode=0o600)
-        new.unlink()
-    except OSError as error:
-        raise not_written(place, error) from None
-
-
-def not_written(place: Path, error: OSError, after: str = "nothing was written") -> InvalidInput:
-    """What to raise where the system refuses a file; its own words for why hold nothing of the data."""
-    return InvalidInput(f"{place} cannot be written ({error.strerror or type(error).__name__}); {after}")
 
 
 def receipt_beside(out: Path) -> Path:
@@ -98,20 +61,8 @@ def write_output(table: Table, receipt: Mapping[str, Any], out: Path) -> Path:
     Neither takes the place of an earlier one before both are written.
     """
     told = for_json(receipt if out.suffix == ".parquet" else {**receipt, "csv": in_csv(table)}, indent=2)
-    new, new_receipt = _new(out), _new(receipt_beside(out))
-    try:
-        if out.suffix == ".parquet":
-            _write_parquet(table, told, new)
-        else:
-            _write_csv(table, out.suffix, new)
-        new_receipt.write_text(told + "\n", encoding="utf-8")
-        os.replace(new_receipt, receipt_beside(out))
-        os.replace(new, out)
-    except OSError as error:
-        raise not_written(out, error, "what was spent stays spent, and nothing is released") from None
-    finally:
-        new.unlink(missing_ok=True)
-        new_receipt.unlink(missing_ok=True)
+    content = _parquet(table, told) if out.suffix == ".parquet" else _csv(table, out.suffix)
+    write_together({receipt_beside(out): f"{told}\n", out: content}, after="what was spent stays spent, and nothing is released")
     return receipt_beside(out)
 
 
@@ -125,19 +76,14 @@ def in_csv(table: Table) -> dict[str, Any]:
     return {"texts": IN_CSV, "changed": [name for name, found in texts.items() if any(for_csv(each) != each for each in found)]}
 
 
-def _new(place: Path) -> Path:
-    """Where a file is written before it takes its place; another process has another one."""
-    return place.with_name(f".{place.name}.{os.getpid()}.new")
-
-
-def _write_parquet(table: Table, receipt: str, place: Path) -> None:
+def _parquet(table: Table, receipt: str) -> Callable[[BinaryIO], object]:
     import pyarrow as arrow
     from pyarrow import parquet
 
     made = arrow.table({name: arrow.array(column) for name, column in table.items()})
-    parquet.write_table(made.replace_schema_metadata({"tacit.receipt": receipt}), place)
+    return lambda file: parquet.write_table(made.replace_schema_metadata({"tacit.receipt": receipt}), file)
 
 
-def _write_csv(table: Table, suffix: str, place: Path) -> None:
+def _csv(table: Table, suffix: str) -> bytes:
     text = csv_text(table).encode()
-    place.write_bytes(gzip.compress(text, mtime=0) if suffix == ".gz" else text)
+    return gzip.compress(text, mtime=0) if suffix == ".gz" else text

@@ -11,14 +11,14 @@ import pickle
 import threading
 import time
 import weakref
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tacit.errors import InvalidValue, StoreUnusable
-from tacit.query.engines.duckdb import DuckDBEngine, Limits, out_of_limits
+from tacit.query.engines.engine import Engine, Opening, out_of_limits
 from tacit.query.price.price import Quote
 from tacit.release.frames import ASKED, GRACE, OPENED, RELEASED, UNUSABLE, receive, send
-from tacit.release.noisy import Noisy, noised
+from tacit.release.noisy import Noisy, Observer, noised
 from tacit.release.packed import unpacked
 from tacit.release.processes import Child, started
 
@@ -45,10 +45,10 @@ class Runner(Protocol):
 
 
 class InProcess:
-    """Runs questions in this process: limits of time and memory are the engine's own."""
+    """Runs questions in this process: limits of time and memory are the engine's own. `observers` see every release."""
 
-    def __init__(self, engine: DuckDBEngine) -> None:
-        self.engine = engine
+    def __init__(self, engine: Engine, observers: Sequence[Observer] = ()) -> None:
+        self.engine, self.observers = engine, observers
 
     def start(self) -> None:
         """There is nothing to start."""
@@ -59,7 +59,7 @@ class InProcess:
     def noisy(self, quote: Quote) -> Noisy:
         exact = self.engine.run(quote.question.group)
         try:
-            return noised(quote, exact)
+            return noised(quote, exact, self.observers)
         except (MemoryError, RecursionError):
             raise out_of_limits() from None
 
@@ -70,8 +70,8 @@ class InProcess:
 class OwnProcess:
     """Runs questions in a process of its own, which is kept for further ones; ended when time is up, and started anew."""
 
-    def __init__(self, path: Path, limits: Limits | None = None, version: str | None = None) -> None:
-        self.path, self.limits, self.version = path, limits or Limits(), version
+    def __init__(self, opening: Opening) -> None:
+        self.opening, self.limits = opening, opening.limits
         self._child: Child | None = None
         self._opened = False
         self._forget: Any = None
@@ -91,7 +91,7 @@ class OwnProcess:
                 self._opened = self._asked(("ping",), START)[0] == OPENED
             self.start()
             if not self._opened:
-                kind, said = self._asked(("open", self.path, self.limits, self.version), START)
+                kind, said = self._asked(("open", replace(self.opening, limits=self.limits)), START)
                 if kind != OPENED:
                     self.close()
                     raise _unusable(kind, said)

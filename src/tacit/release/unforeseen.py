@@ -20,6 +20,7 @@ from typing import ParamSpec, Protocol, TypeVar, cast
 
 from tacit.accounting.ledger.register import state_folder
 from tacit.errors import TacitError, Unforeseen
+from tacit.files import append_line
 
 FILE = "unforeseen.log"
 LARGEST = 1 << 20  # bytes; a full log is kept as unforeseen.log.old until the next one is full
@@ -70,7 +71,7 @@ def noted(error: BaseException, folder: Path | None = None) -> Unforeseen:
     for place in (folder if folder is not None and folder.is_dir() else None, state_folder(os.environ)):
         with suppress(OSError):  # a log that cannot be written changes nothing of what is told
             if place is not None:
-                _append(place, line)
+                append_line(place / FILE, line, LARGEST)
                 break
     return Unforeseen()
 
@@ -93,17 +94,3 @@ def _links(error: BaseException | None) -> Iterator[str]:
         number = f" {errno.errorcode.get(error.errno, '')}" if isinstance(error, OSError) and error.errno else ""
         yield f"{type(error).__name__}{number} at {' > '.join(places) or 'no place'}"
         error = error.__cause__ or error.__context__
-
-
-def _append(folder: Path, line: str) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = folder / FILE
-    with suppress(FileNotFoundError):
-        if file.stat().st_size > LARGEST:
-            os.replace(file, file.with_name(f"{FILE}.old"))
-    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    try:
-        os.fchmod(descriptor, 0o600)
-        os.write(descriptor, f"{line}\n".encode("ascii", "backslashreplace"))
-    finally:
-        os.close(descriptor)

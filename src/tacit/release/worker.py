@@ -16,7 +16,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, NoReturn
 
 from tacit.release.frames import FAILED, GRACE, OPENED, RELEASED, UNUSABLE, receive, send
@@ -29,6 +28,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.engine: Any = None
+        self.seconds = 0.0
 
     def handle(self, message: bytes) -> tuple[bytes, bytes]:
         """What to reply: a kind, and its content."""
@@ -36,15 +36,15 @@ class Worker:
         replies: dict[str, Callable[..., tuple[bytes, bytes]]] = {"open": self.open, "ping": self.ping, "noisy": self.noisy}
         return replies[name](*given)
 
-    def open(self, path: Path, limits: Any, version: str | None) -> tuple[bytes, bytes]:
+    def open(self, opening: Any) -> tuple[bytes, bytes]:
         """Open a store of one version; what can be wrong with it is public, so that its words are handed back."""
         from tacit.errors import StoreUnusable
-        from tacit.query.engines.duckdb import DuckDBEngine
+        from tacit.query.engines import engine_at
 
         try:
-            self.engine = DuckDBEngine(path, limits, version)
+            self.engine, self.seconds = engine_at(opening), opening.limits.seconds
             self.engine.open()
-            limit_memory(limits.memory)
+            limit_memory(opening.limits.memory)
         except StoreUnusable as error:
             return UNUSABLE, f"{error.message}\n{error.remedy}".encode()
         except Exception:  # the engine's words go no further
@@ -61,7 +61,7 @@ class Worker:
         from tacit.release.packed import packed
 
         try:
-            with ended_after(self.engine.limits.seconds + 2 * GRACE):
+            with ended_after(self.seconds + 2 * GRACE):
                 return RELEASED, packed(quote, noised(quote, self.engine.run(quote.question.group)))
         except Exception:  # one reply for every reason
             return FAILED, b""
@@ -132,11 +132,8 @@ def _listen(line: socket.socket, messages: queue.SimpleQueue[bytes]) -> None:
 def _load() -> None:
     """All that answering needs, before it is asked for: whoever starts this process has other things to do meanwhile."""
     gc.disable()
-    import ibis
-
-    import tacit.query.engines.compile
-    import tacit.query.engines.duckdb
     import tacit.release.packed  # noqa: F401
+    from tacit.query.engines import load
 
-    _ = ibis.duckdb
+    load()
     gc.freeze()

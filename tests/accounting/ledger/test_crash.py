@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from crash import EACH
-from ledgers import IDENTITY, fresh_database, opened, policy, pure, spend
+from ledgers import IDENTITY, opened, policy, pure, spend
+from services import fresh_database
 from tacit.accounting.ledger.rollback import check_head
 from tacit.errors import BudgetExceeded
 

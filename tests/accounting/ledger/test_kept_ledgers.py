@@ -96,7 +96,7 @@ def test_a_kept_ledger_goes_on_for_the_units_that_its_store_declared(kept: Path)
     with tacit.open(kept / "tacit.toml") as data:
         data.prepare()
         if "adopt" in known["kinds"]:  # sums of another ledger, whose units nobody knows
-            with pytest.raises(UnitsChanged, match="older entries are not known"):
+            with pytest.raises(UnitsChanged, match="older entries are unknown"):
                 data.session("ana").sql("SELECT COUNT(*) FROM people WHERE age > 30", epsilon=0.1)
             data.accept_units(1, "people in both")
         data.session("ana").sql("SELECT COUNT(*) FROM people WHERE age > 30", epsilon=0.1)
@@ -108,7 +108,7 @@ def test_without_its_store_nobody_knows_the_units_until_the_data_owner_says(kept
     shutil.rmtree(kept / ".tacit" / "store")
     with tacit.open(kept / "tacit.toml") as data:
         data.prepare()
-        with pytest.raises(UnitsChanged, match="older entries are not known"):
+        with pytest.raises(UnitsChanged, match="older entries are unknown"):
             data.session("ana").sql("SELECT COUNT(*) FROM people WHERE age > 30", epsilon=0.1)
         data.accept_units(1, "people were units from the beginning")
         data.session("ana").sql("SELECT COUNT(*) FROM people WHERE age > 30", epsilon=0.1)
@@ -135,7 +135,7 @@ def change(statement: str) -> Callable[[Path], None]:
 )
 def test_a_kept_ledger_that_was_changed_is_not_converted(kept: Path, plant: Callable[[Path], None]) -> None:
     plant(kept)
-    with pytest.raises(StoreUnusable, match="the ledger is not whole"):
+    with pytest.raises(StoreUnusable, match="the ledger is damaged"):
         opened(kept)
 
 
@@ -143,7 +143,7 @@ def test_a_kept_ledger_in_postgresql_is_converted_as_well(kept: Path, postgres_u
     """The same rows in the tables of the old format, as the old version made them there."""
     import psycopg
 
-    from ledgers import fresh_database
+    from services import fresh_database
 
     url = fresh_database(postgres_url)
     with closing(sqlite3.connect(kept / ".tacit" / "ledger.sqlite")) as old, psycopg.connect(url) as new:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, events, opened, policy, pure, spend
-from tacit.accounting.composition import cost_under
+from tacit.accounting.composition import cost_under, costs_under
 from tacit.accounting.events import GaussianNoise, GaussianNoiseOne, LaplaceNoise, RandomizedAnswer
 from tacit.accounting.filter import NOTHING_SPENT, Filter
 from tacit.accounting.ledger.admission import Admission, Sums
@@ -48,7 +48,9 @@ def test_the_ledger_is_the_filter(spends, change):
             price = cost_under(event, relation)
             expected = whole.admits(states[""], price)
             if analyst == "ana":
-                expected = expected and own.admits(states["ana"], price) and _passes(ANA, price, declared.budget)
+                expected = (
+                    expected and own.admits(states["ana"], price) and _passes(ANA, costs_under(event, relation), declared.budget)
+                )
             assert ledger.admits(event, analyst) == expected
             if expected:
                 admitted.append(spend(ledger, event, analyst))
@@ -65,9 +67,9 @@ def test_the_ledger_is_the_filter(spends, change):
         assert (again.identity, again.head, again.spent("ana")) == (IDENTITY, ledger.head, states["ana"])
 
 
-def _passes(analyst, price, budget) -> bool:
+def _passes(analyst, parts, budget) -> bool:
     try:
-        require_for_one(analyst, price, budget)
+        require_for_one(analyst, parts, budget)
     except BudgetExceeded:
         return False
     return True
@@ -111,7 +113,8 @@ def test_caps_of_analysts_alone_are_caught(file):
     """The planted bug: each analyst's cap is checked, the data set's is not. The same collusion shows it, and so does verify."""
 
     class EachForThemselves(Admission):
-        def after(self, sums, analyst, price):
+        def after(self, sums, analyst, parts):
+            price = sum(parts[1:], start=parts[0])
             return Sums(self.whole.filter.after(sums.whole, price), self.own(analyst).require(sums.own, price))
 
     planted = opened(file, COLLUDING, IDENTITY)
@@ -146,13 +149,14 @@ REFUSALS = {
         policy(5, 0, Analyst("curator", epsilon_per_query=Fraction(1, 2))),
         [],
         pure(1),
-        "one question of curator may cost epsilon 0.5, and this one costs epsilon 1; ask with epsilon=0.5 or less",
+        "one question of curator may cost at most epsilon 0.5, but this one costs epsilon 1; ask with epsilon=0.5 or less",
     ),
     "the delta of one question": (
         policy(5, "1e-6", Analyst("curator", delta_per_query=Fraction(1, 10**9))),
         [],
         GaussianNoiseOne(Fraction(1), Fraction(9), Fraction(1, 2), Fraction(1, 10**8), UNIT),
-        "one question of curator may cost delta 1e-09, and this one costs epsilon 0.5, delta 1e-08; ask for a smaller delta",
+        "one question of curator may cost at most delta 1e-09, but this one costs epsilon 0.5, delta 1e-08; "
+        "ask for a smaller delta",
     ),
     "the delta of all": (
         policy(5, "1e-8"),
@@ -166,7 +170,7 @@ REFUSALS = {
         [],
         GaussianNoise(Fraction(1), Fraction(4), Fraction(0), UNIT),
         "the budget of the data set does not admit this question: it costs rho 0.03125, and rho 0 is left; "
-        "ask for a smaller epsilon, or without delta, or let the curator raise [budget] in tacit.toml",
+        "ask for a smaller epsilon, or omit delta, or let the curator raise [budget] in tacit.toml",
     ),
 }
 
@@ -201,7 +205,7 @@ def test_one_question_may_be_gaussian_within_its_own_cap(file):
 def test_who_is_not_declared_may_not_spend(file):
     ledger = opened(file, policy(1, 0, ANA), IDENTITY)
     for ask in (lambda: spend(ledger, pure("1/9"), "eve"), lambda: ledger.admits(pure("1/9"), "eve"), lambda: ledger.left("eve")):
-        with pytest.raises(InvalidInput, match="'eve' is not an analyst of this catalog; declared are: ana"):
+        with pytest.raises(InvalidInput, match="'eve' is not an analyst of this catalog; the declared analysts are: ana"):
             ask()
 
 
@@ -303,25 +307,25 @@ TAMPERING = {
             "UPDATE tacit_entries SET number = 3 WHERE number = 4",
             "UPDATE tacit_entries SET number = 4 WHERE number = 99",
         ],
-        "entry 3: it was moved here from elsewhere",
+        "entry 3: it was moved here from another place",
     ),
     "one repeated": (
         [
             "DELETE FROM tacit_entries WHERE number = 4",
             "INSERT INTO tacit_entries SELECT 4, hash, text FROM tacit_entries WHERE number = 3",
         ],
-        "entry 4: it was moved here from elsewhere",
+        "entry 4: it was moved here from another place",
     ),
     "no JSON": (["UPDATE tacit_entries SET text = 'x' WHERE number = 3"], "entry 3: its text was changed"),
-    "sums of one": (["UPDATE tacit_accounts SET spent = json_set(spent, '$.rho', '0')"], "the account of curator is not that"),
-    "failures of one": (["UPDATE tacit_accounts SET failures = 2"], "the account of curator is not that"),
-    "sums of nobody": (["UPDATE tacit_accounts SET analyst = 'eve'"], "the account of curator is not that"),
-    "no account": (["DELETE FROM tacit_accounts"], "the account of curator is not that"),
-    "another head": (["UPDATE tacit_books SET hash = '00'"], "the ledger's row names another last entry"),
-    "another name": (["UPDATE tacit_books SET identity = '00'"], "the ledger's row names another last entry"),
-    "a changed answer": (["UPDATE tacit_kept SET text = 'other'"], "the answer kept for entry 1 was changed"),
+    "sums of one": (["UPDATE tacit_accounts SET spent = json_set(spent, '$.rho', '0')"], "the account of curator does not match"),
+    "failures of one": (["UPDATE tacit_accounts SET failures = 2"], "the account of curator does not match"),
+    "sums of nobody": (["UPDATE tacit_accounts SET analyst = 'eve'"], "the account of curator does not match"),
+    "no account": (["DELETE FROM tacit_accounts"], "the account of curator does not match"),
+    "another head": (["UPDATE tacit_books SET hash = '00'"], "the ledger's row records another last entry"),
+    "another name": (["UPDATE tacit_books SET identity = '00'"], "the ledger's row records another last entry"),
+    "a changed answer": (["UPDATE tacit_kept SET text = 'other'"], "the answer stored for entry 1 was changed"),
     "an answer taken out": (["DELETE FROM tacit_kept"], "the answer of entry 2 is missing"),
-    "an answer moved": (["UPDATE tacit_kept SET key = 'other'"], "the answer kept for entry 1 was changed"),
+    "an answer moved": (["UPDATE tacit_kept SET key = 'other'"], "the answer stored for entry 1 was changed"),
 }
 
 
@@ -366,7 +370,7 @@ FORGERIES = {
         "entry 3: it counts for 'add or remove one row', and the ledger for 'add or remove one unit'",
     ),
     "what was asked": (lambda known: known.update(question="other"), "entry 4: what comes before it was changed"),
-    "a kind of event": (lambda known: known["event"].update(kind="?"), "entry 3: it cannot be read"),
+    "unknown kind of event": (lambda known: known["event"].update(kind="?"), "entry 3: it cannot be read"),
     "a format": (lambda known: known.update(format=3), "entry 3: it cannot be read"),
 }
 
@@ -391,6 +395,6 @@ def test_a_ledger_put_in_the_place_of_an_open_one_takes_no_spend(file):
     ledger = spent_five_times(file)
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("UPDATE tacit_books SET identity = ?", [OTHER_IDENTITY])
-    with pytest.raises(StoreUnusable, match="the accounts of the ledger are not those of its last entry"):
+    with pytest.raises(StoreUnusable, match="the accounts of the ledger do not match its last entry"):
         spend(ledger, pure("1/8"))
     assert Path(file).exists()

@@ -250,7 +250,7 @@ def test_the_register_of_the_environment(tmp_path: Path) -> None:
 
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("")
-    with pytest.raises(RegisterUnavailable, match=r"cannot be opened: Not a directory .*; make that folder yours and writable"):
+    with pytest.raises(RegisterUnavailable, match=r"cannot be opened: Not a directory .*; make sure that you own the folder"):
         Register(tmp_path / "state" / "tacit", fresh_key)
 
 
@@ -325,7 +325,7 @@ def test_every_damage_is_seen_and_has_a_remedy(folder: Path, what: str) -> None:
     (folder / FILE).write_bytes(damages((folder / FILE).read_text())[what])
     for use in (lambda: Register(folder, fresh_key), lambda: register.sharing(["m1"]), lambda: register.record(one("b", "m1"))):
         with pytest.raises(
-            StoreUnusable, match=r"register of ledgers is damaged: .*; restore it from a backup; or move it away"
+            StoreUnusable, match=r"register of ledgers is damaged: .*; restore it from a backup; or delete it"
         ) as told:
             use()
         assert not isinstance(told.value, RegisterUnavailable)

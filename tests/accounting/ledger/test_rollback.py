@@ -56,7 +56,7 @@ def test_a_store_without_a_memory_takes_the_ledger_that_it_names(place):
     ledger = place.open()
     check_head(place.store, ledger)
     check_head(place.store, ledger, named=IDENTITY)
-    with pytest.raises(StoreUnusable, match=r"belongs to ledger cdcdcdcd, and found is abababab; .* tacit ledger adopt"):
+    with pytest.raises(StoreUnusable, match=r"belongs to ledger cdcdcdcd, but found abababab; .* tacit ledger adopt"):
         check_head(place.store, ledger, named=OTHER_IDENTITY)
 
 
@@ -71,7 +71,7 @@ def test_the_right_ledger_goes_on(place):
 def test_a_missing_ledger_stops_answers(place):
     place.ask("1/8")
     place.lose()
-    with pytest.raises(StoreUnusable, match="belongs to ledger abababab, and found is cdcdcdcd"):
+    with pytest.raises(StoreUnusable, match="belongs to ledger abababab, but found cdcdcdcd"):
         check_head(place.store, place.open(OTHER_IDENTITY))
     with pytest.raises(StoreUnusable, match="belongs to ledger abababab, not to cdcdcdcd"):
         remember_head(place.store, place.open().head)
@@ -185,9 +185,9 @@ def test_there_is_nothing_to_adopt_where_all_is_well(place):
 def test_a_memory_that_cannot_be_read_stops_answers(place, content):
     place.ask("1/8")
     (place.store / FILE).write_text(content)
-    with pytest.raises(StoreUnusable, match="cannot be read, so nobody knows which ledger counts"):
+    with pytest.raises(StoreUnusable, match="cannot be read, so the ledger of this store is unknown"):
         place.ask("1/8")
-    assert "nothing that is known" in adopt(place.store, place.open(), "curator", REASON).question
+    assert "nothing known" in adopt(place.store, place.open(), "curator", REASON).question
     place.ask("1/8")
 
 

@@ -15,14 +15,16 @@ from time import monotonic, sleep
 import pytest
 import sqlalchemy
 
-from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, fresh_database, opened, policy, pure, spend
+from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, opened, policy, pure, spend
+from services import fresh_database
 from tacit.accounting.events import GaussianNoise
 from tacit.accounting.ledger import databases
 from tacit.accounting.ledger import group_commit as durable
 from tacit.accounting.ledger import tables as store_module
-from tacit.accounting.ledger.group_commit import GroupCommit, replace_file
+from tacit.accounting.ledger.group_commit import GroupCommit
 from tacit.accounting.ledger.selling import Sale
 from tacit.errors import BudgetExceeded, StoreUnusable
+from tacit.files import replace_file
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -219,7 +221,7 @@ def test_a_commit_whose_fate_is_unknown_is_not_tried_again(postgres_url):
     url = fresh_database(postgres_url)
     ledger = opened(url, policy(1), IDENTITY)
     lost_at(ledger, "COMMIT", terminate_backend(postgres_url))
-    with pytest.raises(StoreUnusable, match="did not confirm what was written: it may be there, and then it counts"):
+    with pytest.raises(StoreUnusable, match="did not confirm the last entry: if it was written, it counts"):
         spend(ledger, pure("1/4"))
     assert spend(ledger, pure("1/4")).number == ledger.head.number
     assert ledger.verify().whole
@@ -288,19 +290,19 @@ def test_a_file_that_was_replaced_while_open_takes_no_spend(file):
     for put_back in (False, True):
         if put_back:
             opened(str(file), policy(1), OTHER_IDENTITY)
-        with pytest.raises(StoreUnusable, match="moved or replaced while it was open; start tacit again"):
+        with pytest.raises(StoreUnusable, match="moved or replaced while it was open; restart tacit"):
             spend(ledger, pure("1/4"))
 
 
 BAD_ADDRESSES = {
-    "sqlite://": "a ledger in memory would be lost",
-    "sqlite:///:memory:": "a ledger in memory would be lost",
-    "sqlite:///file:x?mode=memory": "a ledger in memory would be lost",
-    "mysql://localhost/x": "a ledger cannot be kept in mysql",
+    "sqlite://": "a ledger in memory is not supported",
+    "sqlite:///:memory:": "a ledger in memory is not supported",
+    "sqlite:///file:x?mode=memory": "a ledger in memory is not supported",
+    "mysql://localhost/x": "unsupported ledger database: mysql",
     "sqlite:///{here}/ledger.txt/x.sqlite": "cannot be opened (File exists)",
-    "sqlite:///{here}/ledger.txt": "the ledger's file is no SQLite database",
-    "no address://:": "URL cannot be read",
-    "postgresql://nobody:secret@127.0.0.1:1/x": "the ledger's PostgreSQL does not answer",
+    "sqlite:///{here}/ledger.txt": "the ledger's file is not a SQLite database",
+    "no address://:": "invalid ledger URL",
+    "postgresql://nobody:secret@127.0.0.1:1/x": "cannot connect to the ledger's PostgreSQL",
 }
 
 
@@ -320,13 +322,12 @@ def test_a_server_that_may_lose_commits_is_told_not_to(postgres_url):
 
     url = fresh_database(postgres_url)
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("ALTER ROLE tacit SET synchronous_commit = off")
-        try:
-            ledger = opened(url, policy(1), IDENTITY)
-            with engine_of(ledger).connect() as own:
-                assert own.scalar(sqlalchemy.text("SHOW synchronous_commit")) == "on"
-        finally:
-            connection.execute("ALTER ROLE tacit RESET synchronous_commit")
+        connection.execute(f"ALTER DATABASE {connection.info.dbname} SET synchronous_commit = off")
+    with psycopg.connect(url) as other:
+        assert other.execute("SHOW synchronous_commit").fetchone() == ("off",)
+    ledger = opened(url, policy(1), IDENTITY)
+    with engine_of(ledger).connect() as own:
+        assert own.scalar(sqlalchemy.text("SHOW synchronous_commit")) == "on"
 
 
 def test_a_lock_in_postgresql_is_waited_for_with_a_word_and_then_no_longer(postgres_url, monkeypatch, capsys):
@@ -338,7 +339,7 @@ def test_a_lock_in_postgresql_is_waited_for_with_a_word_and_then_no_longer(postg
     ledger = opened(address, policy(1), IDENTITY)
     with psycopg.connect(address) as other:
         other.execute("SELECT * FROM tacit_books FOR UPDATE")
-        with pytest.raises(StoreUnusable, match="another program holds the ledger; find the transaction that is open"):
+        with pytest.raises(StoreUnusable, match="another program holds the ledger; find the open transaction"):
             spend(ledger, pure("1/4"))
         assert capsys.readouterr().err == f"{durable.WAITING}\n"
         assert ledger.spent().epsilon == 0, "reading needs no turn"
@@ -361,9 +362,9 @@ def turned_off(server, setting):
 
 
 @pytest.mark.parametrize(("setting", "other"), [("fsync", "full_page_writes"), ("full_page_writes", "fsync")])
-def test_a_server_that_may_lose_a_spend_keeps_no_ledger(postgres_url, setting, other, monkeypatch):
-    address = fresh_database(postgres_url)
-    with turned_off(postgres_url, setting):
+def test_a_server_that_may_lose_a_spend_keeps_no_ledger(postgres_alone, setting, other, monkeypatch):
+    address = fresh_database(postgres_alone)
+    with turned_off(postgres_alone, setting):
         with pytest.raises(StoreUnusable, match=f"{setting} off, so a spend could be lost; set {setting} = on"):
             opened(address, policy(1), IDENTITY)
         with monkeypatch.context() as planted:

@@ -66,7 +66,7 @@ def test_what_goes_on_and_what_does_not():
     assert ROWS.differences(PEOPLE) == ["the unit of visits has changed"]
     assert NO_UNITS.differences(ROWS) == ["visits is a new private table"]
     assert ROWS.differences(replace(ROWS, private=(*ROWS.private, ("wards", '["row",null]')))) == [
-        "wards was public, and is private now"
+        "wards was public and is now private"
     ]
 
 
@@ -109,7 +109,7 @@ def test_a_table_that_was_public_stays_closed(file):
         spend(now, pure(1))
     now.accept_units(1, "curator", "wards are people now")
     assert now.reserve(Sale((pure(1),), "curator", "q", "v", tables=("visits",))).entry.spent.epsilon == 2
-    with pytest.raises(UnitsChanged, match="exact values of it were told"):
+    with pytest.raises(UnitsChanged, match="exact values of it were released"):
         now.reserve(Sale((pure(1),), "curator", "q", "v", tables=("wards",)))
 
 
@@ -122,7 +122,7 @@ def test_tables_that_become_public_are_noted_by_themselves(file):
     assert [entry.kind for entry in with_wards.entries()] == ["begin", "spend", "units", "spend"]
     assert (with_wards.spent().epsilon, with_wards.verify().whole) == (2, True)
     private = replace(ROWS, private=(*ROWS.private, ("wards", '["row",null]')), public=())
-    assert opened(file, policy(8, units=private)).changed_units() == ["wards was public, and is private now"]
+    assert opened(file, policy(8, units=private)).changed_units() == ["wards was public and is now private"]
 
 
 def test_to_change_one_counts_at_least_twice_and_there_is_no_way_back(file):
@@ -133,7 +133,7 @@ def test_to_change_one_counts_at_least_twice_and_there_is_no_way_back(file):
     assert changed.accept_units(2, "curator", "").spent.epsilon == 2
     spend(changed, pure("1/2"))
     assert (changed.spent().epsilon, changed.verify().whole) == (3, True)
-    with pytest.raises(UnitsChanged, match="was told as public"):
+    with pytest.raises(UnitsChanged, match="was released as public"):
         opened(file, policy(8, units=ROWS)).accept_units(2, "curator", "")
 
 

@@ -16,7 +16,8 @@ from tacit.data.catalog import parse_catalog, read_catalog
 from tacit.data.catalog.columns import APPLIES
 from tacit.data.declaration.lines import key_lines, key_text, whole_text
 from tacit.data.declaration.shape import schema
-from tacit.errors import CatalogUnusable
+from tacit.data.store import store_file
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import LARGEST, Budget, Catalog, Column, Notation, Owner, Source, canonical, day_number, fingerprint
 
 EXAMPLE = """\
@@ -57,7 +58,7 @@ public = true
 
 
 def problems(text: str) -> list[tuple[int | None, str]]:
-    with pytest.raises(CatalogUnusable) as caught:
+    with pytest.raises(InvalidCatalog) as caught:
         parse_catalog(text)
     assert caught.value.code == "catalog"
     return [(problem.line, str(problem).removeprefix(f"line {problem.line}: ")) for problem in caught.value.problems]
@@ -113,7 +114,7 @@ class TestTheExample:
         wards = self.catalog.tables["wards"]
         assert (wards.public, wards.unit, wards.source.kind, wards.columns) == (True, None, "csv", {})
         assert self.catalog.change == "add-remove"
-        assert self.catalog.store_file == Path("/data/.tacit/store/store.duckdb")
+        assert store_file(self.catalog) == Path("/data/.tacit/store/store.duckdb")
         assert self.catalog.ledger_address({}) == "sqlite:////data/.tacit/ledger.sqlite"
 
 
@@ -304,14 +305,14 @@ def test_what_is_not_toml_is_told_with_its_line(text, line):
 @pytest.mark.parametrize("depth", [100, 200, 300, 400, 480, 500, 700, 900, 5000])
 @pytest.mark.parametrize("text", ["a = {}{}", "budget.epsilon = {}{}", "budget.epsilon{1}.a = 1"])
 def test_deep_nesting_is_refused(text, depth):
-    with pytest.raises(CatalogUnusable):
+    with pytest.raises(InvalidCatalog):
         parse_catalog(text.replace("{1}", ".a" * depth).format("[" * depth, "]" * depth))
 
 
 class TestColumns:
     def test_the_default_step_is_for_bounds_written_as_whole_numbers(self):
         assert column("{ bounds = [-5, 5] }").step == 1
-        with pytest.raises(CatalogUnusable, match="step is missing"):
+        with pytest.raises(InvalidCatalog, match="step is missing"):
             column("{ bounds = [0.0, 5.0] }")
 
     def test_numbers_are_the_decimals_that_were_written(self):
@@ -333,7 +334,7 @@ class TestColumns:
         assert column('{ values = ["a"], unknown = "other", nulls = "other" }').nulls == "other"
         assert column('{ keys = "private", nulls = "none" }').nulls == "none"
         assert column("{ values = [true, false], nulls = false }").nulls is False
-        with pytest.raises(CatalogUnusable, match="nulls is 0, which the column cannot have"):
+        with pytest.raises(InvalidCatalog, match="nulls is 0, which the column cannot have"):
             column("{ values = [true, false], nulls = 0 }")
 
     def test_nothing_declared_is_presence_and_a_key_that_is_false_is_no_key(self):
@@ -370,7 +371,7 @@ class TestColumns:
         ],
     )
     def test_bins_that_mean_nothing_are_refused(self, declared, problem):
-        with pytest.raises(CatalogUnusable, match=problem):
+        with pytest.raises(InvalidCatalog, match=problem):
             column(declared)
 
     def test_every_kind_has_keys_that_the_schema_knows(self):
@@ -399,7 +400,7 @@ class TestUnits:
     def test_a_circle_of_two_is_reported_for_both(self):
         first = '[tables.a]\nsource = "a.csv"\nunit = { column = "x", references = "b.y" }\nmax_rows = 1'
         second = '[tables.b]\nsource = "b.csv"\nunit = { column = "y", references = "a.x" }\nmax_rows = 1'
-        with pytest.raises(CatalogUnusable) as caught:
+        with pytest.raises(InvalidCatalog) as caught:
             self.tables(first, second)
         assert [problem.key for problem in caught.value.problems] == ["tables.a.unit", "tables.b.unit"]
         assert all("circle through a, b" in problem.what for problem in caught.value.problems)
@@ -407,7 +408,7 @@ class TestUnits:
     def test_a_public_table_has_no_units_to_refer_to(self):
         public = '[tables.p]\nsource = "p.csv"\npublic = true\ncolumns.id = { bounds = [0, 9] }'
         private = '[tables.t]\nsource = "t.csv"\nunit = { column = "x", references = "p.id" }\nmax_rows = 1'
-        with pytest.raises(CatalogUnusable, match="references p, which is public; leave references out"):
+        with pytest.raises(InvalidCatalog, match="references p, which is public; leave references out"):
             self.tables(public, private)
 
     def test_names_may_have_dots_and_blanks(self):
@@ -420,14 +421,14 @@ class TestUnits:
     def test_rows_without_a_unit_need_a_unit_to_be_without(self):
         with_key = '[tables.p]\nsource = "p.csv"\nunit = "row"\nno_unit = "own"\ncolumns.id = { key = true }'
         assert self.tables(with_key).tables["p"].no_unit == "own"
-        with pytest.raises(CatalogUnusable, match="no_unit means nothing here"):
+        with pytest.raises(InvalidCatalog, match="no_unit means nothing here"):
             self.tables(with_key.replace("key = true", ""))
 
     VISITS = '[tables.visits]\nsource = "v.csv"\nunit = { column = "who" }\nmax_rows = 2\ncolumns.number = { key = true }'
     LABS = '[tables.labs]\nsource = "l.csv"\nunit = { column = "visit", references = "visits.number" }\nmax_rows = 2'
 
     def test_rows_are_no_units_of_their_own_where_units_are_looked_up(self):
-        with pytest.raises(CatalogUnusable) as caught:
+        with pytest.raises(InvalidCatalog) as caught:
             self.tables(self.VISITS, self.LABS, 'no_unit = "own"')
         (problem,) = caught.value.problems
         assert (problem.key, problem.line) == ("tables.labs.no_unit", 11)
@@ -436,7 +437,7 @@ class TestUnits:
 
     def test_nor_through_a_column_that_is_the_owner_of_its_table(self):
         notes = '[tables.notes]\nsource = "n.csv"\nunit = { column = "visit", references = "labs.visit" }\nmax_rows = 2'
-        with pytest.raises(CatalogUnusable, match=r"tables\.notes\.no_unit is .* looked up in visits"):
+        with pytest.raises(InvalidCatalog, match=r"tables\.notes\.no_unit is .* looked up in visits"):
             self.tables(self.VISITS, self.LABS, notes, 'no_unit = "own"')
 
     def test_where_the_value_is_the_unit_they_may_be(self):
@@ -449,7 +450,7 @@ class TestUnits:
 
     @pytest.mark.parametrize("unit", ['{ column = ["sender", "receiver"] }', '["sender", "receiver"]'])
     def test_a_row_of_two_people_leads_to_both_through_another_table(self, unit):
-        with pytest.raises(CatalogUnusable) as caught:
+        with pytest.raises(InvalidCatalog) as caught:
             self.tables(f'[tables.messages]\nsource = "m.csv"\nunit = {unit}\nmax_rows = 2')
         (problem,) = caught.value.problems
         assert problem.line == 4
@@ -480,26 +481,26 @@ class TestPlaces:
     def test_passwords_come_from_the_environment_when_they_are_used(self):
         source = Source("postgres", "postgresql://me:${SECRET}@db/$BASE?x=$$1", "t")
         assert source.url({"SECRET": "s", "BASE": "b"}) == "postgresql://me:s@db/b?x=$1"
-        with pytest.raises(CatalogUnusable, match=r"names \$SECRET, which is not in the environment"):
+        with pytest.raises(InvalidCatalog, match=r"names \$SECRET, which is not in the environment"):
             source.url({"BASE": "b"})
-        with pytest.raises(CatalogUnusable, match=r"write \$\$"):
+        with pytest.raises(InvalidCatalog, match=r"write \$\$"):
             Source("postgres", "postgresql://me:pass$@db", "t").url({})
 
     def test_the_ledger_and_the_store_are_where_the_catalog_says(self):
         text = EXAMPLE + '[ledger]\nurl = "sqlite:///books/ledger.sqlite"\n[store]\npath = "prepared"\n'
         catalog = parse_catalog(text, Path("/data/tacit.toml"))
         assert catalog.ledger_address({}) == "sqlite:////data/books/ledger.sqlite"
-        assert catalog.store_file == Path("/data/prepared/store.duckdb")
+        assert store_file(catalog) == Path("/data/prepared/store.duckdb")
         elsewhere = parse_catalog(EXAMPLE + '[ledger]\nurl = "$LEDGER"\n')
         assert elsewhere.ledger_address({"LEDGER": "postgresql://db/l"}) == "postgresql://db/l"
 
     def test_a_file_that_cannot_be_read_is_unusable(self, tmp_path):
-        with pytest.raises(CatalogUnusable, match="tacit init"):
+        with pytest.raises(InvalidCatalog, match="tacit init"):
             read_catalog(tmp_path / "tacit.toml")
-        with pytest.raises(CatalogUnusable, match="cannot be read"):
+        with pytest.raises(InvalidCatalog, match="cannot be read"):
             read_catalog(tmp_path)
         (tmp_path / "latin.toml").write_bytes(b"# caf\xe9")
-        with pytest.raises(CatalogUnusable, match="not UTF-8"):
+        with pytest.raises(InvalidCatalog, match="not UTF-8"):
             read_catalog(tmp_path / "latin.toml")
 
     def test_a_byte_order_mark_and_windows_lines_are_read(self, tmp_path):
@@ -678,10 +679,10 @@ def toml(document: dict) -> str:
     return "\n".join(f"{key_text([name])} = {whole_text(value)}" for name, value in document.items())
 
 
-def outcome(text: str) -> Catalog | CatalogUnusable:
+def outcome(text: str) -> Catalog | InvalidCatalog:
     try:
         return parse_catalog(text)
-    except CatalogUnusable as unusable:
+    except InvalidCatalog as unusable:
         return unusable
 
 
@@ -689,7 +690,7 @@ def outcome(text: str) -> Catalog | CatalogUnusable:
 @given(documents(SCALARS, 3) | NEARLY | SOUND)
 def test_reading_gives_a_catalog_or_catalog_unusable_and_nothing_else(document):
     result = outcome(toml(document))
-    if isinstance(result, CatalogUnusable):
+    if isinstance(result, InvalidCatalog):
         assert result.problems
         assert all(problem.what and problem.remedy for problem in result.problems)
 
@@ -697,7 +698,7 @@ def test_reading_gives_a_catalog_or_catalog_unusable_and_nothing_else(document):
 @settings(max_examples=200, deadline=None)
 @given(st.text() | st.text(alphabet="[]{}=.\"'\\\n#, ab1") | st.binary().map(lambda raw: raw.decode("latin-1")))
 def test_any_text_gives_a_catalog_or_catalog_unusable(text):
-    assert isinstance(outcome(text), CatalogUnusable)
+    assert isinstance(outcome(text), InvalidCatalog)
 
 
 @settings(max_examples=300, deadline=None)
@@ -712,7 +713,7 @@ def test_what_the_parser_accepts_the_schema_accepts_too(document):
 @given(NEARLY | SOUND)
 def test_what_is_accepted_obeys_the_rules(document):
     result = outcome(toml(document))
-    if isinstance(result, CatalogUnusable):
+    if isinstance(result, InvalidCatalog):
         return
     for table in result.tables.values():
         assert table.public or table.unit is not None or table.max_rows == 1
@@ -836,9 +837,9 @@ class TestNotation:
         ],
     )
     def test_what_means_nothing_is_refused_with_a_remedy(self, lines, words):
-        with pytest.raises(CatalogUnusable, match=re.escape(words)):
+        with pytest.raises(InvalidCatalog, match=re.escape(words)):
             self.read(lines)
 
     def test_an_encoding_is_for_csv(self):
-        with pytest.raises(CatalogUnusable, match="encoding is for CSV files"):
+        with pytest.raises(InvalidCatalog, match="encoding is for CSV files"):
             parse_catalog((self.BEGINNING + 'encoding = "cp1252"').replace("a.csv", "a.parquet"))

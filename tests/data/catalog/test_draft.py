@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tacit.data.catalog import parse_catalog
 from tacit.data.catalog.draft import draft
 from tacit.data.files.schema import Field, Found
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 
 TYPES = ["BIGINT", "HUGEINT", "DOUBLE", "DECIMAL(9,2)", "DECIMAL(38,30)", "DECIMAL(5,0)", "BOOLEAN", "DATE", "TIMESTAMP", "VARCHAR"]
 TYPES += ["UUID", "BLOB", "VARCHAR[]", "STRUCT(a INTEGER)", "ENUM('secret', 'values')", "TIME", None]
@@ -31,7 +31,7 @@ HOSPITAL = [
 
 
 def left(text: str) -> list[tuple[int | None, str]]:
-    with pytest.raises(CatalogUnusable) as caught:
+    with pytest.raises(InvalidCatalog) as caught:
         parse_catalog(text)
     assert all(problem.what == "is not filled in yet" for problem in caught.value.problems)
     return [(problem.line, problem.key) for problem in caught.value.problems]

@@ -22,7 +22,7 @@ from tacit.data.files import csv_rows
 from tacit.data.files.csv_rows import Header, Sieve, csv_header, fields_of
 from tacit.data.files.sources import READERS
 from tacit.data.prepare import prepare
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Owner, Source
 
 HEADERS = [b"a,b", b"a;b;c", b"a\tb", b"alone", b' "a" , b', b'"a","b"']
@@ -134,7 +134,7 @@ def test_every_line_is_read_by_the_rule(workshop, small_blocks, examples):
         wanted, some_open = expected(rows_in(data), parted(header))
         assert read(workshop, data, False, suffix) == wanted
         if some_open:
-            with pytest.raises(CatalogUnusable, match=r"leaves a quotation mark open; .* multiline = true .* multiline = false"):
+            with pytest.raises(InvalidCatalog, match=r"leaves a quotation mark open; .* multiline = true .* multiline = false"):
                 read(workshop, data, None, suffix)
         else:
             assert read(workshop, data, None, suffix) == wanted
@@ -209,7 +209,7 @@ def test_no_row_of_a_properly_quoted_file_changes_another(workshop, small_blocks
 @pytest.mark.parametrize("row", [b'1,"x', b'1,x"y', b'1, "x"', b'1,"x"y', b'1,"x" ', b'1,"x""', b'\xff,"x'])
 def test_what_is_not_properly_quoted_is_refused_where_line_ends_are_declared(workshop, row):
     """One such row could swallow others, which would look like a long field."""
-    with pytest.raises(CatalogUnusable, match=r"is declared with multiline = true, and has a quotation mark .* multiline = false"):
+    with pytest.raises(InvalidCatalog, match=r"is declared with multiline = true, and has a quotation mark .* multiline = false"):
         read(workshop, b"a,b\n0,0\n" + row + b"\n2,y\n", True)
 
 
@@ -223,9 +223,9 @@ def test_a_row_that_is_too_long_is_one_of_empty_fields(workshop, small_blocks, m
             found = read(workshop, end.join([b"a,b", b"0,0", row, b"2,y", b""]))
             assert found == Counter([("0", "0"), ("2", "y"), ("", "") if len(row) > 20 else ("1", row[2:].decode())])
             assert read(workshop, end.join([b"a,b", b"2,y", row])) == found - Counter([("0", "0")])
-    with pytest.raises(CatalogUnusable, match="has a row longer than"):
+    with pytest.raises(InvalidCatalog, match="has a row longer than"):
         read(workshop, b'a,b\n1,"' + b"x\n" * 50 + b'"\n', True)
-    with pytest.raises(CatalogUnusable, match="has a row longer than"):
+    with pytest.raises(InvalidCatalog, match="has a row longer than"):
         read(workshop, b'a,b\n1,"' + b"x" * 18 + b'"\n', True)
 
 
@@ -302,14 +302,14 @@ def test_what_one_person_has_changes_no_row_of_others(tmp_path):
 @pytest.mark.parametrize("data", [b"id\n1\n"[:3], b"id\n1\n"])
 def test_a_damaged_archive_is_said_in_our_words(data, tmp_path):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(data)[: -9 if len(data) > 3 else 15])
-    with pytest.raises(CatalogUnusable, match=r"a\.csv\.gz cannot be decompressed"):
+    with pytest.raises(InvalidCatalog, match=r"a\.csv\.gz cannot be decompressed"):
         prepare(catalog(tmp_path, table("a", tmp_path / "a.csv.gz", number("id", 0, 9))))
 
 
 def test_a_header_stands_on_one_line(tmp_path):
     for data, words in ((b'a,"b\nc"\n1,2\n', "leaves a quotation mark open"), (b"a" * (1 << 20) + b"a\n", "too long for a header")):
         (tmp_path / "a.csv").write_bytes(data)
-        with pytest.raises(CatalogUnusable, match=words):
+        with pytest.raises(InvalidCatalog, match=words):
             prepare(catalog(tmp_path, table("a", tmp_path / "a.csv", number("a", 0, 9))))
 
 

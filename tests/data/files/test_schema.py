@@ -126,13 +126,13 @@ def test_a_first_line_that_is_no_header_is_refused_without_being_quoted(tmp_path
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(InvalidInput, match="No such file"):
+    with pytest.raises(InvalidInput, match=r"file not found: .*t\.csv"):
         fields_of(tmp_path / "t.csv")
-    with pytest.raises(InvalidInput, match=r"t\.parquet is not there"):
+    with pytest.raises(InvalidInput, match=r"file not found: .*t\.parquet"):
         fields_of(tmp_path / "t.parquet")
     with pytest.raises(InvalidInput, match=r"u\.parquet cannot be read"):
         fields_of(written(tmp_path / "u.parquet", b"secret"))
-    with pytest.raises(InvalidInput, match="of no kind that tacit reads"):
+    with pytest.raises(InvalidInput, match=r"unsupported file type: t\.xlsx; expected"):
         fields_of(tmp_path / "t.xlsx")
 
 
@@ -162,7 +162,7 @@ def test_the_tables_of_a_duckdb_file(tmp_path):
     assert visits.fields == (Field("Patient", "BIGINT"), Field("day", "DATE"))
     assert wards.source == {"duckdb": "data/hospital.duckdb", "table": "old.wards"}
     assert fields_of(path, "main.Visits") == visits.fields
-    with pytest.raises(InvalidInput, match=r"has no table visit; it has old\.wards, visits"):
+    with pytest.raises(InvalidInput, match=r"no table visit in hospital\.duckdb; it has: old\.wards, visits"):
         fields_of(path, "visit")
 
 

@@ -18,7 +18,7 @@ from tacit.accounting.ledger.register import FILE, Register, Registered
 from tacit.data.catalog import read_catalog
 from tacit.data.files import source_marks as module
 from tacit.data.files.source_marks import marks_by_table, source_marks
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Source
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(32)
@@ -216,7 +216,7 @@ def test_a_folder_is_recognized_whichever_files_are_in_it(tmp_path: Path, other:
 
 
 def test_a_source_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CatalogUnusable, match="there is no file"):
+    with pytest.raises(InvalidCatalog, match="file not found"):
         marks(tmp_path / "absent.csv")
 
 
@@ -278,7 +278,7 @@ def test_variables_of_the_url_are_put_in() -> None:
     environment = {"SECRET": "x", "SERVER": "db"}
     source = in_postgres("postgresql://ana:$SECRET@$SERVER/hospital")
     assert marks(source, environment) == marks(in_postgres("postgresql://db/hospital"))
-    with pytest.raises(CatalogUnusable, match=r"\$SECRET, which is not in the environment"):
+    with pytest.raises(InvalidCatalog, match=r"\$SECRET, which is not in the environment"):
         marks(source, {})
 
 

@@ -16,7 +16,8 @@ from tacit.data.files.csv_rows import csv_header
 from tacit.data.files.sources import MENDING
 from tacit.data.files.tolerant import mended
 from tacit.data.prepare import prepare
-from tacit.errors import CatalogUnusable
+from tacit.data.store import store_file
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Owner, Source
 
 COLUMNS = (
@@ -139,7 +140,7 @@ def test_nothing_undeclared_is_kept(source, tmp_path):
     prepared = catalog(tmp_path, table("visits", given, number("age", 0, 110), unit=Owner("note"), max_rows=5))
     prepare(prepared)
     everything = b"".join(file.read_bytes() for file in prepared.kept.rglob("*") if file.is_file())
-    assert prepared.store_file.stat().st_size > 0
+    assert store_file(prepared).stat().st_size > 0
     for absent in (b"s1", b"s4", "é".encode(), b"spaced"):
         assert absent not in everything.replace(b"tacit_s1", b"")
 
@@ -272,7 +273,7 @@ def test_another_reader_of_the_whole_file_is_caught(tmp_path, monkeypatch):
             yield rows
 
     monkeypatch.setitem(MENDING, "parquet", by_arrow)
-    with pytest.raises((AssertionError, CatalogUnusable)):
+    with pytest.raises((AssertionError, InvalidCatalog)):
         test_an_invalid_string_changes_the_reading_of_no_other_column("INT96", tmp_path)
 
 
@@ -293,7 +294,7 @@ def test_invalid_strings_in_several_files_stay_in_their_rows(tmp_path):
         assert note == f"{x}\ufffd" if x % 10 == 7 else note == str(x)
         assert more == (note if x >= 20 else None)
     write_parquet(tmp_path / "n9.parquet", {"Note": invalid_strings(b"\xff"), "file_index": [1]})
-    with pytest.raises(CatalogUnusable, match="file_index is a name that tacit needs"):
+    with pytest.raises(InvalidCatalog, match="file_index is a name that tacit needs"):
         prepare(prepared)
 
 
@@ -352,7 +353,7 @@ def test_what_a_parquet_file_declares_of_its_values_is_not_believed(tmp_path):
 
 
 def refusal(prepared):
-    with pytest.raises(CatalogUnusable) as caught:
+    with pytest.raises(InvalidCatalog) as caught:
         prepare(prepared)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None, "the engine's words are not passed on"
     return str(caught.value)
@@ -360,26 +361,26 @@ def refusal(prepared):
 
 def test_a_missing_file_column_or_table(tmp_path):
     there = write_csv(tmp_path / "visits.csv", HEADER, ROWS)
-    assert "there is no file nowhere.csv" in refusal(catalog(tmp_path, table("visits", Source("csv", "nowhere.csv"))))
+    assert "file not found: nowhere.csv" in refusal(catalog(tmp_path, table("visits", Source("csv", "nowhere.csv"))))
     words = refusal(catalog(tmp_path, table("visits", there, number("height", 0, 1))))
-    assert "the source of visits has no column height; see its first line" in words
+    assert "missing column 'height' in the source of visits; its first line must name its columns" in words
     there = write_parquet(tmp_path / "visits.parquet", {"id": [1], "age": [2]})
     words = refusal(catalog(tmp_path, table("visits", there, number("height", 0, 1))))
-    assert "the source of visits has no column height; it has id, age; correct tacit.toml" in words
+    assert "missing column 'height' in the source of visits; it has: id, age; correct tacit.toml" in words
 
 
 def test_a_row_that_stands_as_the_header_is_not_quoted_by_prepare(tmp_path):
     """The planted bug lists what the first line has."""
     there = write_csv(tmp_path / "visits.csv", ["alice", "syphilis"], [("bob", "flu")])
     words = refusal(catalog(tmp_path, table("visits", there, number("height", 0, 1))))
-    assert "see its first line" in words
+    assert "its first line must name its columns" in words
     assert "alice" not in words
 
 
 def test_a_unit_that_is_no_column_and_a_table_that_is_none(tmp_path):
     there = write_csv(tmp_path / "visits.csv", HEADER, ROWS)
     words = refusal(catalog(tmp_path, table("visits", there, unit=Owner("owner"), max_rows=1)))
-    assert "no column owner" in words
+    assert "missing column 'owner'" in words
     source = write_duckdb(tmp_path / "hospital.duckdb", "visits", {"id": [1]})
     assert "names a table that is not there" in refusal(
         catalog(tmp_path, table("visits", Source("duckdb", source.location, "visit")))
@@ -419,9 +420,9 @@ def test_postgres_without_its_extra_says_what_to_install(tmp_path):
     script = (
         "import sys; sys.modules['adbc_driver_postgresql'] = None\n"
         "from tacit.data.files.postgres import _connected\n"
-        "from tacit.errors import CatalogUnusable\n"
+        "from tacit.errors import InvalidCatalog\n"
         "try: _connected('postgresql://nobody')\n"
-        "except CatalogUnusable as error: print(error)\n"
+        "except InvalidCatalog as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "pip install 'tacit[postgres]'" in done.stdout

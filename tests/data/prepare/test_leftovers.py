@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.data import store
-from tacit.data.private_files import files_of_the_owner
 from tacit.data.store import replacing, swept
 from tacit.doors.cli import app
 from tacit.errors import StoreUnusable
+from tacit.files import files_of_the_owner
 
 CATALOG = """
 [budget]

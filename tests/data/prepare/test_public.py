@@ -9,15 +9,15 @@ import pytest
 
 from stored import catalog, category, number, stored, table, write_csv, write_parquet
 from tacit.data.prepare import prepare
-from tacit.data.store import open_store, store_info
-from tacit.errors import CatalogUnusable
+from tacit.data.store import open_store, store_file, store_info
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import day_number
 
 
 def prepared_from(folder, source, *columns):
     prepared = catalog(folder, table("wards", source, *columns, public=True))
     report = prepare(prepared).tables[0]
-    return prepared, store_info(prepared.store_file).public["wards"], report
+    return prepared, store_info(prepared).public["wards"], report
 
 
 CSV_HEADER = ["Ward", "beds", "share", "opened", "postcode", "mixed", "nothing", "flag", "below", "huge"]
@@ -51,7 +51,7 @@ def test_columns_of_a_csv_file(tmp_path):
         (1, 5, 375, 400, 0),
         (2, None, 875, None, 0),
     ]
-    with open_store(prepared.store_file) as engine:
+    with open_store(store_file(prepared)) as engine:
         found = {column for column, *_ in engine.execute("DESCRIBE wards").fetchall()}
     assert found == set(columns)
 
@@ -99,7 +99,7 @@ def test_what_is_declared_counts(tmp_path):
     assert stored(prepared, "wards", "ward", "beds") == [(0, 7), (1, 10)]
     assert (columns["beds"].bounds, columns["ward"].values) == ((0, 10), ("a", "b"))
     assert (report.read, report.kept, report.dropped["value"]) == (3, 2, 1)
-    with pytest.raises(CatalogUnusable, match="no column height"):
+    with pytest.raises(InvalidCatalog, match="no column height"):
         prepared_from(tmp_path, source, number("height", 0, 10))
 
 
@@ -111,7 +111,7 @@ def test_too_many_values_are_left_out(tmp_path, monkeypatch):
 
 
 def test_a_table_of_which_nothing_can_be_read(tmp_path):
-    with pytest.raises(CatalogUnusable, match="wards has no column that can be read"):
+    with pytest.raises(InvalidCatalog, match="wards has no column that can be read"):
         prepared_from(tmp_path, write_csv(tmp_path / "wards.csv", ["a"], []))
 
 

@@ -17,7 +17,7 @@ from tacit.data.files.sources import Rows
 from tacit.data.prepare.bit_packing import packing
 from tacit.data.prepare.staging import cleaned, kept
 from tacit.data.quoting import name
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column
 
 DROPPED = "dropped"
@@ -219,14 +219,14 @@ def test_truths_are_numbers_too(workshop):
 
 @pytest.mark.parametrize("sql_type", ["DATE", "TIMESTAMP", "INTEGER[]", "STRUCT(a INTEGER)"])
 def test_a_type_that_is_no_number_is_refused_by_name(workshop, sql_type):
-    with pytest.raises(CatalogUnusable, match=r"x is declared as a number, and its source has the type"):
+    with pytest.raises(InvalidCatalog, match=r"x is declared as a number, and its source has the type"):
         read(workshop, number("x", 0, 1), [None], sql_type)
 
 
 def test_a_grid_that_needs_too_many_digits_is_refused(workshop):
-    with pytest.raises(CatalogUnusable, match="more than 38 digits"):
+    with pytest.raises(InvalidCatalog, match="more than 38 digits"):
         read(workshop, number("x", 10**30, 10**30 + 1, "0.0000000001"), [1], "VARCHAR")
-    with pytest.raises(CatalogUnusable, match="no decimal form"):
+    with pytest.raises(InvalidCatalog, match="no decimal form"):
         read(workshop, number("x", 0, 1, "1/3"), [1], "BIGINT")
 
 
@@ -280,7 +280,7 @@ def test_an_empty_text_is_missing_unless_it_is_a_declared_value(workshop):
 
 
 def test_values_that_are_read_alike_are_refused(workshop):
-    with pytest.raises(CatalogUnusable, match="two values that are read alike"):
+    with pytest.raises(InvalidCatalog, match="two values that are read alike"):
         read(workshop, category("x", "1", "1.0"), ["1"], "VARCHAR")
 
 
@@ -353,7 +353,7 @@ def test_days_that_are_none(workshop):
     values = ["2020-02-30", "2020-13-01", "20200101", "yesterday", "01/02/2020", "9999999-01-01", "", "1e9", "0"]
     assert read(workshop, YEARS, values, "VARCHAR") == [None] * len(values)
     assert read(workshop, days("day", "2020-01-01", "2020-12-31", nulls=Fraction(18262)), values, "VARCHAR") == [0] * len(values)
-    with pytest.raises(CatalogUnusable, match="declared as a date"):
+    with pytest.raises(InvalidCatalog, match="declared as a date"):
         read(workshop, YEARS, [1], "BIGINT")
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import tomllib
 from pathlib import Path
 
+import duckdb
 import jsonschema
 import pytest
 from typer.testing import CliRunner
@@ -16,7 +18,7 @@ from tacit.data.catalog import parse_catalog, read_catalog
 from tacit.doors.cli import app
 from tacit.doors.cli.check_report import described
 from tacit.doors.cli.which_catalog import find_catalog
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 
 CATALOG = """\
 [budget]
@@ -83,7 +85,7 @@ class TestInit:
         assert tomllib.loads(draft)["tables"]["visits"]["source"] == "visits.csv"
         again = run("init", "patients.csv")
         assert again.exit_code == 2
-        assert again.stderr == "tacit: tacit.toml is there already; --force replaces it, --out PATH writes another\n"
+        assert again.stderr == "tacit: tacit.toml already exists; overwrite it with --force, or choose another file with --out\n"
         assert (folder / "tacit.toml").read_text() == draft
         assert run("init", "patients.csv", "--force").exit_code == 0
         assert list(tomllib.loads((folder / "tacit.toml").read_text())["tables"]) == ["patients"]
@@ -148,8 +150,8 @@ class TestInit:
         (folder / "rows.csv").write_text("39,State-gov\n")
         for file, words in {
             "rows.csv": "it may be a row",
-            "no.csv": "No such file",
-            "x.xlsx": "of no kind that tacit reads",
+            "no.csv": "file not found: no.csv",
+            "x.xlsx": "unsupported file type: x.xlsx",
         }.items():
             result = run("init", file, "--out", "new.toml")
             assert (result.exit_code, result.stdout) == (2, "")
@@ -167,7 +169,7 @@ class TestCheck:
             "epsilon 8, delta 0.0000001.",
             "Analyst ana: epsilon 2, delta 0.0000001, epsilon per query 0.5.",
             "patients, from patients.csv: each row is one unit",
-            "visits, from visits.csv: the unit is patient_id, by patients.id, at most 8 rows of each",
+            "visits, from visits.csv: visits -> patients: the unit is patients.id, at most 8 rows of each",
             "wards, public, from wards.csv",
             "0 to 5000 by 0.01",
             "2020-01-01 to 2024-12-31",
@@ -218,13 +220,61 @@ class TestCheck:
         assert "The store is stale: the catalog has changed since it was prepared" in result.stdout
         assert json.loads(run("check", "--json").stdout)["store"]["state"] == "stale"
 
-    def test_a_damaged_store_is_unusable(self, folder):
-        store = folder / ".tacit" / "store" / "store.duckdb"
-        store.parent.mkdir(parents=True)
-        store.write_bytes(b"not a store")
+    @pytest.mark.parametrize("damage", ["not a store", "of another format"])
+    def test_a_store_that_cannot_be_read_is_stale(self, folder, damage):
+        """A store of an older format or a damaged one is what `tacit prepare` replaces: the rest of the report is told."""
+        from tacit.data.prepare import prepare
+
+        store = prepare(read_catalog(folder / "tacit.toml")).store
+        if damage == "not a store":
+            store.write_bytes(b"not a store")
+        else:
+            with duckdb.connect(str(store)) as engine:
+                engine.execute("UPDATE tacit_store SET details = '{\"format\": 1}'")
         result = run("check")
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert re.search("The store is stale: the prepared store .*; run.*tacit prepare", " ".join(result.stdout.split()))
+        assert json.loads(run("check", "--json").stdout)["store"]["state"] == "stale"
+
+    def test_the_person_at_the_end_of_a_chain_is_named(self, folder):
+        lines = '[tables.lines]\nsource = "lines.csv"\nunit = { column = "visit", references = "visits.visit" }\nmax_rows = 9\n'
+        (folder / "lines.csv").write_text("visit\n1\n")
+        keyed = CATALOG.replace("[tables.visits.columns]", "[tables.visits.columns]\nvisit = { key = true }")
+        (folder / "tacit.toml").write_text(keyed + lines)
+        owners = {table["name"]: table["owner"] for table in json.loads(run("check", "--json").stdout)["tables"]}
+        assert owners == {
+            "patients": None,
+            "visits": "visits -> patients: the unit is patients.id",
+            "wards": None,
+            "lines": "lines -> visits -> patients: the unit is patients.id",
+        }
+        assert "lines -> visits -> patients: the unit is patients.id, at most 9 rows of each" in " ".join(
+            run("check").stdout.split()
+        )
+
+    def test_people_without_a_key_beside_people_with_one_are_two_units(self, folder):
+        (folder / "tacit.toml").write_text(CATALOG.replace("id = { key = true }\n", "").replace(', references = "patients.id"', ""))
+        (note,) = json.loads(run("check", "--json").stdout)["notes"]
+        assert note.startswith("the rows of patients have no key, so a person in several private tables is several units")
+        assert "in common with visits, declare the key" in note
+        alone = 'budget.epsilon = 1\n[tables.patients]\nunit = "row"\nsource = "patients.csv"\nrows_at_most = 10\n'
+        (folder / "tacit.toml").write_text(alone)
+        assert json.loads(run("check", "--json").stdout)["notes"] == []
+
+    @pytest.mark.parametrize("source", ["gone.csv", "gone/*.csv", "gone.parquet", "gone.duckdb"])
+    def test_a_source_without_a_file_is_a_problem(self, folder, source):
+        table = 'source = { duckdb = "gone.duckdb", table = "t" }' if source.endswith("duckdb") else f'source = "{source}"'
+        (folder / "tacit.toml").write_text(CATALOG.replace('source = "wards.csv"', table))
+        result = run("check", "--json")
         assert result.exit_code == 4
-        assert "run `tacit prepare`" in result.stderr
+        report = json.loads(result.stdout)
+        assert not report["sound"]
+        (problem,) = report["problems"]
+        assert problem.startswith(f"the source of wards: file not found: {source}")
+        shown = run("check")
+        assert shown.exit_code == 4
+        assert "has problems." in shown.stdout
+        assert f"problem: the source of wards: file not found: {source}" in " ".join(shown.stdout.split())
 
     def test_problems_are_lines_on_standard_error(self, folder):
         (folder / "tacit.toml").write_text(CATALOG.replace("[0, 110]", "[110, 0]").replace("max_rows = 8", ""))
@@ -237,7 +287,6 @@ class TestCheck:
             CATALOG.replace("epsilon = 2", "epsilon = 20")
             .replace("age =", "aeg =")
             .replace('column = "patient_id"', 'column = "patient"')
-            .replace('"wards.csv"', '"gone.csv"')
             + '[ledger]\nurl = "postgresql://me:secret@db/ledger"\n'
         )
         result = run("check", "--json")
@@ -247,7 +296,6 @@ class TestCheck:
             "a password stands in the catalog; write $NAME in its place, and set the variable NAME in the environment",
             "aeg is not a column of patients.csv; did you mean age?",
             "patient is not a column of visits.csv; did you mean patient_id?",
-            "the source of wards: the first line of gone.csv cannot be read as a header: No such file or directory",
         ]
 
     def test_a_password_is_not_printed(self):
@@ -283,16 +331,16 @@ class TestFinding:
         assert find_catalog(environment={"TACIT_CATALOG": ""}) == folder / "tacit.toml"
 
     def test_a_catalog_that_is_not_there_says_how_to_name_or_make_one(self, folder):
-        with pytest.raises(CatalogUnusable, match=r"--catalog names no\.toml, and there is no such file; `tacit init"):
+        with pytest.raises(InvalidCatalog, match=r"--catalog names no\.toml, and there is no such file; `tacit init"):
             find_catalog(Path("no.toml"), {})
-        with pytest.raises(CatalogUnusable, match=r"\$TACIT_CATALOG names no\.toml"):
+        with pytest.raises(InvalidCatalog, match=r"\$TACIT_CATALOG names no\.toml"):
             find_catalog(environment={"TACIT_CATALOG": "no.toml"})
         result = run("check", "--catalog", "no.toml")
         assert result.exit_code == 4
 
     def test_none_anywhere(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        with pytest.raises(CatalogUnusable, match=r"there is no tacit\.toml in .* or above; `tacit init FILE\.\.\.` drafts one"):
+        with pytest.raises(InvalidCatalog, match=r"there is no tacit\.toml in .* or above; `tacit init FILE\.\.\.` drafts one"):
             find_catalog(environment={})
 
 

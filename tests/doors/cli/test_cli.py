@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from tacit.doors.cli import app, reported
-from tacit.errors import Broken, BudgetExceeded, CatalogUnusable, InvalidBudget, NoBounds, Unforeseen
+from tacit.errors import BudgetExceeded, InvalidBudget, InvalidCatalog, LawViolated, NoBounds, Unforeseen
 
 run = CliRunner().invoke
 
@@ -47,10 +47,10 @@ def failing(error: Exception) -> typer.Typer:
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (Broken("loss", "too large"), 1),
+        (LawViolated("loss", "too large"), 1),
         (InvalidBudget("epsilon must be above 0"), 2),
         (BudgetExceeded("nothing is left"), 3),
-        (CatalogUnusable("tacit.toml is missing"), 4),
+        (InvalidCatalog("tacit.toml is missing"), 4),
     ],
 )
 def test_an_error_of_tacit_is_a_line_on_standard_error_and_an_exit_code(error, code):

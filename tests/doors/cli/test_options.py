@@ -18,13 +18,13 @@ SIMULATE = ("survey", "simulate", "--n", "50", "--runs", "1")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((*SIMULATE, "--confidence", "2"), "--confidence is above 0 and below 1, not 2.0; give for example --confidence 0.95"),
-        ((*SIMULATE, "--p", "2"), "--p is a probability"),
+        ((*SIMULATE, "--confidence", "2"), "--confidence must be above 0 and below 1, not 2.0; give for example --confidence 0.95"),
+        ((*SIMULATE, "--p", "2"), "--p must be a probability"),
         (
             ("survey", "plan", EXAMPLE, "--error", "1e-9"),
-            "--error needs more than 10,000,000,000 people; give a larger one, or a larger epsilon",
+            "--error requires more than 10,000,000,000 people; give a larger one, or a larger epsilon",
         ),
-        (("synthesize", "noise-table", "--blocks", "0"), "--blocks is a whole number above 0, such as 1000000 or 1e6, not 0"),
+        (("synthesize", "noise-table", "--blocks", "0"), "--blocks must be a whole number above 0, such as 1000000 or 1e6, not 0"),
         (("synthesize", "noise-table", "--m", "0"), "--m is a whole number above 0"),
         (("synthesize", "state", "nowhere", "--radius", "nan"), "--radius is above 0 and at most 2,000 kilometres, not nan"),
         ((*SIMULATE, "--epsilon", "0"), "give for example --epsilon 0.5"),
@@ -35,7 +35,7 @@ SIMULATE = ("survey", "simulate", "--n", "50", "--runs", "1")
         ),
         (
             ("synthesize", "noise-table", "--ratios", "1"),
-            "--ratios is e^epsilon, above 1, not 1; give for example --ratios 20 (epsilon",
+            "--ratios must be above 1 (it is e^epsilon), not 1; give for example --ratios 20 (epsilon",
         ),
     ],
 )

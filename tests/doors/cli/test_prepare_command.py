@@ -96,11 +96,27 @@ def test_rows_of_several_owners_are_told_to_the_curator(folder):
     assert messages["dropped"] == {"value": 0, "no unit": 1, "limit": 0}
 
 
+def test_units_in_common_are_told_and_keys_that_never_meet_are_refused(folder):
+    patients = '[tables.patients]\nsource = "patients.csv"\nunit = "row"\ncolumns.id = { key = true }\n'
+    refers = CATALOG.replace('{ column = "patient" }', '{ column = "patient", references = "patients.id" }')
+    (folder / "tacit.toml").write_text(refers + patients)
+    (folder / "patients.csv").write_text("id\n1\n7\n8\n")
+    shown = run()
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert "visits and patients share 1 unit: visits has 2, patients has 3" in " ".join(shown.stdout.split())
+    (folder / "patients.csv").write_text("id\nP1\nP7\n")
+    refused = run()
+    assert refused.exit_code == 1
+    assert "visits and patients have no unit in common, though visits refers to patients" in " ".join(refused.stdout.split())
+    private = json.loads(run("--json", "--yes").stdout)["for_the_curator_alone"]
+    assert [(each["units"], each["shared"]) for each in private["sharing"]] == [([2, 2], 0)]
+
+
 def test_what_is_unusable_ends_with_4(folder):
     (folder / "visits.csv").unlink()
     result = run("--json")
     assert (result.exit_code, result.stdout) == (4, "")
-    assert "there is no file visits.csv" in json.loads(result.stderr)["error"]["message"]
+    assert "file not found: visits.csv" in json.loads(result.stderr)["error"]["message"]
     (folder / "visits.csv").write_text(VISITS)
     assert run("--memory", "plenty").exit_code == 2
 

@@ -16,9 +16,9 @@ from tacit.mechanisms.noise import discrete
 
 NAMES = [
     "reconstruction by least squares", "reconstruction by linear programming", "tracing", "floating point", "timing",
-    "one question more", "differencing", "tracker", "averaging", "asking again", "changed unit", "hostile key",
+    "one extra query", "differencing", "tracker", "averaging", "asking again", "changed unit", "hostile key",
 ]  # fmt: skip
-CERTAIN = {"floating point", "one question more", "asking again", "changed unit", "hostile key"}  # luck has no part in them
+CERTAIN = {"floating point", "one extra query", "asking again", "changed unit", "hostile key"}  # luck has no part in them
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_few_people_do_not_tell_and_every_attack_is_named_with_its_figure(data, 
     assert [finding.attack for finding in report.findings] == NAMES
     assert report.holds, report.summary()
     assert {one.attack: one.verdict for one in report.findings} == {name: FAILED if name in CERTAIN else TOO_FEW for name in NAMES}
-    assert f"No attack succeeded, but 7 of {len(NAMES)} had too few people or members to tell." in report.summary()
+    assert f"No attack succeeded, but 7 of {len(NAMES)} had too few people or members for a verdict." in report.summary()
     told = report.to_dict()
     assert told["for"].startswith("the curator only")
     assert all({"attack", "recovered", "limit", "failed", "verdict"} <= set(row) for row in told["attacks"])

@@ -43,7 +43,7 @@ def test_figures_and_chart(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("less", "known"), [(10, "10 below the average"), (-2, "2 above the average"), (0, "just the average"), (3, "3 below")]
+    ("less", "known"), [(10, "10 below the average"), (-2, "2 above the average"), (0, "exactly average"), (3, "3 below")]
 )
 def test_it_says_what_was_given(less, known, tmp_path):
     found = auxiliary([66, 70, 68, 72] * 50, (48, 96), less=less, of="height")

@@ -83,4 +83,4 @@ def test_the_gallery(tmp_path):
     shown.chart(tmp_path / "all.svg")
     shown.shown[0].chart(tmp_path / "one.svg")
     assert "A released sample" in (tmp_path / "all.svg").read_text()
-    assert "A row picked at random" in (tmp_path / "one.svg").read_text()
+    assert "Publish a random row" in (tmp_path / "one.svg").read_text()

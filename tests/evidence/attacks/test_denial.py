@@ -41,7 +41,7 @@ def test_equal_values_are_never_named_wrongly():
 
 def test_the_result_in_words_and_as_a_chart(tmp_path):
     found = denial(example_values(9))
-    assert "give 3 of 9 values away, 0 of them wrong" in found.summary()
+    assert "disclose 3 of 9 values, 0 of them wrong" in found.summary()
     found.chart(str(tmp_path / "denial.svg"))
     assert (tmp_path / "denial.svg").read_text().startswith("<svg")
 

@@ -12,10 +12,12 @@ import pytest
 
 from tacit.data.catalog import read_catalog
 from tacit.data.prepare import prepare
+from tacit.data.store import store_file
 from tacit.evidence.attacks import fates
 from tacit.evidence.attacks.fates import fate, joining_questions, pattern_questions, told_apart
 from tacit.evidence.attacks.questioner import Target
-from tacit.query.engines.duckdb import DuckDBEngine, Limits
+from tacit.query.engines.duckdb import DuckDBEngine
+from tacit.query.engines.engine import Limits, Opening
 from tacit.query.price import price as pricing
 from tacit.query.price import stability
 from tacit.release.running import OwnProcess
@@ -90,7 +92,7 @@ def test_without_limits_the_time_out_is_the_secret(data: DataSet, monkeypatch: p
     monkeypatch.setattr(qualify, "_mapped", lambda term, at: term)
     monkeypatch.setattr(stability, "_joined", lambda join, rows: rows)
     monkeypatch.setattr(pricing, "afford", lambda question: None)
-    data.engine = DuckDBEngine(data.catalog.store_file, Limits(seconds=1))  # type: ignore[misc]
+    data.engine = DuckDBEngine(store_file(data.catalog), Limits(seconds=1))  # type: ignore[misc]
     session, questions = data.session(), joining_questions(data, TARGET)
     found = {person: fate(session, question, SHARE)[0] for person, question in zip(ILL, questions, strict=True)}
     assert {person: "yes" if became == "timed_out" else "no" for person, became in found.items()} == ILL
@@ -100,8 +102,8 @@ def test_without_limits_the_time_out_is_the_secret(data: DataSet, monkeypatch: p
 @pytest.mark.slow
 def test_without_a_longest_text_the_time_out_says_who_has_a_long_one(data: DataSet) -> None:
     """The store as it was once, with a text of any length; in a process of its own, since inside a cell nothing else ends it."""
-    with duckdb.connect(str(data.catalog.store_file)) as store:
+    with duckdb.connect(str(store_file(data.catalog))) as store:
         store.execute("UPDATE people SET note = repeat('a', 50000000) WHERE person = 3")
-    data.runner = OwnProcess(data.catalog.store_file, Limits(seconds=5), data.version)  # type: ignore[misc]
+    data.runner = OwnProcess(Opening(store_file(data.catalog), version=data.version, limits=Limits(seconds=5)))  # type: ignore[misc]
     session, questions = data.session(), pattern_questions(data, TARGET)
     assert [fate(session, question, SHARE)[0] for question in questions] == ["answered"] * 3 + ["timed_out"]

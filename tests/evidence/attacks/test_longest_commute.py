@@ -60,10 +60,10 @@ def test_noise_that_is_too_small_is_caught():
 
     def too_little(made: Offer, homes):
         for mechanism, truth in zip(made.mechanisms, homes.counts(made.domains()), strict=True):
-            yield polya_urn(truth, mechanism.noise / 10, mechanism.facts.classes, mechanism.facts.draws)
+            yield polya_urn(truth.unseal(), mechanism.noise / 10, mechanism.facts.classes, mechanism.facts.draws)
 
     domains = list(sound.domains())
-    looked_for = tuple(targets(domains, list(HOMES.counts(iter(domains)))))
+    looked_for = tuple(targets(domains, [counted.unseal() for counted in HOMES.counts(domains)]))
     shown = [list(too_little(sound, HOMES)) for _ in range(10)]
     tenth = [noise / 10 for noise in sound.noises]
     caught = weighing(looked_for * 10, [maps[bob.destination] for maps in shown for bob in looked_for], tenth, "planted")
@@ -92,7 +92,7 @@ def test_dropping_and_maps_without_a_bob_are_refused():
         longest_commute(offer(Terms(20, DELTA, "uniform:0.5")), HOMES)
     one = made_state(blocks=30, workplaces=1, jobs=3000)
     totals = one.totals(one.blocks.zones("county"))
-    with pytest.raises(InvalidInput, match="nobody to look for"):
+    with pytest.raises(InvalidInput, match="no target found"):
         longest_commute(offered(totals, one.blocks.zones("county"), Terms(20)), one.homes(totals))
 
 

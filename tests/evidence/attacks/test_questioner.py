@@ -87,7 +87,7 @@ def test_nobody_known_alone_is_refused():
     by_secret = Target("people", "secret", "person > 1")
     with people_data([1, 1, 0], epsilon=1) as data, copied_data(data.catalog, 4 * 10**6) as copy:
         session = copy.session()
-        with pytest.raises(InvalidInput, match="no two people"):
+        with pytest.raises(InvalidInput, match="does not identify people"):
             known_people(session, by_secret, 10**6)
 
 

@@ -69,7 +69,7 @@ def test_what_all_of_it_says():
     assert report(tries(32, 64)).verdict == "Every attack failed."
     few = report(tries(12, 26, enough=False), Never("beyond", "answers", 0.0, 0.0))
     assert few.holds
-    assert few.verdict == "No attack succeeded, but 1 of 2 had too few people or members to tell."
+    assert few.verdict == "No attack succeeded, but 1 of 2 had too few people or members for a verdict."
     broken = report(tries(12, 26, enough=False), Never("beyond", "answers", 1.0, 0.0))
     assert not broken.holds
     assert broken.verdict.startswith("An attack succeeded")

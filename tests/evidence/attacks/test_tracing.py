@@ -66,7 +66,7 @@ def test_figures_and_chart(found, tmp_path):
 
 
 def test_nothing_to_trace_is_refused():
-    with pytest.raises(InvalidInput, match="tracing needs"):
+    with pytest.raises(InvalidInput, match="must be at least 1"):
         tracing(1, 5)
 
 

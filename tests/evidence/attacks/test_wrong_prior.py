@@ -55,5 +55,5 @@ def test_figures_and_chart(tmp_path):
 
 def test_too_few_and_too_many_are_refused():
     for people in (1, 61):
-        with pytest.raises(InvalidInput, match="at least 2 people"):
+        with pytest.raises(InvalidInput, match="people must be at least 2"):
             wrong_prior(people)

@@ -12,7 +12,7 @@ import pytest
 
 import toys
 from tacit.accounting.events import ExponentialChoice
-from tacit.errors import Broken, InvalidInput
+from tacit.errors import InvalidInput, LawViolated
 from tacit.evidence.verify.contract import LAWS, Check, Effort, Report, contract
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Approximate, Loss, Probabilistic
@@ -61,7 +61,7 @@ def test_an_event_with_less_epsilon_than_is_claimed_is_seen():
 
 
 def test_require_raises_with_the_name_of_the_law():
-    with pytest.raises(Broken, match=r"loss: TooLittleNoise: 1\.1.* where epsilon 1 is claimed"):
+    with pytest.raises(LawViolated, match=r"loss: TooLittleNoise: 1\.1.* where epsilon 1 is claimed"):
         contract(toys.TooLittleNoise(), NEIGHBOURS, EFFORT).require()
 
 

@@ -150,7 +150,7 @@ def test_a_public_limit_sets_the_work(monkeypatch, below):
 
 @pytest.mark.parametrize("below", [0, -3])
 def test_nothing_to_choose_from(below):
-    with pytest.raises(InvalidInput, match="at least one value"):
+    with pytest.raises(InvalidInput, match="must be at least 1"):
         uniform_integers(below, 1)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.errors import Broken, InvalidInput
+from tacit.errors import InvalidInput, LawViolated
 from tacit.mechanisms.noise import bits, choice, envelope
 from tacit.mechanisms.noise.choice import choose
 from tacit.mechanisms.noise.costs import FAR, MixedCosts, NumberCosts
@@ -196,7 +196,7 @@ def test_an_enormous_exponent_costs_nothing():
 def test_a_low_envelope_stops():
     good = enveloped([1, 1], [0, 1])
     low = Envelope(good.lengths, good.costs, good.factor, good.weights // 2, good.shift, good.ends)
-    with pytest.raises(Broken, match="envelope"):
+    with pytest.raises(LawViolated, match="envelope"):
         low.keeps(0, low.weight(0) - 1)
 
 

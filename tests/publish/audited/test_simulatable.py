@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from auditing_oracles import all_questions
-from tacit.errors import Broken
+from tacit.errors import LawViolated
 from tacit.publish.audited.auditor import check_simulatable, replayed
 from tacit.publish.audited.data import Data, Private
 from tacit.publish.audited.desk import Desk
@@ -123,7 +123,7 @@ def test_an_auditor_that_peeks_is_caught():
 
 def test_a_peeking_transcript_is_told_from_the_answers_alone():
     given = transcript(PeekingDesk([3, 7, 2, 10, 10]), [question("max", range(5)), question("max", range(4))])
-    with pytest.raises(Broken, match="question 2"):
+    with pytest.raises(LawViolated, match="question 2"):
         check_simulatable(MaxAuditor(), 5, given)
 
 

@@ -37,5 +37,5 @@ def test_sums_last_longest(tmp_path):
 
 
 def test_too_few_rows_are_refused():
-    with pytest.raises(InvalidInput, match="at least 2 rows"):
+    with pytest.raises(InvalidInput, match="people must be at least 2"):
         list(utility(1, 1))

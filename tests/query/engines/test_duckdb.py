@@ -14,7 +14,8 @@ from stored import catalog, number, table
 from tacit.errors import StoreUnusable, TimedOut
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines import compile as compiled
-from tacit.query.engines.duckdb import DuckDBEngine, Limits
+from tacit.query.engines.duckdb import DuckDBEngine
+from tacit.query.engines.engine import Limits
 from tacit.query.plan import Bound
 from worlds import PUBLIC, World, clinic, ranked, world
 

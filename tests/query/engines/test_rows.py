@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import reference
 from questions import COLUMNS, NUMBERS, conditions, dates, keys, numbers, texts, truncated
 from stored import catalog, table
-from tacit.errors import NeverTrue, Refused, TooWide
+from tacit.errors import NeverTrue, RangeTooLarge, Refused
 from tacit.privacy.catalog import LARGEST, day_number, day_of
 from tacit.query.binding import dates as calendar
 from tacit.query.binding import possible, terms
@@ -119,7 +119,7 @@ def bound(little: World, text: str) -> Term:
     """The term of an expression; a refusal says that it may leave the integers, or be too large, and nothing else."""
     try:
         return binder(little).term(parse_expression(text))
-    except TooWide:
+    except RangeTooLarge:
         assume(False)
         raise
 
@@ -155,7 +155,7 @@ def test_conditions_have_three_truths_on_the_engine_too(little: World, examples:
     def check(text: str) -> None:
         try:
             condition = binder(little).condition(parse_expression(text))
-        except (TooWide, NeverTrue):
+        except (RangeTooLarge, NeverTrue):
             assume(False)
             raise
         expected = [reference.truth(condition, row) for row in stored_rows(little)]
@@ -185,7 +185,7 @@ def test_what_is_called_impossible_no_row_makes_true(little: World, examples: in
     def check(text: str) -> None:
         try:
             condition = binder(little).condition(parse_expression(text))
-        except (TooWide, NeverTrue):
+        except (RangeTooLarge, NeverTrue):
             assume(False)
             raise
         assert not sees_what_it_calls_impossible(condition, around(little))
@@ -331,7 +331,7 @@ def test_conditions_are_what_sql_says(little: World, plain: duckdb.DuckDBPyConne
     def check(text: str) -> None:
         try:
             condition = binder(little).condition(parse_expression(text))
-        except (TooWide, NeverTrue):
+        except (RangeTooLarge, NeverTrue):
             assume(False)
             raise
         held = engine_values(little, held=terms.truth_value(condition).node)["held"]
@@ -438,7 +438,7 @@ def test_quotients_are_exact_wherever_they_are_allowed(
     child = Column(0, "x", low, high, False)
     try:
         found = terms.floor_by(child, divisor)
-    except TooWide:
+    except RangeTooLarge:
         assert high - low + divisor >= LARGEST
         return
     at = data.draw(
@@ -466,13 +466,13 @@ def test_quotients_are_exact_wherever_they_are_allowed(
     ],
 )
 def test_what_could_leave_them_is_refused(little: World, text: str) -> None:
-    with pytest.raises(TooWide):
+    with pytest.raises(RangeTooLarge):
         binder(little).term(parse_expression(text))
 
 
 @pytest.mark.parametrize("text", ["day + INTERVAL 999999999 DAY", "DATE_TRUNC('year', day - INTERVAL 9999999 DAY)"])
 def test_a_date_cannot_leave_the_calendar(little: World, text: str) -> None:
-    with pytest.raises(TooWide):
+    with pytest.raises(RangeTooLarge):
         binder(little).term(parse_expression(text))
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from questions import clinic_questions
 from tacit import errors
-from tacit.errors import InvalidInput, NotAllowed, NotUnderstood, Refused
+from tacit.errors import InvalidInput, InvalidSQL, NotAllowed, Refused
 from tacit.query.language.sql import LONGEST_TEXT, parse, parse_expression, parse_item
 from tacit.query.language.syntax import Apply, Constant, Name
 from tacit.query.price.price import price, request
@@ -436,7 +436,7 @@ def test_an_expression_is_one_and_keeps_its_place() -> None:
     ],
 )
 def test_nothing_hides_behind_an_expression(text: str) -> None:
-    with pytest.raises((NotAllowed, NotUnderstood)):
+    with pytest.raises((NotAllowed, InvalidSQL)):
         parse_expression(text)
 
 
@@ -496,3 +496,42 @@ def test_mutated_questions_only_raise_refusals(place: World, examples: int) -> N
         only_refused(place, text)
 
     check()
+
+
+UNSEEN = [
+    "\x00",
+    "\x1b",
+    "\x7f",
+    "\x80",
+    "\x85",
+    "\x9b",
+    "\u061c",
+    "\u200f",
+    "\u2028",
+    "\u202a",
+    "\u202e",
+    "\u2066",
+    "\u2069",
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("mark", UNSEEN)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM visits WHERE ward = 'a{}'",
+        'SELECT COUNT(*) AS "n{}" FROM visits',
+        "SELECT COUNT(*) -- {}\nFROM visits",
+    ],
+)
+def test_what_is_not_seen_where_it_stands_is_refused_quoted_or_not(text: str, mark: str) -> None:
+    """A record of what was asked must read as it was asked: no control, and nothing that turns the direction of a line."""
+    with pytest.raises(InvalidSQL) as caught:
+        parse(text.format(mark))
+    assert caught.value.at == (1, text.index("{") + 1)
+
+
+def test_letters_of_every_script_may_stand_in_a_question() -> None:
+    joined = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+    assert isinstance(parse(f"SELECT COUNT(*) FROM visits WHERE ward = 'naïve 東京 ❤️ {joined}'").where, Apply)

@@ -27,9 +27,9 @@ def test_the_tree_says_how_many_rows_of_one_unit_there_are_at_each_step(place: W
         str(told(place, text))
         == """\
 group by site (3)
-  where: 24 rows of one unit
-    left join wards, at most 3 for each row: 24 rows of one unit
-      first 8 rows of each unit: 8 rows of one unit
+  where: at most 24 rows per unit
+    left join wards, at most 3 matches per row: at most 24 rows per unit
+      keep at most 8 rows per unit
         scan visits
 groups: 3, all of them public; one unit touches at most 3, with at most 3 rows in each
 

@@ -12,12 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from questions import clinic_questions, clinic_units
-from tacit.accounting.composition import cost, restated
-from tacit.errors import ErrorNotPublic, InvalidBudget, InvalidInput, NoBudget, NotAllowed, Refused, TooManyGroups
+from tacit.accounting.composition import cost, costs_under, restated
+from tacit.accounting.ledger.caps import require_for_one
+from tacit.errors import BudgetExceeded, ErrorNotPublic, InvalidBudget, InvalidInput, NoBudget, NotAllowed, Refused, TooManyGroups
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.loss import concentrated_epsilon_up
 from tacit.privacy.neighbours import Neighbours
 from tacit.query.price.price import LEAST_EPSILON, Quote, price, request
@@ -68,6 +70,33 @@ def test_a_quote_costs_what_was_asked_for(place: World, text: str, epsilon: Frac
         assert len(quotes) == 1 or guarantee(quote, change) > epsilon * (1 - Fraction(1, 1000))  # and not much less
     kinds = [{type(part.mechanism) for part in quote.sums} for quote in quotes]
     assert kinds in ([set()], [{Laplace}], [{Laplace}, {Gaussian}], [{Gaussian}, {Laplace}])
+
+
+AT_CAPS = [
+    "SELECT diagnosis, COUNT(*), SUM(age), COUNT(cost) FROM visits GROUP BY diagnosis",
+    "SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis",
+    "SELECT diagnosis, SUM(age), MEDIAN(age) FROM visits GROUP BY diagnosis",
+    "SELECT SUM(age), MEDIAN(age), COUNT(cost) FROM visits",
+    "SELECT ward, SUM(cost) FROM visits GROUP BY ward",
+]
+
+
+@pytest.mark.parametrize("text", AT_CAPS)
+@pytest.mark.parametrize("change", ["add-remove", "change-one"])
+@pytest.mark.parametrize("delta", [Fraction(1, 10**9), Fraction(1, 100)])
+def test_a_question_at_exactly_the_cap_of_one_is_admitted(place: World, text: str, change: Any, delta: Fraction) -> None:
+    """With Gaussian noise too, beside keys and quantiles that have a ratio; and no cap admits less than the events guarantee."""
+    relation, epsilon = Neighbours(change, "unit"), Fraction(1, 2)
+    quotes = price(place.plan(text), request(epsilon=epsilon, delta=delta), change)
+    assert any(isinstance(part.mechanism, Gaussian) for quote in quotes for part in quote.sums)
+    for quote in quotes:
+        parts = costs_under(quote.event, relation)
+        require_for_one(Analyst("ana", None, epsilon, delta), parts, Budget(Fraction(9), Fraction(1, 2)))
+        whole = sum(parts[1:], start=parts[0])
+        together = concentrated_epsilon_up(whole.rho, delta - whole.delta) if whole.delta < delta else guarantee(quote, change)
+        least = min(guarantee(quote, change), together)
+        with pytest.raises(BudgetExceeded):
+            require_for_one(Analyst("ana", None, least * (1 - TINY), delta), parts, Budget(Fraction(9), Fraction(1, 2)))
 
 
 def test_half_the_noise_than_was_paid_for_is_noticed(place: World) -> None:

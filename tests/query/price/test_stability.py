@@ -23,11 +23,13 @@ from owned import RAWS, Raw, Unit, prepared_from, raw, units
 from owned import without as neighbour
 from questions import clinic_questions, clinic_units
 from tacit.data.prepare.ownership import Link
+from tacit.data.store import store_file
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.privacy.catalog import Catalog
 from tacit.query.engines import compile as compiled
-from tacit.query.engines.duckdb import DuckDBEngine, StoredFacts
+from tacit.query.engines.duckdb import DuckDBEngine
+from tacit.query.engines.engine import StoredFacts
 from tacit.query.groups import domain, private
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
@@ -264,7 +266,7 @@ ASKED = ("SELECT COUNT(*), SUM(x) FROM {0}", "SELECT x, COUNT(*) FROM {0} GROUP 
 
 def answers(prepared: Catalog) -> dict[str, tuple[tuple[Quote, ...], list[Any]]]:
     """What each question costs, and its exact moments on the store of a catalog."""
-    engine, found = DuckDBEngine(prepared.store_file), {}
+    engine, found = DuckDBEngine(store_file(prepared)), {}
     for text in (text.format(name) for name in prepared.tables for text in ASKED):
         quotes = price(rewrite(parse(text), prepared, StoredFacts({}, engine)), request(epsilon=1))
         found[text] = quotes, opened(engine.run(quotes[0].question.group))

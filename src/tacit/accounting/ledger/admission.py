@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
+from operator import add
 
-from tacit.accounting.composition import Cost, cost_under
+from tacit.accounting.composition import Cost, costs_under
 from tacit.accounting.events import Event
 from tacit.accounting.filter import Left, State
 from tacit.accounting.ledger.caps import Cap, filter_for, require_for_one, smaller
@@ -52,29 +54,30 @@ class Admission:
         found = self.policy.analyst(name)
         if found is None:
             declared = ", ".join(sorted(self.policy.analysts))
-            raise InvalidInput(f"{name!r} is not an analyst of this catalog; declared are: {declared}")
+            raise InvalidInput(f"{name!r} is not an analyst of this catalog; the declared analysts are: {declared}")
         return replace(found, name=analyst_name(found.name))
 
     def own(self, analyst: Analyst) -> Cap | None:
-        """The cap of one analyst, where there is one."""
+        """The cap of one analyst, if any."""
         if analyst.budget is None:
             return None
         known = filter_for(analyst.budget, self.policy.neighbours, self.split)
         return Cap(known, f"{analyst.name}'s own budget", f"[analysts.{analyst.name}]")
 
-    def price(self, event: Event) -> Cost:
-        """What an event costs under the policy's relation."""
-        return cost_under(event, self.policy.neighbours)
+    def parts(self, event: Event) -> tuple[Cost, ...]:
+        """What the event consists of, each part with its price; they add up to the price of the event."""
+        return costs_under(event, self.policy.neighbours)
 
-    def after(self, sums: Sums, analyst: Analyst, price: Cost) -> Sums:
-        """The sums with the price, or the refusal of the first cap that does not admit it."""
-        require_for_one(analyst, price, self.policy.budget)
+    def after(self, sums: Sums, analyst: Analyst, parts: Sequence[Cost]) -> Sums:
+        """The sums with the price of the parts, or the refusal of the first cap that does not admit them."""
+        require_for_one(analyst, parts, self.policy.budget)
+        price = reduce(add, parts)
         return Sums(self.whole.require(sums.whole, price), self._own_after(sums, analyst, price))
 
-    def after_own(self, sums: Sums, analyst: Analyst, price: Cost) -> Sums:
+    def after_own(self, sums: Sums, analyst: Analyst, parts: Sequence[Cost]) -> Sums:
         """The same for what is charged to the analyst alone."""
-        require_for_one(analyst, price, self.policy.budget)
-        return Sums(sums.whole, self._own_after(sums, analyst, price))
+        require_for_one(analyst, parts, self.policy.budget)
+        return Sums(sums.whole, self._own_after(sums, analyst, reduce(add, parts)))
 
     def _own_after(self, sums: Sums, analyst: Analyst, price: Cost) -> State:
         own = self.own(analyst)
@@ -85,10 +88,10 @@ class Admission:
         """The first offer that the caps admit (all of them, or the analyst's own), or the refusal of the first offer of all."""
         refusals = []
         for place, event in enumerate(offers):
-            price = self.price(event)
+            parts = self.parts(event)
             try:
-                after = self.after(sums, analyst, price) if shared else self.after_own(sums, analyst, price)
-                return Admitted(place, price, after)
+                after = self.after(sums, analyst, parts) if shared else self.after_own(sums, analyst, parts)
+                return Admitted(place, reduce(add, parts), after)
             except BudgetExceeded as refused:
                 refusals.append(refused)
         raise refusals[0]

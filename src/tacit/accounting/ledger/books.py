@@ -23,7 +23,7 @@ class Books:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What a ledger says of itself, as it stands and unchecked: its name, its last entry, and its accounts."""
+    """The unchecked state of a ledger: its name, its last entry and its accounts."""
 
     ledger: str
     number: int

@@ -7,9 +7,11 @@ cap, what is left and what to do. It is a function of the catalog, the ledger an
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 
 from tacit.accounting.composition import Cost
 from tacit.accounting.filter import Filter, Left, State
@@ -52,10 +54,10 @@ class Cap:
         if name == "epsilon" and rest:
             less = f"ask with epsilon={at_most(rest)} or less"
         elif name == "rho":
-            less = "ask for a smaller epsilon, or without delta"
-        raised = f"let the curator raise {self.declared} in tacit.toml"
+            less = "ask for a smaller epsilon, or omit delta"
+        raised = f"ask the data owner to raise {self.declared} in tacit.toml"
         return BudgetExceeded(
-            f"{self.whose} does not admit this question: it costs {words(price)}, and {name} {at_most(rest)} is left",
+            f"{self.whose} does not admit this question: it costs {words(price)}, and {name} {at_most(rest)} remains",
             remedy=f"{less}, or {raised}" if rest or name != "epsilon" else raised,
         )
 
@@ -66,7 +68,7 @@ def require_to_go_on(last: Entry, account: Account, questions_at_most: int) -> N
     if last.questions >= questions_at_most:
         raise BudgetExceeded(
             f"the data set has paid for {last.questions:,} questions, and at most {questions_at_most:,} are admitted",
-            remedy="let the curator raise questions_at_most of [budget] in tacit.toml",
+            remedy="ask the data owner to raise questions_at_most of [budget] in tacit.toml",
         )
 
 
@@ -74,30 +76,40 @@ def require_few_failures(last: Entry, account: Account) -> None:
     """Refuse where too many questions of the analyst, or of everybody, did not finish."""
     if account.failures >= FAILURES_OF_ANALYST or last.failures >= FAILURES_OF_DATA_SET:
         raise TooManyFailures(
-            "too many questions did not finish, and each may tell something of the data",
-            remedy="let the curator look into it, and run: tacit ledger resume",
+            "too many questions did not finish: each of them may reveal something about the data",
+            remedy="ask the data owner to investigate and run: tacit ledger resume",
         )
 
 
-def require_for_one(analyst: Analyst, price: Cost, whole: Budget) -> None:
-    """Refuse a question that costs more than one question of the analyst may; delta is the data set's where none is declared."""
-    epsilon, delta = analyst.epsilon_per_query, analyst.delta_per_query
+def require_for_one(analyst: Analyst, parts: Sequence[Cost], whole: Budget) -> None:
+    """Refuse parts that cost more than one question of the analyst may; delta is the data set's where none is declared."""
+    epsilon, delta, price = analyst.epsilon_per_query, analyst.delta_per_query, reduce(add, parts)
     if delta is not None and price.delta > delta:
         raise _too_much(analyst, price, f"delta {at_most(delta)}", "ask for a smaller delta")
-    if epsilon is not None and not _within(price, epsilon, whole.delta if delta is None else delta):
+    if epsilon is not None and not _within(parts, epsilon, whole.delta if delta is None else delta):
         raise _too_much(analyst, price, f"epsilon {at_most(epsilon)}", f"ask with epsilon={at_most(epsilon)} or less")
 
 
-def _within(price: Cost, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether the price alone is (epsilon, delta): a single event is no adaptive sequence, and needs no split of delta."""
-    if price.epsilon is not None and price.epsilon <= epsilon:
+def _within(parts: Sequence[Cost], epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether the parts are together (epsilon, delta): all by their rho, or those with a ratio by that (ledger.md, Policy).
+
+    One question is not an adaptive sequence, and requires no split of delta.
+    """
+    ratios = sum((part.epsilon for part in parts if part.epsilon is not None), start=Fraction(0))
+    concentrated = [part.rho for part in parts if part.epsilon is None]
+    if not concentrated and ratios <= epsilon:
         return True
-    rest = delta - price.delta
-    return rest > 0 and price.rho <= largest_concentrated_down(epsilon, rest)
+    rest = delta - sum(part.delta for part in parts)
+    if rest <= 0:
+        return False
+    alone = ratios < epsilon and sum(concentrated) <= largest_concentrated_down(epsilon - ratios, rest)
+    return alone or sum(part.rho for part in parts) <= largest_concentrated_down(epsilon, rest)
 
 
 def _too_much(analyst: Analyst, price: Cost, limit: str, remedy: str) -> BudgetExceeded:
-    return BudgetExceeded(f"one question of {analyst.name} may cost {limit}, and this one costs {words(price)}", remedy=remedy)
+    return BudgetExceeded(
+        f"one question of {analyst.name} may cost at most {limit}, but this one costs {words(price)}", remedy=remedy
+    )
 
 
 def smaller(one: Left, other: Left) -> Left:

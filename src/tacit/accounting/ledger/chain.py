@@ -105,7 +105,7 @@ class Reader:
 
     def _wrong(self, entry: Entry, number: int) -> Iterator[str]:
         if entry.number != number or (number and entry.ledger != self.ledger):
-            yield "it was moved here from elsewhere"
+            yield "it was moved here from another place"
         if entry.previous != self.hash:
             yield "what comes before it was changed"
         if entry.format < self.format:
@@ -113,7 +113,7 @@ class Reader:
         if entry.kind not in KINDS or (entry.kind == "begin") != (number == 0) or (entry.kind == "format" and self.format > 1):
             yield "an entry of its kind does not belong here"
         if self.split not in (None, entry.split):
-            yield "it splits delta in another way than the entries before it"
+            yield "it splits delta differently than the entries before it"
         if entry.kind == "units":
             yield from self._wrong_units(entry)
             return
@@ -240,10 +240,10 @@ def checked(lines: Iterable[Line], marks: Marks, answers: Iterable[Kept], askers
     if reader.number != marks.number:
         problems.append(f"entries {reader.number + 1} to {marks.number} are missing at the end")
     if (reader.ledger, reader.hash) != (marks.ledger, marks.hash):
-        problems.append("the ledger's row names another last entry")
+        problems.append("the ledger's row records another last entry")
     names = reader.accounts.keys() | marks.accounts.keys()
     wrong = sorted(name for name in names if reader.accounts.get(name) != marks.accounts.get(name))
-    problems += [f"the account of {name} is not that of the entries" for name in wrong]
+    problems += [f"the account of {name} does not match the entries" for name in wrong]
     return Chain(reader.number + 1, (*problems, *_wrong_answers(reader, answers), *_wrong_askers(reader, askers)))
 
 
@@ -255,18 +255,18 @@ def _wrong_answers(reader: Reader, answers: Iterable[Kept]) -> Iterator[str]:
             continue  # it came after the head that is being checked
         digest = None if kept.text is None else hash_of(kept.text)
         if reader.answers.get(kept.answer or 0) != (kept.key, digest, kept.entry):
-            yield f"the answer kept for entry {kept.entry} was changed"
+            yield f"the answer stored for entry {kept.entry} was changed"
         missing.discard(kept.answer or 0)
     for number in sorted(missing):
         yield f"the answer of entry {number} is missing"
 
 
 def _wrong_askers(reader: Reader, askers: Iterable[Asker]) -> Iterator[str]:
-    """Everybody who may have an answer for nothing has paid for it, and nobody who paid is forgotten."""
+    """Checks that everyone who may reuse an answer has paid for it, and that every payment is recorded."""
     missing = dict(reader.askers)
     for one in askers:
         paid = missing.pop((one.key, one.analyst), None)
         if one.entry <= reader.number and one.entry != paid:
-            yield f"{one.analyst} has not paid by entry {one.entry} for what is kept"
+            yield f"{one.analyst} has not paid for the stored answer by entry {one.entry}"
     for (_, analyst), number in sorted(missing.items(), key=lambda item: item[1]):
-        yield f"that {analyst} has paid by entry {number} is missing"
+        yield f"the record that {analyst} paid by entry {number} is missing"

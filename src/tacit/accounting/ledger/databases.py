@@ -1,6 +1,6 @@
 """Where a ledger is kept: a SQLite file, or a PostgreSQL database. How to connect, whose turn it is, and what an error means.
 
-Both do the same: statements are committed one by one but for those between `begin` and COMMIT, and a COMMIT that returns is on the
+Both do the same: statements are committed one by one, except those between `begin` and COMMIT, and a COMMIT that returns is on the
 disk. ledger.md says why that holds. The words of an error are from a closed list, since a driver's own may repeat a password.
 """
 
@@ -20,13 +20,14 @@ from sqlalchemy.event import listen
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from tacit.accounting.ledger import group_commit as durable
-from tacit.accounting.ledger.group_commit import GroupCommit, sync_folder, turn_of
+from tacit.accounting.ledger.group_commit import GroupCommit, turn_of
 from tacit.errors import NoLedger, StoreUnusable
+from tacit.files import create_private, sync_folder
 
 CREATION = 0x7AC17  # the number of the advisory lock under which PostgreSQL tables are made
 DURABLE = ("fsync", "full_page_writes")  # without the second a power failure can tear a page of the ledger
 
-BEGIN = "the data owner begins one, once: tacit ledger begin"
+BEGIN = "ask the data owner to run this once: tacit ledger begin"
 
 Turn = Callable[[], AbstractContextManager[object]]
 
@@ -61,16 +62,16 @@ def connect(address: str, create: bool = False) -> Database:
         return _sqlite(url, create)
     if kind == "postgres":
         return _postgres(url)
-    raise StoreUnusable(f"a ledger cannot be kept in {kind}", remedy="write sqlite:///FILE or postgresql://...")
+    raise StoreUnusable(f"unsupported ledger database: {kind}", remedy="write sqlite:///FILE or postgresql://...")
 
 
 def _unreadable() -> StoreUnusable:
-    return StoreUnusable("the ledger's URL cannot be read", remedy="write sqlite:///FILE or postgresql://USER@HOST:PORT/DATABASE")
+    return StoreUnusable("invalid ledger URL", remedy="write sqlite:///FILE or postgresql://USER@HOST:PORT/DATABASE")
 
 
 def _sqlite(url: URL, create: bool) -> Database:
     if not url.database or url.database.startswith((":", "file:")):
-        raise StoreUnusable("a ledger in memory would be lost with the process", remedy="write sqlite:///FILE")
+        raise StoreUnusable("a ledger in memory is not supported: it would be lost with the process", remedy="write sqlite:///FILE")
     file = Path(url.database).absolute()
     try:
         if not create and not file.exists():
@@ -81,7 +82,9 @@ def _sqlite(url: URL, create: bool) -> Database:
             born = os.stat(file)
     except (OSError, sqlite3.Error) as error:
         words = getattr(error, "strerror", None) or getattr(error, "sqlite_errorname", "")
-        raise StoreUnusable(f"the ledger {file} cannot be opened ({words})", remedy="check the folder and its rights") from None
+        raise StoreUnusable(
+            f"the ledger {file} cannot be opened ({words})", remedy="check the folder and its permissions"
+        ) from None
     engine = create_engine(
         "sqlite://", creator=lambda: _opened(file), poolclass=QueuePool, isolation_level="AUTOCOMMIT", hide_parameters=True
     )
@@ -94,11 +97,8 @@ def _create(file: Path) -> None:
 
     Once it is there, only SQLite opens it: a process that closes any descriptor of a file loses the locks that it has on it.
     """
-    try:
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        if file.stat().st_size:
-            return
+    if not create_private(file) and file.stat().st_size:
+        return
     _opened(file).close()
     sync_folder(file.parent)
 
@@ -110,7 +110,7 @@ def _opened(file: Path) -> sqlite3.Connection:
     )
     mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
-        raise StoreUnusable("the ledger's file system allows no write-ahead log", remedy="keep the ledger on a local disk")
+        raise StoreUnusable("the ledger's file system does not support a write-ahead log", remedy="keep the ledger on a local disk")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA foreign_keys = ON")
     return connection
@@ -125,7 +125,7 @@ def _turn_at(file: Path, born: os.stat_result) -> Iterator[None]:
     """A turn at the file that was opened: one that was put in its place since then needs a new process, and a new check."""
     with turn_of(_beside(file, ".lock")):
         if not _is_same(file, born):
-            raise StoreUnusable("the ledger's file was moved or replaced while it was open", remedy="start tacit again")
+            raise StoreUnusable("the ledger's file was moved or replaced while it was open", remedy="restart tacit")
         yield
 
 
@@ -145,7 +145,9 @@ def _postgres(url: URL) -> Database:
             connect_args={"connect_timeout": round(durable.PATIENCE), "application_name": "tacit ledger"},
         )
     except (ImportError, NoSuchModuleError):
-        raise StoreUnusable("a ledger in PostgreSQL needs a driver", remedy="run: pip install 'tacit[postgres]'") from None
+        raise StoreUnusable(
+            "a ledger in PostgreSQL requires a driver, which is not installed", remedy="run: pip install 'tacit[postgres]'"
+        ) from None
     except (ArgumentError, ValueError):
         raise _unreadable() from None
     listen(engine, "connect", lambda connection, _: connection.execute(_session()))
@@ -153,7 +155,9 @@ def _postgres(url: URL) -> Database:
         off = [setting for setting in DURABLE if connection.scalar(text(f"SHOW {setting}")) != "on"]
     if off:
         engine.dispose()
-        raise StoreUnusable(f"this PostgreSQL runs with {off[0]} off, so a spend could be lost", remedy=f"set {off[0]} = on there")
+        raise StoreUnusable(
+            f"PostgreSQL runs with {off[0]} = off, so a spend could be lost", remedy=f"set {off[0]} = on in PostgreSQL"
+        )
     threads = Lock()  # so that the threads of this process use one connection for their turns and not one each
     return Database(
         engine,
@@ -188,16 +192,16 @@ def _turn_of(threads: Lock) -> Iterator[None]:
 
 REASONS = {
     "SQLITE_BUSY": ("another program holds the ledger", "close it, and try again"),
-    "SQLITE_CANTOPEN": ("the ledger's file cannot be opened", "check that it is there, and its rights"),
-    "SQLITE_READONLY": ("the ledger's file may not be written", "check its rights and its owner"),
-    "SQLITE_FULL": ("the disk of the ledger is full", "make room on it"),
-    "SQLITE_NOTADB": ("the ledger's file is no SQLite database", "put the ledger back from where it is kept safe"),
-    "SQLITE_CORRUPT": ("the ledger's file is damaged", "put the ledger back from where it is kept safe"),
-    "08": ("the ledger's PostgreSQL does not answer", "check its address, the user and the password, and that it runs"),
-    "28": ("the ledger's PostgreSQL does not let us in", "check the user and the password in the URL"),
-    "3D": ("the ledger's PostgreSQL has no such database", "create it, or correct the URL"),
-    "42501": ("the ledger's PostgreSQL user may not write there", "grant it the rights to create and write tables"),
-    "55P03": ("another program holds the ledger", "find the transaction that is open in PostgreSQL, and end it"),
+    "SQLITE_CANTOPEN": ("the ledger's file cannot be opened", "check that it exists, and its permissions"),
+    "SQLITE_READONLY": ("the ledger's file is not writable", "check its permissions and its owner"),
+    "SQLITE_FULL": ("the disk of the ledger is full", "free some space"),
+    "SQLITE_NOTADB": ("the ledger's file is not a SQLite database", "restore the ledger from a backup"),
+    "SQLITE_CORRUPT": ("the ledger's file is damaged", "restore the ledger from a backup"),
+    "08": ("cannot connect to the ledger's PostgreSQL", "check the URL and the credentials, and that the server is running"),
+    "28": ("the ledger's PostgreSQL rejected the credentials", "check the user name and the password in the URL"),
+    "3D": ("the database of the ledger does not exist in PostgreSQL", "create it, or correct the URL"),
+    "42501": ("the ledger's PostgreSQL user has no write permission", "grant the user permission to create and write tables"),
+    "55P03": ("another program holds the ledger", "find the open transaction in PostgreSQL, and end it"),
     "57": ("the ledger's PostgreSQL was stopped", "start it again"),
 }
 # A number that is taken already means that another writer was there first: never seen behind the locks, and harmless.
@@ -231,7 +235,7 @@ def told() -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         code = code_of(error)
-        otherwise = ("the ledger cannot be read or written", f"look at its database ({code or type(error).__name__})")
+        otherwise = ("the ledger cannot be read or written", f"check its database ({code or type(error).__name__})")
         message, remedy = next((words for start, words in REASONS.items() if code.startswith(start)), otherwise)
         raise StoreUnusable(message, remedy=remedy) from None
 
@@ -251,6 +255,6 @@ def confirmed() -> Iterator[None]:
         yield
     except (SQLAlchemyError, OSError):
         raise StoreUnusable(
-            "the ledger did not confirm what was written: it may be there, and then it counts as spent",
-            remedy="look at `tacit history` before asking again",
+            "the ledger did not confirm the last entry: if it was written, it counts as spent",
+            remedy="check `tacit history` before asking again",
         ) from None

@@ -19,7 +19,7 @@ from typing import Any
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import Event
 from tacit.accounting.filter import NOTHING_SPENT, State
-from tacit.accounting.ledger.event_text import canonical_json, event_json, event_of, relation_from, relation_text
+from tacit.accounting.ledger.event_text import canonical_json, event_json, event_of, exact_from, relation_from, relation_text
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Budget
 from tacit.privacy.neighbours import Neighbours
@@ -152,7 +152,7 @@ def entry_from(text: str) -> Entry:
     }
     if known["format"] > 1:
         counted |= {name: known[name] for name in PLAIN_SINCE_2}
-        counted |= {"split": Fraction(known["split"]), "details": dict(known["details"])}
+        counted |= {"split": exact_from(known["split"]), "details": dict(known["details"])}
     return Entry(**{name: known[name] for name in PLAIN}, **counted, format=known["format"])
 
 
@@ -205,7 +205,7 @@ def _sums_json(sums: State | Cost) -> dict[str, Any]:
 
 
 def _sums(known: Mapping[str, Any]) -> tuple[Fraction | None, Fraction, Fraction]:
-    return _maybe(Fraction, known["epsilon"]), Fraction(known["rho"]), Fraction(known["delta"])
+    return _maybe(exact_from, known["epsilon"]), exact_from(known["rho"]), exact_from(known["delta"])
 
 
 def _cap_json(cap: Budget) -> dict[str, str]:
@@ -213,4 +213,4 @@ def _cap_json(cap: Budget) -> dict[str, str]:
 
 
 def _cap(known: Mapping[str, str]) -> Budget:
-    return Budget(Fraction(known["epsilon"]), Fraction(known["delta"]))
+    return Budget(exact_from(known["epsilon"]), exact_from(known["delta"]))

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from tacit.accounting.events import (
@@ -49,13 +50,16 @@ KINDS: dict[str, type[Event]] = {
 NAMES = {kind: name for name, kind in KINDS.items()}
 
 
+ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def canonical_json(value: Any) -> str:
     """The one text of a JSON value here: sorted keys, no blanks, ASCII.
 
     >>> canonical_json({"b": [1, None], "a": "1/3"})
     '{"a":"1/3","b":[1,null]}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return ENCODER.encode(value)
 
 
 def event_text(event: Event) -> str:
@@ -79,18 +83,21 @@ def event_from(text: str) -> Event:
 def event_json(event: Event) -> dict[str, Any]:
     """The event as a JSON object, for use inside a larger one."""
     if type(event) not in NAMES:
-        raise UnknownEvent(f"{type(event).__name__} has no text; record an event of events.py")
-    return {"kind": NAMES[type(event)], **{at.name: FORMS[str(at.type)].write(getattr(event, at.name)) for at in fields(event)}}
+        raise UnknownEvent(f"{type(event).__name__} cannot be stored; record an event of events.py")
+    kind = NAMES[type(event)]
+    return {"kind": kind, **{name: form.write(getattr(event, name)) for name, form in FIELDS[kind].items()}}
 
 
 def event_of(known: Any) -> Event:
-    """The event that `event_json` wrote; what it did not write, in whole or in part, is no event."""
+    """The event that `event_json` wrote; raises for text that it did not write."""
     if not isinstance(known, dict) or known.get("kind") not in KINDS:
-        raise UnknownEvent("the text names a kind of event that is not known here; it may come from a newer tacit: update")
-    kind = KINDS[known["kind"]]
-    if known.keys() != {"kind", *(at.name for at in fields(kind))}:
-        raise UnknownEvent(f"an event of kind {known['kind']!r} has other fields here; it may come from a newer tacit: update")
-    return kind(**{at.name: FORMS[str(at.type)].read(known[at.name]) for at in fields(kind)})
+        raise UnknownEvent("unknown kind of event; it may come from a newer version: update tacit")
+    forms = FIELDS[known["kind"]]
+    if known.keys() != {"kind", *forms}:
+        raise UnknownEvent(
+            f"an event of kind {known['kind']!r} has unexpected fields; it may come from a newer version: update tacit"
+        )
+    return KINDS[known["kind"]](**{name: form.read(known[name]) for name, form in forms.items()})
 
 
 def relation_text(relation: Neighbours) -> str:
@@ -98,6 +105,7 @@ def relation_text(relation: Neighbours) -> str:
     return f"{relation.change} {relation.of}"
 
 
+@lru_cache(maxsize=64)
 def relation_from(text: str) -> Neighbours:
     """The relation of a text.
 
@@ -108,15 +116,25 @@ def relation_from(text: str) -> Neighbours:
     return Neighbours(change, of)  # type: ignore[arg-type]  # checked by Neighbours itself
 
 
+@lru_cache(maxsize=4096)
+def exact_from(text: str) -> Fraction:
+    """The number of a text. Most entries repeat those of the entry before: reading one costs more than looking it up.
+
+    >>> exact_from("1/3")
+    Fraction(1, 3)
+    """
+    return Fraction(text)
+
+
 def _exact_text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
-        raise InvalidInput(f"an event holds exact numbers, not {type(value).__name__}; read it with exact(...) first")
-    return str(Fraction(value))
+        raise InvalidInput(f"an event must hold exact numbers, not {type(value).__name__}; convert it with exact(...) first")
+    return str(value if isinstance(value, Fraction) else Fraction(value))
 
 
 def _count(value: Any) -> int:
     if isinstance(value, bool) or int(value) != value:
-        raise InvalidInput(f"an event holds whole numbers here, not {value!r}")
+        raise InvalidInput(f"an event must hold whole numbers here, not {value!r}")
     return int(value)
 
 
@@ -129,9 +147,10 @@ class Form:
 
 
 FORMS = {
-    "Fraction": Form(_exact_text, Fraction),
-    "Fraction | None": Form(lambda it: None if it is None else _exact_text(it), lambda it: None if it is None else Fraction(it)),
+    "Fraction": Form(_exact_text, exact_from),
+    "Fraction | None": Form(lambda it: None if it is None else _exact_text(it), lambda it: None if it is None else exact_from(it)),
     "int": Form(_count, _count),
     "Neighbours": Form(relation_text, relation_from),
     "tuple[Event, ...]": Form(lambda parts: [event_json(part) for part in parts], lambda parts: tuple(map(event_of, parts))),
 }
+FIELDS = {name: {at.name: FORMS[str(at.type)] for at in fields(kind)} for name, kind in KINDS.items()}

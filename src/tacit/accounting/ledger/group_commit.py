@@ -1,4 +1,4 @@
-"""Files that outlive a crash, turns that processes take at them, and one wait for the disk on behalf of many.
+"""Turns that processes take at files, and one wait for the disk on behalf of many.
 
 Nobody waits for ever: a process that was stopped in its turn keeps it. After WORD seconds a line on standard error says what is
 waited for, and after PATIENCE seconds whoever waits is refused.
@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 from tacit.errors import StoreUnusable
+from tacit.files import opened
 
 COUNT = 8  # bytes of a counter
 WORD, PATIENCE = 5.0, 30.0  # seconds; a turn takes a few thousandths
@@ -37,10 +38,10 @@ def turn_of(path: Path) -> Iterator[None]:
 
 
 def held(what: str) -> StoreUnusable:
-    """What is said to whoever has waited long enough."""
+    """The error for a process that has waited too long."""
     return StoreUnusable(
         f"another process has held the ledger for more than {PATIENCE:.0f} seconds ({what})",
-        remedy="find the process of tacit that is stopped or stuck, and continue or end it",
+        remedy="find the tacit process that is stopped or stuck, and resume or end it",
     )
 
 
@@ -109,37 +110,6 @@ class GroupCommit:
                 latest = _counter(counters, 0)
                 _flush(self.log)
                 os.pwrite(counters, latest.to_bytes(COUNT, "big"), COUNT)
-
-
-def sync_folder(folder: Path) -> None:
-    """Names made or replaced in the folder outlive a power failure."""
-    with opened(folder, os.O_RDONLY) as descriptor:
-        os.fsync(descriptor)
-
-
-def replace_file(file: Path, content: str) -> None:
-    """Put a text in the place of a file, for its owner alone, such that a crash leaves the old one or the new one, whole.
-
-    Two writers at once would share the file that is being written: the caller has the turn.
-    """
-    new = file.with_name(f"{file.name}.new")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as written:
-        written.write(content)
-        written.flush()
-        os.fsync(written.fileno())
-    os.replace(new, file)
-    sync_folder(file.parent)
-
-
-@contextmanager
-def opened(path: Path, flags: int) -> Iterator[int]:
-    """A descriptor of a file, for its owner alone where it is made."""
-    descriptor = os.open(path, flags, 0o600)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _takes(descriptor: int, lock: int) -> bool:

@@ -53,18 +53,18 @@ def open_ledger(address: str, policy: Policy) -> Ledger:
 
     store = Store(address)
     if not upgraded(store, policy, now()):
-        raise NoLedger("this data set has no ledger", remedy="the data owner begins one, once: tacit ledger begin")
+        raise NoLedger("this data set has no ledger", remedy="ask the data owner to run this once: tacit ledger begin")
     return Ledger(store, policy)
 
 
 def begin_ledger(address: str, policy: Policy, identity: str, reason: str = "") -> Ledger:
-    """A new ledger at an address, named `identity`, which the caller draws at random; refused where there is one."""
+    """A new ledger at an address, named `identity`, which the caller draws at random; raises if one exists."""
     from tacit.accounting.ledger.tables import Store
     from tacit.accounting.ledger.upgrade import upgraded
 
     store = Store(address, create=True)
     if upgraded(store, policy, now()) or not store.begin(_first_entry(identity, policy, reason), policy.units.text):
-        raise InvalidInput("this data set already has a ledger; leave it as it is, or declare another place in [ledger] url")
+        raise InvalidInput("this data set already has a ledger; keep it, or declare another one in [ledger] url")
     return Ledger(store, policy)
 
 
@@ -116,7 +116,7 @@ class Ledger:
         return self._write(lambda page: selling.failed(page, granted, reason, self.caps))
 
     def stopped(self, granted: Granted) -> None:
-        """A paid question was stopped by hand: whoever asks it next pays again, and need not wait."""
+        """Records that a paid question was stopped by hand: the next analyst who asks it pays again and need not wait."""
         self._write(lambda page: selling.let_go(page, granted), flush=False)
 
     # --- the data owner's acts -----------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class Ledger:
         return self._write(lambda page: unit_rules.accept_units(page, self.policy, steps, by, why))
 
     def note_public(self) -> None:
-        """Remember which tables are declared public: what is told of them exactly can never be private again."""
+        """Remember which tables are declared public: their exact values were released and can never be private again."""
         self._write(lambda page: unit_rules.note_public(page, self.policy))
 
     # --- reading -------------------------------------------------------------------------------------------------------------
@@ -169,9 +169,9 @@ class Ledger:
         return replace(books.last.head, hash=books.hash)
 
     def admits(self, event: Event, analyst: str) -> bool:
-        """Whether all caps would admit the event now; a spend by somebody else may come first."""
+        """Whether all caps would admit the event now; another spend may come first."""
         try:
-            self.caps.after(self._sums(analyst), self.caps.analyst(analyst), self.caps.price(event))
+            self.caps.after(self._sums(analyst), self.caps.analyst(analyst), self.caps.parts(event))
         except BudgetExceeded:
             return False
         return True
@@ -223,7 +223,7 @@ class Ledger:
 
         def checked_work(page: Page) -> Result:
             if page.books.last.ledger != self.identity:
-                raise StoreUnusable("another ledger was put in the place of the one that is open", remedy="start tacit again")
+                raise StoreUnusable("the open ledger was replaced by another one", remedy="restart tacit")
             return work(page)
 
         return self._store.write(checked_work, flush)
@@ -264,7 +264,7 @@ def _first_entry(identity: str, policy: Policy, reason: str) -> Entry:
 
 def _first(lines: list[Line]) -> Entry:
     if not lines or lines[0].number != 0:
-        raise StoreUnusable("the ledger has lost its first entry", remedy="put the ledger back from where it is kept safe")
+        raise StoreUnusable("the ledger has lost its first entry", remedy="restore the ledger from a backup")
     return entry_from(lines[0].text)
 
 

@@ -24,7 +24,7 @@ from tacit.accounting.ledger.entries import FORMAT, Account, Entry, accounts_dig
 from tacit.errors import StoreUnusable
 
 PAGE = 1000
-DAMAGED = "put the ledger back from where it is kept safe; `tacit history` says what is wrong"
+DAMAGED = "restore the ledger from a backup; `tacit history` lists what is wrong"
 Whole = sql.Integer().with_variant(sql.BigInteger(), "postgresql")
 
 TABLES = sql.MetaData()
@@ -174,7 +174,7 @@ def create_tables(connection: sql.Connection, last: Entry, digest: str, units: s
 
 
 def read_marks(connection: sql.Connection) -> Marks:
-    """What the ledger says of itself, unchecked: for reading the whole chain."""
+    """The unchecked state of the ledger, for reading the whole chain."""
     row = _run(connection, READ_BOOKS).first()
     if row is None:
         raise StoreUnusable("the ledger has lost its row", remedy=DAMAGED)
@@ -191,13 +191,13 @@ def read_books(connection: sql.Connection) -> Books:
     if row is None or row.text is None:
         raise StoreUnusable("the ledger has lost its last entry", remedy=DAMAGED)
     if row.format != FORMAT:
-        raise StoreUnusable(f"the ledger is of format {row.format}, and expected is {FORMAT}", remedy="update tacit")
+        raise StoreUnusable(f"unsupported ledger format {row.format}: expected {FORMAT}", remedy="update tacit")
     if not row.hash == row.own == hash_of(row.text):
         raise StoreUnusable("the last entry of the ledger was changed", remedy=DAMAGED)
     last = entry_from(row.text)
     accounts = _read_accounts(connection)
     if last.ledger != row.identity or last.accounts != accounts_digest(accounts):
-        raise StoreUnusable("the accounts of the ledger are not those of its last entry", remedy=DAMAGED)
+        raise StoreUnusable("the accounts of the ledger do not match its last entry", remedy=DAMAGED)
     return Books(last, row.hash, accounts)
 
 

@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from tacit.accounting.ledger.event_text import canonical_json
-from tacit.accounting.ledger.group_commit import replace_file, turn_of
+from tacit.accounting.ledger.group_commit import turn_of
 from tacit.errors import InvalidInput, RegisterUnavailable, StoreUnusable
+from tacit.files import replace_file
 
 FORMAT = 1
 FILE, LOCK = "ledgers.json", "ledgers.lock"
@@ -72,11 +73,11 @@ def state_folder(environment: Mapping[str, str]) -> Path | None:
 
 
 def open_register(environment: Mapping[str, str], fresh_key: Callable[[], bytes]) -> Register:
-    """The register of this user, with a new key where there is none; RegisterUnavailable where it cannot be kept."""
+    """The register of this user, with a new key if it has none; raises RegisterUnavailable if it cannot be stored."""
     folder = state_folder(environment)
     if folder is None:
         raise RegisterUnavailable(
-            "the register of ledgers has no place: neither XDG_STATE_HOME nor HOME is an absolute path", remedy="set one of them"
+            "no folder for the register of ledgers: neither XDG_STATE_HOME nor HOME is an absolute path", remedy="set one of them"
         )
     return Register(folder, fresh_key)
 
@@ -91,7 +92,7 @@ def mark_of(key: bytes, *parts: bytes) -> str:
 
 
 class Register:
-    """The register in a folder. Many processes may hold one; `key` is drawn once, by `fresh_key`, when there is none."""
+    """The register in a folder. Many processes may hold one; `key` is drawn once, by `fresh_key`, when no key exists."""
 
     def __init__(self, folder: Path, fresh_key: Callable[[], bytes]) -> None:
         self._folder = folder
@@ -158,7 +159,7 @@ class Register:
         except (ValueError, TypeError, LookupError, AttributeError):
             raise StoreUnusable(
                 f"the register of ledgers is damaged: {file}",
-                remedy="restore it from a backup; or move it away, and tacit no longer recognizes the sources of earlier ledgers",
+                remedy="restore it from a backup; or delete it, and tacit no longer recognizes the sources of earlier ledgers",
             ) from None
 
     def _write(self, content: Content) -> Content:
@@ -185,7 +186,7 @@ def _gone_from(known: Registered, ledger: str, place: str) -> Registered:
 
 
 def _is_gone(place: str) -> bool:
-    """Whether a file is certainly not there; of a server, and of a folder that may not be entered, nobody knows."""
+    """Whether a file certainly does not exist; False for a server and for a folder without permission, where it is unknown."""
     if not os.path.isabs(place):
         return False
     try:
@@ -217,12 +218,12 @@ def _seal(key: bytes, known: Mapping[str, Any]) -> str:
 
 def _checked(key: bytes) -> bytes:
     if len(key) != KEY_BYTES:
-        raise InvalidInput(f"the key of the register has {KEY_BYTES} bytes, not {len(key)}")
+        raise InvalidInput(f"the key of the register must have {KEY_BYTES} bytes, not {len(key)}")
     return key
 
 
 def _make_private(folder: Path) -> None:
-    """The folder exists, belongs to this user and is for nobody else."""
+    """Makes sure that the folder exists, belongs to this user and is closed to all others."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.stat()
     if found.st_uid != os.geteuid():
@@ -239,5 +240,5 @@ def _told(folder: Path, what: str) -> Iterator[None]:
     except OSError as error:
         raise RegisterUnavailable(
             f"the register of ledgers cannot be {what}: {error.strerror or type(error).__name__} ({folder})",
-            remedy="make that folder yours and writable, or set XDG_STATE_HOME to one that is",
+            remedy="make sure that you own the folder and can write to it, or set XDG_STATE_HOME to another",
         ) from None

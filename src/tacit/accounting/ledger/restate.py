@@ -1,4 +1,4 @@
-"""Old prices under new units: what an entry cost somebody who is several of the units that it was priced for. units.md proves it.
+"""Old prices under new units: what an entry cost a person who is several of the units that it was priced for. units.md proves it.
 
 If one new unit can touch at most m old ones, two new neighbours are m old steps apart, and an event priced (epsilon, rho, delta)
 for one step costs
@@ -43,7 +43,7 @@ def restated_price(event: Event | None, price: Cost, steps: int) -> Cost:
     if price.epsilon is None and price.delta:
         raise StoreUnusable(
             "an entry of the ledger has a delta and no epsilon, so it has no price for other units",
-            remedy="declare the units as they were before",
+            remedy="declare the same units as before",
         )
     epsilon = None if price.epsilon is None else steps * price.epsilon
     return Cost(epsilon, steps**2 * price.rho, _piled(price, steps), price.neighbours)

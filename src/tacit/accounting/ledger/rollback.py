@@ -15,14 +15,15 @@ from tacit.accounting.composition import Cost
 from tacit.accounting.filter import NOTHING_SPENT, State
 from tacit.accounting.ledger.chain import nothing
 from tacit.accounting.ledger.entries import Entry, Head, heads_from, heads_text
-from tacit.accounting.ledger.group_commit import replace_file, turn_of
+from tacit.accounting.ledger.group_commit import turn_of
 from tacit.errors import StoreUnusable
+from tacit.files import replace_file
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.ledger import Ledger
 
 FILE = "ledger.json"
-REMEDY = "put the ledger back where tacit.toml says it is; or, if it is lost, let the curator run: tacit ledger adopt"
+REMEDY = "restore the ledger at the place declared in tacit.toml; if it is lost, ask the data owner to run: tacit ledger adopt"
 
 
 def remembered_heads(folder: Path) -> tuple[Head, ...]:
@@ -32,7 +33,7 @@ def remembered_heads(folder: Path) -> tuple[Head, ...]:
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, TypeError, LookupError, AttributeError):
-        raise StoreUnusable(f"{folder / FILE} cannot be read, so nobody knows which ledger counts here", remedy=REMEDY) from None
+        raise StoreUnusable(f"{folder / FILE} cannot be read, so the ledger of this store is unknown", remedy=REMEDY) from None
 
 
 def remember_head(folder: Path, head: Head) -> None:
@@ -63,14 +64,14 @@ def check_head(folder: Path, ledger: Ledger, named: str | None = None) -> None:
     known = remembered_heads(folder)
     identity = known[0].ledger if known else named
     if identity is not None and identity != ledger.identity:
-        raise StoreUnusable(f"this store belongs to ledger {identity[:8]}, and found is {ledger.identity[:8]}", remedy=REMEDY)
+        raise StoreUnusable(f"this store belongs to ledger {identity[:8]}, but found {ledger.identity[:8]}", remedy=REMEDY)
     if known and (found := ledger.hash_at(known[0].number)) != known[0].hash:
         what = "is older than" if found is None else "has another history than"
         raise StoreUnusable(f"the ledger {what} the one that this store saw: {known[0]} is not in it", remedy=REMEDY)
     if known and not _counts(ledger.head.spent, known[0].spent):
         raise StoreUnusable(
-            f"the ledger counts less than was spent at {known[0]}: its last entries were changed",
-            remedy="put the ledger back from where it is kept safe; `tacit history` says what is wrong",
+            f"the ledger records less than was spent at {known[0]}: its last entries were changed",
+            remedy="restore the ledger from a backup; `tacit history` lists what is wrong",
         )
 
 
@@ -95,7 +96,7 @@ def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
             known = ()
         if known and _holds(ledger, known[0]):
             return None
-        place = f"{known[0]}, {known[0].hash}" if known else "nothing that is known"
+        place = f"{known[0]}, {known[0].hash}" if known else "nothing known"
         carried = _carried(ledger, known)
         units_known = not known or bool(known[0].units) or carried == nothing(carried.neighbours)
         entry = ledger.adopt(carried, by, f"{reason} (in the place of {place})", units_known, _counted(ledger, known))
@@ -123,12 +124,12 @@ def _carried(ledger: Ledger, known: tuple[Head, ...]) -> Cost:
         return nothing(relation)
     if known[0].units and here.units and known[0].units != here.units:
         raise StoreUnusable(
-            "what was spent is known for other units than this ledger counts for, and cannot be carried over",
+            "the known spending is for other units than this ledger counts for, and cannot be carried over",
             remedy="declare the same units as before",
         )
     if known[0].neighbours != relation:
         raise StoreUnusable(
-            f"what was spent is known for '{known[0].neighbours}', and cannot be carried over to '{relation}'",
+            f"the known spending is for '{known[0].neighbours}', and cannot be carried over to '{relation}'",
             remedy="declare the same `neighbours` as before",
         )
     spent, shared = known[0].spent, next((head.spent for head in known if _holds(ledger, head)), NOTHING_SPENT)

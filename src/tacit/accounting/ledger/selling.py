@@ -102,7 +102,7 @@ def _count_what_was_lost(page: Page, key: str, caps: Admission) -> None:
 
 
 def _recalled(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:
-    """The kept answer, as the chain has it; to somebody who has not asked for it yet it costs what it would cost anew.
+    """The stored answer, as the chain has it; an analyst who has not asked for it yet pays the full price.
 
     What was released is what counts, whichever offer would be the first now: so the entry holds its event, too.
     """
@@ -138,20 +138,20 @@ def kept_answer(page: Page, kept: Kept) -> tuple[Entry, str]:
 
 
 def require_paid(page: Page, kept: Kept, entry: int, analyst: str) -> None:
-    """Refuse to give an answer for nothing to somebody whom no entry names as having paid for it."""
+    """Raises if no entry shows that the analyst has paid for the answer."""
     line = page.line(entry)
     known = None if line is None or hash_of(line.text) != line.hash else entry_from(line.text)
     if known is None or known.kind not in PAID or (known.key, known.analyst) != (kept.key, analyst):
         raise StoreUnusable(
-            f"who has paid for the answer of entry {kept.entry} was changed",
-            remedy="put the ledger back from where it is kept safe; `tacit history` says what is wrong",
+            f"the record of who paid for the answer of entry {kept.entry} was changed",
+            remedy="restore the ledger from a backup; `tacit history` lists what is wrong",
         )
 
 
 def _changed(kept: Kept) -> StoreUnusable:
     return StoreUnusable(
-        f"the answer kept for entry {kept.entry} was changed or damaged",
-        remedy="put the ledger back from where it is kept safe; `tacit history` says what is wrong",
+        f"the answer stored for entry {kept.entry} was changed or damaged",
+        remedy="restore the ledger from a backup; `tacit history` lists what is wrong",
     )
 
 

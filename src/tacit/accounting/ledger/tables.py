@@ -37,7 +37,7 @@ class Store:
         self._process, self._connected = self._connect()
 
     def begin(self, first: Entry, units: str) -> bool:
-        """Make a ledger with its first entry; False, and nothing is written, where there is one."""
+        """Creates a ledger with its first entry; writes nothing and returns False if one exists."""
         if self.has(BOOKS.name):
             return False
         return self.convert(lambda connection: create_tables(connection, first, first.hash, units))
@@ -68,7 +68,7 @@ class Store:
         return self._read(lambda connection: read_lines(connection, after, count))
 
     def marks(self) -> Marks:
-        """What the ledger says of itself at one moment, unchecked."""
+        """The unchecked state of the ledger at one moment."""
         return self._again(lambda: self._transaction(read_marks, flush=False, turn=False))
 
     def answers(self, after: str, count: int) -> list[Kept]:

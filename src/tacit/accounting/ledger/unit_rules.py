@@ -16,7 +16,7 @@ from tacit.privacy.neighbours import Neighbours
 if TYPE_CHECKING:
     from tacit.accounting.ledger.pages import Page
 
-REMEDY = "let the data owner say how many of the old units one new unit can touch: tacit ledger units --steps N --reason WHY"
+REMEDY = "ask the data owner to state how many old units one new unit can affect: tacit ledger units --steps N --reason WHY"
 BY_ITSELF = "tables declared public"
 
 
@@ -33,7 +33,7 @@ def require_units(page: Page, policy: Policy, tables: tuple[str, ...]) -> None:
     known = units_of(page)
     if closed := sorted(set(known.closed) & set(tables)):
         raise UnitsChanged(
-            f"{', '.join(closed)} was public before, and exact values of it were told: no budget covers them",
+            f"{', '.join(closed)} was public before, and exact values of it were released: no budget covers them",
             remedy="declare it public again, or ask about other tables",
         )
     note_public(page, policy)
@@ -55,7 +55,7 @@ def differences(page: Page, policy: Policy) -> list[str]:
     if last.price.neighbours != policy.neighbours:
         return [f"it counts for '{last.price.neighbours}', and the catalog declares '{policy.neighbours}'"]
     if last.units == UNKNOWN:
-        return ["those of its older entries are not known"]
+        return ["the units of its older entries are unknown"]
     return units_of(page).differences(policy.units)
 
 
@@ -65,7 +65,7 @@ def units_of(page: Page) -> Units:
         return NO_UNITS
     text = page.units(page.books.last.units)
     if text is None:
-        raise StoreUnusable("the ledger has lost its declaration of units", remedy="put the ledger back from where it is kept safe")
+        raise StoreUnusable("the ledger has lost its declaration of units", remedy="restore the ledger from a backup")
     return units_from(text)
 
 
@@ -76,7 +76,7 @@ def accept_units(page: Page, policy: Policy, steps: int, by: str, why: str) -> E
     """
     _require_steps(steps, page.books.last.price.neighbours, policy.neighbours)
     if not differences(page, policy):
-        raise InvalidInput("the ledger already counts for the units that are declared; there is nothing to restate")
+        raise InvalidInput("the ledger already counts for the declared units; there is nothing to restate")
     return _turn(page, policy, units_of(page).accepting(policy.units), steps, by, why)
 
 
@@ -101,8 +101,8 @@ def _require_steps(steps: int, old: Neighbours, new: Neighbours) -> None:
         raise InvalidInput(f"steps must be at least 1, not {steps}; give for example steps=10 for a person with up to 10 rows")
     if (old.change, new.change) == ("change-one", "add-remove"):
         raise UnitsChanged(
-            "the number of units was told as public, so nothing has a price for 'add or remove one unit'",
+            "the number of units was released as public, so no entry has a price for 'add or remove one unit'",
             remedy='declare neighbours = "change-one" again',
         )
     if old.change != new.change and steps < 2:
-        raise InvalidInput("steps must be at least 2 here: to change one unit is to remove one and to add one")
+        raise InvalidInput("steps must be at least 2 here: changing one unit is removing one and adding one")

@@ -24,7 +24,7 @@ class Units:
 
     >>> rows = Units((("visits", '["row"]'),))
     >>> rows.accepting(Units((), public=("visits",))).differences(rows)
-    ['visits was public, and is private now']
+    ['visits was public and is now private']
     """
 
     private: tuple[tuple[str, str], ...] = ()
@@ -43,7 +43,7 @@ class Units:
         return sha256(self.text.encode()).hexdigest()
 
     def differences(self, declared: Units) -> list[str]:
-        """What `declared` says of private tables that these units do not: nothing, where prices go on counting as they did.
+        """How `declared` differs from these units in private tables; empty if all prices remain valid.
 
         A table that is no longer declared stays remembered, and one that became public tells nothing new of old prices.
         """
@@ -56,7 +56,7 @@ class Units:
 
     def _difference(self, table: str, known: str | None) -> str:
         if table in self.public and table not in self.closed:
-            return f"{table} was public, and is private now"
+            return f"{table} was public and is now private"
         return f"{table} is a new private table" if known is None else f"the unit of {table} has changed"
 
     def accepting(self, declared: Units) -> Units:

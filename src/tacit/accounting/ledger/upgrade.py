@@ -22,7 +22,7 @@ from tacit.accounting.policy import Policy
 from tacit.errors import StoreUnusable
 
 OLD, OLD_SPENT, SET_ASIDE = "tacit_ledger", "tacit_spent", "tacit_ledger_of_format_1"
-BROKEN = "put the ledger back from where it is kept safe; it was changed before it was converted"
+BROKEN = "restore the ledger from a backup; it was changed before it was converted"
 
 
 def upgraded(store: Store, policy: Policy, now: str) -> bool:
@@ -59,8 +59,8 @@ def _read(connection: sql.Connection) -> tuple[Reader, Entry]:
     same = row is not None and (row.identity, row.number, row.hash) == (reader.ledger, reader.number, reader.hash)
     sums = {name: Account(state_from(spent)) for name, spent in kept}
     if problems or row is None or not same or state_from(row.spent) != reader.spent or sums != reader.accounts:
-        first = problems[0] if problems else "its sums are not those of its entries"
-        raise StoreUnusable(f"the ledger is not whole: {first}", remedy=BROKEN)
+        first = problems[0] if problems else "its sums do not match its entries"
+        raise StoreUnusable(f"the ledger is damaged: {first}", remedy=BROKEN)
     return reader, entry_from(lines[-1].text)
 
 

@@ -15,7 +15,7 @@ from tacit.data.catalog.tables import read_tables
 from tacit.data.declaration.lines import key_lines
 from tacit.data.declaration.problems import Reading
 from tacit.data.declaration.shape import BROKEN, shaped
-from tacit.errors import CatalogUnusable, Problem
+from tacit.errors import InvalidCatalog, Problem
 from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, analyst_name
 from tacit.privacy.rounding import exact
 
@@ -27,18 +27,18 @@ def read_catalog(path: Path) -> Catalog:
     try:
         text = path.read_text("utf-8-sig")
     except FileNotFoundError:
-        raise CatalogUnusable(f"there is no {path}; `tacit init FILE...` drafts one from the names of columns") from None
+        raise InvalidCatalog(f"there is no {path}; `tacit init FILE...` drafts one from the names of columns") from None
     except OSError as error:
-        raise CatalogUnusable(f"{path} cannot be read: {error.strerror}") from None
+        raise InvalidCatalog(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise CatalogUnusable(f"{path} is not UTF-8 text; save it as UTF-8") from None
+        raise InvalidCatalog(f"{path} is not UTF-8 text; save it as UTF-8") from None
     except ValueError:
-        raise CatalogUnusable("the path of the catalog contains a character that no path can have; correct it") from None
+        raise InvalidCatalog("the path of the catalog contains a character that no path can have; correct it") from None
     return parse_catalog(text, path)
 
 
 def parse_catalog(text: str, path: Path | None = None) -> Catalog:
-    r"""The catalog that a text declares; raises `CatalogUnusable` with all problems, and nothing else.
+    r"""The catalog that a text declares; raises `InvalidCatalog` with all problems, and nothing else.
 
     >>> people = '[budget]\nepsilon = 8\n[tables.people]\nsource = "people.csv"\nunit = "row"'
     >>> parse_catalog(people).tables["people"].max_rows
@@ -48,7 +48,7 @@ def parse_catalog(text: str, path: Path | None = None) -> Catalog:
     try:
         return _read(text, name, path)
     except RecursionError:
-        raise CatalogUnusable(f"{name} is nested too deeply for a catalog") from None
+        raise InvalidCatalog(f"{name} is nested too deeply for a catalog") from None
 
 
 def _read(text: str, name: str, path: Path | None) -> Catalog:
@@ -69,6 +69,7 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
         path=path,
         ledger_url=declared.get("ledger", {}).get("url"),
         store_path=declared.get("store", {}).get("path"),
+        store_engine=declared.get("store", {}).get("engine", "duckdb"),
         questions_at_most=declared["budget"].get("questions_at_most", QUESTIONS_AT_MOST),
         data_set=declared.get("ledger", {}).get("data_set"),
     )
@@ -103,7 +104,7 @@ def _decimal(text: str) -> Decimal:
 def _plain(value: Any) -> Any:
     """The value with dates as texts, so that it does not matter which way they are written."""
     if isinstance(value, str) and "\0" in value:
-        raise CatalogUnusable("a text has the character NUL (\\u0000): no path, name or value can have it; remove it")
+        raise InvalidCatalog("a text has the character NUL (\\u0000): no path, name or value can have it; remove it")
     if isinstance(value, dict):
         return {_plain(name): _plain(member) for name, member in value.items()}
     if isinstance(value, list):
@@ -111,12 +112,12 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date | datetime | time) else value
 
 
-def _not_toml(text: str, name: str, error: str) -> CatalogUnusable:
+def _not_toml(text: str, name: str, error: str) -> InvalidCatalog:
     message, _, place = error.rstrip(")").partition(" (at ")
     line = re.match(r"line (\d+)", place)
     at = int(line[1]) if line else len(text.splitlines()) if place == "end of document" else None
     problem = Problem("the text", f"is not TOML: {message}", "correct it there", at)
-    return CatalogUnusable(f"{name} has a problem:", (problem,))
+    return InvalidCatalog(f"{name} has a problem:", (problem,))
 
 
 def _budget(declared: Mapping[str, Any]) -> Budget:

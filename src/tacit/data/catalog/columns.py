@@ -74,7 +74,7 @@ def read_column(name: str, declared: Declared, line: int | None = None, notation
 def _kind(given: Declared) -> Kind:
     roles = [role for role in ROLES if role in given]
     if len(roles) > 1:
-        raise Wrong(roles[1], f"stands beside {roles[0]}", f"a column has one of {', '.join(ROLES)}: keep one")
+        raise Wrong(roles[1], f"conflicts with {roles[0]}", f"a column has one of {', '.join(ROLES)}: keep one")
     if roles == ["bounds"]:
         return "date" if given.get("type") == "date" or all(isinstance(one, str) for one in given["bounds"]) else "number"
     return KINDS[roles[0]] if roles else "text" if given.get("type") == "text" else "presence"
@@ -84,7 +84,7 @@ def _check_keys(kind: Kind, given: Declared) -> None:
     for key in given:
         if key not in APPLIES[kind]:
             needed = NEEDS.get(key)
-            raise Wrong(key, "means nothing here", f"declare {needed} too, or take it away" if needed else "take it away")
+            raise Wrong(key, "has no effect here", f"declare {needed} too, or take it away" if needed else "take it away")
     if given.get("type", kind) != kind and kind in ("number", "date"):
         raise Wrong("type", f"is {value_text(given['type'])}, but the bounds are of a {kind}", f'write type = "{kind}"')
 

@@ -15,7 +15,8 @@ from tacit.data.catalog.columns import MOST_DIGITS
 from tacit.data.declaration.lines import key_text, whole_text
 from tacit.data.declaration.problems import OURS, folded
 from tacit.data.declaration.shape import PLACEHOLDER
-from tacit.data.files.raw import Nature, Raw
+from tacit.data.dialect import Nature
+from tacit.data.files.raw import Raw
 from tacit.data.files.schema import Field, Found
 
 HEAD = f"""\

@@ -56,7 +56,7 @@ def _check_format(written: str) -> None:
     found = DIRECTIVE.findall(written)
     wrong = [letter for letter in found if not letter or letter not in LETTERS]
     if wrong:
-        raise Wrong("format", f"has %{wrong[0]}, which is none of {' '.join(f'%{each}' for each in LETTERS)}", EXAMPLE)
+        raise Wrong("format", f"has %{wrong[0]}; expected one of {' '.join(f'%{each}' for each in LETTERS)}", EXAMPLE)
     letters = set(found)
     if "\0" in written or not any(each <= letters for each in YEARS) or not any(each <= letters for each in DAYS):
         raise Wrong("format", f"is {value_text(written)}, which does not tell year, month and day", EXAMPLE)
@@ -75,7 +75,7 @@ def read_encoding(declared: str) -> str:
         name = codecs.lookup(declared).name
         name = INSTEAD.get(name, name)
     except (LookupError, ValueError):
-        raise Wrong("encoding", f"is {value_text(declared)}, which is no known encoding", ENCODINGS) from None
+        raise Wrong("encoding", f"is {value_text(declared)}, which is not a known encoding", ENCODINGS) from None
     if ROW_BY_ROW.fullmatch(name) is None:
         raise Wrong("encoding", f"is {value_text(declared)}, in which one row can change how others are read", ENCODINGS)
     return name

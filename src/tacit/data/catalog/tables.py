@@ -14,11 +14,11 @@ from tacit.data.catalog.units import Claim, owners
 from tacit.data.declaration.lines import Path as KeyPath
 from tacit.data.declaration.lines import value_text
 from tacit.data.declaration.problems import Reading, Wrong, folded
-from tacit.data.declaration.shape import BROKEN, Broken
-from tacit.privacy.catalog import PLAIN, Column, Notation, Source, Table
+from tacit.data.declaration.shape import BROKEN, LawViolated
+from tacit.privacy.catalog import MEMORY, PLAIN, Column, Notation, Source, Table
 
 Declared = Mapping[str, Any]
-Columns = dict[str, Column | Broken]
+Columns = dict[str, Column | LawViolated]
 
 OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "rows_at_most", "max_joined_rows", "no_unit", "min_people")
 OF_ROWS = ("max_rows", "max_rows_per_group")
@@ -63,16 +63,18 @@ def _notation(body: Declared, path: KeyPath, reading: Reading) -> Notation:
     return PLAIN if found is BROKEN else found
 
 
-def _encoded_source(body: Declared, folder: Path | None) -> Source | Broken:
+def _encoded_source(body: Declared, folder: Path | None) -> Source | LawViolated:
     source, encoding = read_source(body["source"], folder), body.get("encoding")
     if source is BROKEN or encoding is None or encoding is BROKEN:
         return source
     if source.kind != "csv":
-        raise Wrong("encoding", "is for CSV files", "take it away: other sources say themselves how texts are encoded")
+        raise Wrong(
+            "encoding", "is supported for CSV files only", "take it away: other sources say themselves how texts are encoded"
+        )
     return replace(source, encoding=read_encoding(encoding))
 
 
-def read_source(declared: Any, folder: Path | None) -> Source | Broken:
+def read_source(declared: Any, folder: Path | None) -> Source | LawViolated:
     """Where the rows come from; relative paths are taken from the folder of the catalog.
 
     >>> read_source("visits.csv.gz", Path("/data"))
@@ -80,11 +82,13 @@ def read_source(declared: Any, folder: Path | None) -> Source | Broken:
     """
     if declared is BROKEN or (isinstance(declared, Mapping) and BROKEN in declared.values()):
         return BROKEN
+    if declared == MEMORY:
+        return Source("memory", MEMORY, None, MEMORY)
     if isinstance(declared, str):
         return Source("parquet" if declared.lower().endswith(".parquet") else "csv", _path(declared, folder), None, declared)
     kinds = declared.keys() & {"csv", "duckdb", "postgres"}
     if len(kinds) != 1:
-        raise Wrong("source", "names no file and no database, or two", f"write for example source = {EXAMPLES['duckdb']}")
+        raise Wrong("source", "must name exactly one file or database", f"write for example source = {EXAMPLES['duckdb']}")
     return _source_in(declared, kinds.pop(), folder)
 
 
@@ -96,7 +100,7 @@ def _source_in(declared: Declared, kind: Any, folder: Path | None) -> Source:
     if kind != "csv" and "table" not in declared:
         raise Wrong("source", "names a database without a table", f"write for example source = {EXAMPLES[kind]}")
     if kind != "csv" and "multiline" in declared:
-        raise Wrong("source", "says multiline, which is for CSV files", "take it away")
+        raise Wrong("source", "says multiline, which is supported for CSV files only", "take it away")
     path = location if kind == "postgres" else _path(location, folder)
     return Source(kind, path, declared.get("table"), location, declared.get("multiline"))
 
@@ -121,7 +125,7 @@ def _columns(body: Declared, notation: Notation, path: KeyPath, reading: Reading
 def _public_column(name: str, declared: Declared, line: int | None, notation: Notation) -> Column:
     column = read_column(name, declared, line, notation)
     if column.kind in ("key", "text", "presence"):
-        raise Wrong("", "says nothing about a column of a public table", "declare bounds or values, or leave it to the data")
+        raise Wrong("", "has no meaning for a column of a public table", "declare bounds or values, or leave it to the data")
     if column.bins:
         raise Wrong("bins", "is for synthetic rows, and a public table needs none", "take it away")
     return column
@@ -162,7 +166,7 @@ def _check_rows(body: Declared, has_key: bool) -> None:
     several = [key for key in OF_ROWS if body.get(key, 1) not in (1, BROKEN)]
     _refuse(body, several, 'means nothing with unit = "row", where a unit has one row', "take it away")
     if not has_key:
-        _refuse(body, ["no_unit"], "means nothing here, where every row is a unit", "take it away")
+        _refuse(body, ["no_unit"], "has no effect here, where every row is a unit", "take it away")
 
 
 def _check_owned(body: Declared) -> None:

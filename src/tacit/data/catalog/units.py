@@ -8,10 +8,10 @@ from functools import partial
 
 from tacit.data.declaration.lines import key_text
 from tacit.data.declaration.problems import Wrong
-from tacit.data.declaration.shape import BROKEN, Broken, nearest
+from tacit.data.declaration.shape import BROKEN, LawViolated, nearest
 from tacit.privacy.catalog import Owner
 
-Attempt = Callable[[str, Callable[[], Owner | None]], Owner | Broken | None]
+Attempt = Callable[[str, Callable[[], Owner | None]], Owner | LawViolated | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from unicodedata import category, normalize
 
 from tacit.data.declaration.lines import Path, key_text
-from tacit.data.declaration.shape import BROKEN, Broken
-from tacit.errors import CatalogUnusable, Problem
+from tacit.data.declaration.shape import BROKEN, LawViolated
+from tacit.errors import InvalidCatalog, Problem
 
 T = TypeVar("T")
 OURS = "tacit_"  # the prepared store has columns and tables of its own that begin with this
@@ -41,7 +41,7 @@ class Reading:
     def report(self, path: Path, what: str, remedy: str) -> None:
         self.problems.append(Problem(key_text(path), what, remedy, self.line(path)))
 
-    def attempt(self, path: Path, read: Callable[[], T]) -> T | Broken:
+    def attempt(self, path: Path, read: Callable[[], T]) -> T | LawViolated:
         """What was read, or `BROKEN` and one more problem."""
         try:
             return read()
@@ -71,7 +71,7 @@ class Reading:
             found.setdefault(folded(name), name)
         return found
 
-    def unusable(self, name: str) -> CatalogUnusable:
+    def unusable(self, name: str) -> InvalidCatalog:
         found = sorted(self.problems, key=lambda problem: problem.line or 0)
         count = f"{len(found)} problems" if len(found) > 1 else "a problem"
-        return CatalogUnusable(f"{name} has {count}:", tuple(found))
+        return InvalidCatalog(f"{name} has {count}:", tuple(found))

@@ -22,13 +22,13 @@ Schema = Mapping[str, Any]
 Report = Callable[[Path, str, str], None]  # a key path, what is wrong with it, and the remedy
 
 
-class Broken(Enum):
+class LawViolated(Enum):
     """What stands in the place of a value that was reported already."""
 
     BROKEN = "broken"
 
 
-BROKEN: Final = Broken.BROKEN
+BROKEN: Final = LawViolated.BROKEN
 PLACEHOLDER = "?"  # what a draft writes where the curator must
 LARGEST_EXPONENT = 300  # beyond it, a number is not one that a column or a budget can have
 TYPES: Mapping[str, tuple[str, Callable[[object], bool]]] = {

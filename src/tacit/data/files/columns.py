@@ -1,91 +1,154 @@
-"""Chosen columns of a CSV or Parquet file, as texts; what a reader says of a broken file goes no further, since it quotes rows.
+"""Chosen columns of one file, as texts or with their types; what a reader says of a broken file goes no further: it quotes rows.
 
-Whatever a row holds, `read_columns` reads it: a text that is no UTF-8 is mended. So a file whose columns `require_columns` has
-found, and of which one column has been read, fails on no value of another one.
+This is for files that no catalog declares: maps of commuters, audited tables, truths of simulated surveys. CSV is read by the
+rule of csv_rows.py, with every line as a row: whatever a row holds, `read_columns` reads it, and a text that is not UTF-8 is
+mended. So a file whose columns `require_columns` has found, and of which one column has been read, fails on no value of another
+one. Names of columns match exactly, or else without case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tacit.data.files.schema import columns_told
-from tacit.errors import InvalidInput
+from tacit.data.declaration.problems import folded
+from tacit.data.files.csv_rows import CsvRows, Header, csv_header
+from tacit.data.files.kinds import existing, kind_of, missing_columns, unreadable
+from tacit.data.files.schema import tables_in
+from tacit.data.quoting import name as quoted
+from tacit.data.quoting import text as quoted_text
+from tacit.errors import InvalidCatalog, InvalidInput
 
-PARQUET = (".parquet", ".pq")
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
-def column_names(path: str | Path) -> list[str]:
+def column_names(path: str | Path, encoding: str | None = None) -> list[str]:
     """The names of a file's columns, from its header or its schema; no row is looked at."""
-    file = _file(path)
-    if file.suffix.lower() in PARQUET:
-        from pyarrow import parquet
-
-        return list(_tried(file, lambda: parquet.read_schema(file)).names)
-    from pyarrow import csv
-
-    def first() -> Any:
-        with csv.open_csv(file) as opened:
-            return opened.schema
-
-    return list(_tried(file, first).names)
+    file = existing(path)
+    return list(_header(file, encoding).written) if kind_of(file) == "csv" else list(_schema(file).names)
 
 
-def require_columns(path: str | Path, names: Sequence[str], remedy: str = "") -> None:
-    """Refuse a file that has not each of the columns once; no row is looked at, nor quoted where a row stands as the header."""
-    there, file = column_names(path), Path(path)
-    if missing := [name for name in names if name not in there]:
-        told = columns_told(there, as_text=file.suffix.lower() not in PARQUET)
-        raise InvalidInput(f"{file.name} has no column {missing[0]!r}; {told}{remedy}")
-    if twice := [name for name in names if there.count(name) > 1]:
-        raise InvalidInput(f"{Path(path).name} has two columns {twice[0]!r}; rename one of them")
+def require_columns(path: str | Path, names: Sequence[str], remedy: str = "", encoding: str | None = None) -> None:
+    """Refuse a file that does not have each of the columns once; no row is looked at, nor quoted where one stands as the header."""
+    there, file = column_names(path, encoding), Path(path)
+    if missing := [name for name in names if not _matching(there, name)]:
+        raise InvalidInput(missing_columns(missing[:1], file.name, there, kind_of(file) == "csv") + remedy)
+    if twice := [name for name in names if len(_matching(there, name)) > 1]:
+        raise InvalidInput(f"two columns {twice[0]!r} in {file.name}; rename one of them")
 
 
 def require_names(path: str | Path, columns: Sequence[str]) -> None:
-    """Refuse columns of a Parquet file that hold no names, which are texts or whole numbers; other numbers would be rounded."""
-    file = _file(path)
-    if file.suffix.lower() not in PARQUET:
+    """Refuse typed columns that hold no names, which are texts or whole numbers; other numbers would be rounded."""
+    file = existing(path)
+    if kind_of(file) == "csv":
         return
-    from pyarrow import parquet, types
+    from pyarrow import types
 
-    schema = _tried(file, lambda: parquet.read_schema(file))
+    schema = _schema(file)
     for name in columns:
-        kind = schema.field(name).type
+        kind = schema.field(_matching(schema.names, name)[0]).type
         kind = kind.value_type if types.is_dictionary(kind) else kind
         if not (types.is_integer(kind) or _is_text(kind)):
-            raise InvalidInput(f"{file.name} has names in {name!r} of the type {kind}; write them as texts")
+            raise InvalidInput(f"column {name!r} in {file.name} has the type {kind}, not texts; write the names as texts")
 
 
-def read_columns(path: str | Path, names: Sequence[str]) -> list[Any]:
+def read_columns(path: str | Path, names: Sequence[str], encoding: str | None = None) -> list[Any]:
     """The named columns, each an Arrow array of texts, in the order asked for; no other column is kept."""
-    import pyarrow as arrow
+    file = existing(path)
+    require_columns(file, names, encoding=encoding)
+    if kind_of(file) == "csv":
+        return _csv_texts(file, names, encoding)
+    there = _schema(file).names
+    table = _typed(file, [there[_matching(there, name)[0]] for name in dict.fromkeys(names)])
+    with _in_our_words(file):
+        return [_texts(table.column(_matching(table.column_names, name)[0])) for name in names]
 
-    file = _file(path)
-    require_columns(file, names)
-    if file.suffix.lower() in PARQUET:
-        from pyarrow import parquet
 
-        table = _tried(file, lambda: parquet.read_table(file, columns=list(dict.fromkeys(names))))
-    else:
-        from pyarrow import csv
+def read_table(path: str | Path) -> pa.Table:
+    """All columns with their types; of a CSV file the type that fits all values of a column."""
+    file = existing(path)
+    return _inferred(file) if kind_of(file) == "csv" else _typed(file, None)
 
-        texts = csv.ConvertOptions(include_columns=list(dict.fromkeys(names)), column_types=dict.fromkeys(names, arrow.binary()))
-        table = _tried(file, lambda: csv.read_csv(file, convert_options=texts))
-    return [_tried(file, lambda name=name: _texts(table.column(name))) for name in names]
+
+def _matching(there: Sequence[str], name: str) -> list[int]:
+    """The places of the columns that are meant by a name."""
+    exact = [place for place, each in enumerate(there) if each == name]
+    return exact or [place for place, each in enumerate(there) if folded(each) == folded(name)]
+
+
+def _header(file: Path, encoding: str | None) -> Header:
+    with _in_our_words(file):
+        return csv_header(file, encoding)
+
+
+def _csv_texts(file: Path, names: Sequence[str], encoding: str | None) -> list[Any]:
+    header = _header(file, encoding)
+    places = [_matching(header.written, name)[0] for name in names]
+    with _in_our_words(file):
+        table = CsvRows([file], header, False, places, encoding).batches(lambda _: None).read_all()
+        return [_texts(table.column(f"c{place}")) for place in places]
+
+
+def _inferred(file: Path) -> pa.Table:
+    """The sound blocks of a CSV file, parsed at once, so that every value counts for the type of its column."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    header = _header(file, None)
+    with _in_our_words(file):
+        rows = b"".join(block for block, _ in CsvRows([file], header, False, ()).sound_blocks(file))
+        if not rows:
+            return pa.table({name: pa.nulls(0) for name in header.written})
+        reading = csv.ReadOptions(column_names=list(header.written), block_size=len(rows) + 1, use_threads=False)
+        return csv.read_csv(pa.BufferReader(rows), reading, csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True))
+
+
+def _schema(file: Path) -> pa.Schema:
+    from pyarrow import parquet
+
+    with _in_our_words(file):
+        return parquet.read_schema(file) if kind_of(file) == "parquet" else _from_duckdb(file, None, "LIMIT 0").schema
+
+
+def _typed(file: Path, names: Sequence[str] | None) -> pa.Table:
+    from pyarrow import parquet
+
+    with _in_our_words(file):
+        if kind_of(file) == "duckdb":
+            return _from_duckdb(file, names)
+        with parquet.ParquetFile(file) as opened:
+            return opened.read(columns=None if names is None else list(names))
+
+
+def _from_duckdb(file: Path, names: Sequence[str] | None, rest: str = "") -> pa.Table:
+    """Columns of the only table in a DuckDB file."""
+    import duckdb
+
+    found = tables_in(file, file.name)
+    if len(found) != 1:
+        listed = f"it has: {', '.join(each.name for each in found)}" if found else "it has none"
+        raise InvalidInput(f"{file.name} must contain one table; {listed}")
+    chosen = "*" if names is None else ", ".join(quoted(name) for name in names)
+    table = ".".join(quoted(part) for part in found[0].name.split("."))
+    with duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}) as engine:
+        engine.execute(f"ATTACH {quoted_text(str(file))} AS source (READ_ONLY)")
+        return engine.sql(f"SELECT {chosen} FROM source.{table} {rest}").to_arrow_table()  # quoted
 
 
 def _texts(column: Any) -> Any:
     """A column as valid texts; of one that is not UTF-8 throughout, what is not is replaced."""
-    import pyarrow as arrow
+    import pyarrow as pa
 
-    plain = column.cast(column.type.value_type) if arrow.types.is_dictionary(column.type) else column
-    raw = (plain if _is_text(plain.type) else plain.cast(arrow.string())).cast(arrow.binary()).combine_chunks()
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    raw = (plain if _is_text(plain.type) else plain.cast(pa.string())).cast(pa.binary()).combine_chunks()
     try:
-        return raw.cast(arrow.string())
-    except arrow.ArrowInvalid:
+        return raw.cast(pa.string())
+    except pa.ArrowInvalid:
         mended = [None if each is None else each.decode("utf-8", "replace") for each in raw.to_pylist()]
-        return arrow.array(mended, arrow.string())
+        return pa.array(mended, pa.string())
 
 
 def _is_text(kind: Any) -> bool:
@@ -94,17 +157,15 @@ def _is_text(kind: Any) -> bool:
     return any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary))
 
 
-def _file(path: str | Path) -> Path:
-    file = Path(path)
-    if not file.is_file():
-        raise InvalidInput(f"there is no file {file}")
-    return file
-
-
-def _tried(file: Path, read: Any) -> Any:
-    import pyarrow as arrow
+@contextmanager
+def _in_our_words(file: Path) -> Iterator[None]:
+    """What a reader says of a broken file is not passed on."""
+    import duckdb
+    import pyarrow as pa
 
     try:
-        return read()
-    except (arrow.ArrowException, OSError, UnicodeDecodeError, EOFError):
-        raise InvalidInput(f"{file.name} cannot be read as CSV or Parquet; the name of the latter ends in .parquet") from None
+        yield
+    except InvalidCatalog as error:  # of the reader of CSV, whose words are ours
+        raise InvalidInput(error.message) from None
+    except (pa.ArrowException, duckdb.Error, OSError, UnicodeDecodeError, EOFError):
+        raise unreadable(file, kind_of(file)) from None

@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.declaration.problems import folded
+from tacit.data.files.kinds import is_compressed
 from tacit.data.files.transcoding import Transcoded
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import BLANKS
 
 if TYPE_CHECKING:
@@ -45,11 +46,13 @@ class Header:
     """The first line of a CSV file: the names without case, and the delimiter that parts it into most of them.
 
     `by_return` says whether it ends with CR alone: then so do rows. Otherwise they end with LF or CR LF, and a CR is a character.
+    `written` has the names with their case.
     """
 
     names: tuple[str, ...]
     delimiter: str
     by_return: bool = field(default=False, compare=False)
+    written: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def places(self) -> Mapping[str, int]:
@@ -65,15 +68,25 @@ def csv_header(file: Path, encoding: str | None = None) -> Header:
     with _opened(file, encoding) as (raw, _):
         line, end, _ = _parted(raw)
     if len(line) > LONGEST_HEADER:
-        raise CatalogUnusable(f"the first line of {file.name} is too long for a header; begin with the names of the columns")
+        raise InvalidCatalog(f"the first line of {file.name} is too long for a header; begin with the names of the columns")
     if not line:
-        raise CatalogUnusable(f"{file.name} is empty; a CSV file begins with the names of its columns")
-    parted = {delimiter: fields_of(line.decode("utf-8", "replace"), delimiter) for delimiter in DELIMITERS}
+        raise InvalidCatalog(f"{file.name} is empty; a CSV file begins with the names of its columns")
+    names, delimiter, is_open = header_names(line.decode("utf-8", "replace"))
+    if is_open:
+        raise InvalidCatalog(f"the first line of {file.name} leaves a quotation mark open; write the names of columns on one line")
+    return Header(tuple(map(folded, names)), delimiter, end == b"\r", names)
+
+
+def header_names(line: str) -> tuple[tuple[str, ...], str, bool]:
+    """The names in a header, the delimiter that gives most of them, and whether a quotation mark is left open.
+
+    >>> header_names('id; "first name" ;age')
+    (('id', 'first name', 'age'), ';', False)
+    """
+    parted = {delimiter: fields_of(line, delimiter) for delimiter in DELIMITERS}
     delimiter = max(parted, key=lambda each: len(parted[each][0]))
     names, is_open = parted[delimiter]
-    if is_open:
-        raise CatalogUnusable(f"the first line of {file.name} leaves a quotation mark open; write the names of columns on one line")
-    return Header(tuple(folded(name.strip(BLANKS)) for name in names), delimiter, end == b"\r")
+    return tuple(name.strip(BLANKS) for name in names), delimiter, is_open
 
 
 def fields_of(row: str, delimiter: str) -> tuple[list[str], bool]:
@@ -115,7 +128,7 @@ class CsvRows:
     ) -> None:
         self.files, self.header, self.multiline, self.encoding = files, header, multiline, encoding
         self.wanted = [f"c{place}" for place in sorted(places)] or ["c0"]
-        self.problem: CatalogUnusable | None = None
+        self.problem: InvalidCatalog | None = None
 
     def batches(self, tell: Callable[[float], None]) -> pa.RecordBatchReader:
         """All rows, once."""
@@ -127,14 +140,14 @@ class CsvRows:
     def _batches(self, tell: Callable[[float], None]) -> Iterator[pa.RecordBatch]:
         try:
             for place, file in enumerate(self.files):
-                for block, share in self._sound_blocks(file):
+                for block, share in self.sound_blocks(file):
                     yield from self._parsed(block)
                     tell((place + share) / len(self.files))
-        except CatalogUnusable as problem:
+        except InvalidCatalog as problem:
             self.problem = problem
             raise
 
-    def _sound_blocks(self, file: Path) -> Iterator[tuple[bytes, float]]:
+    def sound_blocks(self, file: Path) -> Iterator[tuple[bytes, float]]:
         """Blocks of sound rows, and how much of the file has been read."""
         sieve = Sieve(file.name, csv_header(file, self.encoding), self.multiline)
         size = max(file.stat().st_size, 1)
@@ -224,7 +237,7 @@ class Sieve:
         elif self.multiline:
             raise self._not_multiline("has a row longer than 16 MiB")
         if is_open and self.multiline is None:
-            raise CatalogUnusable(
+            raise InvalidCatalog(
                 f"a line of {self.name} leaves a quotation mark open; if fields may hold line ends and were quoted properly, "
                 'declare source = { csv = "...", multiline = true }; if every line is a row, multiline = false'
             )
@@ -272,8 +285,8 @@ class Sieve:
             raise self._not_multiline("has a quotation mark inside a field that is not quoted properly")
         return False
 
-    def _not_multiline(self, what: str) -> CatalogUnusable:
-        return CatalogUnusable(
+    def _not_multiline(self, what: str) -> InvalidCatalog:
+        return InvalidCatalog(
             f"{self.name} is declared with multiline = true, and {what}: its rows cannot be told apart safely; "
             "write it anew with every such field quoted, or declare multiline = false"
         )
@@ -343,9 +356,9 @@ def _opened(file: Path, encoding: str | None = None) -> Iterator[tuple[BinaryIO,
     """The file to read from, decompressed and in UTF-8, and as it is on disk; what goes wrong is said in our words."""
     try:
         with file.open("rb") as on_disk:
-            raw = cast("BinaryIO", gzip.GzipFile(fileobj=on_disk)) if file.suffix.lower() == ".gz" else on_disk
+            raw = cast("BinaryIO", gzip.GzipFile(fileobj=on_disk)) if is_compressed(file) else on_disk
             yield (raw if encoding is None else cast("BinaryIO", Transcoded(raw, encoding))), on_disk
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise CatalogUnusable(f"{file.name} cannot be decompressed; compress it anew") from None
+        raise InvalidCatalog(f"{file.name} cannot be decompressed; compress it anew") from None
     except OSError as error:
-        raise CatalogUnusable(f"{file.name} cannot be read: {error.strerror or 'unknown reason'}") from None
+        raise InvalidCatalog(f"{file.name} cannot be read: {error.strerror or 'unknown reason'}") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.data.declaration.problems import folded
 from tacit.data.files.tolerant import mended
 from tacit.data.quoting import name
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Kind, Source
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def postgres_batches(
         try:
             batches = _asked(cursor, source.table or "", wanted)
         except connection.Error:
-            raise CatalogUnusable(f"the database does not give the table {source.table}; check its name and our rights") from None
+            raise InvalidCatalog(f"cannot read the PostgreSQL table {source.table}; check its name and the permissions") from None
         yield _mended(batches)
 
 
@@ -47,7 +47,7 @@ def _asked(cursor: Any, table: str, wanted: Mapping[str, Kind] | None) -> pa.Rec
     for column, kind in cursor.fetchall():
         types.setdefault(folded(column), (column, kind))
     if not types:
-        raise CatalogUnusable(f'the database has no table {table}; correct `table`, for example "public.visits"')
+        raise InvalidCatalog(f'unknown table {table} in the database; correct `table`, for example "public.visits"')
     kinds = dict.fromkeys(types) if wanted is None else {key: wanted[key] for key in types if key in wanted}
     chosen = [f"{_selected(*types[key], kind)} AS {name(key)}" for key, kind in kinds.items()] or ["1 AS nothing"]
     cursor.execute(f"SELECT {', '.join(chosen)} FROM {_quoted(table, cursor)}")
@@ -58,11 +58,13 @@ def _connected(url: str) -> Any:
     try:
         from adbc_driver_postgresql import dbapi
     except ImportError:
-        raise CatalogUnusable("a PostgreSQL source needs the extra `postgres`: pip install 'tacit[postgres]'") from None
+        raise InvalidCatalog("a PostgreSQL source needs the extra `postgres`: pip install 'tacit[postgres]'") from None
     try:
         return dbapi.connect(url)
     except dbapi.Error:  # its words may repeat parts of the URL, and so a password
-        raise CatalogUnusable("the PostgreSQL server does not let us in; check the URL, the password and that it runs") from None
+        raise InvalidCatalog(
+            "cannot connect to PostgreSQL; check the URL and the credentials, and that the server is running"
+        ) from None
 
 
 def _quoted(table: str, cursor: Any) -> str:

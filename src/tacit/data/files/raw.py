@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
+from tacit.data.dialect import DUCKDB, Dialect, Nature
 from tacit.data.quoting import name, text
 from tacit.privacy.catalog import BLANKS, Notation
-
-Nature = Literal["integer", "wide", "decimal", "double", "truth", "day", "moment", "bytes", "nested", "text"]
-
-NATURES: Mapping[str, Nature] = {
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "integer"),
-    **dict.fromkeys(("UBIGINT", "HUGEINT"), "wide"),
-    **dict.fromkeys(("FLOAT", "DOUBLE"), "double"),
-    "BOOLEAN": "truth",
-    "DATE": "day",
-    "BLOB": "bytes",
-    "VARIANT": "nested",
-}
-BEGINNINGS: Mapping[str, Nature] = {
-    "DECIMAL(": "decimal",
-    "TIMESTAMP": "moment",
-    "STRUCT(": "nested",
-    "MAP(": "nested",
-    "UNION(": "nested",
-}
-
 
 WHOLE = re.compile(r"^([+-]?[0-9]+)\.0+$")  # as in `named`
 
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A column of a source: SQL that refers to it, its type in the engine, and the name under which it is worked on."""
+    """A column of a source: SQL that refers to it, its type in the engine, a name to work on it under, and the engine's words."""
 
     sql: str
     type: str
     alias: str = "raw"
+    words: Dialect = DUCKDB
 
     def part(self, word: str) -> str:
         """The name of something that is worked out from this column."""
@@ -50,9 +30,10 @@ class Raw:
         """What kind of type it is; what is not listed (UUID, TIME, ENUM, BIGNUM, ...) is read by its text."""
         if self.type.endswith("]"):
             return "nested"
-        if self.type in NATURES:
-            return NATURES[self.type]
-        return next((nature for beginning, nature in BEGINNINGS.items() if self.type.startswith(beginning)), "text")
+        types = self.words.types
+        if self.type in types.natures:
+            return types.natures[self.type]
+        return next((nature for beginning, nature in types.beginnings.items() if self.type.startswith(beginning)), "text")
 
     @property
     def digits(self) -> tuple[int, int]:
@@ -79,7 +60,7 @@ def named(raw: Raw) -> str:
     """`written` for keys and categories: a text that is a whole number with a fraction of zeros loses the fraction."""
     if raw.nature not in ("text", "bytes"):
         return written(raw)
-    return f"regexp_replace({written(raw)}, '^([+-]?[0-9]+)\\.0+$', '\\1')"
+    return raw.words.replaced(written(raw), WHOLE.pattern, 1)
 
 
 def without_missing(raw: Raw, notation: Notation) -> Raw:
@@ -95,20 +76,21 @@ def without_missing(raw: Raw, notation: Notation) -> Raw:
 
 
 def _text(raw: Raw) -> str:
-    return _clean(raw.sql if raw.type == "VARCHAR" else f"CAST({raw.sql} AS VARCHAR)")
+    return _clean(raw.sql if raw.type == raw.words.types.text else _plain(raw), raw.words)
 
 
 def _bytes(raw: Raw) -> str:
     """UTF-8 where it is, else the engine's escapes."""
-    return _clean(f"coalesce(TRY(decode({raw.sql})), CAST({raw.sql} AS VARCHAR))")
+    return _clean(f"coalesce({raw.words.decoded(raw.sql)}, {_plain(raw)})", raw.words)
 
 
-def _clean(sql: str) -> str:
-    return f"trim(nfc_normalize(replace({sql}, chr(0), '\ufffd')), {text(BLANKS)})"
+def _clean(sql: str, words: Dialect) -> str:
+    composed = words.composed(f"replace({sql}, chr(0), '\ufffd')")
+    return f"trim({composed}, {text(BLANKS)})"
 
 
 def _plain(raw: Raw) -> str:
-    return f"CAST({raw.sql} AS VARCHAR)"
+    return f"CAST({raw.sql} AS {raw.words.types.text})"
 
 
 def _decimal(raw: Raw) -> str:
@@ -116,8 +98,10 @@ def _decimal(raw: Raw) -> str:
 
 
 def _double(raw: Raw) -> str:
-    whole = f"CASE WHEN {raw.sql} = trunc({raw.sql}) THEN CAST(TRY_CAST({raw.sql} AS HUGEINT) AS VARCHAR) END"
-    return f"CASE WHEN NOT isnan({raw.sql}) THEN coalesce({whole}, {_plain(raw)}) END"
+    words, types = raw.words, raw.words.types
+    digits = f"CAST({words.cast_or_null(raw.sql, types.wide)} AS {types.text})"
+    whole = f"CASE WHEN {raw.sql} = trunc({raw.sql}) THEN {digits} END"
+    return f"CASE WHEN NOT {words.is_nan(raw.sql)} THEN coalesce({whole}, {_plain(raw)}) END"
 
 
 WRITTEN = {

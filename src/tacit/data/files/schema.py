@@ -6,21 +6,18 @@ Of a CSV, the bytes up to the end of the first line are read and not one more. O
 from __future__ import annotations
 
 import codecs
-import csv
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from tacit.data.files.csv_rows import LINE_END, LONGEST_HEADER, header_names
+from tacit.data.files.kinds import ENDINGS, is_compressed, kind_of, not_found, table_name, unreadable
 from tacit.data.quoting import text
 from tacit.errors import InvalidInput
-from tacit.privacy.catalog import BLANKS
 
-CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-DELIMITERS = ",;\t|"
-LONGEST_HEADER = 1 << 20
 GZIP = 31  # what zlib calls it
 DATUM = re.compile(r"(?!\d{4}$)[+-]?\d[\d.,:/-]*(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)  # years may be names
 
@@ -44,44 +41,33 @@ class Found:
 
 def tables_in(path: Path, written: str) -> tuple[Found, ...]:
     """The tables in a file, with their source written as `written`: one, or all of a DuckDB file."""
-    if path.name.lower().endswith(".duckdb"):
+    if kind_of(path) == "duckdb":
         return tuple(Found(table, {"duckdb": written, "table": table}, fields) for table, fields in _in_duckdb(path).items())
-    name = re.sub(r"(\.parquet|\.[ct]sv(\.gz)?)$", "", path.name.lower())
-    return (Found(name or "table", written, fields_of(path)),)
-
-
-def columns_told(names: Iterable[str], as_text: bool) -> str:
-    """What is said of the columns that a file has. Those of a CSV file are in its first line, which is not quoted.
-
-    Where it has no header that line is a row, and nothing tells a row of words from a line of names.
-
-    >>> columns_told(["id", "age"], as_text=False), columns_told(["alice", "Bath"], as_text=True)
-    ('it has id, age', 'see its first line, which has to name its columns (and is not shown here, since it may be a row)')
-    """
-    if as_text:
-        return "see its first line, which has to name its columns (and is not shown here, since it may be a row)"
-    return f"it has {', '.join(names)}"
+    return (Found(table_name(path), written, fields_of(path)),)
 
 
 def fields_of(path: Path, table: str | None = None, encoding: str | None = None) -> tuple[Field, ...]:
     """The columns of a Parquet or CSV file (in UTF-8 unless it is said), or of a table in a DuckDB file."""
-    kind = path.name.lower()
-    if kind.endswith(".parquet"):
-        return _in_parquet(path)
-    if kind.endswith(CSV):
-        return _in_csv(path, encoding)
-    if table is not None:
-        return _of_table(path, table.lower().removeprefix("main."))
-    raise InvalidInput(f"{path.name} is of no kind that tacit reads; give a .parquet, .csv, .csv.gz, .tsv or .duckdb file")
+    if table is not None:  # whatever the name of the database
+        return _of_table(_there(path), table.lower().removeprefix("main."))
+    if kind_of(path) == "csv":
+        return _in_csv(_there(path), encoding)
+    return _in_parquet(_there(path))
+
+
+def _there(path: Path) -> Path:
+    if not path.exists():  # a pipe is as good as a file
+        raise InvalidInput(not_found(path.name))
+    return path
 
 
 def _in_csv(path: Path, encoding: str | None) -> tuple[Field, ...]:
     try:
         with path.open("rb", buffering=0) as file:
-            read = _bytes_of(file, path.name.lower().endswith(".gz"))
+            read = _bytes_of(file, is_compressed(path))
             line = _first_line(read if encoding is None else _in_utf8(read, encoding))
             names = _cells(line.decode("utf-8-sig"))
-    except (OSError, zlib.error, UnicodeDecodeError, csv.Error, _NoHeader) as error:
+    except (OSError, zlib.error, UnicodeDecodeError, _NoHeader) as error:
         raise InvalidInput(f"the first line of {path.name} cannot be read as a header: {_words(error)}") from None
     return tuple(Field(name) for name in names)
 
@@ -113,20 +99,19 @@ def _first_line(chunks: Iterator[bytes]) -> bytes:
     read = bytearray()
     for chunk in chunks:
         read += chunk
-        if b"\n" in chunk or len(read) > LONGEST_HEADER:
+        if LINE_END.search(chunk) or len(read) > LONGEST_HEADER:
             break
-    line = bytes(read).partition(b"\n")[0].removesuffix(b"\r")
+    line = LINE_END.split(bytes(read), maxsplit=1)[0]
     if len(line) > LONGEST_HEADER:
         raise _NoHeader("it is longer than a header can be")
     return line
 
 
-def _cells(line: str) -> list[str]:
-    """The names in a header; the delimiter is the one that gives most of them."""
-    if line.count('"') % 2:
+def _cells(line: str) -> tuple[str, ...]:
+    """The names in a header, as preparation reads them."""
+    cells, _, is_open = header_names(line)
+    if is_open:
         raise _NoHeader("a quotation mark is left open")
-    rows = [next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), []) for delimiter in DELIMITERS]
-    cells = [cell.strip(BLANKS) for cell in max(rows, key=len)]
     if not any(cells):
         raise _NoHeader("it is empty")
     if any(DATUM.fullmatch(cell) for cell in cells):
@@ -142,7 +127,7 @@ def _in_parquet(path: Path) -> tuple[Field, ...]:
 def _of_table(path: Path, table: str) -> tuple[Field, ...]:
     tables = _in_duckdb(path)
     if table not in tables:
-        raise InvalidInput(f"{path.name} has no table {table}; it has {', '.join(tables) or 'none'}")
+        raise InvalidInput(f"unknown table {table} in {path.name}; it has: {', '.join(tables) or 'none'}")
     return tables[table]
 
 
@@ -170,5 +155,4 @@ def _asked(path: Path, *statements: str) -> list[tuple[Any, ...]]:
                 engine.execute(statement)
             return engine.fetchall()
     except duckdb.Error:
-        problem = "cannot be read" if path.exists() else "is not there"
-        raise InvalidInput(f"{path.name} {problem}; give a Parquet, CSV or DuckDB file") from None
+        raise unreadable(_there(path), "parquet" if path.name.lower().endswith(ENDINGS["parquet"]) else "duckdb") from None

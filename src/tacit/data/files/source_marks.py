@@ -2,7 +2,8 @@
 
 Of a file its place, and its content by samples, so that a copy is recognized at once, whatever its size; of CSV also how its rows
 begin, so that a file to which rows were added is recognized, compressed or not. Of a DuckDB table the file with the table's name,
-and its first rows; of a PostgreSQL table the server, the database and the table's name, without user and password.
+and its first rows; of a PostgreSQL table the server, the database and the table's name, without user and password. Of a table that
+is given in Python, which lies nowhere, the catalog with the table's name, and its first rows.
 
 Every mark is an HMAC under the register's key and goes to the register alone: a hash of data that left it could confirm a guess.
 """
@@ -16,16 +17,22 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import duckdb
 
 from tacit.accounting.ledger.places import server_places
 from tacit.accounting.ledger.register import mark_of
 from tacit.data.declaration.problems import folded
+from tacit.data.files.kinds import is_compressed
 from tacit.data.files.sources import source_files
 from tacit.data.quoting import name, text
-from tacit.privacy.catalog import Catalog, Source
+from tacit.privacy.catalog import Catalog, Source, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tacit.data.files.memory import Given
 
 SAMPLE, SAMPLES = 1 << 16, 16  # bytes of one sample, and how many are taken of a larger file
 BEGINNING, LONGEST_HEADER = 1 << 20, 1 << 24  # bytes of CSV that are looked at for how its rows begin, and that may come before
@@ -36,22 +43,35 @@ UNREADABLE = (OSError, EOFError, zlib.error, duckdb.Error)  # preparation reads 
 Parts = Iterator[tuple[bytes, ...]]
 
 
-def source_marks(catalog: Catalog, key: bytes, environment: Mapping[str, str]) -> frozenset[str]:
+def source_marks(catalog: Catalog, key: bytes, environment: Mapping[str, str], given: Given | None = None) -> frozenset[str]:
     """The marks of all sources of private tables. Two catalogs that share one of them are over the same data."""
-    return frozenset[str]().union(*marks_by_table(catalog, key, environment).values())
+    return frozenset[str]().union(*marks_by_table(catalog, key, environment, given).values())
 
 
-def marks_by_table(catalog: Catalog, key: bytes, environment: Mapping[str, str]) -> dict[str, frozenset[str]]:
+def marks_by_table(
+    catalog: Catalog, key: bytes, environment: Mapping[str, str], given: Given | None = None
+) -> dict[str, frozenset[str]]:
     """The marks of the source of each private table. Public tables have none: nobody's budget is spent on them."""
     return {
-        table.name: frozenset(mark_of(key, *parts) for parts in _described(catalog, table.source, environment))
+        table.name: frozenset(mark_of(key, *parts) for parts in _described(catalog, table, environment, given or {}))
         for table in catalog.tables.values()
         if not table.public
     }
 
 
-def _described(catalog: Catalog, source: Source, environment: Mapping[str, str]) -> Parts:
+def _described(catalog: Catalog, table: Table, environment: Mapping[str, str], given: Given) -> Parts:
     """What a source is recognized by, in bytes that are not keyed yet."""
+    if table.source.kind != "memory":
+        yield from _kept(catalog, table.source, environment)
+        return
+    if catalog.path is not None:
+        yield b"memory", _path(catalog.path), table.name.encode()
+    if table.name in given:
+        yield from _readable(_given_rows, given[table.name])
+
+
+def _kept(catalog: Catalog, source: Source, environment: Mapping[str, str]) -> Parts:
+    """The same of a source that lies somewhere."""
     if source.kind == "postgres":
         table = [part.encode() for part in qualified(source.table or "", "public")]
         yield from ((b"postgres", place.encode(), *table) for place in server_places(source.url(environment), environment))
@@ -114,16 +134,31 @@ def _beginnings(file: Path) -> Parts:
 
 
 def _plain(file: Path) -> BinaryIO:
-    return gzip.open(file) if file.suffix == ".gz" else file.open("rb")  # type: ignore[return-value]  # both are read as binary
+    return gzip.open(file) if is_compressed(file) else file.open("rb")  # type: ignore[return-value]  # both are read as binary
 
 
 def _first_rows(file: Path, table: str) -> Parts:
     """How a DuckDB table begins: its first 64, 128, 256, ... rows; all of them where they are few."""
-    with closing(duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})) as engine:
-        engine.execute("SET memory_limit = '512MB'")
+    with closing(_engine()) as engine:
         engine.execute(f"ATTACH {text(str(file))} AS source (READ_ONLY)")
-        relation = ".".join(name(part) for part in table.split("."))
-        rows = engine.execute(f"SELECT sha256(CAST(rows AS VARCHAR)) FROM source.{relation} AS rows LIMIT {MOST_ROWS}").fetchall()
+        yield from _begin_with(engine, f"source.{'.'.join(name(part) for part in table.split('.'))}")
+
+
+def _given_rows(table: pa.Table) -> Parts:
+    """How a table that is given in Python begins: described as a DuckDB table with the same rows would be."""
+    with closing(_engine()) as engine:
+        engine.register("given", table.slice(0, MOST_ROWS))
+        yield from _begin_with(engine, "given")
+
+
+def _engine() -> duckdb.DuckDBPyConnection:
+    engine = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+    engine.execute("SET memory_limit = '512MB'")
+    return engine
+
+
+def _begin_with(engine: duckdb.DuckDBPyConnection, relation: str) -> Parts:
+    rows = engine.execute(f"SELECT sha256(CAST(rows AS VARCHAR)) FROM {relation} AS rows LIMIT {MOST_ROWS}").fetchall()
     digest = sha256()
     for number, (row,) in enumerate(rows, start=1):
         digest.update(row.encode())

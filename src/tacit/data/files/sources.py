@@ -21,11 +21,12 @@ import duckdb
 from tacit.data.declaration.problems import folded
 from tacit.data.engine import Workshop
 from tacit.data.files.csv_rows import CsvRows, Header, csv_header
+from tacit.data.files.kinds import not_found
 from tacit.data.files.postgres import postgres_batches
 from tacit.data.files.raw import Raw
 from tacit.data.files.tolerant import FILE, PLACE, text_batches
 from tacit.data.quoting import name, text
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Kind, Source, Table
 
 if TYPE_CHECKING:
@@ -60,17 +61,17 @@ def _mended_parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted
     files = _files(catalog, source)
     native = _described(workshop, relation := _parquet_relation(files)).columns
     if taken := {FILE, PLACE} & native.keys():
-        raise CatalogUnusable(f"a text is not UTF-8, and {taken.pop()} is a name that tacit needs to mend it; rename that column")
+        raise InvalidCatalog(f"a text is not UTF-8, and {taken.pop()} is a name that tacit needs to mend it; rename that column")
     texts = [key for key, raw in native.items() if (wanted is None or key in wanted) and _is_text(raw)]
     with _registered(workshop, text_batches(files, texts)):
         places = " AND ".join(f"native.{place} = batches.{place}" for place in (FILE, PLACE))
         columns = {key: replace(raw, sql=f"native.{raw.sql}") for key, raw in native.items()}
-        mended = {key: Raw(f"batches.{name(key)}", "VARCHAR") for key in texts}
+        mended = {key: Raw(f"batches.{name(key)}", workshop.words.types.text, words=workshop.words) for key in texts}
         yield Rows(f"{relation} AS native JOIN batches ON {places}", {**columns, **mended})
 
 
 def _is_text(raw: Raw) -> bool:
-    return raw.type in ("VARCHAR", "JSON") or raw.nature == "nested"
+    return raw.type in (raw.words.types.text, "JSON") or raw.nature == "nested"
 
 
 @contextmanager
@@ -81,7 +82,11 @@ def _csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -
     rows = CsvRows(files, header, source.multiline, places.values(), source.encoding)
     try:
         with _registered(workshop, rows.batches(workshop.tell_share)):
-            yield Rows("batches", {key: Raw(f"c{place}", "VARCHAR") for key, place in places.items()}, typed=False)
+            yield Rows(
+                "batches",
+                {key: Raw(f"c{place}", workshop.words.types.text, words=workshop.words) for key, place in places.items()},
+                typed=False,
+            )
     except duckdb.Error:
         if rows.problem is not None:
             raise rows.problem from None
@@ -119,7 +124,7 @@ def _files(catalog: Catalog, source: Source) -> list[Path]:
         found = [path] if path.is_file() else sorted(Path(file) for file in glob(str(path)))
     if not found:
         missing = source.declared or source.location
-        raise CatalogUnusable(f"there is no file {missing}; correct `source`, which is taken from the folder of the catalog")
+        raise InvalidCatalog(not_found(missing, "correct `source`, which is taken from the folder of the catalog"))
     return found
 
 
@@ -152,7 +157,7 @@ def _listed(files: list[Path]) -> str:
 def _common_header(files: list[Path], encoding: str | None) -> Header:
     headers = {csv_header(file, encoding) for file in files}
     if len(headers) > 1:
-        raise CatalogUnusable(
+        raise InvalidCatalog(
             f"the {len(files)} CSV files beside {files[0].name} have different headers; give them one, or one table each"
         )
     return headers.pop()
@@ -161,7 +166,7 @@ def _common_header(files: list[Path], encoding: str | None) -> Header:
 def _described(workshop: Workshop, relation: str) -> Rows:
     columns: dict[str, Raw] = {}
     for column, kind, *_ in workshop.rows(f"DESCRIBE SELECT * FROM {relation}"):
-        columns.setdefault(folded(column), Raw(name(column), kind))
+        columns.setdefault(folded(column), Raw(name(column), kind, words=workshop.words))
     return Rows(relation, columns)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.data.declaration.problems import folded
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +72,7 @@ def _check_types(files: Sequence[Path], columns: Sequence[str]) -> None:
     for file in files:
         for field in pq.read_schema(file):
             if folded(field.name) in columns and not _is_readable(field.type):
-                raise CatalogUnusable(f"{field.name} is text in one Parquet file and not in another; give it one type in all files")
+                raise InvalidCatalog(f"{field.name} is text in one Parquet file and not in another; give it one type in all files")
 
 
 def _is_readable(kind: Any) -> bool:

@@ -9,11 +9,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from tacit.data.declaration.lines import key_text
+from tacit.data.dialect import DIALECTS, Dialect
 from tacit.data.engine import Progress, Workshop
+from tacit.data.files.memory import placed
 from tacit.data.files.raw import Raw
 from tacit.data.files.sources import Rows
 from tacit.data.prepare.bit_packing import packing
@@ -30,8 +33,9 @@ from tacit.data.prepare.ownership import (
     owners,
     staged_name,
 )
-from tacit.data.prepare.public_columns import found_column
+from tacit.data.prepare.public_columns import found_columns
 from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
+from tacit.data.prepare.sharing import sharing
 from tacit.data.prepare.staging import (
     check_columns,
     cleaned,
@@ -43,11 +47,14 @@ from tacit.data.prepare.staging import (
     tally,
     with_examples,
 )
-from tacit.data.prepare.verdict import ColumnReport, NotAccepted, alarms
+from tacit.data.prepare.verdict import ColumnReport, NotAccepted, Sharing, alarms
 from tacit.data.quoting import name, text
-from tacit.data.store import kept_version, ledger_mark, new_info, replacing, write_info
-from tacit.errors import CatalogUnusable, StoreUnusable
+from tacit.data.store import kept_version, ledger_mark, new_info, replacing, store_file, write_info
+from tacit.errors import InvalidCatalog, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
+
+if TYPE_CHECKING:
+    from tacit.data.files.memory import Given
 
 MEMORY = "60%"
 FACTORS = (2, 4)  # times max_rows: what the curator is told that these would keep
@@ -86,12 +93,14 @@ class Prepared:
     store: Path
     version: str
     tables: tuple[TableReport, ...]
+    sharing: tuple[Sharing, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def alarms(self) -> tuple[str, ...]:
-        """What cannot be meant, in all tables."""
-        return tuple(f"{table.name}: {alarm}" for table in self.tables for alarm in table.alarms)
+        """What cannot be meant, in all tables and between them."""
+        own = [f"{table.name}: {alarm}" for table in self.tables for alarm in table.alarms]
+        return (*own, *(each.alarm for each in self.sharing if each.alarm))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +119,23 @@ def prepare(
     mark: LedgerMark | None = None,
     accept: bool = True,
     keep_version: bool = False,
+    given: Given | None = None,
 ) -> Prepared:
     """Write the store of a catalog anew from its sources, and put it in the place of the old one when it is whole.
 
     No row of a source makes it fail, if the catalog says what a row is (store.md, of CSV files). `progress` is told words and
     a fraction; `memory` bounds the engine, which spills beyond it; `mark` names the ledger of the catalog (without one, that
     of the old store stays). Without `accept`, what cannot be meant leaves the old store in its place. The version is a new one,
-    unless `keep_version` declares that nothing has changed.
+    unless `keep_version` declares that nothing has changed. `given` has the rows of tables whose source is memory.
     """
     version = kept_version(catalog) if keep_version else None
     with replacing(catalog) as folder, _in_our_words(memory):
-        workshop = Workshop(folder / "spill", memory, progress, _steps(catalog))
+        workshop = Workshop(folder / "spill", memory, progress, _steps(catalog), words=DIALECTS[catalog.store_engine])
         with closing(workshop.engine) as engine:
-            workshop.run(f"ATTACH {text(str(folder / 'store.duckdb'))} AS store")
-            private = _prepare_private(workshop, catalog, ranking_key(catalog.kept))
-            public = {table.name: _prepare_public(workshop, catalog, table) for table in catalog.tables.values() if table.public}
+            workshop.run(f"ATTACH {text(str(folder / store_file(catalog).name))} AS store")
+            read_from = placed(catalog, given or {}, folder)
+            private, shared = _prepare_private(workshop, read_from, ranking_key(catalog.kept))
+            public = {each.name: _prepare_public(workshop, read_from, each) for each in read_from.tables.values() if each.public}
             mark = mark or _old_mark(catalog)
             known = {table: columns for table, (columns, _) in public.items()}
             info = new_info(catalog, mark.ledger, mark.head, known, version)
@@ -132,7 +143,8 @@ def prepare(
             workshop.run("CHECKPOINT store")
             workshop.run("DETACH store")
         reports = {**private, **{table: report for table, (_, report) in public.items()}}
-        prepared = Prepared(catalog.store_file, info.version, tuple(_judged(reports[key]) for key in catalog.tables))
+        judged = tuple(_judged(reports[key]) for key in catalog.tables)
+        prepared = Prepared(store_file(catalog), info.version, judged, shared)
         if prepared.alarms and not accept:
             raise NotAccepted(prepared)
     if progress is not None:
@@ -150,9 +162,11 @@ def _in_our_words(memory: str) -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException:
-        raise StoreUnusable(f"preparation does not get by with {memory} of memory", remedy="give it more: --memory 4GB") from None
+        raise StoreUnusable(
+            f"out of memory while preparing (limit: {memory})", remedy="raise it, for example --memory 4GB"
+        ) from None
     except duckdb.IOException:
-        raise StoreUnusable("the store could not be written", remedy="look for room on the disk beside it") from None
+        raise StoreUnusable("cannot write the store", remedy="free disk space next to it") from None
     except duckdb.Error as error:
         raise StoreUnusable(f"the engine failed ({type(error).__name__})", remedy="check the sources and try again") from None
 
@@ -164,30 +178,31 @@ def _steps(catalog: Catalog) -> int:
 
 def _old_mark(catalog: Catalog) -> LedgerMark:
     with suppress(StoreUnusable):  # a damaged store is what preparation replaces
-        return LedgerMark(*ledger_mark(catalog.store_file))
+        return LedgerMark(*ledger_mark(catalog))
     return LedgerMark()
 
 
-def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> dict[str, TableReport]:
+def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> tuple[dict[str, TableReport], tuple[Sharing, ...]]:
     """Stage all private tables, rank those whose units have names, number the units, and write: units are one for all tables."""
     tables = [table for table in catalog.tables.values() if not table.public]
     keys = carried(catalog)
     types = {kind for table in tables for kind in stage(workshop, catalog, table, keys[table.name])}
-    key_type = next((kind for kind in ("VARCHAR", "HUGEINT") if kind in types), "BIGINT")
+    names = workshop.words.types
+    key_type = next((kind for kind in (names.text, names.wide) if kind in types), names.whole)
     ways = _look_ups(workshop, {table.name: links(catalog, table) for table in tables}, key_type)
     keyed = [table for table in tables if own_key(table)]
     codes = {name: _codes(workshop, catalog, spaces, key_type) for name, spaces in coded(catalog).items()}
     for table in keyed:
-        ranked = _ranked_table(table, key_type, ways[table.name], tuple(map(key_name, codes[table.name])))
+        ranked = _ranked_table(workshop.words, table, key_type, ways[table.name], tuple(map(key_name, codes[table.name])))
         workshop.step(f"ranking {table.name}", ranked, {"key": key})
     units = _number_units(workshop, keyed) if keyed else 0
     reports = {}
     for table in tables:
-        workshop.step(f"writing {table.name}", _stored_table(table, units, codes[table.name], key_type))
+        workshop.step(f"writing {table.name}", _stored_table(workshop.words, table, units, codes[table.name], key_type))
         reports[table.name] = report = _report(workshop, catalog, table, ways[table.name], key_type)
         _check_size(table, report.copies)
         units += report.unnamed if _keeps_unnamed(table) else 0
-    return reports
+    return reports, sharing(workshop, catalog, {table.name: _ranked_name(table) for table in keyed})
 
 
 def _look_ups(workshop: Workshop, ways: Mapping[str, tuple[Link, ...]], key_type: str) -> dict[str, list[LookUp]]:
@@ -216,12 +231,12 @@ def _codes(workshop: Workshop, catalog: Catalog, spaces: Mapping[str, Reference]
     return found
 
 
-def _ranked_table(table: Table, key_type: str, look_ups: list[LookUp], coded: tuple[str, ...]) -> str:
+def _ranked_table(words: Dialect, table: Table, key_type: str, look_ups: list[LookUp], coded: tuple[str, ...]) -> str:
     """The rows up to the largest limit of which the curator is told; fewer are stored."""
     columns, most = stored_columns(table), table.max_rows * (FACTORS[-1] if table.unit else 1)
     names_rows = table.key is not None and (table.key != own_key(table) or bool(look_ups))  # else the key names the unit
     repeated = key_name(table.key or "") if names_rows and most > 1 else None  # the first of all repeats no key
-    ranking = Ranking(packing(columns), key_sql(own_key(table), key_type), key_type, repeated, most, coded)
+    ranking = Ranking(packing(columns, words), key_sql(own_key(table), key_type), key_type, repeated, most, coded)
     return f"CREATE TEMP TABLE {_ranked_name(table)} AS {ranking.ranked(staged_name(table), kept(columns), look_ups)}"
 
 
@@ -235,12 +250,12 @@ def _number_units(workshop: Workshop, keyed: list[Table]) -> int:
     return int(workshop.rows("SELECT count(*) FROM tacit_units")[0][0])
 
 
-def _stored_table(table: Table, first: int, codes: Mapping[str, str], key_type: str) -> str:
+def _stored_table(words: Dialect, table: Table, first: int, codes: Mapping[str, str], key_type: str) -> str:
     """The rows of named units by their codes, with the codes of their keys; rows that are units of their own get the codes from
     `first` on, and no codes of keys, since nothing leads to them.
     """
     columns = stored_columns(table)
-    values = "".join(f", {sql} AS {name(column)}" for column, sql in packing(columns).unpack().items())
+    values = "".join(f", {sql} AS {name(column)}" for column, sql in packing(columns, words).unpack().items())
     coded = "".join(f", codes_{place}.tacit_code AS {name(code_name(column))}" for place, column in enumerate(codes))
     looked_up = "".join(
         f" LEFT JOIN {table_of} AS codes_{place} ON CAST(held.{key_name(column)} AS {key_type}) = codes_{place}.tacit_value"
@@ -250,9 +265,9 @@ def _stored_table(table: Table, first: int, codes: Mapping[str, str], key_type: 
         f"SELECT units.tacit_unit, tacit_rank{values}{coded} FROM {_ranked_name(table)} AS held "
         f"JOIN tacit_units AS units ON held.tacit_holder = units.tacit_holder{looked_up} WHERE tacit_rank < {table.max_rows}"
     )
-    none = "".join(f", NULL::BIGINT AS {name(code_name(column))}" for column in codes)
+    none = "".join(f", CAST(NULL AS {words.types.whole}) AS {name(code_name(column))}" for column in codes)
     own = (
-        f"SELECT {first} + row_number() OVER () - 1 AS tacit_unit, 0::BIGINT AS tacit_rank{values}{none} "
+        f"SELECT {first} + row_number() OVER () - 1 AS tacit_unit, CAST(0 AS {words.types.whole}) AS tacit_rank{values}{none} "
         f"FROM {staged_name(table)} WHERE {kept(columns)} AND {_without_key(table)}"
     )
     parts = [named] * (own_key(table) is not None) + [own] * _keeps_unnamed(table)
@@ -300,9 +315,8 @@ def _owner_counts(workshop: Workshop, table: Table, way: list[LookUp], key_type:
     own = f"SELECT {key_sql(own_key(table), key_type)} AS tacit_own FROM {rows}"
     several = "tacit_least <> tacit_largest"
     counts = ["count(*) FILTER (tacit_least IS NULL)", f"count(*) FILTER ({several})", f"max(tacit_ways) FILTER ({several})"]
-    (found,) = workshop.rows(
-        f"SELECT {', '.join(counts)} FROM ({own}) LEFT JOIN ({owners(*(each.pairs for each in way))}) ON tacit_own = tacit_link"
-    )
+    units = owners(workshop.words, *(each.pairs for each in way))
+    (found,) = workshop.rows(f"SELECT {', '.join(counts)} FROM ({own}) LEFT JOIN ({units}) ON tacit_own = tacit_link")
     unnamed, shared, most = (int(count or 0) for count in found)
     return unnamed, shared, max(most, 1)
 
@@ -321,7 +335,7 @@ def _prepare_public(workshop: Workshop, catalog: Catalog, table: Table) -> tuple
     """Copy a public table, with the columns that are declared and those that the data show."""
     columns, left_out, rows = _public_columns(workshop, catalog, table)
     workshop.run(f"CREATE TEMP TABLE {_ranked_name(table)} AS {cleaned(workshop, columns, rows, {})}")
-    values = ", ".join(f"{sql} AS {name(column)}" for column, sql in packing(columns).unpack().items())
+    values = ", ".join(f"{sql} AS {name(column)}" for column, sql in packing(columns, workshop.words).unpack().items())
     workshop.step(
         f"writing {table.name}",
         f"CREATE TABLE store.{name(table.name)} AS SELECT {values} FROM {_ranked_name(table)} WHERE {kept(columns)}",
@@ -342,14 +356,13 @@ def _public_columns(workshop: Workshop, catalog: Catalog, table: Table) -> tuple
         return f"SELECT {', '.join(f'{raw.sql} AS {name(key)}' for key, raw in rows.columns.items())} FROM {rows.relation}"
 
     read(workshop, catalog, table, None, select)
-    raws = {key: Raw(name(key), raw.type) for key, raw in seen[-1].columns.items()}
-    found = {
-        key: table.columns.get(key) or found_column(workshop, staged_name(table), key, raw, seen[-1].typed, table.notation)
-        for key, raw in raws.items()
-    }
+    raws = {key: Raw(name(key), raw.type, words=raw.words) for key, raw in seen[-1].columns.items()}
+    undeclared = {key: raw for key, raw in raws.items() if key not in table.columns}
+    shown = found_columns(workshop, staged_name(table), undeclared, seen[-1].typed, table.notation)
+    found = {key: table.columns.get(key) or shown[key] for key in raws}
     columns = {key: column for key, column in found.items() if isinstance(column, Column)}
     if not columns:
-        raise CatalogUnusable(f"the public table {table.name} has no column that can be read; declare one")
+        raise InvalidCatalog(f"the public table {table.name} has no column that can be read; declare one")
     left_out = {key: reason for key, reason in found.items() if isinstance(reason, str)}
     return columns, left_out, Rows(staged_name(table), raws, seen[-1].typed)
 

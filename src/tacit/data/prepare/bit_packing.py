@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tacit.data.dialect import DUCKDB, Dialect
 from tacit.data.quoting import name
 from tacit.privacy.catalog import Column
 
@@ -21,6 +22,7 @@ class Packing:
 
     numbers: tuple[tuple[Column, ...], ...]
     texts: tuple[Column, ...]
+    words: Dialect
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -32,7 +34,9 @@ class Packing:
         packed = {}
         for place, columns in enumerate(self.numbers):
             shifts = _shifts(columns)
-            packed[_number(place)] = " + ".join(f"({values[column.name]} << {shifts[column.name]})" for column in columns)
+            packed[_number(place)] = " + ".join(
+                self.words.shifted_left(values[column.name], str(shifts[column.name])) for column in columns
+            )
         return {**packed, **{name(column.name): values[column.name] for column in self.texts}}
 
     def unpack(self) -> dict[str, str]:
@@ -40,7 +44,7 @@ class Packing:
         values = {}
         for place, columns in enumerate(self.numbers):
             for key, shift in _shifts(columns).items():
-                values[key] = f"({_number(place)} >> {shift})"
+                values[key] = self.words.shifted_right(_number(place), str(shift))
         codes = {column.name: column for columns in self.numbers for column in columns}
         masked = {key: f"{values[key]} & {2 ** column.points.bit_length() - 1}" for key, column in codes.items()}
         nullable = {key: f"nullif({sql}, {codes[key].points})" if codes[key].nullable else sql for key, sql in masked.items()}
@@ -49,10 +53,10 @@ class Packing:
     def canonical(self) -> list[str]:
         """SQL for the parts of the canonical text of a packed row."""
         numbers = [_number(place) for place in range(len(self.numbers))]
-        return [*numbers, *(measured(name(column.name)) for column in self.texts)]
+        return [*numbers, *(measured(name(column.name), self.words) for column in self.texts)]
 
 
-def packing(columns: Mapping[str, Column]) -> Packing:
+def packing(columns: Mapping[str, Column], words: Dialect = DUCKDB) -> Packing:
     """How rows of these columns are packed: in the order of the names, so that the order of declaration means nothing.
 
     >>> flags = {key: Column(key, "presence") for key in "ba"}
@@ -71,12 +75,12 @@ def packing(columns: Mapping[str, Column]) -> Packing:
             room = MOST_BITS
         numbers[-1].append(column)
         room -= bits
-    return Packing(tuple(map(tuple, numbers)), tuple(column for column in in_order if column.kind == "text"))
+    return Packing(tuple(map(tuple, numbers)), tuple(column for column in in_order if column.kind == "text"), words)
 
 
-def measured(sql: str) -> str:
+def measured(sql: str, words: Dialect) -> str:
     """SQL for a text after its length in bytes, so that it can be told where it ends; nothing for NULL."""
-    return f"coalesce(strlen({sql}) || ':' || {sql}, '')"
+    return f"coalesce({words.bytes_of(sql)} || ':' || {sql}, '')"
 
 
 def _number(place: int) -> str:

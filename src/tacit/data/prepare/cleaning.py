@@ -8,11 +8,11 @@ neighbours (store.md).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import date
 from fractions import Fraction
 
+from tacit.data.dialect import Dialect, Nature
 from tacit.data.engine import Workshop
-from tacit.data.files.raw import Nature, Raw, filled, named, without_missing
+from tacit.data.files.raw import Raw, filled, named, without_missing
 from tacit.data.prepare.grids import (
     ABOVE,
     BELOW,
@@ -30,7 +30,7 @@ from tacit.data.prepare.grids import (
     measures,
 )
 from tacit.data.quoting import name, text
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Value, day_of
 
 FATES = ("clean", "missing", "unreadable", "below", "above", "unknown", "too long", "rounded")
@@ -70,11 +70,11 @@ def meanings(column: Column) -> Mapping[int, Meaning]:
     return {MISSING: missing, UNREADABLE: missing, BELOW: below, ABOVE: above, UNKNOWN: unknown, LONG: missing}
 
 
-def prepared_value(column: Column, fate: str, code: str) -> str:
+def prepared_value(column: Column, fate: str, code: str, words: Dialect) -> str:
     """SQL for what a row has in a column, from its fate and its code; a code that is NULL is the one after the last point."""
-    kind, null = ("VARCHAR", "NULL") if column.kind == "text" else ("BIGINT", str(column.points))
+    kind, null = (words.types.text, "NULL") if column.kind == "text" else (words.types.whole, str(column.points))
     instead = {mark: value for mark, value in meanings(column).items() if value is not None and value != DROP}
-    cases = "".join(f" WHEN {mark} THEN {text(str(value))}::{kind}" for mark, value in instead.items())
+    cases = "".join(f" WHEN {mark} THEN {words.constant(str(value), kind)}" for mark, value in instead.items())
     rounded = f" WHEN {ROUNDED} THEN CAST({code} AS {kind})" if column.kind == "number" else ""
     return f"CASE {fate} WHEN {CLEAN} THEN CAST({code} AS {kind}){rounded}{cases} ELSE {null} END"
 
@@ -106,32 +106,33 @@ def _code_of(column: Column, value: Fraction | Value) -> int | str:
 
 def _date(column: Column, raw: Raw) -> Cleaning:
     """Days as such; moments and texts by the day that is written (moments with a time zone: in UTC)."""
-    x, t = raw.part("x"), raw.part("t")
+    x, t, words = raw.part("x"), raw.part("t"), raw.words
     low, high, _ = measures(column)
-    first, last = (_day(day_of(int(bound))) for bound in (low, high))
+    first, last = (words.day(day_of(int(bound)).isoformat()) for bound in (low, high))
     outside = f"WHEN {x} < {first} THEN {BELOW} WHEN {x} > {last} THEN {ABOVE} ELSE {CLEAN} END"
     code = f"least(greatest({x}, {first}), {last}) - {first}"
     if raw.nature in ("day", "moment"):
-        day = raw.sql if raw.nature == "day" else f"TRY_CAST({raw.sql} AS DATE)"
+        day = raw.sql if raw.nature == "day" else words.cast_or_null(raw.sql, words.types.day)
         return Cleaning(({x: day},), f"CASE WHEN {x} IS NULL THEN {MISSING} {outside}", code)
     if raw.nature not in ("text", "bytes") and (column.notation.format is None or raw.nature != "integer"):
         raise _unreadable(column, raw)
     unreadable = f"CASE WHEN {t} IS NULL THEN {MISSING} WHEN {x} IS NULL THEN {UNREADABLE} {outside}"
-    return Cleaning(({t: filled(raw)}, {x: written_day(t, column.notation.format)}), unreadable, code)
+    return Cleaning(({t: filled(raw)}, {x: written_day(t, column.notation.format, words)}), unreadable, code)
 
 
-def written_day(t: str, written_as: str | None) -> str:
+def written_day(t: str, written_as: str | None, words: Dialect) -> str:
     """SQL for the day that a text is. A year has four digits: 31/12/20 is no day of the year 31, nor 1.2.23 one of the year 23."""
     if written_as is None:
-        return f"CASE WHEN NOT regexp_matches({t}, '^[0-9]{{1,3}}[^0-9]') THEN TRY_CAST({t} AS DATE) END"
-    day = f"CAST(try_strptime({t}, {text(written_as)}) AS DATE)"
-    return f"CASE WHEN {day} >= DATE '1000-01-01' THEN {day} END"
+        short = words.matches(t, "^[0-9]{1,3}[^0-9]")
+        return f"CASE WHEN NOT {short} THEN {words.cast_or_null(t, words.types.day)} END"
+    day = words.day_or_null(t, written_as)
+    return f"CASE WHEN {day} >= {words.day('1000-01-01')} THEN {day} END"
 
 
 def _text(column: Column, raw: Raw) -> Cleaning:
     """A text of more than `longest` bytes is not cut, which would count it under a text that nobody wrote: it is missing."""
     t = raw.part("t")
-    fate = f"CASE WHEN {t} IS NULL THEN {MISSING} WHEN strlen({t}) > {column.longest} THEN {LONG} ELSE {CLEAN} END"
+    fate = f"CASE WHEN {t} IS NULL THEN {MISSING} WHEN {raw.words.bytes_of(t)} > {column.longest} THEN {LONG} ELSE {CLEAN} END"
     return Cleaning(({t: filled(raw)},), fate, t)
 
 
@@ -145,10 +146,13 @@ def _category(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
     x, code = raw.part("x"), raw.part("code")
     if raw.nature == "integer" and (first := _consecutive(column.values)) is not None:
         last = first + len(column.values) - 1
-        layers = ({x: raw.sql}, {code: f"CASE WHEN {x} BETWEEN {first} AND {last} THEN CAST({x} AS BIGINT) - {first} END"})
+        layers = (
+            {x: raw.sql},
+            {code: f"CASE WHEN {x} BETWEEN {first} AND {last} THEN CAST({x} AS {raw.words.types.whole}) - {first} END"},
+        )
     else:
         listed = _listed(column, raw.alias, workshop)
-        layers = ({x: _named(column, raw)}, {code: f"enum_code(TRY_CAST({x} AS {listed}))"})
+        layers = ({x: _named(column, raw)}, {code: raw.words.code_in(x, listed)})
     fate = f"CASE WHEN {x} IS NULL THEN {MISSING} WHEN {code} IS NULL THEN {UNKNOWN} ELSE {CLEAN} END"
     return Cleaning(layers, fate, code)
 
@@ -176,25 +180,21 @@ def _truths(column: Column) -> bool:
 def _listed(column: Column, alias: str, workshop: Workshop) -> str:
     """An engine type with the declared values, written as the engine writes those in the data."""
     values = [str(value).lower() if isinstance(value, bool) else str(value) for value in column.values]
-    sql = named(Raw("value", "VARCHAR"))
+    sql = named(Raw("value", workshop.words.types.text, words=workshop.words))
     rows = workshop.rows(
         f"SELECT {sql} FROM (SELECT unnest($values) AS value, unnest($places) AS place) ORDER BY place",
         {"values": values, "places": list(range(len(values)))},
     )
     if len(set(rows)) < len(rows):
-        raise CatalogUnusable(f"{column.name} has two values that are read alike, such as 1 and 1.0; keep one of them")
+        raise InvalidCatalog(f"{column.name} has two values that are read alike, such as 1 and 1.0; keep one of them")
     listed = name(f"{alias} values")
     workshop.run(f"DROP TYPE IF EXISTS {listed}")  # a source may be read twice
     workshop.run(f"CREATE TYPE {listed} AS ENUM ({', '.join(text(value) for (value,) in rows)})")
     return listed
 
 
-def _day(day: date) -> str:
-    return f"DATE '{day.isoformat()}'"
-
-
-def _unreadable(column: Column, raw: Raw) -> CatalogUnusable:
-    return CatalogUnusable(
+def _unreadable(column: Column, raw: Raw) -> InvalidCatalog:
+    return InvalidCatalog(
         f"{column.name} is declared as a {column.kind}, and its source has the type {raw.type}, which cannot be read as one; "
         "declare it as what it is, or convert it in the source"
     )

@@ -13,16 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tacit.data.dialect import Dialect
 from tacit.data.files.raw import Raw, filled
 from tacit.data.quoting import text
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Notation
 
 CLEAN, MISSING, UNREADABLE, BELOW, ABOVE, UNKNOWN, LONG, ROUNDED = range(8)
 MOST_DIGITS = 38
 NO_NUMBER = "?"
-SMALL, LARGE = 2**62, 2**125  # what BIGINT and HUGEINT hold with room for one sum
-ENDS = {"BIGINT": (-(2**63), 2**63 - 1), "HUGEINT": (-(2**127), 2**127 - 1)}
+SMALL, LARGE = 2**62, 2**125  # what 64 and 128 bits hold with room for one sum
+ENDS = {"whole": (-(2**63), 2**63 - 1), "wide": (-(2**127), 2**127 - 1)}
 
 Layer = Mapping[str, str]
 
@@ -38,16 +39,17 @@ class Cleaning:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The bounds and the step as whole numbers at a scale of 10^digits, and the engine type that holds them."""
+    """The bounds and the step as whole numbers at a scale of 10^digits, and the engine type that holds them, in its words."""
 
     digits: int
     low: int
     high: int
     step: int
     type: str
+    words: Dialect
 
     def number(self, value: int) -> str:
-        return f"'{value}'::{self.type}"
+        return self.words.constant(str(value), self.type)
 
     def held(self, scaled: str, slack: int = 0) -> str:
         """SQL for a whole number at this scale, kept between the bounds widened by `slack`."""
@@ -58,8 +60,8 @@ class Grid:
         """SQL for the grid point of a whole number between the bounds; it cannot overflow."""
         offset = f"{held} - {self.number(self.low)}"
         if self.step > 1:
-            offset = f"({offset} + {self.number(self.step // 2)}) // {self.number(self.step)}"
-        return f"CAST({offset} AS BIGINT)"
+            offset = self.words.quotient(f"({offset} + {self.number(self.step // 2)})", self.number(self.step))
+        return f"CAST({offset} AS {self.words.types.whole})"
 
     def fate(self, scaled: str, rest: str = "FALSE") -> str:
         """SQL for on which side of the bounds a number is; where `rest`, it is a little above its whole number."""
@@ -73,31 +75,32 @@ class Grid:
         return f"({scaled} - {self.number(self.low)}) % {self.number(self.step)} <> 0"
 
 
-def grid(column: Column, digits: int = 0) -> Grid:
+def grid(column: Column, words: Dialect, digits: int = 0) -> Grid:
     """The grid of a column at a scale of at least `digits` decimal digits."""
     low, high, step = measures(column)
     digits = max(digits, *(_decimals(column, number) for number in (low, high, step)))
     first, last, apart = (int(number * 10**digits) for number in (low, high, step))
     largest = 2 * max(abs(first), abs(last), apart)
     if largest >= LARGE or digits >= MOST_DIGITS:
-        raise CatalogUnusable(f"the bounds and the step of {column.name} need more than 38 digits; take a larger step")
-    return Grid(digits, first, last, apart, "BIGINT" if largest < SMALL else "HUGEINT")
+        raise InvalidCatalog(f"the bounds and the step of {column.name} need more than 38 digits; take a larger step")
+    return Grid(digits, first, last, apart, words.types.whole if largest < SMALL else words.types.wide, words)
 
 
 def measures(column: Column) -> tuple[Fraction, Fraction, Fraction]:
     """Lower bound, upper bound and step of a column that has them."""
     if column.bounds is None or column.step is None:
-        raise CatalogUnusable(f"{column.name} is a {column.kind} without bounds or step; declare both")
+        raise InvalidCatalog(f"{column.name} is a {column.kind} without bounds or step; declare both")
     return (*column.bounds, column.step)
 
 
 def from_integer(column: Column, raw: Raw) -> Cleaning:
     """Whole numbers of any width, and truths as 0 and 1."""
-    x, points = raw.part("x"), grid(column)
+    x, points, words = raw.part("x"), grid(column, raw.words), raw.words
     low, high, _ = measures(column)
-    kind = "HUGEINT" if raw.nature == "wide" else "BIGINT"
-    below, above = _beyond(x, "<", math.ceil(low), kind), _beyond(x, ">", math.floor(high), kind)
-    first, last = (f"'{min(max(end, ENDS[kind][0]), ENDS[kind][1])}'::{kind}" for end in (math.ceil(low), math.floor(high)))
+    kind, ends = (words.types.wide, ENDS["wide"]) if raw.nature == "wide" else (words.types.whole, ENDS["whole"])
+    sides = ((math.ceil(low), "<"), (math.floor(high), ">"))
+    below, above = (_beyond(f"{x} {sign} {words.constant(str(end), kind)}", sign, end, ends) for end, sign in sides)
+    first, last = (words.constant(str(min(max(end, ends[0]), ends[1])), kind) for end, _ in sides)
     held = f"CAST(least(greatest({x}, {first}), {last}) AS {points.type})"
     scaled = f"{held} * {points.number(10**points.digits)}" if points.digits else held
     moved = f"WHEN {points.between(scaled)} THEN {ROUNDED} " if points.step > 1 else ""
@@ -108,21 +111,21 @@ def from_integer(column: Column, raw: Raw) -> Cleaning:
 def from_decimal(column: Column, raw: Raw) -> Cleaning:
     """Decimals by their digits, where 38 digits hold the scaled value; else by their text."""
     width, scale = raw.digits
-    x, points = raw.part("x"), grid(column, scale)
+    x, points, types = raw.part("x"), grid(column, raw.words, scale), raw.words.types
     wider = width + points.digits - scale
     wide = wider + points.digits + 1  # the engine would multiply in 64 bits and overflow, were it not for the wide type
     if wide > MOST_DIGITS:
         return from_text(column, raw)
     product = f"CAST({raw.sql} AS DECIMAL({wide}, {points.digits})) * CAST({10**points.digits} AS DECIMAL({points.digits + 1}, 0))"
-    scaled = f"CAST({product} AS {'BIGINT' if wider <= 18 else 'HUGEINT'})"
+    scaled = f"CAST({product} AS {types.whole if wider <= 18 else types.wide})"
     return Cleaning(({x: scaled},), f"CASE WHEN {x} IS NULL THEN {MISSING} ELSE {points.fate(x)} END", points.point(points.held(x)))
 
 
 def from_double(column: Column, raw: Raw) -> Cleaning:
     """Doubles, with NaN as missing and an infinity outside the bounds on its side."""
-    x = raw.part("x")
-    fate = f"CASE WHEN {x} IS NULL OR isnan({x}) THEN {MISSING} ELSE {_double_fate(column, x)} END"
-    return Cleaning(({x: f"CAST({raw.sql} AS DOUBLE)"},), fate, _double_point(column, x))
+    x, words = raw.part("x"), raw.words
+    fate = f"CASE WHEN {x} IS NULL OR {words.is_nan(x)} THEN {MISSING} ELSE {_double_fate(column, x, words)} END"
+    return Cleaning(({x: f"CAST({raw.sql} AS {words.types.double})"},), fate, _double_point(column, x, words))
 
 
 def from_text(column: Column, raw: Raw) -> Cleaning:
@@ -132,28 +135,30 @@ def from_text(column: Column, raw: Raw) -> Cleaning:
     cut there (downwards; `rest` says that something was cut off) and keeps its grid point.
     """
     t, d, point, rest, cut, y = (raw.part(word) for word in ("t", "d", "point", "rest", "cut", "y"))
-    points = grid(column, grid(column).digits + 1)
-    as_written = filled(raw) if raw.nature == "decimal" else plain_number(filled(raw), column.notation)
+    words = raw.words
+    points = grid(column, words, grid(column, words).digits + 1)
+    as_written = filled(raw) if raw.nature == "decimal" else plain_number(filled(raw), column.notation, words)
     whole = f"CASE WHEN {point} > 0 THEN left({t}, {point} - 1) ELSE {t} END"
     fraction = f"CASE WHEN {point} > 0 THEN substr({t}, {point} + 1, {points.digits}) ELSE '' END"
+    digits = words.cast_or_null(f"{whole} || rpad({fraction}, {points.digits}, '0')", points.type)
     layers = (
         {t: as_written},
-        {d: f"CASE WHEN NOT contains({t}, '_') THEN TRY_CAST({t} AS DOUBLE) END", point: f"strpos({t}, '.')"},
+        {d: f"CASE WHEN NOT contains({t}, '_') THEN {words.cast_or_null(t, words.types.double)} END", point: f"strpos({t}, '.')"},
         {
             rest: f"{point} > 0 AND ltrim(substr({t}, {point} + {points.digits + 1}), '0') <> ''",
-            cut: f"CASE WHEN {d} IS NOT NULL AND NOT regexp_matches({t}, '[eE]') "
-            f"THEN TRY_CAST({whole} || rpad({fraction}, {points.digits}, '0') AS {points.type}) END",
+            cut: f"CASE WHEN {d} IS NOT NULL AND NOT {words.matches(t, '[eE]')} THEN {digits} END",
         },
         {y: f"CASE WHEN {cut} IS NOT NULL THEN {points.held(cut, slack=1)} - CAST({rest} AND {t}[1] = '-' AS {points.type}) END"},
     )
     fate = (
-        f"CASE WHEN {t} IS NULL OR isnan({d}) THEN {MISSING} WHEN {d} IS NULL THEN {UNREADABLE} "
-        f"WHEN {y} IS NULL THEN {_double_fate(column, d)} ELSE {points.fate(y, rest)} END"
+        f"CASE WHEN {t} IS NULL OR {words.is_nan(d)} THEN {MISSING} WHEN {d} IS NULL THEN {UNREADABLE} "
+        f"WHEN {y} IS NULL THEN {_double_fate(column, d, words)} ELSE {points.fate(y, rest)} END"
     )
-    return Cleaning(layers, fate, f"CASE WHEN {y} IS NULL THEN {_double_point(column, d)} ELSE {points.point(points.held(y))} END")
+    code = f"CASE WHEN {y} IS NULL THEN {_double_point(column, d, words)} ELSE {points.point(points.held(y))} END"
+    return Cleaning(layers, fate, code)
 
 
-def plain_number(sql: str, notation: Notation) -> str:
+def plain_number(sql: str, notation: Notation, words: Dialect) -> str:
     """SQL for a number in text with the decimal point and without groups; what is not written as declared stays no number.
 
     Where groups are declared, digits stand in groups of three or in none; then `1.5` is no number with thousands = ".".
@@ -165,46 +170,49 @@ def plain_number(sql: str, notation: Notation) -> str:
     pattern = f"[+-]?(({groups}[0-9]+)({sign}[0-9]*)?|{sign}[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(?i:inf|infinity|nan)"
     ungrouped = f"replace({sql}, {text(notation.thousands)}, '')" if notation.thousands else sql
     plain = f"replace({ungrouped}, ',', '.')" if notation.decimal == "," else ungrouped
-    return f"CASE WHEN {sql} IS NULL OR regexp_full_match({sql}, {text(pattern)}) THEN {plain} ELSE {text(NO_NUMBER)} END"
+    return f"CASE WHEN {sql} IS NULL OR {words.matches_whole(sql, pattern)} THEN {plain} ELSE {text(NO_NUMBER)} END"
 
 
-def _beyond(x: str, sign: str, bound: int, kind: str) -> str:
-    """SQL for x < bound or x > bound, without leaving the type of x."""
-    lowest, highest = ENDS[kind]
+def _beyond(test: str, sign: str, bound: int, ends: tuple[int, int]) -> str:
+    """SQL for a test of x < bound or x > bound, where the bound may lie outside of what the type of x holds."""
+    lowest, highest = ends
     if lowest <= bound <= highest:
-        return f"{x} {sign} '{bound}'::{kind}"
+        return test
     return "TRUE" if (bound > highest) == (sign == "<") else "FALSE"
 
 
-def _double_fate(column: Column, x: str) -> str:
+def _double_fate(column: Column, x: str, words: Dialect) -> str:
     low, high, _ = measures(column)
-    outside = f"WHEN {x} < {_double(low)} THEN {BELOW} WHEN {x} > {_double(high)} THEN {ABOVE}"
-    return f"CASE {outside} WHEN {_double_between(column, x)} THEN {ROUNDED} ELSE {CLEAN} END"
+    outside = f"WHEN {x} < {_double(low, words)} THEN {BELOW} WHEN {x} > {_double(high, words)} THEN {ABOVE}"
+    return f"CASE {outside} WHEN {_double_between(column, x, words)} THEN {ROUNDED} ELSE {CLEAN} END"
 
 
-def _double_between(column: Column, x: str) -> str:
+def _double_between(column: Column, x: str, words: Dialect) -> str:
     """SQL for whether a double within the bounds is off its grid point by more than doubles are off the decimals they mean."""
     low, high, step = measures(column)
-    steps = f"(({x} - {_double(low)}) * {_double(step.denominator)} / {_double(step.numerator)})"
+    steps = f"(({x} - {_double(low, words)}) * {_double(step.denominator, words)} / {_double(step.numerator, words)})"
     slack = 0.001 + float(max(abs(low), abs(high)) / step) * 2.0**-50
-    return f"abs(({steps} + 0.5::DOUBLE) % 1::DOUBLE - 0.5::DOUBLE) > {text(repr(slack))}::DOUBLE"
+    half, one = _double(Fraction(1, 2), words), _double(1, words)
+    return f"abs(({steps} + {half}) % {one} - {half}) > {words.constant(repr(slack), words.types.double)}"
 
 
-def _double_point(column: Column, x: str) -> str:
+def _double_point(column: Column, x: str, words: Dialect) -> str:
     """Total, since NaN is above every number for the engine, and so becomes the upper bound here."""
-    grid(column)
+    grid(column, words)
     low, high, step = measures(column)
-    inside = f"least(greatest({x}, {_double(low)}), {_double(high)}) - {_double(low)}"
-    rounded = f"floor(({inside}) * {_double(step.denominator)} / {_double(step.numerator)} + 0.5::DOUBLE)"
-    return f"least(CAST({rounded} AS BIGINT), '{column.points - 1}'::BIGINT)"
+    inside = f"least(greatest({x}, {_double(low, words)}), {_double(high, words)}) - {_double(low, words)}"
+    scaled = f"({inside}) * {_double(step.denominator, words)} / {_double(step.numerator, words)}"
+    rounded = f"floor({scaled} + {_double(Fraction(1, 2), words)})"
+    last = words.constant(str(column.points - 1), words.types.whole)
+    return f"least(CAST({rounded} AS {words.types.whole}), {last})"
 
 
-def _double(number: Fraction | int) -> str:
-    return f"{text(repr(float(number)))}::DOUBLE"
+def _double(number: Fraction | int, words: Dialect) -> str:
+    return words.constant(repr(float(number)), words.types.double)
 
 
 def _decimals(column: Column, number: Fraction) -> int:
     for digits in range(MOST_DIGITS + 1):
         if (number * 10**digits).denominator == 1:
             return digits
-    raise CatalogUnusable(f"the bounds and the step of {column.name} have no decimal form of 38 digits; write shorter ones")
+    raise InvalidCatalog(f"the bounds and the step of {column.name} have no decimal form of 38 digits; write shorter ones")

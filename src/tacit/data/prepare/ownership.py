@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tacit.data.dialect import Dialect
 from tacit.data.quoting import name
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Owner, Table
 
 Reference = tuple[str, str]
@@ -43,7 +44,7 @@ def led_through(catalog: Catalog, table: Table) -> Reference | None:
         if parent.name in seen:
             raise _circle(table)
         if parent.unit is None and parent.key != unit.references[1]:
-            raise CatalogUnusable(f"{'.'.join(unit.references)} is not a key; declare it with key = true")
+            raise InvalidCatalog(f"{'.'.join(unit.references)} is not a key; declare it with key = true")
         if parent.unit is None or parent.unit.column != unit.references[1]:
             return None if parent.unit is None else unit.references
         seen.add(parent.name)
@@ -61,7 +62,7 @@ def links(catalog: Catalog, table: Table) -> tuple[Link, ...]:
             raise _circle(table)
         found.append(Link(here, reference[1]))
     if found and table.no_unit == "own":
-        raise CatalogUnusable(
+        raise InvalidCatalog(
             f'{table.name} has no_unit = "own", and its unit is looked up in {found[0].table.name}, where one row more could '
             'claim many such rows; write no_unit = "drop"'
         )
@@ -92,13 +93,17 @@ def coded(catalog: Catalog) -> Mapping[str, Mapping[str, Reference]]:
     return found
 
 
-def owners(pairs: str, *rest: str) -> str:
+def owners(words: Dialect, pairs: str, *rest: str) -> str:
     """SQL for what each `tacit_link` of a look-up leads to through the `rest`: its least and its largest unit, and how many ways.
 
     All are given by the tables of their pairs. There are several owners if the two differ, and at most as many as ways.
     """
-    ends = ("tacit_least", "tacit_largest", "tacit_ways") if rest else ("tacit_holder", "tacit_holder", "1.0::DOUBLE")
-    further = f" JOIN ({owners(*rest)}) AS further ON pairs.tacit_holder = further.tacit_link" if rest else ""
+    ends = (
+        ("tacit_least", "tacit_largest", "tacit_ways")
+        if rest
+        else ("tacit_holder", "tacit_holder", words.constant("1.0", words.types.double))
+    )
+    further = f" JOIN ({owners(words, *rest)}) AS further ON pairs.tacit_holder = further.tacit_link" if rest else ""
     return (
         f"SELECT pairs.tacit_link, min({ends[0]}) AS tacit_least, max({ends[1]}) AS tacit_largest, sum({ends[2]}) AS tacit_ways "
         f"FROM {pairs} AS pairs{further} GROUP BY pairs.tacit_link"
@@ -125,5 +130,5 @@ def key_sql(column: str | None, key_type: str) -> str:
     return f"CAST({'NULL' if column is None else key_name(column)} AS {key_type})"
 
 
-def _circle(table: Table) -> CatalogUnusable:
-    return CatalogUnusable(f"the unit of {table.name} leads back to itself; let one table say whose its rows are")
+def _circle(table: Table) -> InvalidCatalog:
+    return InvalidCatalog(f"the unit of {table.name} leads back to itself; let one table say whose its rows are")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
+from itertools import chain, islice
+from typing import Any
 
 from tacit.data.engine import Workshop
 from tacit.data.files.raw import Raw, filled, named, without_missing
@@ -17,91 +20,127 @@ MOST_VALUES = 100_000
 MOST_DIGITS = 9  # of a fraction that is read from data
 WRITTEN_NUMBER = r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,9})?"  # no zeros in front: they belong to codes, such as a postcode
 WRITTEN_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+AFTER_POINT = r"\.(.*)$"
+
+MOST_ASKED = 100  # expressions in one statement: planning takes their square in time
 
 Found = Column | str
+Answers = tuple[Any, ...]
+Look = Generator[tuple[str, ...], Answers, Found]  # asks for aggregates of the rows, gets their values, and says what was found
 
 
-def found_column(workshop: Workshop, relation: str, key: str, raw: Raw, typed: bool, notation: Notation = PLAIN) -> Found:
-    """The column that the public data show, written as the table says, or the reason why it is left out."""
-    found = _found(workshop, relation, key, without_missing(raw, notation), typed, notation)
-    return replace(found, notation=notation) if isinstance(found, Column) else found
+def found_columns(
+    workshop: Workshop, relation: str, raws: Mapping[str, Raw], typed: bool, notation: Notation = PLAIN
+) -> dict[str, Found]:
+    """The columns that the public data show, written as the table says, or the reasons why they are left out.
+
+    What is asked of many columns is asked in one statement: the number of statements is a small part of that of the columns.
+    """
+    looks = {key: _found(key, without_missing(raw, notation), typed, notation) for key, raw in raws.items()}
+    found: dict[str, Found] = {}
+    asked = _resumed(dict.fromkeys(looks, ()), looks, found)
+    while asked:
+        asked = _resumed(_answered(workshop, relation, asked), looks, found)
+    return {key: replace(each, notation=notation) if isinstance(each := found[key], Column) else each for key in raws}
 
 
-def _found(workshop: Workshop, relation: str, key: str, raw: Raw, typed: bool, notation: Notation) -> Found:
+def _resumed(answers: Mapping[str, Answers], looks: Mapping[str, Look], found: dict[str, Found]) -> dict[str, tuple[str, ...]]:
+    """Let every look that waits for an answer go on; what it asks next, while what it ends with is put into `found`."""
+    asked = {}
+    for key, answer in answers.items():
+        try:
+            asked[key] = looks[key].send(answer or None)  # type: ignore[arg-type]  # what begins a generator is None
+        except StopIteration as end:
+            found[key] = end.value
+    return asked
+
+
+def _answered(workshop: Workshop, relation: str, asked: Mapping[str, tuple[str, ...]]) -> dict[str, Answers]:
+    """The values of all that is asked, some columns in each statement."""
+    found: dict[str, Answers] = {}
+    waiting: dict[str, tuple[str, ...]] = {}
+    for place, (key, parts) in enumerate(asked.items(), 1):
+        waiting[key] = parts
+        if sum(map(len, waiting.values())) >= MOST_ASKED or place == len(asked):
+            (row,) = workshop.rows(f"SELECT {', '.join(chain.from_iterable(waiting.values()))} FROM {relation}")
+            values = iter(row)
+            found |= {known: tuple(islice(values, len(each))) for known, each in waiting.items()}
+            waiting = {}
+    return found
+
+
+def _found(key: str, raw: Raw, typed: bool, notation: Notation) -> Look:
     if key.startswith("tacit_"):
         return "such names are tacit's own"
-    look = _Look(workshop, relation, key, raw, notation)
+    look = _Look(key, raw, notation)
     if raw.nature in ("integer", "wide", "truth"):
-        return look.values() if raw.nature == "truth" else look.number(raw.sql, 0)
+        return (yield from look.values() if raw.nature == "truth" else look.number(raw.sql, 0))
     if raw.nature == "decimal":
-        return look.number(raw.sql, raw.digits[1])
+        return (yield from look.number(raw.sql, raw.digits[1]))
     if raw.nature in ("day", "moment"):
-        return look.days(f"TRY_CAST({raw.sql} AS DATE)")
+        return (yield from look.days(raw.words.cast_or_null(raw.sql, raw.words.types.day)))
     if raw.nature == "double":
-        return look.doubles()
-    return f"its type is {raw.type}" if raw.nature in ("nested", "bytes") else look.values() if typed else look.text()
+        return (yield from look.doubles())
+    if raw.nature in ("nested", "bytes"):
+        return f"its type is {raw.type}"
+    return (yield from look.values() if typed else look.text())
 
 
+@dataclass(frozen=True, slots=True)
 class _Look:
     """Questions about one public column."""
 
-    def __init__(self, workshop: Workshop, relation: str, key: str, raw: Raw, notation: Notation) -> None:
-        self.workshop, self.relation, self.key, self.raw, self.notation = workshop, relation, key, raw, notation
+    key: str
+    raw: Raw
+    notation: Notation
 
-    def one(self, *asked: str) -> tuple[object, ...]:
-        (row,) = self.workshop.rows(f"SELECT {', '.join(asked)} FROM {self.relation}")
-        return row
-
-    def number(self, sql: str, digits: int) -> Found:
-        low, high, nulls = self.one(f"min({sql})", f"max({sql})", f"count(*) FILTER ({sql} IS NULL)")
+    def number(self, sql: str, digits: int) -> Look:
+        low, high, nulls = yield f"min({sql})", f"max({sql})", f"count(*) FILTER ({sql} IS NULL)"
         if low is None or high is None:
             return "it has no values"
-        bounds, step = (exact(low), exact(high)), Fraction(1, 10**digits)  # type: ignore[arg-type]
+        bounds, step = (exact(low), exact(high)), Fraction(1, 10**digits)
         if (bounds[1] - bounds[0]) / step >= LARGEST:
             return "its values need more than 2^53 steps"
         return Column(self.key, "number", bounds, step, nulls="keep" if nulls else "drop")
 
-    def doubles(self) -> Found:
+    def doubles(self) -> Look:
         """Doubles that are decimals of a few digits."""
-        sql = f"CASE WHEN isfinite({self.raw.sql}) THEN {self.raw.sql} END"
-        fits = self.one(*(f"bool_and({sql} = round({sql}, {digits}))" for digits in range(MOST_DIGITS + 1)))
+        sql = f"CASE WHEN {self.raw.words.is_finite(self.raw.sql)} THEN {self.raw.sql} END"
+        fits = yield tuple(f"bool_and({sql} = round({sql}, {digits}))" for digits in range(MOST_DIGITS + 1))
         digits = next((digits for digits, fit in enumerate(fits) if fit in (True, None)), None)
-        return f"its numbers have more than {MOST_DIGITS} decimals" if digits is None else self.number(sql, digits)
+        return f"its numbers have more than {MOST_DIGITS} decimals" if digits is None else (yield from self.number(sql, digits))
 
-    def text(self) -> Found:
+    def text(self) -> Look:
         """Texts of a CSV file: numbers or days if all of them are written so, else values."""
-        sql, day = filled(self.raw), written_day(filled(self.raw), self.notation.format)
-        plain = plain_number(sql, self.notation)
-        is_day = f"{day} IS NOT NULL" + (f" AND regexp_full_match({sql}, '{WRITTEN_DAY}')" if self.notation.format is None else "")
-        numbers, days, places = self.one(
-            f"bool_and(regexp_full_match({plain}, '{WRITTEN_NUMBER}'))",
+        words = self.raw.words
+        sql, day = filled(self.raw), written_day(filled(self.raw), self.notation.format, words)
+        plain = plain_number(sql, self.notation, words)
+        is_day = f"{day} IS NOT NULL" + (f" AND {words.matches_whole(sql, WRITTEN_DAY)}" if self.notation.format is None else "")
+        numbers, days, places = yield (
+            f"bool_and({words.matches_whole(plain, WRITTEN_NUMBER)})",
             f"bool_and({is_day}) FILTER ({sql} IS NOT NULL)",
-            f"max(length(regexp_extract({plain}, '\\.(.*)$', 1)))",
+            f"max(length({words.extracted(plain, AFTER_POINT, 1)}))",
         )
         if numbers and not (days and self.notation.format):
-            return self.number(f"TRY_CAST({plain} AS DECIMAL(38, {places}))", int(str(places)))
-        return self.days(day) if days else self.values()
+            return (yield from self.number(words.cast_or_null(plain, f"DECIMAL(38, {places})"), int(places)))
+        return (yield from self.days(day) if days else self.values())
 
-    def days(self, sql: str) -> Found:
-        known = f"CASE WHEN {sql} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {sql} END"
-        low, high, nulls = self.one(f"min({known})", f"max({known})", f"count(*) FILTER ({sql} IS NULL)")
+    def days(self, sql: str) -> Look:
+        first, last = self.raw.words.day("0001-01-01"), self.raw.words.day("9999-12-31")
+        known = f"CASE WHEN {sql} BETWEEN {first} AND {last} THEN {sql} END"
+        low, high, nulls = yield f"min({known})", f"max({known})", f"count(*) FILTER ({sql} IS NULL)"
         if not isinstance(low, date) or not isinstance(high, date):
             return "it has no values"
         bounds = Fraction(day_number(low)), Fraction(day_number(high))
         return Column(self.key, "date", bounds, Fraction(1), nulls="keep" if nulls else "drop")
 
-    def values(self) -> Found:
+    def values(self) -> Look:
         sql = f"nullif({named(self.raw)}, '')"
-        listed = f"SELECT DISTINCT {sql} AS value FROM {self.relation} WHERE {sql} IS NOT NULL"
-        rows = self.workshop.rows(f"SELECT value FROM ({listed}) ORDER BY value LIMIT {MOST_VALUES + 1}")
-        if len(rows) > MOST_VALUES:
+        count, nulls = yield f"count(DISTINCT {sql})", f"count(*) FILTER ({sql} IS NULL)"
+        if not count:
+            return "it has no values"
+        if count > MOST_VALUES:
             return f"it has more than {MOST_VALUES:,} values"
-        (nulls,) = self.one(f"count(*) FILTER ({sql} IS NULL)")
-        values: tuple[Value, ...] = tuple(value for (value,) in rows)
-        if self.raw.nature == "truth":
-            values = tuple(value == "true" for value in values)
-        return (
-            Column(self.key, "category", values=values, unknown="drop", nulls="keep" if nulls else "drop")
-            if values
-            else "it has no values"
-        )
+        (listed,) = yield (self.raw.words.distinct(sql),)
+        values: tuple[Value, ...] = tuple(value == "true" for value in listed) if self.raw.nature == "truth" else tuple(listed)
+        return Column(self.key, "category", values=values, unknown="drop", nulls="keep" if nulls else "drop")

@@ -9,13 +9,13 @@ hard to find (store.md).
 from __future__ import annotations
 
 import base64
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tacit.data.prepare.bit_packing import Packing, measured
 from tacit.errors import StoreUnusable
+from tacit.files import replace_file
 from tacit.mechanisms.noise import bits
 
 KEY_FILE = "rank.key"
@@ -27,23 +27,13 @@ def ranking_key(folder: Path) -> str:
     """The key that ranks are made with, as text: drawn once, and then re-used for ever, so that limits keep the same rows."""
     file = folder / KEY_FILE
     if not file.exists():
-        _create(file, bits.random_bytes(KEY_BYTES).hex())
+        replace_file(file, f"{bits.random_bytes(KEY_BYTES).hex()}\n")
     key = file.read_text("ascii", errors="replace").strip()
     if len(key) != 2 * KEY_BYTES or set(key) - set("0123456789abcdef"):
         raise StoreUnusable(
-            f"the ranking key is damaged ({file})", remedy="put back a copy, or remove it to have limits keep other rows"
+            f"the ranking key is corrupt ({file})", remedy="restore it from a backup, or remove it: limits then keep other rows"
         )
     return base64.b64encode(bytes.fromhex(key)).decode().rstrip("=")
-
-
-def _create(file: Path, content: str) -> None:
-    """The file as a whole or not at all."""
-    new = file.with_suffix(".new")
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
-        opened.write(content + "\n")
-        opened.flush()
-        os.fsync(opened.fileno())
-    os.replace(new, file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +73,11 @@ class Ranking:
 
     def _placed(self, staged: str, condition: str) -> str:
         """The rows with an own key; `$key` is the ranking key."""
-        own_key = measured(self.own_key) if self.key_type == "VARCHAR" else self.own_key
+        words = self.packing.words
+        own_key = measured(self.own_key, words) if self.key_type == words.types.text else self.own_key
         canonical = ", ',', ".join([f"$key, {own_key}", *self.packing.canonical()])
-        place = f"CAST(md5_number(concat({canonical})) >> 64 AS UBIGINT) AS tacit_place"
-        rows = f"SELECT rowid AS tacit_row, * FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
+        place = f"{words.hashed(f'concat({canonical})')} AS tacit_place"
+        rows = f"SELECT {words.row} AS tacit_row, * FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
         return f"SELECT {', '.join(self._kept())}, {self.own_key} AS tacit_holder, {place} FROM ({rows})"
 
     def _first(self, rows: str) -> str:
@@ -94,7 +85,7 @@ class Ranking:
         order = ", ".join(["tacit_place", *self._keys()])
         if self.key:
             first = f"row_number() OVER (PARTITION BY tacit_holder, {self.key} ORDER BY {order}) = 1"
-            rows = f"SELECT * FROM ({rows}) QUALIFY {self.key} IS NULL OR {first}"
+            rows = self.packing.words.where(rows, f"{self.key} IS NULL OR {first}")
         rank = f"row_number() OVER (PARTITION BY tacit_holder ORDER BY {order}) - 1 AS tacit_rank"
         return f"SELECT * FROM (SELECT *, {rank} FROM ({rows})) WHERE tacit_rank < {self.most}"
 

@@ -10,9 +10,10 @@ from itertools import zip_longest
 
 import duckdb
 
+from tacit.data.dialect import Dialect
 from tacit.data.engine import Workshop
+from tacit.data.files.kinds import missing_columns
 from tacit.data.files.raw import Raw, named, without_missing, written
-from tacit.data.files.schema import columns_told
 from tacit.data.files.sources import MENDED, MENDING, READERS, Rows, Wanted
 from tacit.data.prepare.bit_packing import packing
 from tacit.data.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
@@ -20,12 +21,12 @@ from tacit.data.prepare.grids import Cleaning
 from tacit.data.prepare.ownership import key_name, staged_name
 from tacit.data.prepare.verdict import TOLD, ColumnReport, likely_cause
 from tacit.data.quoting import name
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Column, Kind, Notation, Table
 
+MOST_COUNTS = 100  # in one statement
 MOST_LOOKED_AT = 100_000  # rows in which an example is looked for
 LONGEST_EXAMPLE = 100
-KEY_TYPES = {"integer": "BIGINT", "wide": "HUGEINT"}
 TROUBLES: tuple[tuple[type[duckdb.Error], str], ...] = (
     (duckdb.CatalogException, "names a table that is not there; correct `table`"),
     (duckdb.IOException, "cannot be read from disk, or there is no room left beside the store; check both"),
@@ -72,7 +73,7 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
         except duckdb.OutOfMemoryException:
             raise
         except UNREADABLE:
-            raise CatalogUnusable(f"the source of {table.name} cannot be read as {table.source.kind}; check its files") from None
+            raise InvalidCatalog(f"the source of {table.name} cannot be read as {table.source.kind}; check its files") from None
         except duckdb.Error as error:
             if reader is readers[-1] or not isinstance(error, MENDED):
                 raise _unusable(table, error) from None
@@ -95,9 +96,10 @@ def stored_columns(table: Table) -> dict[str, Column]:
 def cleaned(workshop: Workshop, columns: Mapping[str, Column], rows: Rows, carried: Mapping[str, str]) -> str:
     """SQL for packed rows of the columns and their fates, with what is `carried` along as it is."""
     plans = _plans(workshop, columns, rows)
-    query = _with_fates(plans, rows, carried)
+    query = _with_fates(workshop.words, plans, rows, carried)
     fates = [fate_name(key) for key in plans]
-    values = packing(columns).pack({key: prepared_value(columns[key], fate_name(key), plan.code) for key, plan in plans.items()})
+    prepared = {key: prepared_value(columns[key], fate_name(key), plan.code, workshop.words) for key, plan in plans.items()}
+    values = packing(columns, workshop.words).pack(prepared)
     return f"SELECT {', '.join([*carried, *fates, _named(values)] if plans else [*carried] or ['*'])} FROM ({query})"
 
 
@@ -105,14 +107,16 @@ def _plans(workshop: Workshop, columns: Mapping[str, Column], rows: Rows) -> dic
     return {key: cleaning(column, replace(rows.columns[key], alias=f"tacit {key}"), workshop) for key, column in columns.items()}
 
 
-def _with_fates(plans: Mapping[str, Cleaning], rows: Rows, carried: Mapping[str, str], most: int | None = None) -> str:
+def _with_fates(
+    words: Dialect, plans: Mapping[str, Cleaning], rows: Rows, carried: Mapping[str, str], most: int | None = None
+) -> str:
     """SQL for the rows, or the first of them, with the fates of all columns and what these are worked out from."""
     first = {**carried, **_merged(plan.layers[:1] for plan in plans.values())}
     limit = "" if most is None else f" LIMIT {most}"
     query = f"SELECT {_named(first) or '0 AS tacit_row'} FROM {rows.relation}{limit}"
     for layer in list(zip_longest(*(plan.layers for plan in plans.values()), fillvalue={}))[1:]:
         query = f"SELECT *, {_named(_merged([layer]))} FROM ({query})"
-    fates = {fate_name(key): f"CAST({plan.fate} AS UTINYINT)" for key, plan in plans.items()}
+    fates = {fate_name(key): f"CAST({plan.fate} AS {words.types.small})" for key, plan in plans.items()}
     return f"SELECT *, {_named(fates)} FROM ({query})" if fates else query
 
 
@@ -136,9 +140,8 @@ def examples_in(workshop: Workshop, columns: Mapping[str, Column], rows: Rows, f
     values = [
         f"any_value(CASE WHEN {fate_name(key)} = {FATES.index(fate)} THEN {name(f'tacit_seen {key}')} END)" for key, fate in asked
     ]
-    (row,) = workshop.rows(
-        f"SELECT {', '.join(values)} FROM ({_with_fates(_plans(workshop, odd, rows), rows, seen, MOST_LOOKED_AT)})"
-    )
+    looked_at = _with_fates(workshop.words, _plans(workshop, odd, rows), rows, seen, MOST_LOOKED_AT)
+    (row,) = workshop.rows(f"SELECT {', '.join(values)} FROM ({looked_at})")
     shown: dict[str, dict[str, str]] = {key: {} for key in odd}
     for (key, fate), value in zip(asked, row, strict=True):
         if value is not None:
@@ -170,15 +173,16 @@ def kept(columns: Mapping[str, Column]) -> str:
 
 
 def tally(workshop: Workshop, relation: str, columns: Mapping[str, Column]) -> Tally:
-    """What happened to the staged rows of a table."""
+    """What happened to the staged rows of a table; in statements of few counts, since planning takes their square in time."""
+    ((rows, dropped),) = workshop.rows(f"SELECT count(*), count(*) FILTER (NOT ({kept(columns)})) FROM {relation}")
     asked = [(key, fate) for key, column in columns.items() for fate in possible(column)]
-    counts = [f"count(*) FILTER ({fate_name(key)} = {fate})" for key, fate in asked]
-    ((rows, dropped, *found),) = workshop.rows(
-        f"SELECT {', '.join(['count(*)', f'count(*) FILTER (NOT ({kept(columns)}))', *counts])} FROM {relation}"
-    )
     by_column: dict[str, dict[str, int]] = {key: {} for key in columns}
-    for (key, fate), count in zip(asked, found, strict=True):
-        by_column[key][FATES[fate]] = count
+    for start in range(0, len(asked), MOST_COUNTS):
+        some = asked[start : start + MOST_COUNTS]
+        counts = [f"count(*) FILTER ({fate_name(key)} = {fate})" for key, fate in some]
+        (found,) = workshop.rows(f"SELECT {', '.join(counts)} FROM {relation}")
+        for (key, fate), count in zip(some, found, strict=True):
+            by_column[key][FATES[fate]] = count
     return Tally(rows, dropped, tuple(ColumnReport(key, fates) for key, fates in by_column.items()))
 
 
@@ -189,13 +193,14 @@ def fate_name(column: str) -> str:
 
 def _key(raw: Raw) -> str:
     kind = _key_type(raw)
-    return f"nullif({named(raw)}, '')" if kind == "VARCHAR" else f"CAST({raw.sql} AS {kind})"
+    return f"nullif({named(raw)}, '')" if kind == raw.words.types.text else f"CAST({raw.sql} AS {kind})"
 
 
 def _key_type(raw: Raw) -> str:
     if raw.nature == "nested":
-        raise CatalogUnusable(f"a column of the type {raw.type} cannot be a key; convert it in the source")
-    return KEY_TYPES.get(raw.nature, "VARCHAR")
+        raise InvalidCatalog(f"a column of the type {raw.type} cannot be a key; convert it in the source")
+    types = raw.words.types
+    return {"integer": types.whole, "wide": types.wide}.get(raw.nature, types.text)
 
 
 def _merged(layers: Iterable[Iterable[Mapping[str, str]]]) -> dict[str, str]:
@@ -210,11 +215,11 @@ def check_columns(table: Table, rows: Rows, wanted: Collection[str]) -> None:
     """Every wanted column is in the source."""
     absent = [key for key in wanted if key not in rows.columns]
     if absent:
-        told = columns_told(rows.columns, as_text=not rows.typed)
-        raise CatalogUnusable(f"the source of {table.name} has no column {', '.join(absent)}; {told}; correct tacit.toml")
+        told = missing_columns(absent, f"the source of {table.name}", rows.columns, as_text=not rows.typed)
+        raise InvalidCatalog(f"{told}; correct tacit.toml")
 
 
-def _unusable(table: Table, error: duckdb.Error) -> CatalogUnusable:
+def _unusable(table: Table, error: duckdb.Error) -> InvalidCatalog:
     """In our words: the engine's own quote cells."""
     words = next((words for kind, words in TROUBLES if isinstance(error, kind)), f"cannot be read as {table.source.kind}")
-    return CatalogUnusable(f"the source of {table.name} {words}")
+    return InvalidCatalog(f"the source of {table.name} {words}")

@@ -54,6 +54,38 @@ class ColumnReport:
         return sum(self.fates.get(fate, 0) for fate in (*LOST, *(("rounded",) if self.as_text else ())))
 
 
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How many units two private tables have, and how many of them both have. For the curator alone.
+
+    `because` says why they should have some in common: a declared reference, or keys of one name; empty where nothing says so.
+    """
+
+    tables: tuple[str, str]
+    units: tuple[int, int]
+    shared: int
+    because: str = ""
+
+    @property
+    def words(self) -> str:
+        """A line for the curator.
+
+        >>> print(Sharing(("visits", "patients"), (820, 900), 812).words)
+        visits and patients share 812 units: visits has 820, patients has 900
+        """
+        one, other = self.tables
+        common = f"{self.shared:,} unit{'' if self.shared == 1 else 's'}"
+        return f"{one} and {other} share {common}: {one} has {self.units[0]:,}, {other} has {self.units[1]:,}"
+
+    @property
+    def alarm(self) -> str | None:
+        """What cannot be meant: keys that never meet, though the catalog says that they name the same people."""
+        if self.shared or not self.because or not all(self.units):
+            return None
+        one, other = self.tables
+        return f"{one} and {other} have no unit in common, though {self.because}: are the keys written in one way?"
+
+
 class NotAccepted(StoreUnusable):
     """The data does not look as the catalog declares it: `prepared` says where. The old store stays."""
 

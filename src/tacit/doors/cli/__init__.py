@@ -33,9 +33,9 @@ from tacit.doors.cli.synthesize import synthesize
 from tacit.doors.cli.verify import verify
 from tacit.doors.cli.which_catalog import find_catalog
 from tacit.errors import (
-    Broken,
-    CatalogUnusable,
+    InvalidCatalog,
     InvalidInput,
+    LawViolated,
     Refused,
     StoppedAfterSpending,
     StoreUnusable,
@@ -45,9 +45,9 @@ from tacit.errors import (
 from tacit.release.processes import start_ahead
 
 EXIT_CODES: tuple[tuple[type[TacitError], int], ...] = (
-    (Broken, 1),
+    (LawViolated, 1),
     (Refused, 3),
-    (CatalogUnusable, 4),
+    (InvalidCatalog, 4),
     (StoreUnusable, 4),
     (Unforeseen, 4),
     (StoppedAfterSpending, 130),
@@ -120,20 +120,29 @@ def _log_folder(catalog: Any) -> Path | None:
     return None
 
 
-for command in (demo, init, check, prepare, sql, explain, budget, history, schema, verify, audit):
-    app.command(cls=Command)(reported(command))
+DATA_SET, QUESTIONS = "Data set", "Questions"
+OTHER_WAYS, EVIDENCE = "Other ways to publish", "Evidence"
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    DATA_SET: (init, check, prepare, schema),
+    QUESTIONS: (sql, explain, budget, history),
+    OTHER_WAYS: (audit,),
+    EVIDENCE: (demo, verify),
+}
+for panel, commands in PANELS.items():
+    for command in commands:
+        app.command(cls=Command, rich_help_panel=panel)(reported(command))
 for act in (begin, units, resume, adopt):
     ledger_commands.command(cls=Command)(reported(act))
-app.add_typer(ledger_commands, name="ledger", cls=Group)
+app.add_typer(ledger_commands, name="ledger", cls=Group, rich_help_panel=DATA_SET)
 for name, attacking in ATTACKS.items():
     attack.command(name, cls=Command)(reported(attacking))
-app.add_typer(attack, name="attack", cls=Group)
+app.add_typer(attack, name="attack", cls=Group, rich_help_panel=EVIDENCE)
 for name, synthesizing in SYNTHESES.items():
     synthesize.command(name, cls=Command)(reported(synthesizing))
-app.add_typer(synthesize, name="synthesize", cls=Group)
+app.add_typer(synthesize, name="synthesize", cls=Group, rich_help_panel=OTHER_WAYS)
 for name, surveying in SURVEYS.items():
     survey.command(name, cls=Command)(reported(surveying))
-app.add_typer(survey, name="survey", cls=Group)
+app.add_typer(survey, name="survey", cls=Group, rich_help_panel=OTHER_WAYS)
 
 
 def _version(wanted: bool) -> None:
@@ -148,7 +157,7 @@ def _version(wanted: bool) -> None:
 def tacit(
     version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
 ) -> None:
-    """Publish what is learnt from people's data without publishing the people."""
+    """Answer SQL and publish statistics on private data with differential privacy."""
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.entries import Entry
-    from tacit.session import Account
+    from tacit.owner import Account
 
 
 LONGEST_QUESTION = 48
@@ -56,7 +56,7 @@ def _account(account: Account) -> dict[str, Any]:
 
 
 def history(
-    last: Annotated[int, typer.Option("--last", min=1, help="How many of the newest entries to show.")] = 20,
+    last: Annotated[int, typer.Option("--last", min=1, help="Number of latest entries to show.")] = 20,
     as_json: AsJson = False,
     catalog: CatalogOption = None,
 ) -> None:
@@ -94,12 +94,12 @@ def _short(question: str) -> str:
     return line if len(line) <= LONGEST_QUESTION else f"{line[: LONGEST_QUESTION - 1]}…"
 
 
-ledger = typer.Typer(no_args_is_help=True, help="The ledger of everything that was ever spent: what the data owner does with it.")
+ledger = typer.Typer(no_args_is_help=True, help="Manage the ledger that records all privacy loss (for the data owner).")
 
 
 def begin(
     reason: Annotated[
-        str, typer.Option("--reason", help="Why a new ledger is right where another one covers the same sources; it is recorded.")
+        str, typer.Option("--reason", help="Reason for a new ledger if another one covers the same sources; recorded.")
     ] = "",
     catalog: CatalogOption = None,
     as_json: AsJson = False,
@@ -118,9 +118,9 @@ def begin(
 def units(
     steps: Annotated[
         int,
-        typer.Option("--steps", min=1, help="The most old units that one unit of today can touch; 1 if they are the same."),
+        typer.Option("--steps", min=1, help="Largest number of old units that one new unit can touch; 1 if they are the same."),
     ],
-    reason: Annotated[str, typer.Option("--reason", help="Why that is so; it is recorded.")],
+    reason: Annotated[str, typer.Option("--reason", help="Reason; recorded in the ledger.")],
     catalog: CatalogOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -146,7 +146,7 @@ def units(
 
 
 def resume(
-    reason: Annotated[str, typer.Option("--reason", help="What was found; it is recorded.")],
+    reason: Annotated[str, typer.Option("--reason", help="Finding; recorded in the ledger.")],
     catalog: CatalogOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -161,7 +161,7 @@ def resume(
 
 
 def adopt(
-    reason: Annotated[str, typer.Option("--reason", help="Why the ledger that was found is the right one; it is recorded.")],
+    reason: Annotated[str, typer.Option("--reason", help="Reason why this ledger is the right one; recorded.")],
     catalog: CatalogOption = None,
     as_json: AsJson = False,
 ) -> None:

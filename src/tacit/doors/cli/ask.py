@@ -10,6 +10,7 @@ import typer
 from tacit.chart import check_format
 from tacit.doors.cli.output import console, print_csv, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
+from tacit.files import check
 
 if TYPE_CHECKING:
     from tacit.release.answer import Answer
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
 
 Question = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT over declared tables.")]
 AnalystOption = Annotated[
-    str | None, typer.Option("--analyst", envvar="TACIT_ANALYST", help="Who asks; needed where several analysts are declared.")
+    str | None,
+    typer.Option("--analyst", envvar="TACIT_ANALYST", help="Analyst who asks; required if the catalog declares several."),
 ]
-Epsilon = Annotated[str | None, typer.Option("--epsilon", help="The budget to spend, for example 0.5.")]
-Delta = Annotated[str | None, typer.Option("--delta", help="The delta to spend, for example 1e-9; lets Gaussian noise be used.")]
-Error = Annotated[str | None, typer.Option("--error", help="Instead of a budget: the error to reach, at the least epsilon.")]
-Confidence = Annotated[str, typer.Option("--confidence", help="How sure the error bars are, for each number.")]
-Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="Error bars that hold for all numbers together.")]
+Epsilon = Annotated[str | None, typer.Option("--epsilon", help="Epsilon to spend, for example 0.5.")]
+Delta = Annotated[str | None, typer.Option("--delta", help="Delta to spend, for example 1e-9; enables Gaussian noise.")]
+Error = Annotated[
+    str | None, typer.Option("--error", help="Target error instead of a budget; spends the least epsilon that reaches it.")
+]
+Confidence = Annotated[str, typer.Option("--confidence", help="Confidence level of the intervals, per value.")]
+Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="Make the intervals hold for all values together.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -37,7 +41,7 @@ def sql(
     groups: Annotated[
         int | None, typer.Option("--groups", min=1, help="Largest number of groups to answer; required above 10,000.")
     ] = None,
-    chart: Annotated[Path | None, typer.Option("--chart", help="Draw the answer into a .svg, .png or .html file.")] = None,
+    chart: Annotated[Path | None, typer.Option("--chart", help="Chart of the answer: a .svg, .png or .html file.")] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_json: AsJson = False,
     analyst: AnalystOption = None,
@@ -46,6 +50,7 @@ def sql(
     """Answer one question with differential privacy. The budget is spent before any data is read."""
     if chart is not None:
         check_format(chart)
+        check(chart)
     session = opened(catalog, analyst)
     with session.data:
         answer = session.sql(question, **_budget(epsilon, delta, error, confidence, simultaneous), groups=groups)

@@ -10,6 +10,7 @@ import typer
 from tacit.doors.cli.output import console, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, load_catalog
 
+UNUSABLE = 4
 STORE = {
     "ready": "The store fits the catalog (prepared {prepared_at}).",
     "stale": "The store is stale: the catalog has changed since it was prepared ({prepared_at}). Run `tacit prepare`.",
@@ -21,7 +22,10 @@ def check(
     catalog: CatalogOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check the catalog: what it declares, what may be asked, whether the store still fits it. No data is read."""
+    """Check the catalog: what it declares, what may be asked, whether the store still fits it. No data is read.
+
+    Exits with 4 if the catalog cannot be used or the file of a source is missing.
+    """
     from tacit.doors.cli.check_report import described
 
     report = described(load_catalog(catalog))
@@ -29,23 +33,33 @@ def check(
         print_json(report)
     else:
         _print(report)
+    if report["problems"]:
+        raise typer.Exit(UNUSABLE)
 
 
 def _print(report: dict[str, Any]) -> None:
     from tacit.doors.cli.screen import styled
 
     screen = console()
-    screen.print(styled((report["catalog"], "bold"), " is sound."), soft_wrap=True)
+    screen.print(styled((report["catalog"], "bold"), " is sound." if report["sound"] else " has problems."), soft_wrap=True)
     for line in _promise(report):
         screen.print(line)
     for table in report["tables"]:
         screen.print(styled("\n", (table["name"], "bold"), f", {_rows(table)}"))
         _print_columns(table)
     screen.print()
+    for problem in report["problems"]:
+        screen.print(styled(("problem", "bold red"), f": {problem}"))
     for note in report["notes"]:
         screen.print(styled(("note", "yellow"), f": {note}"))
-    screen.print(STORE[report["store"]["state"]].format_map(report["store"]))
+    screen.print(_store(report["store"]))
     screen.print(_ledger(report), soft_wrap=True)
+
+
+def _store(known: dict[str, Any]) -> str:
+    if "problem" in known:
+        return f"The store is stale: {known['problem']}."
+    return STORE[known["state"]].format_map(known)
 
 
 def _ledger(report: dict[str, Any]) -> str:
@@ -84,7 +98,7 @@ def _rows(table: dict[str, Any]) -> str:
         return f"public, from {table['source']}"
     most = table["max_rows"]
     limit = "" if table["unit"] == "row" else f", at most {most:,} row{'s' if most > 1 else ''} of each"
-    whose = "each row is one unit" if table["unit"] == "row" else f"the unit is {table['unit']}"
+    whose = "each row is one unit" if table["unit"] == "row" else table["owner"] or f"the unit is {table['unit']}"
     return f"from {table['source']}: {whose}{limit}, at most {table['rows_at_most']:,} rows"
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from tacit.data.declaration.lines import key_text, value_text
 from tacit.data.declaration.problems import folded
 from tacit.data.declaration.shape import nearest
-from tacit.errors import InvalidInput
+from tacit.data.prepare.ownership import own_key
+from tacit.errors import InvalidCatalog, InvalidInput, NoLedger, StoreUnusable
 from tacit.privacy.catalog import ASSUMED_ROWS, Analyst, Budget, Catalog, Column, Kind, Table, day_of, fingerprint
 from tacit.privacy.rounding import decimal_text
 from tacit.untrusted import without_password
@@ -27,15 +28,17 @@ MAY_ASK: Mapping[Kind, str] = {
 
 def described(catalog: Catalog) -> dict[str, Any]:
     """The catalog as what JSON can hold."""
+    problems = list(_missing_files(catalog))
     return {
         "catalog": str(catalog.path),
-        "sound": True,
+        "sound": not problems,
+        "problems": problems,
         "budget": _budget(catalog.budget),
         "neighbours": catalog.change,
         "promise": f"{catalog.neighbours}, with all its rows in all private tables",
         "analysts": {name: _analyst(analyst) for name, analyst in catalog.analysts.items()},
-        "tables": [_table(table) for table in catalog.tables.values()],
-        "notes": [*_about_analysts(catalog), *_about_sizes(catalog), *_about_sources(catalog)],
+        "tables": [_table(catalog, table) for table in catalog.tables.values()],
+        "notes": [*_about_analysts(catalog), *_about_units(catalog), *_about_sizes(catalog), *_about_sources(catalog)],
         "store": _store(catalog),
         "ledger": _ledger(catalog),
     }
@@ -51,7 +54,7 @@ def _analyst(analyst: Analyst) -> dict[str, str]:
     return own | {key: decimal_text(cap) for key, cap in per_query.items() if cap is not None}
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(catalog: Catalog, table: Table) -> dict[str, Any]:
     source, limits = without_password(table.source.declared), {}
     if not table.public:
         limits = {"max_rows": table.max_rows, "max_rows_per_group": table.rows_per_group, "min_people": table.min_people}
@@ -61,6 +64,7 @@ def _table(table: Table) -> dict[str, Any]:
         "source": source if table.source.table is None else f"{table.source.table} in {source}",
         "public": table.public,
         "unit": None if table.public else _unit(table),
+        "owner": None if table.public else _owner(catalog, table),
         **limits,
         "columns": [_column(column) for column in table.columns.values()],
     }
@@ -70,6 +74,22 @@ def _unit(table: Table) -> str:
     if table.unit is None:
         return "row"
     return key_text([table.unit.column]) + (f", by {key_text(table.unit.references)}" if table.unit.references else "")
+
+
+def _owner(catalog: Catalog, table: Table) -> str | None:
+    """Through which tables a row leads to its unit, and which column the unit is; None where no other table has a say."""
+    way, column, here = [table.name], "", table
+    while here.unit is not None and here.unit.references is not None:
+        parent, column = here.unit.references
+        if parent in way:
+            return None
+        way, here = [*way, parent], catalog.tables[parent]
+    column = here.unit.column if here.unit else column
+    return f"{' -> '.join(map(_key, way))}: the unit is {key_text([here.name, column])}" if way[1:] else None
+
+
+def _key(name: str) -> str:
+    return key_text([name])
 
 
 def _column(column: Column) -> dict[str, Any]:
@@ -103,6 +123,30 @@ def _about_analysts(catalog: Catalog) -> Iterator[str]:
         yield "a password stands in the catalog; write $NAME in its place, and set the variable NAME in the environment"
 
 
+def _about_units(catalog: Catalog) -> Iterator[str]:
+    """Tables whose people no key names, beside other private tables: nobody can tell that a person is in both."""
+    private = [table for table in catalog.tables.values() if not table.public]
+    nameless = [_key(table.name) for table in private if own_key(table) is None]
+    if nameless and private[1:]:
+        rest = ", ".join(_key(table.name) for table in private if own_key(table) is not None) or "the others"
+        yield (
+            f"the rows of {', '.join(nameless)} have no key, so a person in several private tables is several units, and each is "
+            f'protected by itself; if they have people in common with {rest}, declare the key: unit = {{ column = "person" }}'
+        )
+
+
+def _missing_files(catalog: Catalog) -> Iterator[str]:
+    """Sources without a file, which preparation refuses."""
+    from tacit.data.files.sources import source_files
+
+    for table in catalog.tables.values():
+        if table.source.kind not in ("postgres", "memory"):
+            try:
+                source_files(catalog, table.source)
+            except InvalidCatalog as error:
+                yield f"the source of {_key(table.name)}: {error}"
+
+
 def _about_sizes(catalog: Catalog) -> Iterator[str]:
     unknown = [key_text([table.name]) for table in catalog.tables.values() if not table.public and table.rows_at_most is None]
     if unknown:
@@ -118,7 +162,7 @@ def _about_sources(catalog: Catalog) -> Iterator[str]:
 
     for table in catalog.tables.values():
         path = Path(table.source.location)
-        if table.source.kind == "postgres" or "*" in str(path) or (path.exists() and not path.is_file()):
+        if table.source.kind in ("postgres", "memory") or not path.is_file():
             continue
         try:
             there = [folded(field.name) for field in fields_of(path, table.source.table, table.source.encoding)]
@@ -133,7 +177,10 @@ def _about_sources(catalog: Catalog) -> Iterator[str]:
 def _store(catalog: Catalog) -> dict[str, Any]:
     from tacit.data.store import store_info
 
-    info = store_info(catalog.store_file)
+    try:
+        info = store_info(catalog)
+    except StoreUnusable as error:  # of an older format, or damaged
+        return {"state": "stale", "problem": str(error)}
     if info is None:
         return {"state": "missing"}
     state = "ready" if info.fingerprint == fingerprint(catalog) else "stale"
@@ -142,7 +189,6 @@ def _store(catalog: Catalog) -> dict[str, Any]:
 
 def _ledger(catalog: Catalog) -> dict[str, Any]:
     """Whether a ledger was begun, whether it counts for the units that are declared, and what was spent for them."""
-    from tacit.errors import NoLedger, StoreUnusable
     from tacit.session import DataSet
 
     data = DataSet(catalog)

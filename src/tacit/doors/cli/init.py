@@ -11,12 +11,13 @@ import typer
 from tacit.doors.cli.output import keep_what_is_read, print_json, say
 from tacit.doors.cli.which_catalog import NAME
 from tacit.errors import InvalidInput
+from tacit.files import write
 
 
 def init(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Parquet, CSV (also gzipped) or DuckDB files.")],
-    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Where to write the catalog.")] = Path(NAME),
-    force: Annotated[bool, typer.Option("--force", help="Replace a catalog that is there.")] = False,
+    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Output path of the catalog.")] = Path(NAME),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing catalog.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Draft a catalog from the names and types of columns. No value is read; "?" marks what is to be filled in."""
@@ -26,7 +27,7 @@ def init(
     keep_what_is_read(out, *files)
     found = [table for file in files for table in tables_in(file, _seen_from(out, file))]
     if not found:
-        raise InvalidInput("there is no table in what was given; give files with tables in them")
+        raise InvalidInput("no table found; give files that contain tables")
     text = draft(found)
     _write(out, text, force)
     columns, places = sum(len(table.fields) for table in found), _places(text)
@@ -44,24 +45,19 @@ def _seen_from(out: Path, file: Path) -> str:
 
 
 def _write(out: Path, text: str, force: bool) -> None:
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with out.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise InvalidInput(f"{out} is there already; --force replaces it, --out PATH writes another") from None
-    except OSError as error:
-        raise InvalidInput(f"{out} cannot be written: {error.strerror}") from None
+    if out.exists() and not force:
+        raise InvalidInput(f"{out} already exists; overwrite it with --force, or choose another file with --out")
+    write(out, text, force=force)
 
 
 def _places(text: str) -> int:
     """How many places are to be filled in."""
     from tacit.data.catalog import parse_catalog
-    from tacit.errors import CatalogUnusable
+    from tacit.errors import InvalidCatalog
 
     try:
         parse_catalog(text)
-    except CatalogUnusable as unfinished:
+    except InvalidCatalog as unfinished:
         return len(unfinished.problems)
     return 0
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import InvalidInput, TacitError
+from tacit.files import check
 from tacit.untrusted import for_json, lines_for_terminal, without_passwords
 
 if TYPE_CHECKING:
@@ -54,10 +55,13 @@ def let_all_letters_pass() -> None:
 
 
 def keep_what_is_read(written: Path | None, *read: Path) -> None:
-    """Refuses to write over a file that the same command reads."""
+    """Refuses to write over a file that the same command reads, and, before the work, where nothing can be written."""
+    if written is None:
+        return
     for path in read:
-        if written is not None and written.resolve() == path.resolve():
+        if written.resolve() == path.resolve():
             raise InvalidInput(f"{written} is read here and would be lost; write to another file")
+    check(written)
 
 
 def error_report(error: TacitError, as_json: bool, named: Callable[[str], str] = str) -> str:
@@ -88,7 +92,7 @@ def figure(number: float, sign: str = "") -> str:
 
 
 def console() -> Screen:
-    """Where tables go: standard output, wide enough for them where it is no terminal."""
+    """Where tables go: standard output, wide enough for them if it is not a terminal."""
     from tacit.doors.cli.screen import Screen
 
     return Screen() if sys.stdout.isatty() else Screen(width=120)
@@ -107,7 +111,7 @@ def progress(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
 
 @contextmanager
 def bar(what: str) -> Iterator[Callable[[str, float], None] | None]:
-    """A bar on standard error that is told what is done and how far it is, from 0 to 1; None if that is no terminal."""
+    """A bar on standard error that shows what is done and how far it is, from 0 to 1; None if standard error is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

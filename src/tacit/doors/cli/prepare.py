@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from tacit.data.prepare import Prepared, TableReport
     from tacit.data.prepare.verdict import ColumnReport
 
-Reason = Annotated[
-    str, typer.Option("--reason", help="Why the same people get a second budget, where another ledger covers them; it is recorded.")
-]
+Reason = Annotated[str, typer.Option("--reason", help="Reason for a second budget over the same people; recorded.")]
 NO_LEDGER = "There is no ledger yet, so nothing can be asked. Run `tacit ledger begin` once."
 LONGEST_EXAMPLE = 40
 WORDS = {"rounded": "rounded to the step"}
@@ -29,16 +27,14 @@ REASONS = {"value": "value out of the declared", "no unit": "no unit", "limit": 
 def prepare(
     catalog: CatalogOption = None,
     new_ledger: Annotated[
-        bool, typer.Option("--new-ledger", help="Begin the ledger of this data set too; needed once, before the first question.")
+        bool, typer.Option("--new-ledger", help="Also begin the ledger of this data set; required once, before the first question.")
     ] = False,
     reason: Reason = "",
-    memory: Annotated[str, typer.Option(help="Memory to use; what needs more is put on disk, beside the store.")] = "60%",
-    yes: Annotated[bool, typer.Option("--yes", help="Accept data that does not look as it is declared.")] = False,
+    memory: Annotated[str, typer.Option(help="Memory limit; larger work spills to disk next to the store.")] = "60%",
+    yes: Annotated[bool, typer.Option("--yes", help="Accept data that does not match its declaration.")] = False,
     keep_version: Annotated[
         bool,
-        typer.Option(
-            "--keep-version", help="Declare that the data has not changed: answers that were given stay valid. Anybody may know it."
-        ),
+        typer.Option("--keep-version", help="Keep the data version: declares publicly that the data has not changed."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -70,7 +66,12 @@ def prepare(
 
 
 def _as_json(prepared: Prepared, accepted: bool) -> dict[str, Any]:
-    private = {"tables": [asdict(table) for table in prepared.tables], "alarms": prepared.alarms, "accepted": accepted}
+    private = {
+        "tables": [asdict(table) for table in prepared.tables],
+        "sharing": [asdict(each) for each in prepared.sharing],
+        "alarms": prepared.alarms,
+        "accepted": accepted,
+    }
     return {
         "store": str(prepared.store),
         "version": prepared.version if accepted else None,
@@ -92,6 +93,8 @@ def _print(prepared: Prepared, accepted: bool) -> None:
         kind = "public" if table.public else "private"
         grid.add_row(table.name, kind, f"{table.read:,}", f"{table.kept:,}", "\n".join(_findings(table)))
     screen.print(grid)
+    for each in prepared.sharing:
+        screen.print(styled(each.words))
     screen.print(FOR_THE_CURATOR, style="yellow")
     for note in prepared.notes:
         screen.print(styled(("note", "yellow"), f": {note}"))

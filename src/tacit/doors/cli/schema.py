@@ -10,7 +10,7 @@ from tacit.doors.cli.output import print_json
 
 
 def schema(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, as is done in any case.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON (always the case).")] = False,
 ) -> None:
     """Print the JSON Schema of tacit.toml, with which editors check and complete it."""
     from tacit.data.declaration.shape import schema as of_the_catalog

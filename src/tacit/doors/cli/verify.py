@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Plant(StrEnum):
-    """The bugs that can be planted: the checks must find each."""
+    """The bugs that can be planted; the checks must find each of them."""
 
     noise = "noise"
     sensitivity = "sensitivity"
@@ -47,11 +47,14 @@ class Plant(StrEnum):
 
 
 def verify(
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer draws: under a minute.")] = False,
-    plant: Annotated[Plant | None, typer.Option(help="Plant a bug, to see that it is found; exits with 1.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Use fewer draws; takes less than a minute.")] = False,
+    plant: Annotated[Plant | None, typer.Option(help="Bug to plant, to show that the checks find it; exits with 1.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Measure every mechanism against its claim. Exits with 1 if a law of privacy is broken."""
+    """Measure the privacy loss of every mechanism and compare it with its claim. Exits with 1 if a privacy law is violated.
+
+    Example: tacit verify --quick
+    """
     from tacit.evidence.verify.suite import FULL, QUICK, cases
 
     chosen, effort = cases(plant), QUICK if quick else FULL
@@ -99,8 +102,8 @@ def _print_table(rows: list[Row], false_alarm: float) -> None:
     screen = console()
     screen.print(table)
     screen.print(
-        "share: the part of the claim that the neighbours tried here reach; of an interval, the part of the misses that it "
-        f"allows.\nSampled checks accuse a sound mechanism with probability {false_alarm:g} each; to pass is not a proof.",
+        "share: the part of the claim that the tested neighbours reach; for an interval, the part of the allowed misses.\n"
+        f"A sampled check rejects a sound mechanism with probability {false_alarm:g}. Passing is not a proof.",
         style="dim",
     )
     _print_unreached(screen, rows)
@@ -110,7 +113,7 @@ def _print_table(rows: list[Row], false_alarm: float) -> None:
 
 
 def _print_unreached(screen: Screen, rows: list[Row]) -> None:
-    """Why some rows reach a small share of their claim."""
+    """Prints why some rows reach only a small share of their claim."""
     from tacit.doors.cli.screen import styled
     from tacit.evidence.verify.case import ENOUGH
 
@@ -119,6 +122,6 @@ def _print_unreached(screen: Screen, rows: list[Row]) -> None:
         if row.unreached:
             by_reason.setdefault(row.unreached, []).append(f"{row.name} ({row.share:.2f})")
     if by_reason:
-        screen.print(f"\nRows that reach less than {ENOUGH:g} of their claim, and why:")
+        screen.print(f"\nRows that reach less than {ENOUGH:g} of their claim, with the reason:")
     for reason, names in by_reason.items():
         screen.print(styled(f"  {'; '.join(names)}: ", (reason, "dim")))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.errors import CatalogUnusable
+from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog
 
 NAME = "tacit.toml"
@@ -28,13 +28,13 @@ def find_catalog(given: Path | None = None, environment: Mapping[str, str] = os.
         path = named / NAME if named.is_dir() else named
         if not path.is_file():
             by = "--catalog" if given else f"${VARIABLE}"
-            raise CatalogUnusable(f"{by} names {path}, and there is no such file; `tacit init FILE...` drafts one")
+            raise InvalidCatalog(f"{by} names {path}, and there is no such file; `tacit init FILE...` drafts one")
         return path.absolute()
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / NAME).is_file():
             return folder / NAME
-    raise CatalogUnusable(
+    raise InvalidCatalog(
         f"there is no {NAME} in {here} or above; `tacit init FILE...` drafts one, and --catalog PATH or ${VARIABLE} names one"
     )
 

@@ -1,4 +1,4 @@
-"""All attacks that apply, against one data set of ours: a copy, with a scratch ledger for each attack. For the curator only.
+"""All applicable attacks against one data set: a copy, with a scratch ledger for each attack. For the curator only.
 
 Each attack spends the whole of `epsilon`, once for each seed. The report (`session_report.py`) has figures and no released value;
 it compares with the truth all the same, and is not for publication.
@@ -69,7 +69,8 @@ def attack_session(
         known, bits = known_people(data.session(), target, PLENTY)
     if len(bits) < FEWEST:
         raise InvalidInput(
-            f"only {len(bits)} people are known by {target.column}; an attack needs at least {FEWEST}, and {ENOUGH_PEOPLE} to tell"
+            f"too few people have a {target.column}: found {len(bits)}, but an attack requires at least {FEWEST} "
+            f"({ENOUGH_PEOPLE} for a verdict); choose another column with --by"
         )
     battles = [Battle(catalog, known, bits, epsilon, seed + place) for place in range(seeds)]
     parts = (part for battle in battles for attack in ATTACKS for part in attack(battle))
@@ -111,7 +112,7 @@ def _counts_over_subsets(battle: Battle) -> Iterator[Part]:
     noise = np.abs(answers - rows @ battle.bits.astype(np.int64))
     told_by_time = spearman(asked.seconds[: len(subsets)], noise)
     yield Correlation("timing", "rank correlation of time and noise", told_by_time, len(answers), battle.enough)
-    yield Never("one question more", "answers beyond the budget", one_more, 0.0)
+    yield Never("one extra query", "answers beyond the budget", one_more, 0.0)
 
 
 def _tracing(battle: Battle, rows: NDArray[np.uint8], answers: NDArray[np.float64]) -> Tries:
@@ -165,15 +166,15 @@ def _verbatim(battle: Battle) -> Iterator[Part]:
 def _changed_unit(battle: Battle) -> Iterator[Part]:
     """Another unit declared over what was spent: nothing more may be admitted until it is restated, and here nothing after that."""
     found = changed_unit(battle.catalog, battle.target.table.lower(), battle.epsilon)
-    yield Never("changed unit", "share of the budget admitted for another unit", found.before + found.after, 0.0)
+    yield Never("changed unit", "share of the budget admitted for a changed unit", found.before + found.after, 0.0)
 
 
 def _hostile_key(battle: Battle) -> Iterator[Part]:
-    """Values and names that try to be more than texts: keys of made-up people, and names in questions about these people."""
+    """Values and names that try to be more than text: keys of simulated people, and names in queries about them."""
     with copied_data(battle.catalog, battle.epsilon) as data:
         named = list(hostile_names(data.session(), battle.target.table, battle.epsilon))
     escaped = broken_out([released_keys(), *named])
-    yield Never("hostile key", "formats that a value got out of", float(len(escaped)), 0.0)
+    yield Never("hostile key", "formats that a value escaped from", float(len(escaped)), 0.0)
 
 
 def _time_out(battle: Battle) -> Iterator[Part]:
@@ -192,7 +193,7 @@ def _fates(battle: Battle, asking: Callable[[DataSet, Target], list[str]], attac
         if questions:
             share = exact(battle.epsilon) / len(questions)
             found = told_apart(data.session(), questions, share)
-            yield Never(attack, "people told apart by a question's fate", found, 0.0)
+            yield Never(attack, "people identified by whether a query fails", found, 0.0)
 
 
 ATTACKS = (

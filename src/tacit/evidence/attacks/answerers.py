@@ -70,7 +70,7 @@ class Suppressing:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Zero-mean noise of an answerer: `law` is none, bounded (uniform up to `size`), laplace (scale) or gaussian (deviation).
+    """Zero-mean noise of an answerer: `law` is "none", bounded (uniform up to `size`), laplace (scale) or gaussian (deviation).
 
     >>> noise = Noise.read("laplace:4")
     >>> noise, round(noise.deviation, 2)
@@ -89,7 +89,7 @@ class Noise:
         except ValueError:
             number = -1.0
         if law not in DEVIATIONS or not 0 <= number < float("inf"):
-            raise InvalidInput(f"noise is none, or one of bounded:SIZE, laplace:SCALE, gaussian:DEVIATION, not {text!r}")
+            raise InvalidInput(f"noise must be none, bounded:SIZE, laplace:SCALE or gaussian:DEVIATION, not {text!r}")
         return cls(law, number)
 
     @property
@@ -140,7 +140,7 @@ class MinimumSize:
 WEAK: dict[str, Callable[[Bits, int], Answerer]] = {
     "exact": lambda bits, seed: Exact(bits),
     "rounding to 5": lambda bits, seed: Rounding(bits),
-    "counts below 5 hidden": lambda bits, seed: Suppressing(bits),
+    "counts below 5 suppressed": lambda bits, seed: Suppressing(bits),
     "noise without a ledger": lambda bits, seed: Noisy(bits, Noise("laplace", 2.0), np.random.default_rng([seed, 3])),
 }
 

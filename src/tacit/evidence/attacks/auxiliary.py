@@ -48,7 +48,7 @@ class Auxiliary:
     def known(self) -> str:
         """What the attacker knows of the person."""
         side = "above" if self.less < 0 else "below"
-        return f"{abs(self.less):g} {side} the average" if self.less else "just the average"
+        return f"{abs(self.less):g} {side} the average" if self.less else "exactly average"
 
     def summary(self) -> str:
         """The result in three sentences."""
@@ -56,8 +56,8 @@ class Auxiliary:
         return (
             f"A {self.of} from {low} to {high} is guessed with an error of {self.prior_error:.3g} without the release. After a "
             f"private average of {self.people:,} people, the {self.of} of somebody who is known to be {self.known} is guessed with "
-            f"an error of {self.error_in:.3g} if they are in the data, and of {self.error_out:.3g} if not: the harm is in what was "
-            f"known. Being in the data is worth {self.log_odds:.4g} in log odds; claimed is {self.epsilon:g} at most."
+            f"an error of {self.error_in:.3g} if they are in the data and {self.error_out:.3g} if not. The harm comes from what "
+            f"was known before. Being in the data moves the log odds by {self.log_odds:.4g}; the claim is at most {self.epsilon:g}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def auxiliary(
     low, high = bounds
     value = round(float(np.mean(values))) - less if values else low - 1
     if min([value, *values]) < low or max([value, *values]) > high:
-        raise InvalidInput(f"auxiliary needs values, all of them and the person's own within the bounds {low} and {high}")
+        raise InvalidInput(f"the values and the person's own value must lie within the bounds {low} and {high}")
     inside, outside = [*values, value], list(values)
     mechanisms, budget = _mechanisms(bounds, exact(epsilon, "epsilon")), float(exact(epsilon))
     errors = [_error(rows, bounds, mechanisms, value + less) for rows in (inside, outside)]

@@ -53,7 +53,7 @@ def changed_unit(catalog: Catalog, table: str, epsilon: Number = 1) -> ChangedUn
         others = policy_of(replace(data.catalog, tables=tables))
         changed = open_ledger(data.catalog.ledger_address(os.environ), others)
         before = _spend(changed, event, PARTS)
-        changed.accept_units(ROWS, "attack", "ten of the old units in one")
+        changed.accept_units(ROWS, "attack", "ten old units in one")
         after = _spend(changed, event, PARTS)
     return ChangedUnit(float(before / whole), float(after / whole), float((ROWS * spent + before + after) / whole))
 

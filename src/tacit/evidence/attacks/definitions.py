@@ -60,7 +60,7 @@ class Demonstration:
 
 
 def random_row(people: int = 5) -> Demonstration:
-    """Release a row picked at random: all neighbours are within statistical distance 1/n, and yet somebody's row is published.
+    """Release a row picked at random: all neighbours are within statistical distance 1/n, and yet one person's row is published.
 
     Dwork (2006) and others: a distance in sums of probabilities says nothing at 1/n, and less than 1/n is of no use.
 
@@ -74,9 +74,9 @@ def random_row(people: int = 5) -> Demonstration:
         distance = max(distance, hockey_stick(one, two, Decimal(0)))
         loss = max(loss, worst_log_ratio(one, two))
     return Demonstration(
-        "A row picked at random",
+        "Publish a random row",
         f"Neighbours are never farther apart than {float(distance):.4g} = 1/n in statistical distance.",
-        "Somebody's row is published each time.",
+        "One person's row is published each time.",
         float(loss),
         Fraction(1),
         "",
@@ -84,7 +84,7 @@ def random_row(people: int = 5) -> Demonstration:
 
 
 def released_sample(people: int = 100, size: int = 10, unique: int = 20) -> Demonstration:
-    """Release a sample: an output with somebody's unique row cannot come from data without that person.
+    """Release a sample: an output with a unique row cannot come from data without its person.
 
     Chaudhuri and Mishra (2006): safe with high probability if unique rows are rare. They are not, in data worth having.
 
@@ -92,7 +92,7 @@ def released_sample(people: int = 100, size: int = 10, unique: int = 20) -> Demo
     (True, 0.0)
     """
     if not 0 <= unique <= people or not 0 < size <= people:
-        raise InvalidInput(f"a sample of {size} and {unique} unique rows do not fit {people} people")
+        raise InvalidInput(f"a sample of {size} and {unique} unique rows are too many for {people} people")
 
     def bad(rare: int) -> Fraction:
         return 1 - Fraction(comb(people - rare, size), comb(people, size))
@@ -100,8 +100,8 @@ def released_sample(people: int = 100, size: int = 10, unique: int = 20) -> Demo
     curve = tuple((Fraction(rare, people), bad(rare)) for rare in range(people + 1))
     return Demonstration(
         "A released sample",
-        f"Only {size} of {people} rows are released, as they are, and nobody knows whose.",
-        f"{unique} rows are like no other: one of them in the sample proves that its person is in the data.",
+        f"Only {size} of {people} rows are released unchanged, without names.",
+        f"{unique} rows are unique: one of them in the sample proves that its person is in the data.",
         inf if unique else 0.0,
         bad(unique),
         "share of rows that are unique",
@@ -125,7 +125,7 @@ def fit_and_resample(people: int = 100, drawn: int = 100) -> Demonstration:
     return Demonstration(
         "Fit a distribution and draw from it",
         f"All {drawn} points are synthetic, drawn from frequencies fitted to {people} rows.",
-        "A value that only one person has is drawn only if that person is in the data.",
+        "A value that only one person has can be drawn only if that person is in the data.",
         inf,
         seen(drawn),
         "points drawn",
@@ -164,7 +164,7 @@ def deterministic(function: Callable[[Rows], Hashable], universe: Universe, size
         return Demonstration("A constant", "Nothing depends on the data.", "Nothing is learnt.", 0.0, Fraction(0))
     return Demonstration(
         "A deterministic answer",
-        "The answer is about everybody, and has no noise.",
+        "The answer is an aggregate over all rows, without noise.",
         f"{pair[0]} and {pair[1]} differ in one row and have different answers.",
         inf,
         Fraction(1),
@@ -218,7 +218,7 @@ def one_plus_epsilon(epsilon: Number = 1) -> Demonstration:
     grid = [budget * part / 10 for part in range(21)]
     return Demonstration(
         "(1 +- epsilon) for e^epsilon",
-        f"Every output is at most {as_text(1 + budget)} times as likely as from a neighbour, it is said.",
+        f"Every output is at most {as_text(1 + budget)} times as likely as from a neighbour, by the claim.",
         f"Laplace noise has a ratio of {float(ratio):.4g}.",
         float(worst_log_ratio(one, other)),
         Fraction(exceeding).limit_denominator(10**12),

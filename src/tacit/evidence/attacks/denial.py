@@ -1,4 +1,4 @@
-"""Refusals give values away if whoever refuses has looked at the answer: the attack on a value-based auditor.
+"""Refusals disclose values if the auditor looks at the answer: the attack on a value-based auditor.
 
 The auditor refuses a MAX exactly when the answer would determine a value. The analyst asks for the largest of a small group, and
 then for the largest of the group without one row. If that is refused, then for every answer that would have been refused the row
@@ -58,13 +58,13 @@ class DenialAttack:
         """The result in two sentences."""
         found, other = self.value_based, self.simulatable
         return (
-            f"The value-based auditor refused {found.refused:,} of {found.asked:,} questions, and these refusals give "
-            f"{len(found.named):,} of {self.people:,} values away, {found.wrong} of them wrong. "
-            f"The simulatable auditor refused {other.refused:,} of {other.asked:,}, which give {len(other.named)} away."
+            f"The value-based auditor refused {found.refused:,} of {found.asked:,} questions, and these refusals disclose "
+            f"{len(found.named):,} of {self.people:,} values, {found.wrong} of them wrong. "
+            f"The simulatable auditor refused {other.refused:,} of {other.asked:,}, which disclose {len(other.named)}."
         )
 
     def chart(self, path: str | None = None) -> Any:
-        """An Altair chart of the values given away; saved if a path is given."""
+        """An Altair chart of the disclosed values; saved if a path is given."""
         import altair as alt
 
         from tacit.chart import COLOURS, save
@@ -73,7 +73,7 @@ class DenialAttack:
             {"auditor": "value-based", "share": len(self.value_based.named) / self.people},
             {"auditor": "simulatable", "share": len(self.simulatable.named) / self.people},
         ]
-        share = alt.Y("share:Q", title="values given away by refusals").axis(format="%")
+        share = alt.Y("share:Q", title="values disclosed by refusals").axis(format="%")
         chart = alt.Chart(alt.InlineData(values=rows), title="A refusal that depends on the data is an answer")
         return save(chart.mark_bar(color=COLOURS[1]).encode(x=alt.X("auditor:N", title=None, sort=None), y=share), path)
 
@@ -87,14 +87,14 @@ def denial(values: Sequence[float] | NDArray[Any], group: int = SMALLEST) -> Den
     """
     data = np.asarray(values, dtype=np.float64)
     if not SMALLEST <= group <= data.size:
-        raise InvalidInput(f"a group has at least {SMALLEST} rows, and not more than there are ({data.size})")
+        raise InvalidInput(f"a group must have at least {SMALLEST} rows, and at most all of them ({data.size})")
     peeking = _attack(PeekingDesk(data), data, group, looks=True)
     simulatable = _attack(Desk(Data(Private(data), "x", {}), MaxAuditor()), data, group, looks=False)
     return DenialAttack(data.size, group, peeking, simulatable)
 
 
 def example_values(people: int, seed: int = 1) -> NDArray[np.float64]:
-    """Values to attack, in cents, nobody's."""
+    """Fictional values to attack, in cents."""
     return np.round(np.random.default_rng(seed).lognormal(8, 0.5, people), 2)
 
 
@@ -109,7 +109,7 @@ def _attack(desk: Answering, data: NDArray[np.float64], group: int, looks: bool)
 
 
 def _on_group(desk: Answering, rows: NDArray[np.int64], looks: bool) -> Iterator[dict[int, float] | None]:
-    """For each question about a group: None if it was answered, else what the refusal gives away."""
+    """For each question about a group: None if it was answered, else what the refusal discloses."""
     rule = MaxAuditor()
     known = rule.begin(len(rows))
     for left_out in (None, *range(len(rows))):

@@ -1,4 +1,4 @@
-"""The exponential adversary: whoever answers all subset counts within alpha has given all but 4 alpha rows away.
+"""The exponential adversary: answering all subset counts within alpha discloses all but 4 alpha rows.
 
 Dinur and Nissim (2003), Theorem 1. Among all 2^n candidates, keep those whose every subset count lies within alpha of the
 answer. The truth is among them; and any other one, c, is near it: the rows where c has a one and the truth a zero are a subset,
@@ -90,7 +90,7 @@ class Consistent:
     def summary(self) -> str:
         """What agrees, by rows that are wrong; the worst; one that does not agree; and what that means."""
         rows = "\n".join(f"  {wrong:>2} wrong: {count:,}" for wrong, count in enumerate(self.by_distance) if count)
-        worst = f"The worst of them has {_listed(self.wrong)} wrong." if self.wrong else "The only one is the truth."
+        worst = f"The worst of them has {_listed(self.wrong)} wrong." if self.wrong else "The only one is the true data."
         example = [] if self.ruled_out is None else [self.ruled_out.summary()]
         return "\n".join([self._head(), rows, worst, *example, self._verdict()])
 
@@ -99,7 +99,7 @@ class Consistent:
         asked = f"All {every}" if self.questions == 2**self.people else f"{self.questions:,} of {every}"
         return (
             f"{asked} subset counts of {self.people} people, each within {self.alpha:g}: {self.candidates:,} of {every} candidates "
-            f"agree with them. Rows that a candidate has wrong, and how many candidates (the theorem allows {self.bound} rows):"
+            f"agree with them. Candidates by the number of wrong rows (the theorem allows {self.bound}):"
         )
 
     def _verdict(self) -> str:
@@ -131,8 +131,8 @@ class Consistent:
         shown = max(self.farthest, self.bound) + 2
         counts = [*self.by_distance, *(0,) * shown][:shown]
         rows = [{"x": str(wrong), "y": count, "series": "agree"} for wrong, count in enumerate(counts)]
-        title = f"Who agrees with all answers (4 alpha: {self.bound} rows)"
-        return bars(rows, Axes("rows that a candidate has wrong", "candidates"), title, path)
+        title = f"Candidates that agree with all answers (4 alpha: {self.bound} rows)"
+        return bars(rows, Axes("wrong rows of a candidate", "candidates"), title, path)
 
 
 def exponential_adversary(truth: ArrayLike, alpha: float, answers: ArrayLike | Answers | None = None, seed: int = 0) -> Consistent:
@@ -162,7 +162,7 @@ def exponential_adversary(truth: ArrayLike, alpha: float, answers: ArrayLike | A
 
 
 def between(truth: ArrayLike, other: ArrayLike) -> Floats:
-    """All answers half way between two candidates, listed: both agree with them, so that nobody can tell which is true.
+    """All answers half way between two candidates, listed: both agree with them, so they are indistinguishable.
 
     Where the other has `2 alpha` ones less and `2 alpha` more, no answer is off by more than alpha, and 4 alpha rows are wrong:
 

@@ -1,4 +1,4 @@
-"""What becomes of a question as its answer: one that is refused, or out of time, because of one person has told of that person.
+"""The fate of a query as its answer: a refusal or a time-out that depends on one person discloses that person.
 
 Two ways to bring that about. Joins that multiply rows if one person has the secret, and only then: `CASE WHEN badge = 4 AND ...`
 as the side of twenty joins, each of which matches several rows. And a pattern of many `_`, which an engine tries at every place

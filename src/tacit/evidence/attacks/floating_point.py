@@ -1,4 +1,4 @@
-"""Textbook floating-point noise gives away the answer that it was added to (Mironov 2012; for the Gaussian, Jin and others 2022).
+"""Textbook floating-point noise discloses the answer that it was added to (Mironov 2012; for the Gaussian, Jin et al. 2022).
 
 A float has 53 bits, so `answer + sign * -scale * ln(U)` reaches only some floats, and which ones depends on the answer. The
 attacker asks of an output: could the other answer have given it? Where it could not, one look settles what epsilon was to hide.
@@ -53,8 +53,8 @@ class FloatingPoint:
         """The result in two sentences."""
         return (
             f"Of {self.draws:,} outputs for each of two neighbouring answers, textbook floating-point {self.law} noise "
-            f"gives away {self.textbook:.1%}: the other answer cannot have produced them. "
-            f"Noise on the grid gives away {self.ours:.1%}."
+            f"identifies the answer in {self.textbook:.1%}: the other answer cannot have produced them. "
+            f"Noise on the grid does so in {self.ours:.1%}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,8 +73,8 @@ class FloatingPoint:
             {"noise": "integers on a grid", "answer": "0", "share": self.ours_zero},
             {"noise": "integers on a grid", "answer": "1", "share": self.ours_one},
         ]
-        share = altair.Y("share:Q", title="outputs that only this answer gives").axis(format="%").scale(domain=[0, 1])
-        chart = altair.Chart(altair.InlineData(values=rows), title="One output settles which answer it was").mark_bar()
+        share = altair.Y("share:Q", title="outputs that only this answer can give").axis(format="%").scale(domain=[0, 1])
+        chart = altair.Chart(altair.InlineData(values=rows), title="One output identifies the answer").mark_bar()
         chart = chart.encode(
             x=altair.X("noise:N", title=None, sort=None).axis(labelAngle=0), xOffset="answer:N", y=share, color="answer:N"
         )

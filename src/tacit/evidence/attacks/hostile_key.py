@@ -122,7 +122,7 @@ def broken_formats(answer: Answer) -> list[str]:
 
 
 def _tried(outline: Callable[[Answer], Any], answer: Answer) -> Any:
-    """The outline, or that there is none: what cannot be read back at all is no format."""
+    """The outline, or a note that it cannot be read back, which breaks the format."""
     try:
         return outline(answer)
     except (ValueError, csv.Error, ElementTree.ParseError) as error:
@@ -192,7 +192,7 @@ def _in_svg(chart: Any) -> list[tuple[str, list[str]]]:
 
 
 class _Outline(HTMLParser):
-    """The elements of a page with the names of their attributes, and its scripts but for data."""
+    """The elements of a page with the names of their attributes, and its scripts without data."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -229,7 +229,7 @@ FORMATS: Mapping[str, Callable[[Answer], Any]] = {
 
 
 def answer_with(keys: Sequence[str], names: tuple[str, str] = ("key", "n")) -> Answer:
-    """An answer that nobody asked for, with these keys and names of columns."""
+    """A constructed answer with these keys and column names."""
     numbers = tuple(range(100, 100 + len(keys)))
     ends = (tuple(number - 9 for number in numbers), tuple(number + 9 for number in numbers))
     columns = (Column(names[0], "key", tuple(keys)), Column(names[1], "count", numbers, *ends))

@@ -29,8 +29,8 @@ from tacit.evidence.attacks.figures import Axes, bars, told
 Bits = NDArray[np.bool_]
 Signed = list[tuple[int, Subset]]
 Plan = Callable[[int, int, np.random.Generator], Signed]
-SPREADS = {"exact": 0.0, "rounding to 5": 5 / sqrt(12), "counts below 5 hidden": 0.0, "noise without a ledger": 2 * sqrt(2)}
-ROUNDS = {"exact": 1, "rounding to 5": 400, "counts below 5 hidden": 20, "noise without a ledger": 1200}
+SPREADS = {"exact": 0.0, "rounding to 5": 5 / sqrt(12), "counts below 5 suppressed": 0.0, "noise without a ledger": 2 * sqrt(2)}
+ROUNDS = {"exact": 1, "rounding to 5": 400, "counts below 5 suppressed": 20, "noise without a ledger": 1200}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,7 +169,7 @@ def gallery(attack: str, people: int = 100, targets: int = 8, seed: int = 0) -> 
     """One of the three attacks on every weak answerer, each with as many rounds as it takes (a tracker behind a minimum size).
 
     >>> {name: result.recovered for name, result in gallery("tracker", targets=4).found.items()}
-    {'exact': 1.0, 'rounding to 5': 1.0, 'counts below 5 hidden': 1.0, 'noise without a ledger': 1.0}
+    {'exact': 1.0, 'rounding to 5': 1.0, 'counts below 5 suppressed': 1.0, 'noise without a ledger': 1.0}
     """
     bits, run = fair_bits(people, seed), ATTACKS[attack]
     found = {}

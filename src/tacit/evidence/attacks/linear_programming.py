@@ -44,7 +44,7 @@ def least_absolute(
 def consistent(
     questions: Subsets | ArrayLike, answers: ArrayLike, bound: float, *, truth: ArrayLike | None = None
 ) -> Reconstruction | None:
-    """A candidate in [0, 1]^n all of whose counts are within `bound` of the answers, or None where there is none.
+    """A candidate in [0, 1]^n all of whose counts are within `bound` of the answers, or None if no such bits exist.
 
     >>> consistent([[1, 1], [1, 0]], [1.1, 0.1], bound=0.2).bits
     array([False,  True])

@@ -50,10 +50,10 @@ class LocalSensitivity:
         """The result in three sentences."""
         loss = "infinite" if self.local_loss == inf else f"{self.local_loss:.3g}"
         return (
-            f"From one median with noise scaled to local sensitivity, neighbours are told apart in {self.local:.2%} of cases "
+            f"From one median with noise scaled to local sensitivity, neighbours are distinguished in {self.local:.2%} of cases "
             f"(loss {loss}). With smooth sensitivity in {self.smooth:.2%} (loss {self.smooth_loss:.3g}, claimed {self.epsilon:g}, "
-            f"which allows {self.allowed:.2%}). The smooth scales are {self.scales[0]:.4g} and {self.scales[1]:.4g}: shown beside "
-            f"the answer, they tell in {self.shown_scale:.0%}."
+            f"which allows {self.allowed:.2%}). The smooth scales are {self.scales[0]:.4g} and {self.scales[1]:.4g}: published "
+            f"with the answer, they identify the data in {self.shown_scale:.0%}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,10 +69,10 @@ class LocalSensitivity:
         )
 
     def chart(self, path: str | Path | None = None) -> Any:
-        """How often neighbours are told apart, by the way of answering; the line is what epsilon allows."""
+        """How often neighbours are distinguished, by release method; the line is what epsilon allows."""
         known = {"local sensitivity": self.local, "smooth sensitivity": self.smooth, "smooth, scale shown": self.shown_scale}
         rows = [{"x": name, "y": share, "series": "told apart"} for name, share in known.items()]
-        return bars(rows, Axes("", "told apart by one answer", share=True), "The median of two neighbours", path, self.allowed)
+        return bars(rows, Axes("", "distinguished by one answer", share=True), "The median of two neighbours", path, self.allowed)
 
 
 def local_sensitivity(epsilon: Number = 1, top: int = 1000, step: int = 10) -> LocalSensitivity:

@@ -29,6 +29,7 @@ from tacit.publish.synthetic.commuters.flows import Homes
 from tacit.publish.synthetic.commuters.geography import Domain
 from tacit.publish.synthetic.commuters.model import Offer, drawn
 from tacit.publish.synthetic.commuters.utility import Cells
+from tacit.release.curators import for_the_owner
 
 Publish = Callable[[Cells], Cells]
 NAIVE = "noise on occupied origins only"
@@ -69,8 +70,8 @@ class Outcome:
         """One sentence."""
         odds = "without limit" if self.odds == float("inf") else f"by {self.odds:.3g} at most"
         return (
-            f"{self.name}: {self.found:.1%} of Bobs found ({self.guessing:.1%} by guessing without a map), {self.certain:.1%} with "
-            f"certainty; the odds of two homes moved {odds} in {self.trials:,} maps."
+            f"{self.name}: {self.found:.1%} of targets found ({self.guessing:.1%} by guessing without a map), {self.certain:.1%} "
+            f"with certainty; the odds of two homes moved {odds} in {self.trials:,} maps."
         )
 
 
@@ -89,7 +90,7 @@ class Commutes:
 
     def summary(self) -> str:
         """A line for each way to publish."""
-        lines = [f"The longest commute, {self.targets} destinations where one worker comes from farther away than all others."]
+        lines = [f"The longest commute: {self.targets} destinations at which one worker lives farther away than all others."]
         return "\n".join(lines + [outcome.summary() for outcome in self.outcomes])
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,7 +108,7 @@ class Commutes:
             for each in self.outcomes
             for series, share in (("found", each.found), ("with certainty", each.certain), ("by guessing", each.guessing))
         ]
-        return bars(rows, Axes("", "share of Bobs", share=True), "The longest commute, by what is published", path)
+        return bars(rows, Axes("", "share of targets", share=True), "The longest commute, by what is published", path)
 
 
 def targets(domains: Sequence[Domain], truth: Sequence[Cells]) -> Iterator[Target]:
@@ -149,11 +150,13 @@ def longest_commute(offer: Offer, homes: Homes, maps: int = 5) -> Commutes:
     (['true map', 'noise on occupied origins only', 'private map'], 1.0, True)
     """
     if not isinstance(offer.terms.keeping, All):
-        raise InvalidInput("the adversary's rule is for maps on which every origin keeps its noise; leave the keep-chances out")
+        raise InvalidInput(
+            "keep-chances are not supported: the adversary's rule requires maps on which every origin keeps its noise"
+        )
     domains = list(offer.domains())
-    looked_for = tuple(targets(domains, list(homes.counts(iter(domains)))))
+    looked_for = tuple(targets(domains, [for_the_owner(counted) for counted in homes.counts(domains)]))
     if not looked_for:
-        raise InvalidInput("no destination has its farthest worker alone in an origin; there is nobody to look for")
+        raise InvalidInput("no target found: no destination has its farthest worker alone in an origin")
     private = [list(drawn(offer, homes)) for _ in range(maps)]
     noises, draws, rounds = offer.noises, offer.draws, range(maps)
     shown = [naive(noises[t.destination], draws[t.destination])(t.truth) for _ in rounds for t in looked_for]

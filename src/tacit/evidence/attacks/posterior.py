@@ -65,7 +65,7 @@ class Posterior:
             if isinstance(value, int | float) and self.chances[place] >= SHOWN
         ]
         if not numbers:
-            raise InvalidInput("only outcomes that are numbers can be drawn; read `after` instead")
+            raise InvalidInput("a chart requires numeric outcomes; read `after` instead")
         ordered = sorted(numbers, key=lambda pair: pair[1])
         rows = [
             {"x": value, "y": beliefs[place], "series": str(name)}
@@ -89,7 +89,7 @@ def posterior(laws: Mapping[Hashable, Law], prior: Mapping[Hashable, Number] | N
     weights = {name: exact(1 if prior is None else prior[name], "prior") for name in laws}
     whole = sum(weights.values())
     if len(laws) < 2 or whole <= 0 or min(weights.values()) < 0:
-        raise InvalidInput("a prior gives two candidates or more a weight each, none negative and not all zero")
+        raise InvalidInput("a prior must give each of two or more candidates a weight of at least 0, not all 0")
     beliefs = {name: ARITHMETIC.divide(Decimal(w.numerator), Decimal(w.denominator)) for name, w in weights.items()}
     listed = dict.fromkeys(outcome for law in laws.values() for outcome in law.probabilities)
     outcomes = tuple(

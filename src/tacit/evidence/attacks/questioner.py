@@ -1,4 +1,4 @@
-"""A session of ours, asked as an attacker asks: counts over chosen people, each for a share of the budget."""
+"""A tacit session, queried by an attacker: counts over chosen people, each for a share of the budget."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ PEOPLE = Target("people", "person", "secret = 1")
 def reconstruct_people(
     people: int, questions: int, epsilon: Number, *, seed: int = 0, solver: Callable[..., Reconstruction] | None = None
 ) -> Reconstruction:
-    """Fair bits of made-up people, put into a data set of ours with a budget of `epsilon`, and asked for in `questions` counts.
+    """Random bits of simulated people, put into a tacit data set with a budget of `epsilon`, and asked for in `questions` counts.
 
     `seed` rules the bits and the questions; the noise is tacit's own, and nothing rules it.
 
@@ -105,8 +105,8 @@ def chosen_target(catalog: Catalog, table: str | None = None, column: str | None
     fitting = [found for each in catalog.tables.values() if (table in (None, each.name)) and (found := _in(each, column, secret))]
     if not fitting:
         raise InvalidInput(
-            "no private table has one row per person, a column of whole numbers to know people by and a column with values to "
-            "keep secret; name them: --table TABLE --by COLUMN --secret CONDITION"
+            "no table to attack: expected one row per person, a column of whole numbers and a column with values; "
+            "give --table TABLE --by COLUMN --secret CONDITION"
         )
     return fitting[0]
 
@@ -133,7 +133,7 @@ def known_people(session: Session, target: Target, epsilon: Number) -> tuple[Tar
     rows = _counts(session, target.everyone(), epsilon)
     alone = [value for value, count in sorted(rows.items()) if count == 1][:MOST_PEOPLE]
     if len(alone) < 2:
-        raise InvalidInput(f"no two people of {target.table} are known by {target.column} alone; name another column with --by")
+        raise InvalidInput(f"{target.column} does not identify people of {target.table}; choose another column with --by")
     secret = _counts(session, target.everyone(target.secret), epsilon)
     bits: NDArray[np.bool_] = np.array([secret.get(value, 0) == 1 for value in alone])
     return Target(target.table, target.column, target.secret, tuple(alone)), bits
@@ -146,7 +146,7 @@ def _counts(session: Session, question: str, epsilon: Number) -> dict[int, int]:
 
 
 def isolate_people(attack: str, people: int, targets: int, epsilon: Number, *, seed: int = 0) -> Isolation:
-    """Differencing, averaging or a tracker against a session of ours: made-up people, and all of `epsilon` for the questions.
+    """Differencing, averaging or a tracker against a tacit session: simulated people, and all of `epsilon` for the questions.
 
     >>> isolate_people("differencing", 40, targets=4, epsilon=1).refused
     0

@@ -58,7 +58,7 @@ class Subsets:
 
     def __post_init__(self) -> None:
         if self.people < 1 or self.questions < 1:
-            raise InvalidInput(f"an attack needs people and questions, not {self.people} and {self.questions}")
+            raise InvalidInput(f"people and questions must be at least 1, not {self.people} and {self.questions}")
 
     def __len__(self) -> int:
         return self.questions
@@ -156,7 +156,7 @@ class Reconstruction:
         known = [name for name in COLOURS if name in names]
         colours = alt.Scale(domain=known, range=[COLOURS[name] for name in known])
         bars = base.mark_bar().encode(
-            x=alt.X("estimate:Q", bin=alt.Bin(maxbins=40), title="estimate of a person's bit; above 1/2 is taken for yes"),
+            x=alt.X("estimate:Q", bin=alt.Bin(maxbins=40), title="estimate of a bit; above 1/2 counts as yes"),
             y=alt.Y("count():Q", title="people"),
             color=alt.Color("bit:N", title="in truth", scale=colours),
         )
@@ -198,7 +198,7 @@ def against(
 
 def _answered(answer: float | None) -> float:
     if answer is None:
-        raise InvalidInput("a question was not answered; ask fewer, or ask each for a smaller share of the budget")
+        raise InvalidInput("a query was not answered; ask fewer, or spend less budget on each")
     return float(answer)
 
 
@@ -244,9 +244,11 @@ def checked(matrix: Any, answers: ArrayLike, truth: ArrayLike | None) -> tuple[A
     """The questions, the answers and the true bits as arrays that fit together; else an error that says what does not."""
     shape, known = matrix.shape, np.asarray(answers, dtype=np.float64)
     if len(shape) != 2 or known.shape != shape[:1]:
-        raise InvalidInput(f"each question is a row and has one answer; questions are {shape} and answers {known.shape}")
+        raise InvalidInput(
+            f"expected one row per question and one answer each; questions have shape {shape}, answers {known.shape}"
+        )
     if not np.isfinite(known).all():
-        raise InvalidInput("an answer is not a finite number; leave out the question that it belongs to")
+        raise InvalidInput("answers must be finite numbers; remove the question whose answer is not")
     if truth is not None and np.shape(truth) != shape[1:]:
-        raise InvalidInput(f"the truth has shape {np.shape(truth)}, and the questions are about {shape[1]} people")
+        raise InvalidInput(f"the truth has shape {np.shape(truth)}, but the questions are about {shape[1]} people")
     return matrix, known, None if truth is None else np.asarray(truth).astype(np.bool_)

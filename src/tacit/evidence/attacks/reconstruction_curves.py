@@ -142,7 +142,7 @@ class Feasible:
             for count, noise in zip(self.questions, noises, strict=True)
         ]
         axes = Axes("questions", "deviation of the noise", logarithmic_x=True, logarithmic_y=True)
-        return lines(rows, axes, f"{self.people} people: the noise that breaks and the noise that holds", path)
+        return lines(rows, axes, f"{self.people} people: the noise that fails and the noise that protects", path)
 
 
 def feasible(people: int, questions: Sequence[int], epsilon: Number = 1, delta: Number = 1e-6) -> Feasible:

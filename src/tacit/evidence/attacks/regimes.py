@@ -39,8 +39,8 @@ class Regimes:
         """A line for each number of statistics."""
         shown = zip(self.statistics, self.reconstruction, self.tracing, self.line, strict=True)
         return "\n".join(
-            f"{count:,} statistics of {self.people} people: rows are rebuilt below an error of {rebuilt:.3f}, members recognized "
-            f"below {traced:.3f}; sqrt(d)/n is {line:.3f}"
+            f"{count:,} statistics of {self.people} people: rows are reconstructed below an error of {rebuilt:.3f}, "
+            f"members recognized below {traced:.3f}; sqrt(d)/n is {line:.3f}"
             for count, rebuilt, traced, line in shown
         )
 
@@ -58,7 +58,11 @@ class Regimes:
 
     def chart(self, path: str | Path | None = None) -> Any:
         """Error against the number of statistics, both scales logarithmic."""
-        series = {"95% of rows rebuilt": self.reconstruction, "half of members recognized": self.tracing, "sqrt(d)/n": self.line}
+        series = {
+            "95% of rows reconstructed": self.reconstruction,
+            "half of members recognized": self.tracing,
+            "sqrt(d)/n": self.line,
+        }
         rows = [
             {"x": count, "y": error, "series": name}
             for name, errors in series.items()

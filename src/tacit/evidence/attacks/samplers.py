@@ -29,18 +29,18 @@ class Samplers:
         return "\n".join(part.summary() for part in (self.laplace, self.gaussian, self.clock))
 
     def to_dict(self) -> dict[str, Any]:
-        """The textbook's share is `recovered`; `predicted` is what is claimed of ours."""
+        """The textbook's share is `recovered`; `predicted` is the claim of tacit."""
         parts = {"laplace": self.laplace.to_dict(), "gaussian": self.gaussian.to_dict(), "timing": self.clock.to_dict()}
         return told(recovered=self.laplace.textbook, ours=max(self.laplace.ours, self.gaussian.ours), predicted=0, **parts)
 
     def chart(self, path: str | Path | None = None) -> Any:
-        """The share of outputs that settle the answer, by law and by noise."""
+        """The share of outputs that identify the answer, by law and by noise."""
         rows = [
             {"x": part.law, "y": share, "series": series}
             for part in (self.laplace, self.gaussian)
             for series, share in (("textbook floats", part.textbook), ("integers on a grid", part.ours))
         ]
-        return bars(rows, Axes("", "outputs that settle the answer", share=True), "Noise with a fingerprint", path)
+        return bars(rows, Axes("", "outputs that identify the answer", share=True), "Noise with a fingerprint", path)
 
 
 def samplers(draws: int = 1_000_000, timed: int = 10_000) -> Samplers:

@@ -1,4 +1,4 @@
-"""Data sets to attack: people made up for the purpose, or a copy of a prepared store; each with a ledger of its own, soon gone.
+"""Data sets to attack: simulated people, or a copy of a prepared store; each with its own temporary ledger.
 
 For the curator alone: the copy is of private data, and its scratch ledger promises nothing about the real one. Nothing that an
 attack is answered there may be published.
@@ -6,7 +6,6 @@ attack is answered there may be published.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +16,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.data.store import copy_store
+from tacit.files import write
 from tacit.privacy.catalog import Budget, Catalog
 from tacit.privacy.rounding import Number, as_text, exact
 from tacit.session import DataSet
@@ -61,12 +62,10 @@ def made_data(catalog: str, files: Mapping[str, bytes]) -> Iterator[DataSet]:
     with TemporaryDirectory(prefix="tacit-attack-") as name:
         folder = Path(name)
         for file, content in files.items():
-            (folder / file).write_bytes(content)
-        place = folder / "tacit.toml"
-        place.write_text(catalog, encoding="utf-8")
-        data = open_data(place)
+            write(folder / file, content)
+        data = open_data(write(folder / "tacit.toml", catalog))
         prepare(data.catalog)
-        data.begin_scratch("people made up for an attack")
+        data.begin_scratch("simulated people for an attack")
         try:
             yield data
         finally:
@@ -88,8 +87,7 @@ def copied_data(catalog: Catalog, epsilon: Number) -> Iterator[DataSet]:
             ledger_url=None,
             store_path=None,
         )
-        copy.store_file.parent.mkdir(parents=True, mode=0o700)
-        shutil.copyfile(catalog.store_file, copy.store_file)
+        copy_store(catalog, copy)
         data = DataSet(copy)
         data.begin_scratch(f"a scratch ledger of epsilon {as_text(budget.epsilon)}, for attacks on a copy of {version}")
         try:

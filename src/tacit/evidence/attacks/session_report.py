@@ -79,7 +79,7 @@ class Finding:
     def summary(self) -> str:
         """The finding in one line."""
         verdict = self.verdict.upper() if self.verdict == SUCCEEDED else self.verdict
-        return f"{self.attack}: {verdict}; {self.measure} {self.figure:.3g}, where luck may reach {self.limit:.3g}"
+        return f"{self.attack}: {verdict}; {self.measure} {self.figure:.3g}, where chance may reach {self.limit:.3g}"
 
 
 def pooled(parts: Iterable[Part]) -> tuple[Finding, ...]:
@@ -87,7 +87,7 @@ def pooled(parts: Iterable[Part]) -> tuple[Finding, ...]:
 
     >>> few = Tries("tracing", "members recognized", hits=0, tries=3, chance=0.03, predicted=0.01, enough=False)
     >>> [found.summary() for found in pooled([few])]
-    ['tracing: too few to tell; members recognized 0, where luck may reach 1']
+    ['tracing: too few to tell; members recognized 0, where chance may reach 1']
     """
     by_attack: dict[str, list[Any]] = {}
     for part in parts:
@@ -97,7 +97,7 @@ def pooled(parts: Iterable[Part]) -> tuple[Finding, ...]:
 
 @singledispatch
 def _pooled(first: Part, parts: list[Any]) -> Finding:
-    raise InvalidInput(f"a part of a finding has no type {type(first).__name__}")
+    raise InvalidInput(f"unknown type of finding: {type(first).__name__}")
 
 
 @_pooled.register
@@ -125,7 +125,7 @@ def _(first: Correlation, parts: list[Correlation]) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class SessionReport:
-    """What every attack found on so many people, `members` of whom have the secret. Not for publication."""
+    """What every attack found on `people`, `members` of whom have the secret. Not for publication."""
 
     people: int
     members: int
@@ -143,10 +143,10 @@ class SessionReport:
         """What all of it says, in a sentence."""
         told = [finding.verdict for finding in self.findings]
         if SUCCEEDED in told:
-            return "An attack succeeded: publish nothing until you know why."
+            return "An attack succeeded: publish nothing until you know the cause."
         undecided = told.count(TOO_FEW)
         if undecided:
-            return f"No attack succeeded, but {undecided} of {len(told)} had too few people or members to tell."
+            return f"No attack succeeded, but {undecided} of {len(told)} had too few people or members for a verdict."
         return "Every attack failed."
 
     @property
@@ -182,6 +182,6 @@ class SessionReport:
         rows = [
             {"x": one.attack, "y": min(1.0, value), "series": series}
             for one in self.findings
-            for series, value in (("found", one.figure), ("limit of luck", one.limit))
+            for series, value in (("found", one.figure), ("chance limit", one.limit))
         ]
         return bars(rows, Axes("", "figure", share=True), "Attacks on a session (not for publication)", path)

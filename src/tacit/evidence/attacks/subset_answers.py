@@ -65,7 +65,7 @@ class RandomErrors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HalfWay:
-    """Half way between the truth and another candidate: both agree with every answer, and nobody can tell which is true.
+    """Half way between the truth and another candidate: both agree with every answer, so they are indistinguishable.
 
     >>> answers = HalfWay.worst([1, 1, 0, 0, 0, 1], alpha=1)
     >>> answers.other.tolist(), int((answers.other != answers.truth).sum())
@@ -104,8 +104,8 @@ class Listed:
 
 
 def checked(truth: ArrayLike, alpha: float) -> Bits:
-    """The bits of somebody to attack; alpha is an error, so it is not negative."""
+    """The bits to attack, checked; alpha is an error, so it is at least 0."""
     bits = np.asarray(truth).astype(np.int64)
     if bits.ndim != 1 or not bits.size or not alpha >= 0:
-        raise InvalidInput("an attack needs the bits of at least one person, and an alpha of at least 0")
+        raise InvalidInput("bits must not be empty, and alpha must be at least 0")
     return bits

@@ -1,6 +1,6 @@
 """The time of a draw must not tell what was drawn: rank correlation of time and magnitude.
 
-A sampler that tosses coins until one fails takes as long as its result is large; whoever sees how long an answer took sees how
+A sampler that flips coins until one fails takes as long as its result is large; whoever sees how long an answer took sees how
 much noise is in it, and takes it off again (Haeberlen, Pierce and Narayan 2011; Jin, McMurtry, Rubinstein and Ohrimenko 2022).
 Noise served from a block that was drawn ahead takes the same time whatever it is.
 """
@@ -41,7 +41,7 @@ class Timing:
         """The result in one sentence."""
         return (
             f"Rank correlation of time and magnitude over {self.draws:,} single draws: {self.textbook:+.2f} for a sampler that "
-            f"tosses coins until one fails; {self.ours_laplace:+.3f} (Laplace) and {self.ours_gaussian:+.3f} (Gaussian) for ours."
+            f"flips coins until one fails; {self.ours_laplace:+.3f} (Laplace) and {self.ours_gaussian:+.3f} (Gaussian) for tacit."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Timing:
         """The three correlations, saved if a path is given."""
         known = {"coin by coin": self.textbook, "ours, Laplace": self.ours_laplace, "ours, Gaussian": self.ours_gaussian}
         rows = [{"x": name, "y": abs(value), "series": "rank correlation"} for name, value in known.items()]
-        return bars(rows, Axes("", "time tells magnitude", share=True), "What the clock sees", path)
+        return bars(rows, Axes("", "time reveals magnitude", share=True), "What timing reveals", path)
 
 
 def timing(draws: int = 10_000) -> Timing:

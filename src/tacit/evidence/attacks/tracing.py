@@ -97,7 +97,7 @@ def tracing(
     (True, True)
     """
     if people < 2 or statistics < 1 or runs < 1:
-        raise InvalidInput(f"tracing needs people, statistics and runs, not {people}, {statistics} and {runs}")
+        raise InvalidInput(f"people, statistics and runs must be at least 1, not {people}, {statistics} and {runs}")
     unit = sqrt(statistics) / people
     chosen = [multiple * unit for multiple in MULTIPLES] if noises is None else list(noises)
     rates = np.zeros((runs, len(chosen)))

@@ -48,12 +48,12 @@ class WrongPrior:
     def summary(self) -> str:
         """The result in four sentences."""
         return (
-            f"Somebody believes, at {self.before:g}, that all of {self.people} students have three arms, Chad too. Nobody has. "
+            f"An analyst believes, with probability {self.before:g}, that all {self.people} students have three arms. None has. "
             f"After a private count of the students with three arms, the belief about Chad is {self.after_in:.2g} on average if "
             f"he is in the data, and {self.after_out:.2g} if not.\n"
-            f"The odds of the two worlds move by up to e^{self.log_odds:.4g}: a release that may change no belief about anybody "
+            f"The odds of the two worlds move by up to e^{self.log_odds:.4g}: a release that changes no belief about anybody "
             f"teaches nothing. Chad's own row moves odds by a factor of e^{self.own_log_odds:.4g} = "
-            f"{exp(self.own_log_odds):.4g} at most; claimed is e^{self.epsilon:g}."
+            f"{exp(self.own_log_odds):.4g} at most; the claim is e^{self.epsilon:g}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class WrongPrior:
 
 
 def wrong_prior(people: int = 20, epsilon: Number = 1, prior: Number = "0.99") -> WrongPrior:
-    """Release the count of people with a property that nobody has, to somebody who believes that all of them have it.
+    """Release the count of people with a property that nobody has, to an analyst who believes that all of them have it.
 
     >>> found = wrong_prior()
     >>> found.before, found.after_in < 1e-3, found.after_out < 1e-3, round(found.own_log_odds, 9)
@@ -86,7 +86,7 @@ def wrong_prior(people: int = 20, epsilon: Number = 1, prior: Number = "0.99") -
     """
     budget, belief = exact(epsilon, "epsilon"), probability(exact(prior, "prior"))
     if people < 2 or budget * people > MOST_TOLD:
-        raise InvalidInput(f"a wrong prior needs at least 2 people, and epsilon times people of at most {MOST_TOLD}")
+        raise InvalidInput(f"people must be at least 2, and epsilon times people at most {MOST_TOLD}")
     count = Laplace(sensitivity=1, epsilon=budget, step=1, on_grid=True)
     with_chad, without = (_believed(count, size, belief) for size in (people, people - 1))
     own = posterior_of(count, {"in": 1, "out": 0}).log_odds
@@ -94,7 +94,7 @@ def wrong_prior(people: int = 20, epsilon: Number = 1, prior: Number = "0.99") -
 
 
 def _believed(count: Laplace, people: int, belief: Number) -> tuple[float, float]:
-    """The mean belief in `everybody` where nobody is the truth, and how far the odds of the two can move."""
+    """The mean belief in `everybody` if the truth is that no one has it, and how far the odds of the two can move."""
     laws: dict[Hashable, Law] = {world: count.law(having, missing=MISSING) for world, having in ((EVERYBODY, people), (NOBODY, 0))}
     found = posterior(laws, {EVERYBODY: belief, NOBODY: 1 - exact(belief)})
     held = zip(found.outcomes, found.after[EVERYBODY], strict=True)

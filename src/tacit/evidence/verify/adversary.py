@@ -1,6 +1,6 @@
 """An adversary against the ledger's filter who tries everything: all adaptive strategies, worst mechanisms, exact arithmetic.
 
-Two neighbours are told apart by a transcript. After each answer the adversary chooses, with all answers in hand, the next
+A transcript distinguishes two neighbours. After each answer the adversary chooses, with all answers in hand, the next
 event from a menu, or stops; the filter decides what is admitted. Randomized response is the worst mechanism of its epsilon:
 every (epsilon, delta) mechanism on two neighbours is a function of "reveal with probability delta, else randomized response"
 (Kairouz, Oh and Viswanath 2015), so a menu of those covers every mechanism with the same costs. The best strategy is found by
@@ -16,7 +16,7 @@ from typing import Protocol
 
 from tacit.accounting.composition import Cost
 from tacit.accounting.filter import NOTHING_SPENT, State, on_grid_up
-from tacit.errors import Broken
+from tacit.errors import LawViolated
 from tacit.privacy.rounding import as_text, exp_down, log_up
 
 
@@ -91,10 +91,10 @@ def worst_delta(rule: Rule, moves: Sequence[Move], depth: int, ratio: Fraction) 
 
 
 def check_filter(rule: Rule, moves: Sequence[Move], depth: int, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The worst delta at the cap's epsilon, rounded up; `Broken` where it exceeds the cap's delta."""
+    """The worst delta at the cap's epsilon, rounded up; `LawViolated` where it exceeds the cap's delta."""
     worst = worst_delta(rule, moves, depth, exp_down(epsilon))
     if worst > delta:
-        raise Broken(
+        raise LawViolated(
             "filter",
             f"an adaptive strategy of at most {depth} events reaches delta {as_text(worst)} at epsilon {as_text(epsilon)}, "
             f"above the cap's {as_text(delta)}",

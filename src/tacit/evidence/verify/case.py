@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tacit.accounting.events import Event
-from tacit.errors import Broken, InvalidInput
+from tacit.errors import InvalidInput, LawViolated
 from tacit.evidence.verify.claims import claimed, parameter
 from tacit.evidence.verify.contract import CONVERTED_AT, Check, contract
 from tacit.evidence.verify.trial import Effort, Pair
@@ -29,7 +29,7 @@ class Row:
     claimed: str
     measured: str
     samples: int
-    broken: tuple[Broken, ...]
+    broken: tuple[LawViolated, ...]
     share: float
     unreached: str = ""
 
@@ -53,7 +53,7 @@ class Contracted:
         """The line of this mechanism: its claim, the measure and the breaches."""
         report = contract(self.mechanism, self.pairs, replace(effort, samples=self.patience * effort.samples))
         first = {check.law: check for check in reversed(report.checks) if not check.holds}
-        broken = tuple(Broken(law, f"{self.name}: {check.found}") for law, check in reversed(first.items()))
+        broken = tuple(LawViolated(law, f"{self.name}: {check.found}") for law, check in reversed(first.items()))
         claim = weakened(self.mechanism.loss, CONVERTED_AT) if report.samples else self.mechanism.loss
         share = report.measured / float(claimed(claim))
         why = self.unreached if share < ENOUGH else ""  # many draws may reach more than few
@@ -72,9 +72,9 @@ class Exhaustive:
     def run(self, effort: Effort) -> Row:
         """The same row for every effort."""
         check = self.check()
-        broken = () if check.holds else (Broken(check.law, f"{self.name}: {check.found}"),)
+        broken = () if check.holds else (LawViolated(check.law, f"{self.name}: {check.found}"),)
         if check.measured is None or check.share is None:
-            raise InvalidInput(f"{self.name}: a check by exhaustion measures something and says its share of the claim")
+            raise InvalidInput(f"{self.name}: an exhaustive check must measure something and report its share of the claim")
         return Row(self.name, self.claimed, f"{check.measured:.4f}", 0, broken, check.share, self.unreached)
 
 

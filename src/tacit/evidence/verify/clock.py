@@ -58,7 +58,7 @@ def timed(releases: Sequence[Callable[[], Any]], count: int) -> tuple[Timed, ...
 
 
 def epsilon_with_clock(one: Timed, other: Timed, confidence: float = 0.999) -> EpsilonBound:
-    """A lower bound on the epsilon between two samplers for somebody who sees their outputs and times.
+    """A lower bound on the epsilon between two samplers for an observer of their outputs and times.
 
     Times are cut into bins by the first quarter of the draws, on which `epsilon_of_draws` trains; the bound itself is measured on
     the second half, so it is a bound with the stated confidence whatever the bins are.
@@ -96,7 +96,7 @@ def unevenness(*samples: Timed) -> float:
     large = {cell: times for cell, times in cells.items() if len(times) >= FEW}
     near = [(a, b) for a, b in combinations(large, 2) if (a[0] == b[0]) != (a[1] == b[1])]
     if not near:
-        raise InvalidInput(f"no two outputs have {FEW} times to compare; raise count")
+        raise InvalidInput(f"too few timings: no two outputs have {FEW} each; raise count")
     return max(abs(_earlier(large[a], large[b]) - 0.5) for a, b in near)
 
 

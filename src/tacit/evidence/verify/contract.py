@@ -6,7 +6,7 @@
     post-processing  no function of the output tells more than the output may
     composition      asking twice, the second time as the first answer suggests, costs no more than the sum
     coverage         an interval holds the exact value as often as it says
-    grid             every output lies on the public grid, and either neighbour can give it (but for the claim's delta)
+    grid             every output lies on the public grid, and either neighbour can give it (except for the claim's delta)
     purity           a pure claim has a finite ratio at every output
 
 Where a mechanism lists its law the checks are exact and cover every pair; what no listing shows (types, digits, noise used
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from tacit.accounting.composition import cost
-from tacit.errors import Broken
+from tacit.errors import LawViolated
 from tacit.evidence.verify.claims import (
     TOLERANCE,
     aligned,
@@ -77,9 +77,9 @@ class Report:
         return max(check.measured for check in self.checks if check.law == "loss" and check.measured is not None)
 
     @property
-    def broken(self) -> tuple[Broken, ...]:
+    def broken(self) -> tuple[LawViolated, ...]:
         """The breaches, in the order of the checks."""
-        return tuple(Broken(check.law, f"{self.mechanism}: {check.found}") for check in self.checks if not check.holds)
+        return tuple(LawViolated(check.law, f"{self.mechanism}: {check.found}") for check in self.checks if not check.holds)
 
     @property
     def holds(self) -> bool:
@@ -87,7 +87,7 @@ class Report:
         return not self.broken
 
     def require(self) -> None:
-        """Raise `Broken` with the name of the first law that does not hold; nothing otherwise."""
+        """Raise `LawViolated` with the name of the first law that does not hold; nothing otherwise."""
         for breach in self.broken:
             raise breach
 

@@ -74,7 +74,7 @@ def coverage_of_draws(covered: ArrayLike, confidence: float, sure: float = SURE)
     """
     hits = np.asarray(covered, dtype=np.bool_)
     if hits.ndim != 1 or not hits.size:
-        raise InvalidInput("coverage is measured on a list of truth values, one per draw, at least one")
+        raise InvalidInput("coverage requires a non-empty list of truth values, one per draw")
     error = (1 - sure) / 2
     low, high = (float(bound(hits.sum(), hits.size, error)) for bound in (proportion_down, proportion_up))
     return Coverage(confidence, low, high, False, hits.size, sure)

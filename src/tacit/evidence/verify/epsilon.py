@@ -1,6 +1,6 @@
 """A lower bound on the real epsilon: exact where the output law can be listed, else from draws, with a stated confidence.
 
-The bound can show that a claim is false. It never shows that one is true: a passed measurement is no proof.
+The bound can show that a claim is false. It never shows that one is true: a passed measurement is not a proof.
 """
 
 from __future__ import annotations
@@ -93,10 +93,10 @@ def epsilon_of_draws(one: Draws, other: Draws, confidence: float = 0.999, delta:
     Both orders are tried there, so the second half tests one event once, and the confidence needs no correction.
     """
     if not 0 < confidence < 1:
-        raise InvalidInput(f"confidence must lie between 0 and 1, not {confidence}; give for example confidence=0.999")
+        raise InvalidInput(f"confidence must be above 0 and below 1, not {confidence}; give for example confidence=0.999")
     count = min(len(one), len(other))
     if count < 8:
-        raise InvalidInput(f"a lower bound needs at least 8 draws from each side, not {count}; raise samples")
+        raise InvalidInput(f"a lower bound requires at least 8 draws per side, not {count}; raise samples")
     share, error, quarter, half = float(probability(delta)), (1 - confidence) / 2, count // 4, count // 2
     trained = [side.part(0, quarter) for side in (one, other)]
     chosen = [side.part(quarter, half) for side in (one, other)]

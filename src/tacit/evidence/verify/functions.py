@@ -14,7 +14,7 @@ SALTS = ("one", "two", "three", "four")
 
 
 def text_of(output: Any) -> str:
-    """All that an output shows: its type and its digits, so that 1, 1.0, True and -0.0 are told apart."""
+    """All that an output shows: its type and its digits, so that 1, 1.0, True and -0.0 differ."""
     if hasattr(output, "tolist"):
         return f"{type(output).__name__} {getattr(output, 'dtype', '')} {output.tolist()!r}"
     return f"{type(output).__name__} {output!r}"

@@ -25,8 +25,8 @@ from tacit.publish.local.randomizers.categories import KAry
 
 CONFIDENCE = Fraction(95, 100)
 CLAIMED = "covers 95%"
-TAIL_BOUND = "the width is a bound that holds whatever the true share is, and no interval of this width is exact"
-EVERY_VALUE = "the width allows for a draw at every value of the grid, and most draws are near their aim"
+TAIL_BOUND = "the width is a bound for every true share, so no interval of this width is exact"
+EVERY_VALUE = "the width allows for a draw at every value of the grid, but most draws are near their target"
 
 
 def cases() -> list[Exhaustive]:

@@ -54,7 +54,7 @@ def every_ratio() -> Exhaustive:
         answers = [(name, each) for epsilon in EPSILONS for name, each in randomizers(epsilon).items()]
         channels = [(name, each.loss.epsilon, each.channel) for name, each in answers]
         above = [name for name, epsilon, channel in channels if not channel.within(epsilon)]
-        found = f"{', '.join(above)} can be told apart better than claimed" if above else "every ratio is within its claim"
+        found = f"{', '.join(above)} can be distinguished better than claimed" if above else "every ratio is within its claim"
         share = max(float(channel.epsilon / epsilon) for _, epsilon, channel in channels)
         return Check("loss", not above, found, share, share)
 

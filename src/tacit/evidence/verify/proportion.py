@@ -1,4 +1,4 @@
-"""What a count of hits says of a probability: the bounds of Clopper and Pearson, at every number of trials."""
+"""Bounds on a probability from a count of hits: those of Clopper and Pearson, at every number of trials."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AGAINST_US = 1e-9  # far above the error of the inverse beta function, far below
 
 
 def proportion_down(hits: ArrayLike, trials: ArrayLike, error: float) -> Floats:
-    """A number below the probability, but for a chance of `error` (Clopper and Pearson 1934).
+    """A number below the probability, except with probability `error` (Clopper and Pearson 1934).
 
     >>> float(proportion_down(10, 10, 0.05).round(4))                 # the rule: error^(1/n)
     0.7411
@@ -25,7 +25,7 @@ def proportion_down(hits: ArrayLike, trials: ArrayLike, error: float) -> Floats:
 
 
 def proportion_up(hits: ArrayLike, trials: ArrayLike, error: float) -> Floats:
-    """A number above the probability, but for a chance of `error` (Clopper and Pearson 1934).
+    """A number above the probability, except with probability `error` (Clopper and Pearson 1934).
 
     >>> float(proportion_up(0, 10, 0.05).round(4))                    # one minus the rule above
     0.2589

@@ -68,7 +68,7 @@ def read(outputs: Iterable[Any]) -> Draws:
 def scores(one: Draws, other: Draws) -> list[Score]:
     """Every score that can be made of these draws: thresholds for numbers, single outcomes, and two trained ones."""
     if len(one) != len(other) or not len(one):
-        raise InvalidInput("two samplers are compared on the same number of outputs, at least 8 each")
+        raise InvalidInput("both samplers must give the same number of outputs, at least 8 each")
     made = []
     known = set(one.labels) | set(other.labels)
     if len(known) <= min(MOST_OUTCOMES, max(2, len(one) // 4)):
@@ -91,9 +91,9 @@ def label_of(output: Any) -> Hashable:
 
 
 def _rows(draws: Draws) -> Floats:
-    """The rows; a sampler whose later outputs are no numbers, or of another shape, cannot be scored by numbers."""
+    """The rows; a sampler whose later outputs are not numbers, or of another shape, cannot be scored by numbers."""
     if draws.rows is None:
-        raise InvalidInput("a sampler gave numbers first and something else later; give it outputs of one kind")
+        raise InvalidInput("a sampler must return outputs of one type: it gave numbers first and another type later")
     return draws.rows
 
 

@@ -47,7 +47,7 @@ class Claim:
     def check(self) -> Check:
         """What was found, and whether it is within the claim."""
         found = worst_weight(laws(self.facts, self.noise), self.ratio)
-        said = f"outputs that tell some neighbour too well weigh {as_text(found)}, where delta is {as_text(self.delta)}"
+        said = f"outputs that exceed the ratio have probability {as_text(found)}, where delta is {as_text(self.delta)}"
         return Check("loss", found <= self.delta, said, float(found), float(found / self.delta))
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ def contracted() -> list[Contracted]:
 def exhaustive() -> list[Exhaustive]:
     """The stronger claim: the bad outputs of all neighbours together weigh no more than delta."""
     two, sparse = _two_blocks(), _sparse()
-    apart = "the claim takes the tails of the counts and the price of dropping at their worst, and no output here is at both"
+    apart = "the claim assumes the worst tails of the counts and the worst price of dropping, and no output here has both"
     return [Exhaustive(TWO_BLOCKS, str(two), two.check), Exhaustive(SPARSE, str(sparse), sparse.check, unreached=apart)]
 
 

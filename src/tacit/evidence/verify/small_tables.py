@@ -50,7 +50,7 @@ class SmallTable:
     def check(self) -> Check:
         """What was found, and whether it is within the claim."""
         worst = max(self._told(others, (*others, *own)) for others in OTHERS for own in PEOPLE)
-        said = f"one person more or less is told by epsilon {worst:.4g}, where {as_text(self.claim)} is claimed"
+        said = f"one person more or less is distinguished by epsilon {worst:.4g}, where {as_text(self.claim)} is claimed"
         return Check("loss", worst <= float(self.claim) * (1 + TOLERANCE), said, worst, worst / float(self.claim))
 
     def _told(self, fewer: Rows, more: Rows) -> float:

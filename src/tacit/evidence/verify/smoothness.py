@@ -39,7 +39,7 @@ def smooth_everywhere(
             pairs += 1
             change, limit, next_limit = abs(answer(one) - answer(other)), bounded(one), bounded(other)
             if change > limit:
-                found = f"the answers of two neighbours differ by {as_text(change)}, and the bound says {as_text(limit)}"
+                found = f"the answers of two neighbours differ by {as_text(change)}, but the bound is {as_text(limit)}"
                 return Check("smoothness", False, found, math.inf, math.inf)
             if limit > 0:
                 growth = max(growth, limit / next_limit if next_limit else math.inf)

@@ -43,9 +43,9 @@ SPARSE, SPARSE_TWO, MAXIMUM = "Sparse vector, one positive", "Sparse vector, two
 ENCLOSED, HEAVY = "Exponential, a median with its interval", "Smooth sensitivity, a median, heavy tails"
 BOUND = "Smooth sensitivity, a bound on the scale"
 SHARE, MEDIAN, FILTER = "Randomized response, a share", "Smooth sensitivity of a median, on every pair", "Ledger's filter"
-FEW_DRAWS = "draws show only a part of a loss; where its law is listed, the same noise reaches all of its claim"
-TWO_PARTS = "a shift and a stretch of the noise tell most at different outputs; at gamma 4 both together reach at most 0.89"
-TWO_DELTAS = "half of delta is kept for the conversion of rho, which takes a bound in place of the tail itself"
+FEW_DRAWS = "draws show only part of a loss; with a listed law, the same noise reaches its full claim"
+TWO_PARTS = "a shift and a stretch of the noise are most visible at different outputs; at gamma 4, both together reach at most 0.89"
+TWO_DELTAS = "half of delta is reserved for the conversion of rho, which uses a bound instead of the tail itself"
 CAP = Fraction(1), Fraction(1, 10)  # the cap's epsilon and delta: large, so that few moves fill it
 MOVES = (concentrated_move(Fraction(11, 10)), failing_move(Fraction(1), CAP[1]), failing_move(Fraction(1), CAP[1] / 2))
 

@@ -21,6 +21,6 @@ def cases(plant: str | None = None) -> list[Case]:
     if plant is None:
         return sound()
     if plant not in PLANTED:
-        raise InvalidInput(f"a planted bug is one of {', '.join(PLANTED)}, not {plant!r}")
+        raise InvalidInput(f"plant must be one of {', '.join(PLANTED)}, not {plant!r}")
     spoiled, planted = PLANTED[plant]
     return [planted if case.name == spoiled else case for case in sound()]

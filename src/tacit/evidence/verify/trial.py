@@ -58,7 +58,7 @@ class Trial:
 
     def __post_init__(self) -> None:
         if not self.pairs:
-            raise InvalidInput("a contract needs at least one pair of neighbouring values, for example [(0, 1)]")
+            raise InvalidInput("a contract requires at least one pair of neighbouring values, for example [(0, 1)]")
 
     @cached_property
     def laws(self) -> tuple[tuple[Law, Law], ...]:

@@ -22,9 +22,9 @@ def binomial(coins: int, bias: Fraction) -> int:
     (10, 0, 0)
     """
     if not 0 <= bias <= 1:
-        raise InvalidInput(f"a bias is from 0 to 1, not {as_text(bias)}")
+        raise InvalidInput(f"bias must be from 0 to 1, not {as_text(bias)}")
     if coins < 0:
-        raise InvalidInput(f"a number of coins is at least 0, not {coins}")
+        raise InvalidInput(f"coins must be at least 0, not {coins}")
     if bias == 1:
         return coins
     heads, tied, rest = 0, coins, bias

@@ -47,7 +47,7 @@ def random_words(count: int) -> NDArray[np.uint64]:
 
 def _random(count: int, width: int) -> NDArray[np.uint8]:
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
-        raise InvalidInput(f"a count of random bytes or words must be an integer of at least 0, not {count!r}")
+        raise InvalidInput(f"the number of random bytes or words must be an integer of at least 0, not {count!r}")
     needed = int(count) * width
     return _unread_bytes(needed) if needed < SMALL else _fresh(needed)
 

@@ -32,7 +32,7 @@ def bernoulli(probability: Fraction, size: int) -> NDArray[np.bool_]:
     (array([ True,  True]), array([False, False]))
     """
     if not 0 <= probability <= 1:
-        raise InvalidInput(f"a probability is from 0 to 1, not {as_text(probability)}")
+        raise InvalidInput(f"probability must be from 0 to 1, not {as_text(probability)}")
     if probability == 1:
         return np.ones(size, dtype=np.bool_)
     digits, rest = divmod(probability * 2**WORD, 1)
@@ -128,11 +128,11 @@ def _read_lengths(lengths: Any) -> NDArray[Any]:
     array = np.asarray(lengths)
     whole = array.dtype.kind in "iu" or (array.dtype == object and all(isinstance(length, int) for length in array.flat))
     if not whole or array.ndim != 1 or not array.size or array.min() < 0 or not 0 < int(array.max()) < LARGEST_LENGTH:
-        raise InvalidInput("the lengths of a choice are a flat array of whole numbers from 0 to 2^1000, at least one above 0")
+        raise InvalidInput("lengths must be a flat array of whole numbers from 0 to 2^1000, at least one of them above 0")
     return array
 
 
 def _at_least_one(below: int) -> int:
     if below < 1:
-        raise InvalidInput(f"a uniform integer needs at least one value to choose from, not {below}")
+        raise InvalidInput(f"below must be at least 1, not {below}")
     return below

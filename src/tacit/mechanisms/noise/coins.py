@@ -33,7 +33,7 @@ def packed_coins(probability: Fraction, size: int) -> NDArray[np.uint8]:
     (array([255, 255], dtype=uint8), array([0, 0], dtype=uint8))
     """
     if not 0 <= probability <= 1:
-        raise InvalidInput(f"a probability is from 0 to 1, not {as_text(probability)}")
+        raise InvalidInput(f"probability must be from 0 to 1, not {as_text(probability)}")
     words = np.zeros(-(-size // WORD), dtype=np.uint64)
     if probability == 1:
         words[:] = ALL

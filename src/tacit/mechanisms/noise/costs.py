@@ -49,7 +49,7 @@ class NumberCosts:
         """Numbers of any kind, one for each candidate, at least one of which is possible."""
         array = _read_numbers(numbers)
         if array.shape != possible.shape:
-            raise InvalidInput("a choice needs a length and a cost per candidate")
+            raise InvalidInput("a choice requires one length and one cost per candidate")
         return cls(array, _least(array, possible))
 
     @property
@@ -134,11 +134,11 @@ def _least(numbers: NDArray[Any], possible: NDArray[np.bool_]) -> Any:
 def _read_numbers(numbers: Any) -> NDArray[Any]:
     array = np.asarray(numbers)
     if array.dtype.kind in "fc" and not np.isfinite(array).all():
-        raise InvalidInput("the costs of a choice are finite numbers")
+        raise InvalidInput("costs must be finite numbers")
     if array.dtype == object:
         return array
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        raise InvalidInput(f"the costs of a choice are integers, floats or Fractions, not {array.dtype}")
+        raise InvalidInput(f"costs must be integers, floats or Fractions, not {array.dtype}")
     return array.astype({"f": np.float64, "u": np.uint64}.get(array.dtype.kind, np.int64), copy=False)
 
 

@@ -78,11 +78,11 @@ def _filled(decay: Decay, size: int) -> Integers:
 def _scale(scale: Number) -> Fraction:
     number = exact(scale, "scale")
     if number < 0:
-        raise InvalidInput(f"a scale of noise must be at least 0, not {scale}; give for example scale=Fraction(2)")
+        raise InvalidInput(f"scale must be at least 0, not {scale}; give for example scale=Fraction(2)")
     return number
 
 
 def _size(size: int) -> int:
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
-        raise InvalidInput(f"a size must be an integer of at least 0, not {size!r}; give for example size=10")
+        raise InvalidInput(f"size must be an integer of at least 0, not {size!r}; give for example size=10")
     return int(size)

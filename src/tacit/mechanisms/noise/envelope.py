@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import Broken, InvalidInput
+from tacit.errors import InvalidInput, LawViolated
 from tacit.mechanisms.noise import bits
 from tacit.mechanisms.noise.costs import FAR, TOGETHER, ZERO, Costs, Doubles, slices
 from tacit.privacy.rounding import DIGITS, exp_down, exp_up
@@ -50,7 +50,7 @@ class Envelope:
     def above(cls, lengths: NDArray[Any], costs: Costs, factor: Fraction) -> Envelope:
         """The envelope of the weights; some candidate of positive length has exponent 0."""
         if lengths.shape != (costs.size,) or factor < 0:
-            raise InvalidInput("a choice needs a length and a cost per candidate, and a factor of at least 0")
+            raise InvalidInput("a choice requires one length and one cost per candidate, and a factor of at least 0")
         rows = -(-lengths.size // GROUP)
         floats = np.zeros((rows, -(-lengths.size // rows)))
         powers = _scaled(lengths, costs, factor, floats.reshape(-1))
@@ -94,7 +94,9 @@ class Envelope:
         exponent = self.costs.exponent(index, self.factor)
         near = min(exponent, FAR)
         if scaled * exp_down(-near) > self.weight(index):
-            raise Broken("envelope", "a weight computed in floating point is below the true one; nothing was released")
+            raise LawViolated(
+                "envelope", "internal check failed: a floating-point weight is below the true one; nothing was released"
+            )
         return is_below(depth, scaled, near) and all(is_below(0, Fraction(1), part) for part in _parts(exponent - near))
 
 

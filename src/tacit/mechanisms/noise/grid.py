@@ -27,7 +27,7 @@ STEP_OF_CONSTANTS = Fraction(1, 2**20)
 DOUBLE_LIMIT = 2**53  # every integer up to here is a double
 WORD_LIMIT = 2**63
 NEAR_THE_GRID = 2**20
-NOT_FINITE = "a value to be released is missing, infinite or not a number; declare what such values mean and clean them first"
+NOT_FINITE = "invalid value: expected finite numbers, not NaN or Infinity; replace such values before the release"
 
 
 def read_step(step: Number) -> Fraction:
@@ -83,8 +83,7 @@ def grid_units(value: Any, step: Fraction) -> Units:
     past = fine % NEAR_THE_GRID
     if np.any(np.minimum(past, NEAR_THE_GRID - past) > 1 + abs(fine) // 2**50):
         raise InvalidValue(
-            f"the values are declared to be on the grid of step {as_text(step)}, but not all are; "
-            "give the step that they have, or on_grid=False"
+            f"the values are declared to be on the grid of step {as_text(step)}, but not all are; give their step, or on_grid=False"
         )
     return to_units(value, step)
 
@@ -108,7 +107,7 @@ def from_units(units: Units, step: Fraction) -> Any:
 
 
 def add_units(one: Units, other: Units) -> Units:
-    """The exact sum. Its type follows from the sum alone, so that it tells nothing else of what was added.
+    """The exact sum. Its type follows from the sum alone, so that it reveals nothing else about the summands.
 
     >>> add_units(np.array([2**62]), np.array([2**62])), add_units(2**70, 1) - 2**70
     (array([9223372036854775808], dtype=object), 1)
@@ -139,7 +138,7 @@ def read_units(value: Any) -> Units:
     if array.dtype.kind in "bi":
         return array.astype(np.int64)
     if not all(isinstance(number, Integral) for number in array.flat):
-        raise InvalidValue("units on the grid are whole numbers; to release other numbers call release(...)")
+        raise InvalidValue("grid units must be whole numbers; for other numbers call release(...)")
     units = np.array([int(number) for number in array.flat], dtype=object).reshape(array.shape)
     return compact(units) if is_array(value) else int(units[0])
 
@@ -152,20 +151,20 @@ def is_array(value: Any) -> bool:
 def read_array(value: Any) -> NDArray[Any]:
     """The values as an array of numbers or objects; masked arrays, text, dates and complex numbers are refused."""
     if isinstance(value, np.ma.MaskedArray):
-        raise InvalidValue("a masked array hides values; give its .filled(...) form, with a declared meaning for the masked ones")
+        raise InvalidValue("masked arrays are not supported: they hide values; give array.filled(...) with a declared meaning")
     try:
         array = np.asarray(value)
     except ValueError:
-        raise InvalidValue("the values to be released have rows of different lengths; give one flat array") from None
+        raise InvalidValue("the values must be one flat array, not rows of different lengths") from None
     if array.dtype.kind not in "biufO":
-        raise InvalidValue(f"the values to be released must be numbers, not {array.dtype}; convert them first")
+        raise InvalidValue(f"the values must be numbers, not {array.dtype}; convert them first")
     return array
 
 
 def _rounded(value: Any, step: Fraction) -> int:
     number = value.item() if isinstance(value, np.generic) and value.dtype.kind in "biuf" else value
     if not isinstance(number, int | float | Fraction | Decimal | np.longdouble):
-        raise InvalidValue(f"a value to be released must be a number, not {type(number).__name__}; convert it first")
+        raise InvalidValue(f"the value must be a number, not {type(number).__name__}; convert it first")
     try:
         top, bottom = number.as_integer_ratio()
     except (ValueError, OverflowError):

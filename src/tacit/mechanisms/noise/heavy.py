@@ -180,7 +180,7 @@ def _read_gamma(gamma: Number) -> Fraction:
     if number < LEAST_GAMMA:
         raise InvalidInput(
             f"gamma must be at least 3/2, not {as_text(number)}: "
-            "with heavier tails the time of a release tells the size of its noise; give for example gamma=4"
+            "with heavier tails, the time of a release reveals the size of its noise; give for example gamma=4"
         )
     if max(number.numerator, number.denominator) > LARGEST_TERM:
         raise InvalidInput(

@@ -27,7 +27,7 @@ def uniform_below(bounds: Any) -> NDArray[Any]:
     if limits.dtype == object:
         return np.array([uniform_integer(int(bound)) for bound in limits], dtype=object)
     if limits.dtype != np.uint64 or (limits.size and not limits.min()):
-        raise InvalidInput("bounds are 64-bit words of at least 1, or Python integers")
+        raise InvalidInput("bounds must be 64-bit words of at least 1, or Python integers")
     drawn = np.empty(limits.shape, dtype=np.uint64)
     open_places = np.arange(limits.size)
     while open_places.size:
@@ -45,7 +45,7 @@ def distinct_integers(below: int, size: int) -> NDArray[np.int64]:
     [0, 1, 2]
     """
     if not 0 <= size <= below:
-        raise InvalidInput(f"{size} different integers do not fit below {below}")
+        raise InvalidInput(f"{size} distinct integers do not exist below {below}")
     return _shuffled(below)[:size] if 2 * size > below else _first_seen(below, size)
 
 

@@ -36,8 +36,8 @@ class BlockClass:
     >>> BlockClass(10, 0)
     Traceback (most recent call last):
     ...
-    tacit.errors.NotAllowed: with a chance of 0 to keep an empty block, noise is on occupied blocks only: a synthetic worker in a \
-block proves that a real one lives there; give every empty block a chance above 0
+    tacit.errors.NotAllowed: keep must be above 0: with noise on occupied blocks only, a synthetic worker in a \
+block proves that a real one lives there; give every empty block a keep probability above 0
     """
 
     blocks: int
@@ -46,15 +46,15 @@ block proves that a real one lives there; give every empty block a chance above 
     def __init__(self, blocks: int, keep: Number = ONE) -> None:
         chance = exact(keep, "keep")
         if isinstance(blocks, bool) or not isinstance(blocks, int) or blocks < 0:
-            raise InvalidInput(f"blocks is a whole number of at least 0, not {blocks!r}")
+            raise InvalidInput(f"blocks must be a whole number of at least 0, not {blocks!r}")
         if chance == 0:
             raise NotAllowed(
-                "with a chance of 0 to keep an empty block, noise is on occupied blocks only: "
+                "keep must be above 0: with noise on occupied blocks only, "
                 "a synthetic worker in a block proves that a real one lives there",
-                remedy="give every empty block a chance above 0",
+                remedy="give every empty block a keep probability above 0",
             )
         if not 0 < chance <= 1:
-            raise InvalidInput(f"keep is a chance above 0 and at most 1, not {keep}")
+            raise InvalidInput(f"keep must be a probability above 0 and at most 1, not {keep}")
         object.__setattr__(self, "blocks", blocks)
         object.__setattr__(self, "keep", chance)
 
@@ -74,7 +74,7 @@ def polya_urn(workers: tuple[Any, Any], noise: Fraction, classes: Sequence[Block
     inside = _by_class(occupied, classes)
     kept = [binomial(each.blocks - there.size, each.keep) for each, there in zip(classes, inside, strict=True)]
     if draws and not (sum(kept) or occupied.size):
-        raise InvalidInput("there is nothing to draw from: no worker, and no empty block that is kept; give draws=0")
+        raise InvalidInput("nothing to draw from: no workers and no kept empty blocks; give draws=0")
     drawn, times = _drawn(counts, sum(kept), noise, draws)
     real = drawn < occupied.size
     fake = _placed(drawn[~real] - occupied.size, kept, inside, classes)
@@ -170,15 +170,15 @@ def _read(workers: tuple[Any, Any], classes: Sequence[BlockClass]) -> tuple[Bloc
         or blocks.ndim != 1
         or not all(part.dtype.kind in "iu" or not part.size for part in (blocks, counts))
     ):
-        raise InvalidValue("workers are two arrays of whole numbers of one length: blocks, and how many workers live in each")
+        raise InvalidValue("workers must be two arrays of whole numbers of equal length: block numbers, and workers per block")
     blocks, counts = _in_order(blocks.astype(np.int64), counts.astype(np.int64))
     blocks, counts = blocks[counts != 0], counts[counts != 0]
     if blocks.size and (counts.min() < 0 or np.any(np.diff(blocks) == 0)):
-        raise InvalidValue("every block is named once, and its number of workers is at least 0")
+        raise InvalidValue("block numbers must be distinct, and the number of workers per block at least 0")
     if counts.sum(dtype=np.float64) >= MOST_WORKERS:
-        raise InvalidValue("there are more workers than a 64-bit number can count")
+        raise InvalidValue("too many workers: their number must fit in 64 bits")
     if blocks.size and not 0 <= blocks[0] <= blocks[-1] < sum(each.blocks for each in classes):
-        raise InvalidValue("a worker's block is not on the map; count who lives outside of it in a block `elsewhere`")
+        raise InvalidValue("unknown block: every worker's block must be on the map; count all others in a block `elsewhere`")
     return blocks, counts
 
 

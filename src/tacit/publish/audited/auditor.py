@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from tacit.errors import Broken, InvalidInput
+from tacit.errors import InvalidInput, LawViolated
 from tacit.publish.audited.question import Decision, Number, Question
 
 State = TypeVar("State")
@@ -65,18 +65,18 @@ def replayed(auditor: Auditor[State], people: int, transcript: Transcript) -> li
 
 
 def check_simulatable(auditor: Auditor[State], people: int, transcript: Sequence[tuple[Question, Number | None]]) -> None:
-    """Raises `Broken` unless what was decided over the data is what `replayed` decides without it."""
+    """Raises `LawViolated` unless what was decided over the data is what `replayed` decides without it."""
     for number, (found, (question, answer)) in enumerate(zip(replayed(auditor, people, transcript), transcript, strict=True)):
         if found.answered != (answer is not None):
             did = "was answered" if answer is not None else "was refused"
-            raise Broken("simulatable", f"question {number + 1} ({question}) {did}, which the answers before it do not explain")
+            raise LawViolated("simulatable", f"question {number + 1} ({question}) {did}, which the previous answers do not explain")
 
 
 def check_aggregate(auditor: Auditor[State], question: Question) -> Question:
     """The question, if it is one that this auditor decides."""
     if question.aggregate not in auditor.aggregates:
         allowed = " and ".join(sorted(name.upper() for name in auditor.aggregates))
-        raise InvalidInput(f"the auditor {auditor.name} decides about {allowed}, not about {question.aggregate.upper()}")
+        raise InvalidInput(f"the auditor {auditor.name} supports {allowed}, not {question.aggregate.upper()}")
     return question
 
 
@@ -95,7 +95,7 @@ def bounds_text(lower: float | None, upper: float | None) -> str:
 def check_bounds(lower: float | None, upper: float | None) -> None:
     """Refuses bounds that do not ascend."""
     if lower is not None and upper is not None and not lower < upper:
-        raise InvalidInput(f"bounds ascend: {lower} is not below {upper}")
+        raise InvalidInput(f"lower must be below upper: {lower} is not below {upper}")
 
 
 def far_below(level: float) -> float:

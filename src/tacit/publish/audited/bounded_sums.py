@@ -27,7 +27,7 @@ class BoundedSumAuditor:
     >>> from tacit.publish.audited.question import question
     >>> auditor = BoundedSumAuditor(lower=0, upper=100)
     >>> print(auditor.decide(auditor.begin(50), question("sum", range(50))).reason)
-    everybody knows values of at least 0 and at most 100: the least or largest possible sum would determine a value
+    everybody knows values of at least 0 and at most 100: the smallest or largest possible sum would determine a value
     """
 
     lower: float | None = None
@@ -37,7 +37,7 @@ class BoundedSumAuditor:
 
     def __post_init__(self) -> None:
         if self.lower is None and self.upper is None:
-            raise InvalidInput("without a bound the auditor of sums is SumAuditor; give lower, upper or both")
+            raise InvalidInput("at least one bound is required; give lower=, upper= or both, or use SumAuditor")
         check_bounds(self.lower, self.upper)
 
     @property
@@ -54,7 +54,7 @@ class BoundedSumAuditor:
         decision = SumAuditor().decide(state, question)
         if decision.known:
             return decision
-        return Decision(False, f"everybody knows {self.facts}: the least or largest possible sum would determine a value")
+        return Decision(False, f"everybody knows {self.facts}: the smallest or largest possible sum would determine a value")
 
     def learn(self, state: Sums, question: Question, answer: Number) -> Sums:
         """What is known after the answer."""
@@ -62,7 +62,7 @@ class BoundedSumAuditor:
 
     def summary(self, state: Sums) -> str:
         """What the history has used up, in words."""
-        return f"{state.answers:,} answers; with a known bound nothing is answered but what follows from them"
+        return f"{state.answers:,} answers; with a known bound, only queries that follow from them are answered"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,10 +107,13 @@ class BooleanSumAuditor:
             return decision
         rows, past = state.together(question.members)
         if rows.size > FEW:
-            return Decision(False, f"{rows.size:,} rows hang together: of so many zeros and ones only what follows is answered")
+            return Decision(
+                False,
+                f"{rows.size:,} rows are connected: that many are not checked, so only what follows from the answers is answered",
+            )
         found = _disclosure(_databases(rows, past), rows, question.members)
         if found is None:
-            return Decision(True, "no answer that is possible determines a value")
+            return Decision(True, "no possible answer determines a value")
         return Decision(False, f"if the answer were {number_text(found[0])}, everybody would know the value of row {found[1] + 1}")
 
     def learn(self, state: Ones, question: Question, answer: Number) -> Ones:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.files.schema import columns_told
+from tacit.data.files.columns import read_table
+from tacit.data.files.kinds import kind_of, missing_columns
 from tacit.errors import InvalidInput
 from tacit.publish.audited.question import Number, Question
 
@@ -34,7 +35,7 @@ class Private:
         size = np.abs(found.astype(np.float64))
         if not (np.isfinite(size) & (size <= LARGEST)).all():
             raise InvalidInput(
-                "every row needs a number of at most 2^53 in size in the audited column; fill in or drop the others first"
+                "the audited column must have a number of magnitude at most 2^53 in every row; fill or drop the others first"
             )
         self._values = found.astype(np.int64 if self.whole else np.float64)
 
@@ -88,42 +89,20 @@ def _whole_sum(values: NDArray[Any]) -> int:
 
 
 def read(path: Path, value: str | None, public: Sequence[str]) -> Data:
-    """The table in a CSV or Parquet file."""
-    table = _table(path)
+    """The table in a CSV, Parquet or DuckDB file."""
+    table, as_text = read_table(path), kind_of(path) == "csv"
     names = {name.lower(): name for name in table.column_names}
     missing = [name for name in (*public, *([value] if value else [])) if name.lower() not in names]
     if missing:
-        raise InvalidInput(f"{path.name} has no column {missing[0]}; {columns_told(table.column_names, _is_text(path))}")
+        raise InvalidInput(missing_columns(missing[:1], path.name, table.column_names, as_text))
     chosen = names[value.lower()] if value else _only_number(table, [names[name.lower()] for name in public], path)
     if chosen.lower() in {name.lower() for name in public}:
-        raise InvalidInput(f"{chosen} is the audited column, and cannot be public")
+        raise InvalidInput(f"{chosen} is the audited column and cannot be public; remove it from --public")
     values = Private(_numbers(table.column(chosen), chosen))
     if not len(values):
         raise InvalidInput(f"{path.name} has no rows")
     columns = {names[name.lower()]: _column(table.column(names[name.lower()])) for name in public}
     return Data(values, chosen, columns, hashlib.sha256(path.read_bytes()).hexdigest())
-
-
-def _table(path: Path) -> Any:
-    import pyarrow as arrow
-
-    if not path.is_file():
-        raise InvalidInput(f"there is no file {path}")
-    try:
-        if not _is_text(path):
-            from pyarrow import parquet
-
-            return parquet.read_table(path)
-        from pyarrow import csv
-
-        return csv.read_csv(path)
-    except (arrow.ArrowInvalid, OSError):
-        raise InvalidInput(f"{path.name} cannot be read as CSV or Parquet; the name ends in .parquet for the latter") from None
-
-
-def _is_text(path: Path) -> bool:
-    """Whether the names of the columns are a line of the file, and so may be a row."""
-    return path.suffix.lower() not in (".parquet", ".pq")
 
 
 def _only_number(table: Any, public: list[str], path: Path) -> str:
@@ -133,9 +112,9 @@ def _only_number(table: Any, public: list[str], path: Path) -> str:
     others = [field for field in table.schema if field.name not in public]
     numeric = [field.name for field in others if any(test(field.type) for test in is_number)]
     if len(numeric) != 1:
-        several = f"there are {len(numeric)} with numbers" if _is_text(path) else f"there are {', '.join(numeric)}"
-        listed = several if numeric else "there is none with numbers"
-        raise InvalidInput(f"say which column of {path.name} is audited, with --value: {listed}")
+        several = f"{len(numeric)} columns are numeric" if kind_of(path) == "csv" else f"there are {', '.join(numeric)}"
+        listed = several if numeric else "no column is numeric"
+        raise InvalidInput(f"choose the audited column of {path.name} with --value: {listed}")
     return str(numeric[0])
 
 
@@ -146,7 +125,7 @@ def _numbers(column: Any, name: str) -> NDArray[Any]:
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
         raise InvalidInput(f"the audited column {name} holds {kind}, not numbers")
     if column.null_count:
-        raise InvalidInput(f"the audited column {name} has rows without a number; fill them in or drop them first")
+        raise InvalidInput(f"the audited column {name} has missing values; fill or drop them first")
     numbers: NDArray[Any] = column.to_numpy()
     return numbers.astype(np.bool_) if types.is_boolean(kind) else numbers
 

@@ -85,7 +85,7 @@ class Desk:
         kind = AUDITED_AS[asked.wanted]
         if kind not in self.auditor.aggregates:
             raise NotAllowed(
-                f"{asked.wanted.upper()} is not audited here; answers of both kinds together would be audited by nobody",
+                f"{asked.wanted.upper()} is not supported by this auditor: answering both kinds would escape the audit",
                 remedy=f"ask for {' or '.join(sorted(name.upper() for name in self.auditor.aggregates))} or COUNT",
             )
         reply = self.put(Question(kind, asked.rows, asked.text))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The examples of the textbooks, played: the MAX that a refusal gives away, and the triangle of sums."""
+"""The textbook examples: the MAX that a refusal discloses, and the triangle of sums."""
 
 from __future__ import annotations
 

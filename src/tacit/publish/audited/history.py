@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from tacit.errors import StoreUnusable
+from tacit.files import owned, turn
 from tacit.publish.audited.question import Number, Question
-from tacit.publish.sqlite_file import owned, turn
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -54,7 +54,9 @@ class History:
             self._database.executescript(TABLES)
             self._bind(about)
         except sqlite3.Error as error:
-            raise StoreUnusable(f"the history {path} cannot be used ({error})", remedy="move it away if it is none") from None
+            raise StoreUnusable(
+                f"cannot open the history {path} ({error})", remedy="move the file if it is not a history"
+            ) from None
 
     def _bind(self, about: Mapping[str, str]) -> None:
         with turn(self._database):
@@ -64,8 +66,8 @@ class History:
         for name, value in about.items() if known else ():
             if known.get(name) != value:
                 raise StoreUnusable(
-                    f"the history {self.path} is about another {name}: answers over both together would be audited by nobody",
-                    remedy=f"go on with {known.get(name)!r}" if name != "data" else "go on with the file as it was",
+                    f"the history {self.path} is about another {name}: answering for both would escape the audit",
+                    remedy=f"continue with {known.get(name)!r}" if name != "data" else "continue with the original file",
                 )
 
     @contextmanager
@@ -75,7 +77,7 @@ class History:
             with turn(self._database):
                 yield Turn(self._database, self.people)
         except sqlite3.Error as error:
-            raise StoreUnusable(f"the history {self.path} cannot be written ({error})", remedy="nothing was answered") from None
+            raise StoreUnusable(f"cannot write the history {self.path} ({error})", remedy="nothing was answered") from None
 
     def answers(self) -> int:
         """How many questions were answered."""

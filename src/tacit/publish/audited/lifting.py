@@ -27,7 +27,7 @@ class Combination:
 
 
 def combination(echelon: Echelon, vector: Bits) -> Combination | None:
-    """The vector as an exact rational combination of the rows; None if it is none, which is proved too."""
+    """The vector as an exact rational combination of the rows; None if it is not one, which is proved too."""
     rest, most = vector[echelon.pivots].astype(np.float64), enough_digits(echelon.rank, echelon.prime)
     digits = [remainder(product(rest, echelon.recipe), echelon.prime)]
     if (found := read(digits, echelon.prime, echelon.asked, vector)) or most == 1:
@@ -49,7 +49,7 @@ def read(digits: list[Residues], prime: int, asked: Bits, vector: Bits) -> Combi
 
 
 def enough_digits(rank: int, prime: int) -> int:
-    """So many digits that every solution is told apart: numerators and denominators are determinants of zeros and ones.
+    """Enough digits to distinguish every solution: numerators and denominators are determinants of zeros and ones.
 
     >>> enough_digits(2, 5), enough_digits(1000, 2**25)
     (2, 320)
@@ -67,7 +67,7 @@ def _whole(digits: list[Residues], prime: int) -> list[int]:
 
 
 def _fractions(residues: list[int], modulus: int) -> Combination | None:
-    """The residues as fractions of one small denominator, with small numerators; None if there are none."""
+    """The residues as fractions of one small denominator, with small numerators; None if no such fractions exist."""
     limit, denominator, numerators = isqrt((modulus - 1) // 2), 1, list[int]()
     for residue in residues:
         reduced = _centred(residue * denominator, modulus)

@@ -172,7 +172,7 @@ class MaxMinAuditor:
     @property
     def facts(self) -> str:
         """What the auditor takes everybody to know, in words."""
-        return f"{bounds_text(self.lower, self.upper)}, no two alike"
+        return f"{bounds_text(self.lower, self.upper)}, all distinct"
 
     def begin(self, people: int) -> Ranges:
         """What is known before anything was asked."""
@@ -187,9 +187,9 @@ class MaxMinAuditor:
         sign = 1 if question.aggregate == "max" else -1
         found = Asked(state if sign == 1 else state.mirrored(), question.members).disclosure()
         if found is None:
-            return Decision(True, "no answer that is possible determines a value")
+            return Decision(True, "no possible answer determines a value")
         answer, row, value = number_text(sign * found[0]), found[1] + 1, number_text(sign * found[2])
-        return Decision(False, f"if the answer were {answer}, row {row} would have to have {value}")
+        return Decision(False, f"if the answer were {answer}, row {row} would have to be {value}")
 
     def learn(self, state: Ranges, question: Question, answer: Number) -> Ranges:
         """What is known after the answer."""

@@ -77,8 +77,8 @@ class MaxMinDuplicatesAuditor:
             sets = _holders(after.maxima, after.upper), _holders(after.minima, after.lower)
             impossible = any(rows.size == 0 for rows in sets[0])
             if not impossible and ((after.lower == after.upper).any() or not _shared_out(*sets, len(after.upper))):
-                return Decision(False, f"if the answer were {number_text(sign * answer)}, a value might be determined")
-        return Decision(True, "whatever the answer, every value can still be another")
+                return Decision(False, f"an answer of {number_text(sign * answer)} might determine a value")
+        return Decision(True, "whatever the answer, every value has an alternative")
 
     def learn(self, state: Sides, question: Question, answer: Number) -> Sides:
         """What is known after the answer."""

@@ -3,7 +3,7 @@
 What the answers a_1, ..., a_t say about row j is the bound  u_j = min{a_i : j in Q_i},  and of each question that somebody of
 E_i = {j in Q_i : u_j = a_i}  has the value a_i. A row is determined if it is alone in an E_i. A new question Q is refused if some
 answer that the history allows would leave somebody alone: one number per past question decides it, how many of E_i are outside Q.
-Most often a few rows of E_i, kept at hand, show that it is two or more; only where they do not is the question gone through.
+Most often a few rows of E_i, which are cached, show that it is two or more; only where they do not is the question gone through.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Maxima:
         return rows
 
     def whole(self) -> NDArray[np.bool_]:
-        """Of which questions all extremes are at hand: those with few, since extremes are lost and never won."""
+        """The questions whose extremes are all cached: those with few, since extremes are lost and never won."""
         whole: NDArray[np.bool_] = self.at_hand[:, -1] == NOBODY
         return whole
 
@@ -98,7 +98,7 @@ class MaxAuditor:
     def decide(self, state: Maxima, question: Question) -> Decision:
         """Whether the question is answered, and why, from the history alone."""
         ground = self.ground(state, check_aggregate(self, question))
-        return Decision(False, _reason(ground)) if ground else Decision(True, "no answer that is possible determines a value")
+        return Decision(False, _reason(ground)) if ground else Decision(True, "no possible answer determines a value")
 
     def ground(self, state: Maxima, question: Question) -> Ground | None:
         """Why to refuse, or None: the rule of maximum.md."""
@@ -157,7 +157,9 @@ def _reason(ground: Ground) -> str:
         value = number_text(ground.value)
         return f"if the answer were below {value}, only row {ground.row + 1} could have the {value} of question {ground.past + 1}"
     if ground.kind == "bound":
-        return f"everybody knows that no value is below {number_text(ground.value)}: as the answer it would be the value of all"
+        return (
+            f"everybody knows that no value is below {number_text(ground.value)}: as the answer, it would be the value of every row"
+        )
     return f"{_condition(ground)}the answer would be the value of row {ground.row + 1}"
 
 

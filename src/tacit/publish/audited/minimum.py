@@ -45,7 +45,7 @@ class MinAuditor:
     def decide(self, state: Maxima, question: Question) -> Decision:
         """Whether the question is answered, and why, from the history alone."""
         ground = self.negated.ground(state, check_aggregate(self, question))
-        return Decision(False, _reason(ground)) if ground else Decision(True, "no answer that is possible determines a value")
+        return Decision(False, _reason(ground)) if ground else Decision(True, "no possible answer determines a value")
 
     def learn(self, state: Maxima, question: Question, answer: Number) -> Maxima:
         """What is known after the answer."""
@@ -73,6 +73,6 @@ def _reason(ground: Ground) -> str:
     if ground.kind == "last":
         return f"if the answer were above {value}, only row {ground.row + 1} could have the {value} of question {ground.past + 1}"
     if ground.kind == "bound":
-        return f"everybody knows that no value is above {value}: as the answer it would be the value of all"
+        return f"everybody knows that no value is above {value}: as the answer, it would be the value of every row"
     condition = "" if ground.value == -float("inf") else f"if it were below {value}, "
     return f"{condition}the answer would be the value of row {ground.row + 1}"

@@ -37,21 +37,21 @@ def auditor_named(name: str, lower: Bound = None, upper: Bound = None, **odds: A
         return BooleanSumAuditor()
     if name == "probabilistic-max":
         if lower is None or upper is None:
-            raise InvalidInput("probabilistic-max needs both bounds: values are taken to be spread evenly between them")
+            raise InvalidInput("probabilistic-max requires both bounds, because it assumes values spread evenly between them")
         return ProbabilisticMaxAuditor(lower, upper, **odds)
-    raise InvalidInput(f"there is no auditor {name}; there are {', '.join(NAMES)}")
+    raise InvalidInput(f"unknown auditor {name}; expected one of {', '.join(NAMES)}")
 
 
 def check_facts(name: str, lower: Bound, upper: Bound, values: Private) -> None:
     """Raises unless the values are as the auditor takes everybody to know. For the curator, before anybody asks."""
     if values.boolean and name != "boolean-sum":
         raise InvalidInput(
-            f"the column holds truth values, which everybody knows to be 0 or 1; {name} is for numbers: use boolean-sum"
+            f"the column holds truth values, which everybody knows to be 0 or 1; {name} supports only numbers; use boolean-sum"
         )
     if name == "boolean-sum" and not (values.whole and values.within(0, 1)):
-        raise InvalidInput("boolean-sum is for a column of zeros and ones")
+        raise InvalidInput("boolean-sum supports only a column of zeros and ones")
     if not values.within(lower, upper):
-        raise InvalidInput("the audited column does not keep to the bounds; declare others, or correct it")
+        raise InvalidInput("the audited column has values outside the bounds; give other bounds, or correct the column")
     if name in DIFFERING and not values.distinct():
         other = "max-min-duplicates" if name == "max-min" else "max"
-        raise InvalidInput(f"{name} is for values that all differ, and some here are alike; use {other}")
+        raise InvalidInput(f"{name} requires distinct values, and some are equal; use {other}")

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import NotAllowed, NotUnderstood, Refused, UnknownName, WrongType
+from tacit.errors import InvalidSQL, NotAllowed, Refused, UnknownName, WrongType
 from tacit.publish.audited.question import Rows
 from tacit.query.language.sql import parse
 from tacit.query.language.syntax import Apply, Constant, Expression, Name, Select, Star
@@ -63,7 +63,7 @@ def selected(text: str, value: str, columns: Columns, people: int) -> Selected:
         at = refusal.at if WRITTEN.match(text) else None  # the places of a short form are not those of the SELECT made of it
         raise type(refusal)(refusal.message, remedy=refusal.remedy, at=at) from None
     if not holds.any():
-        raise NotAllowed("nobody fits the condition, so that there is nothing to ask", remedy="ask about at least one row")
+        raise NotAllowed("no row meets the condition", remedy="use a condition that at least one row meets")
     return Selected(wanted, np.flatnonzero(holds), text.strip())
 
 
@@ -73,22 +73,22 @@ def _whole(text: str) -> str:
         return text
     short = SHORT.match(text)
     if short is None:
-        raise NotUnderstood("this is no question about one aggregate", remedy=FORM)
+        raise InvalidSQL("invalid query: expected one aggregate with an optional condition", remedy=FORM)
     return " ".join(["SELECT", short["call"], "FROM data", short["rest"] or ""])
 
 
 def _plain(select: Select) -> None:
     if len(select.items) != 1 or select != Select(select.items, select.table, where=select.where):
-        raise NotAllowed("an audited question is one aggregate with one condition", remedy=FORM)
+        raise NotAllowed("an audited query must be one aggregate with at most one condition", remedy=FORM)
 
 
 def _wanted(expression: Expression, value: str) -> Wanted:
     if not isinstance(expression, Apply) or expression.function not in ("max", "min", "sum", "avg", "count"):
-        raise NotAllowed("audited questions are MAX, MIN, SUM, AVG and COUNT", remedy=FORM, at=expression.at)
+        raise NotAllowed("audited queries support only MAX, MIN, SUM, AVG and COUNT", remedy=FORM, at=expression.at)
     (over,) = expression.arguments
     if isinstance(over, Star) or (isinstance(over, Name) and over.parts[-1].lower() == value.lower()):
         return expression.function  # type: ignore[return-value]
-    raise NotAllowed(f"what is audited here is {value}", remedy=f"ask for {expression.function.upper()}({value})", at=over.at)
+    raise NotAllowed(f"the audited column is {value}", remedy=f"ask for {expression.function.upper()}({value})", at=over.at)
 
 
 class _Condition:
@@ -105,7 +105,7 @@ class _Condition:
         if isinstance(expression, Name):
             return self.compared("=", self.column(expression), True, expression)
         if not isinstance(expression, Apply):
-            raise NotAllowed("this is no condition", remedy=FORM, at=expression.at)
+            raise NotAllowed("invalid condition", remedy=FORM, at=expression.at)
         function, arguments = expression.function, expression.arguments
         if function in ("and", "or", "not"):
             return _connected(function, [self.truth(part) for part in arguments])
@@ -119,8 +119,8 @@ class _Condition:
         if function == "is_null" and isinstance(arguments[0], Name):
             return _unknown(self.column(arguments[0])), np.zeros(self.people, dtype=np.bool_)
         raise NotAllowed(
-            f"{function.upper()} is not answered in an audited condition",
-            remedy="compare public columns with constants, by =, <>, <, <=, >, >=, IN, BETWEEN, IS NULL, AND, OR, NOT",
+            f"{function.upper()} is not supported in an audited condition",
+            remedy="compare public columns with constants, using =, <>, <, <=, >, >=, IN, BETWEEN, IS NULL, AND, OR, NOT",
             at=expression.at,
         )
 
@@ -130,7 +130,7 @@ class _Condition:
         if isinstance(left, Constant):
             left, right, sign = right, left, TURNED.get(sign, sign)
         if not isinstance(left, Name) or not isinstance(right, Constant):
-            raise NotAllowed("a condition compares a public column with a constant", remedy=FORM, at=expression.at)
+            raise NotAllowed("a condition must compare a public column with a constant", remedy=FORM, at=expression.at)
         return self.compared(sign, self.column(left), right.value, left)
 
     def compared(self, sign: str, column: NDArray[Any], value: Any, name: Name) -> Truth:
@@ -139,19 +139,19 @@ class _Condition:
         known, holds = ~unknown, np.zeros(self.people, dtype=np.bool_)
         first = column[known][:1]
         if first.size and _kind(first[0]) != _kind(value) and not (_kind(first[0]) == "date" and isinstance(value, str)):
-            wrong = f"{name.parts[-1]} holds {_kind(first[0])}s, and is compared with a {_kind(value)}"
-            raise WrongType(wrong, remedy="compare it with a constant of its own kind", at=name.at)
+            wrong = f"{name.parts[-1]} holds {_kind(first[0])}s and cannot be compared with a {_kind(value)}"
+            raise WrongType(wrong, remedy="compare it with a constant of the same type", at=name.at)
         holds[known] = COMPARISONS[sign](column[known], _constant(value, first))
         return holds, unknown
 
     def column(self, name: Name) -> NDArray[Any]:
         key = name.parts[-1].lower()
         if key == self.value.lower():
-            remedy = "who is asked about must be public"
-            raise NotAllowed(f"{self.value} is audited: a condition on it is refused", remedy=remedy, at=name.at)
+            remedy = "conditions must use public columns only"
+            raise NotAllowed(f"{self.value} is audited and cannot be used in a condition", remedy=remedy, at=name.at)
         if key not in self.columns:
             listed = ", ".join(self.columns) or "none"
-            raise UnknownName(f"{name.parts[-1]} is no public column", remedy=f"declared public: {listed}", at=name.at)
+            raise UnknownName(f"{name.parts[-1]} is not a public column", remedy=f"declared public: {listed}", at=name.at)
         return self.columns[key]
 
 
@@ -189,6 +189,6 @@ def _constant(value: Any, first: NDArray[Any]) -> Any:
         try:
             day = date.fromisoformat(value)
         except ValueError:
-            raise WrongType("a date is written '2020-12-31'") from None
+            raise WrongType("a date must be written as '2020-12-31'") from None
         return type(first[0])(day.year, day.month, day.day)
     return value

@@ -104,7 +104,7 @@ class ProbabilisticMaxAuditor:
     >>> auditor.decide(known, question("max", range(500))).answered
     True
     >>> print(auditor.decide(known, question("max", range(5))).reason)
-    the answer would move somebody's odds too far with a chance of 0.237, above the 0.005 allowed for each answer
+    the answer would move somebody's odds too far with a chance of 0.237, above the 0.005 allowed per answer
     """
 
     lower: float
@@ -119,13 +119,13 @@ class ProbabilisticMaxAuditor:
     def __post_init__(self) -> None:
         check_bounds(self.lower, self.upper)
         if not (0 < self.drift < 1 and 0 < self.risk < 1 and self.intervals >= 2 and self.rounds >= 1):
-            raise InvalidInput("drift and risk are between 0 and 1, intervals are at least 2, and rounds at least 1")
+            raise InvalidInput("drift and risk must be between 0 and 1, intervals at least 2 and rounds at least 1")
 
     @property
     def facts(self) -> str:
         """What the auditor takes everybody to know, in words."""
         odds = f"drift {self.drift}, {self.intervals} intervals, risk {self.risk} in {self.rounds} answers"
-        return f"values spread evenly between {self.lower} and {self.upper}, no two alike; {odds}"
+        return f"values spread evenly between {self.lower} and {self.upper}, all distinct; {odds}"
 
     @property
     def safety(self) -> Safety:
@@ -142,9 +142,9 @@ class ProbabilisticMaxAuditor:
             return Decision(False, f"all {self.rounds} answers were given")
         chance, allowed = self.chance(state, check_aggregate(self, question).members), self.risk / self.rounds
         if chance + MARGIN > allowed:
-            odds = f"with a chance of {number_text(float(f'{chance:.3g}'))}, above the {allowed:.3g} allowed for each answer"
+            odds = f"with a chance of {number_text(float(f'{chance:.3g}'))}, above the {allowed:.3g} allowed per answer"
             return Decision(False, f"the answer would move somebody's odds too far {odds}")
-        return Decision(True, f"the answer moves nobody's odds far, but for a chance of {chance:.2g}")
+        return Decision(True, f"the answer moves nobody's odds too far, except with probability {chance:.2g}")
 
     def chance(self, state: Groups, members: Rows) -> float:
         """The chance, given the history, that the answer makes it unsafe."""

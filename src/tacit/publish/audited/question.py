@@ -37,7 +37,7 @@ def question(aggregate: Aggregate, members: Iterable[int], text: str = "") -> Qu
     """
     rows = np.unique(np.asarray(list(members) if not isinstance(members, np.ndarray) else members, dtype=np.int64))
     if rows.size == 0 or rows[0] < 0:
-        raise InvalidInput("a question is about at least one person; rows are counted from 0")
+        raise InvalidInput("a query must be about at least one row; rows are numbered from 0")
     return Question(aggregate, rows, text)
 
 
@@ -52,7 +52,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class ExactAnswer:
-    """An exact answer. It is no differentially private release: who knows enough of the others can subtract them."""
+    """An exact answer. It is not a differentially private release: who knows enough of the others can subtract them."""
 
     differentially_private: ClassVar[bool] = False
     question: str
@@ -66,7 +66,7 @@ class ExactAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A refusal. It gives nothing away if whoever decided could not see the data; see simulatable.md."""
+    """A refusal. It reveals nothing if the decision did not depend on the data; see simulatable.md."""
 
     differentially_private: ClassVar[bool] = False
     question: str

@@ -81,7 +81,7 @@ class SumAuditor:
             return Decision(False, _would_give(found.state, *found.unit))
         echelon = found.state.echelon
         if echelon.rank >= MOST_ROWS or (echelon.rank + 1) * found.vector.size > MOST_CELLS:
-            return Decision(False, f"the history holds {echelon.rank:,} independent sums, and no more are kept")
+            return Decision(False, f"the history holds {echelon.rank:,} independent sums, which is the limit")
         return Decision(True, "no value is a combination of the sums")
 
     def learn(self, state: Sums, question: Question, answer: Number) -> Sums:
@@ -102,7 +102,7 @@ class SumAuditor:
 
 
 def find(state: Sums, members: Rows) -> Finding:
-    """Whether the question follows from the history, and whom it would give away; exact, whatever the prime."""
+    """Whether the question follows from the history, and whose value it would disclose; exact, whatever the prime."""
     state, vector = _split(state, members)
     residue = state.echelon.residue(vector.astype(np.float64))
     if not residue.any():
@@ -118,7 +118,7 @@ def find(state: Sums, members: Rows) -> Finding:
 
 
 def _confirmed(echelon: Echelon, vector: Bits, residue: Residues, group: int) -> Combination | None:
-    """The unit vector of a group as a combination of the questions and the new one; None if it is none."""
+    """The unit vector of a group as a combination of the questions and the new one; None if it is not one."""
     unit, asked = np.arange(vector.size) == group, np.concatenate([echelon.asked, vector[None]])
     small = read([echelon.unit(vector, residue, group)], echelon.prime, asked, unit)  # so it is nearly always
     return small or combination(echelon.extended(vector, residue), unit)

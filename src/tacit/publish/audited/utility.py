@@ -62,7 +62,7 @@ def utility(people: int = 100, runs: int = 10) -> Iterator[tuple[str, tuple[int,
     True
     """
     if people < 2 or runs < 1:
-        raise InvalidInput("at least 2 rows and 1 run are needed")
+        raise InvalidInput("people must be at least 2 and runs at least 1")
     for name, bounds in COMPARED.items():
         yield name, tuple(_until_refused(auditor_named(name, *bounds), people) for _ in range(runs))
 

@@ -1,4 +1,4 @@
-"""The bad example: an auditor that looks at the true answer before it decides, and what its refusals give away (value_based.md).
+"""The bad example: an auditor that looks at the true answer before it decides, and what its refusals disclose (value_based.md).
 
 It refuses exactly when the answer would determine a value, which sounds right. But an analyst who knows the rule asks of every
 answer that is possible whether it would have been refused; a refusal then says that the answer was one of those, and what holds
@@ -35,7 +35,7 @@ class ValueBased:
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """What a refusal would give away: the answers that the value-based auditor would refuse, and what holds under all of them."""
+    """What a refusal would disclose: the answers that the value-based auditor would refuse, and what holds under all of them."""
 
     possible: tuple[float, ...]
     refused: tuple[float, ...]
@@ -43,13 +43,13 @@ class Leak:
 
     def __str__(self) -> str:
         if not self.gives_away:
-            return "a refusal of this question gives no value away"
+            return "a refusal of this query discloses no value"
         named = ", ".join(f"x{row + 1} = {number_text(value)}" for row, value in sorted(self.gives_away.items()))
-        return f"refused for {len(self.refused)} of {len(self.possible)} answers tried; a refusal gives away {named}"
+        return f"refused for {len(self.refused)} of {len(self.possible)} answers tried; a refusal discloses {named}"
 
 
 def leak_report(rule: Rule, state: Maxima, question: Question) -> Leak:
-    """What a refusal of the question gives away, from the rule and the history alone: the analyst's own computation.
+    """What a refusal of the question discloses, from the rule and the history alone: the analyst's own computation.
 
     >>> from tacit.publish.audited.question import question
     >>> rule = MaxAuditor()

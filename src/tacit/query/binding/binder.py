@@ -63,7 +63,7 @@ class Binder:
         if isinstance(expression, Constant):
             return constant_term(expression.value)
         if isinstance(expression, Star):
-            raise NotAllowed("the star belongs to COUNT(*)", remedy="write COUNT(*)")
+            raise NotAllowed("* is supported in COUNT(*) only", remedy="write COUNT(*)")
         if isinstance(expression, Exists | InQuery):
             raise NotAllowed(
                 "a sub-query is answered only as a condition of its own in WHERE, joined with AND",
@@ -72,14 +72,12 @@ class Binder:
         if expression.function in CONDITIONS:
             return terms.truth_value(self._condition(expression))
         if expression.function in AGGREGATES:
-            raise NotAllowed("an aggregate cannot stand here", remedy="aggregates belong to SELECT, HAVING and ORDER BY")
+            raise NotAllowed("an aggregate is not allowed here", remedy="aggregates belong to SELECT, HAVING and ORDER BY")
         if expression.function == "case":
             return self._case(expression.arguments)
         function = FUNCTIONS.get(expression.function)
         if function is None:
-            raise NotAllowed(
-                f"{expression.function.upper()} is not answered here", remedy="see the reference for what may be asked"
-            )
+            raise NotAllowed(f"{expression.function.upper()} is not supported", remedy="see the reference for what may be asked")
         return function([self.term(argument) for argument in expression.arguments], expression.arguments)
 
     def _case(self, arguments: tuple[Expression, ...]) -> Term:
@@ -121,7 +119,7 @@ class Binder:
     def _in(self, expression: Apply) -> Condition:
         term, *values = (self.term(part) for part in expression.arguments)
         if not all(isinstance(value.node, Literal) for value in values):
-            raise NotAllowed("IN is answered with a list of constants", remedy="write the values out")
+            raise NotAllowed("IN requires a list of constants or a sub-query", remedy="write the values out")
         return _any_of(those_that_can_be([partial(compared, "=", term, value) for value in values]))
 
     def _is_null(self, expression: Apply) -> Condition:
@@ -165,4 +163,4 @@ def placed(refusal: Refused, at: At) -> Refused:
 def _text(expression: Expression) -> str:
     if isinstance(expression, Constant) and isinstance(expression.value, str):
         return normalize("NFC", expression.value)
-    raise NotAllowed("LIKE is answered with a constant pattern", remedy="write the pattern as text")
+    raise NotAllowed("LIKE requires a constant pattern", remedy="write the pattern as text")

@@ -77,7 +77,7 @@ def compared(symbol: str, left: Term, right: Term) -> Condition:
     if isinstance(left.type, BooleanType) and isinstance(right.type, BooleanType | NumberType):
         left, right = as_number(left), as_number(right)
     if isinstance(left.type, CategoryType) and symbol not in ("=", "<>"):
-        raise WrongType("two categories can be compared with = and <> only", remedy="compare each with a constant")
+        raise WrongType("categories can be compared with = and <> only", remedy="compare each with a constant")
     return terms.compare(symbol, left, right)
 
 
@@ -91,14 +91,14 @@ def constant_value(term: Term) -> terms.Constant:
                 return bool(term.node.value)
             case NumberType(step):
                 return term.node.value * step
-    raise WrongType("a constant is needed here: a text, a number or a truth", remedy="write the value out")
+    raise WrongType("expected a constant: a text, a number, TRUE or FALSE", remedy="write the value out")
 
 
 def _category_compared(symbol: str, term: Term, value: terms.Constant) -> Condition:
     assert isinstance(term.type, CategoryType)  # noqa: S101  # the caller has looked
     alike = [known for known in term.type.values if terms.typed(known)[0] == terms.typed(value)[0]]
     if not alike:
-        raise WrongType("the values of the category are of another kind than the constant", remedy="compare like with like")
+        raise WrongType("the constant does not have the type of the declared values", remedy="compare like with like")
     if symbol in ("=", "<>") and value not in alike:
         raise undeclared(term, value)
     found = terms.among(term, [known for known in alike if _ORDERED[_POSITIVE.get(symbol, symbol)](known, value)])
@@ -108,7 +108,7 @@ def _category_compared(symbol: str, term: Term, value: terms.Constant) -> Condit
 def undeclared(term: Term, value: terms.Constant) -> NeverTrue:
     """The refusal of a value that a category does not have, with the nearest that it has."""
     known = term.type.values if isinstance(term.type, CategoryType) else ()
-    return NeverTrue(f"no row has the value {_quoted(value)} here, by the catalog alone", remedy=_nearest(value, known))
+    return NeverTrue(f"{_quoted(value)} is not a declared value", remedy=_nearest(value, known))
 
 
 def those_that_can_be(makers: Sequence[Callable[[], Made]]) -> list[Made]:
@@ -138,7 +138,7 @@ def _quoted(value: terms.Constant) -> str:
 
 def _text_compared(symbol: str, node: TextColumn, text: str | None) -> Condition:
     if text is None or symbol not in ("=", "<>"):
-        raise WrongType("private text can be compared with a text constant by = and <> only", remedy="use = or LIKE")
+        raise WrongType("private text can be compared with text constants by = and <> only", remedy="use = or LIKE")
     found = TextIs(node, (text,))
     return found if symbol == "=" else Negation(found)
 
@@ -147,16 +147,16 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise WrongType("a date is compared with a text that is no date", remedy="write DATE '2020-12-31'") from None
+        raise WrongType("invalid date: expected a text such as '2020-12-31'", remedy="write DATE '2020-12-31'") from None
 
 
 def like(term: Term, pattern: str, ignore_case: bool) -> Condition:
     """LIKE: on public values it is decided here; on private text the engine gets the constant pattern."""
     if "\\" in pattern:
-        raise NotAllowed("a backslash in a pattern means different things to different engines", remedy="leave it out")
+        raise NotAllowed("a backslash in a LIKE pattern is not supported: engines disagree on its meaning", remedy="leave it out")
     if isinstance(term.node, TextColumn):
         if ignore_case:
-            raise NotAllowed("ILIKE on private text is not answered", remedy="use LIKE")
+            raise NotAllowed("ILIKE on private text is not supported", remedy="use LIKE")
         return TextLike(term.node, pattern)
     if not isinstance(term.type, CategoryType):
         raise WrongType(f"LIKE is for text, not for {terms.word(term.type)}", remedy="compare it with <, = or BETWEEN")

@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 from functools import lru_cache
 
-from tacit.errors import TooWide, WrongType
+from tacit.errors import RangeTooLarge, WrongType
 from tacit.privacy.catalog import day_number, day_of
 from tacit.query.binding.terms import choose, floor_by, plus, times, where_known
 from tacit.query.plan import Compare, DateType, Literal, NumberType, Row, Term, TextColumn
@@ -126,7 +126,7 @@ def truncated(name: str, term: Term) -> Term:
 def date_node(term: Term) -> Row:
     """The day number of a date."""
     if not isinstance(term.type, DateType) or isinstance(term.node, TextColumn):
-        raise WrongType("a date is needed here", remedy='use a column declared with type = "date"')
+        raise WrongType("expected a date", remedy='use a column declared with type = "date"')
     return term.node
 
 
@@ -134,7 +134,7 @@ def checked(term: Term) -> Term:
     """The date itself, refused where it can leave the calendar."""
     node = date_node(term)
     if not FIRST <= node.low <= node.high <= LAST:
-        raise TooWide("the date can leave the years 1 to 9998", remedy="move it by fewer days")
+        raise RangeTooLarge("the date can fall outside the years 1 to 9998", remedy="move it by fewer days")
     return term
 
 
@@ -151,5 +151,5 @@ def _computed(term: Term, compute: Callable[[Row], Row], on_day: Callable[[date]
 def _points(on_day: Callable[[date], int], low: int, high: int) -> tuple[int, ...]:
     """What a function of dates gives on the days of a range, sorted, each once."""
     if not FIRST <= low <= high <= LAST or high - low > 366 * MOST_YEARS:
-        raise TooWide(f"the dates span more than {MOST_YEARS} years", remedy="declare tighter bounds for the column")
+        raise RangeTooLarge(f"the dates span more than {MOST_YEARS} years", remedy="declare tighter bounds for the column")
     return tuple(sorted({on_day(day_of(number)) for number in range(low, high + 1)}))

@@ -33,7 +33,7 @@ def _numbers(function: Callable[..., Term], count: int) -> Function:
 
 def _expect(given: Sequence[Term], least: int, most: int) -> None:
     if not least <= len(given) <= most:
-        raise WrongType(f"the function takes {least if least == most else f'{least} to {most}'} arguments, not {len(given)}")
+        raise WrongType(f"expected {least if least == most else f'{least} to {most}'} arguments, not {len(given)}")
 
 
 def _add(given: Sequence[Term], written: Sequence[Expression]) -> Term:
@@ -56,7 +56,7 @@ def _shift(given: Sequence[Term], written: Sequence[Expression], direction: int)
     if isinstance(left.type, DateType):
         days = terms.constant_of(right)
         if days is None or days.denominator != 1:
-            raise WrongType("a date is moved by a whole, constant number of days", remedy="write day + INTERVAL 7 DAY")
+            raise WrongType("a date can be shifted by a constant integer number of days only", remedy="write day + INTERVAL 7 DAY")
         return dates.checked(Term(terms.plus(dates.date_node(left), Literal(direction * int(days))), DateType()))
     left, right = as_number(left), as_number(right)
     return terms.add(left, right) if direction > 0 else terms.subtract(left, right)
@@ -66,7 +66,7 @@ def _interval(_: Sequence[Term], written: Sequence[Expression]) -> Term:
     count, unit = (part.value if isinstance(part, Constant) else None for part in written)
     days = {"day": 1, "week": 7}.get(str(unit))
     if days is None or not isinstance(count, Fraction):
-        raise NotAllowed("an interval is a constant number of days or weeks", remedy="write INTERVAL 7 DAY")
+        raise NotAllowed("an interval must be a constant number of days or weeks", remedy="write INTERVAL 7 DAY")
     return terms.constant(count * days)
 
 
@@ -83,7 +83,7 @@ def _power(given: Sequence[Term], _: Sequence[Expression]) -> Term:
 def _whole(term: Term, low: int, high: int) -> int:
     value = terms.constant_of(term)
     if value is None or value.denominator != 1 or not low <= value <= high:
-        raise WrongType(f"a whole constant from {low} to {high} is needed here")
+        raise WrongType(f"a whole constant from {low} to {high} is required here")
     return int(value)
 
 
@@ -91,7 +91,7 @@ def _bucket(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     _expect(given, 4, 4)
     low, high = terms.constant_of(given[1]), terms.constant_of(given[2])
     if low is None or high is None or low >= high:
-        raise WrongType("WIDTH_BUCKET takes a number, two constants (the lower first) and a count", remedy="swap the two")
+        raise WrongType("WIDTH_BUCKET requires a number, two constants (the lower first) and a count", remedy="swap the two")
     return terms.width_bucket(as_number(given[0]), low, high, _whole(given[3], 1, 100_000))
 
 
@@ -122,7 +122,7 @@ def _of_values(function: Callable[..., Value]) -> Function:
     def apply(given: Sequence[Term], _: Sequence[Expression]) -> Term:
         term, rest = given[0], [constant_value(extra) for extra in given[1:]]
         if not isinstance(term.type, CategoryType) or not all(isinstance(value, str) for value in term.type.values):
-            raise WrongType("text functions are for columns with declared values", remedy="declare the column's values")
+            raise WrongType("text functions require a column with declared values", remedy="declare the column's values")
         return relabelled(term, [function(value, *rest) for value in term.type.values])
 
     return apply
@@ -144,20 +144,20 @@ def _substring(text: str, start: terms.Constant, length: terms.Constant | None =
 
 def _counted(number: terms.Constant, least: int) -> int:
     if not isinstance(number, Fraction) or number.denominator != 1 or number < least:
-        raise WrongType(f"SUBSTRING takes whole numbers of at least {least}", remedy="count characters from 1")
+        raise WrongType(f"SUBSTRING requires integers of at least {least}", remedy="count characters from 1")
     return int(number)
 
 
 def _concat(text: str, more: terms.Constant) -> str:
     if not isinstance(more, str):
-        raise WrongType("|| joins text with text", remedy="write the number in quotes")
+        raise WrongType("|| concatenates texts only", remedy="write the number in quotes")
     return f"{text}{more}"
 
 
 def _truncate(given: Sequence[Term], written: Sequence[Expression]) -> Term:
     unit = written[0].value if isinstance(written[0], Constant) else None
     if unit not in dates.TRUNCATIONS:
-        raise NotAllowed("DATE_TRUNC takes 'year', 'quarter', 'month', 'week' or 'day'")
+        raise NotAllowed("DATE_TRUNC requires one of 'year', 'quarter', 'month', 'week' or 'day'")
     return dates.truncated(str(unit), given[1])
 
 
@@ -178,7 +178,7 @@ def _cast_number(given: Sequence[Term], _: Sequence[Expression]) -> Term:
 def _cast_same(kind: type, name: str) -> Function:
     def apply(given: Sequence[Term], _: Sequence[Expression]) -> Term:
         if not isinstance(given[0].type, kind):
-            raise WrongType(f"a cast to {name} of {terms.word(given[0].type)} is not answered here")
+            raise WrongType(f"a cast to {name} of {terms.word(given[0].type)} is not supported")
         return given[0]
 
     return apply

@@ -19,7 +19,7 @@ def of_group(written: Expression, items: tuple[Item, ...], scope: Scope) -> tupl
     if isinstance(written, Constant) and isinstance(written.value, Fraction):
         place = written.value
         if place.denominator != 1 or not 1 <= place <= len(items):
-            raise UnknownName(f"GROUP BY {place} names no place in SELECT", remedy=f"use 1 to {len(items)}", at=written.at)
+            raise UnknownName(f"GROUP BY {place} is not a position in SELECT", remedy=f"use 1 to {len(items)}", at=written.at)
         item = items[int(place) - 1]
         return item.expression, item.name
     for item in items:

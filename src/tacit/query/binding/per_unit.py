@@ -47,7 +47,7 @@ def nested(relations: Relations, item: Nested) -> Part:
     identities: dict[str, Identity] = {}
     for name, held in columns:
         if name in known or name in identities:
-            raise NotAllowed(f"two columns of the sub-query are called {name[:60]!r}", remedy="give one a name with AS", at=item.at)
+            raise NotAllowed(f"duplicate column name in the sub-query: {name[:60]!r}", remedy="give one a name with AS", at=item.at)
         if isinstance(held, Identity):
             identities[name] = held
         else:

@@ -21,10 +21,14 @@ LONGEST_NAME = 60
 def qualify(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
     """The question with its meaning, before limits and moments."""
     if select.distinct:
-        raise NotAllowed("SELECT DISTINCT shows rows", remedy="use GROUP BY with COUNT(*) to see how many have each value")
+        raise NotAllowed(
+            "SELECT DISTINCT would return rows of private data", remedy="use GROUP BY with COUNT(*) to see how many have each value"
+        )
     for item in select.items:
         if isinstance(item.expression, Star):
-            raise NotAllowed("rows are not shown", remedy="ask for an aggregate, such as COUNT(*)", at=item.expression.at)
+            raise NotAllowed(
+                "rows of private data are not returned", remedy="ask for an aggregate, such as COUNT(*)", at=item.expression.at
+            )
     built = Relations(catalog, public).of(select)
     if built.public or isinstance(built.rows, PublicScan):
         at = select.table.at
@@ -45,7 +49,7 @@ def _keys(select: Select, binder: Binder) -> tuple[Key, ...]:
         expression, name = of_group(written, select.items, binder.scope)
         if isinstance(expression, Name) and binder.scope.identity(expression) is not None:
             raise NotAllowed(
-                f"GROUP BY {'.'.join(expression.parts)[:120]} would show single people",
+                f"GROUP BY {'.'.join(expression.parts)[:120]} would return one row per person",
                 remedy="group by it in a sub-query, and aggregate over its rows",
                 at=written.at,
             )
@@ -69,7 +73,7 @@ def _outputs(items: tuple[Item, ...], asked: Asked) -> tuple[Output, ...]:
 def _ordered(written: Expression, outputs: tuple[Output, ...], items: tuple[Item, ...], asked: Asked) -> Out:
     if isinstance(written, Constant) and isinstance(written.value, Fraction):
         if written.value.denominator != 1 or not 1 <= written.value <= len(items):
-            raise UnknownName("ORDER BY names no place in SELECT", remedy=f"use 1 to {len(items)}", at=written.at)
+            raise UnknownName("invalid position in ORDER BY", remedy=f"use 1 to {len(items)}", at=written.at)
         return outputs[int(written.value) - 1].value
     if isinstance(written, Name) and len(written.parts) == 1:
         for output in outputs:

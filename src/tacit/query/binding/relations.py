@@ -108,14 +108,14 @@ class Relations:
         found = {name.lower(): table for name, table in self.catalog.tables.items()}.get(written.table.lower())
         if found is None:
             known = ", ".join(sorted(self.catalog.tables)[:20]) or "none"
-            raise UnknownName(f"no table {written.table[:60]!r} is declared", remedy=f"declared are: {known}", at=written.at)
+            raise UnknownName(f"unknown table {written.table[:60]!r}", remedy=f"declared are: {known}", at=written.at)
         return found
 
     def _count_joins(self, select: Select) -> None:
         self.joins += len(select.joins)
         if self.joins > MOST_JOINS:
             raise TooMuchWork(
-                f"the question has {self.joins} joins: at most {MOST_JOINS} are answered",
+                f"the question has {self.joins} joins: the limit is {MOST_JOINS}",
                 remedy="join fewer tables",
                 at=select.joins[-1].table.at if select.joins else None,
             )
@@ -160,7 +160,7 @@ class Relations:
     ) -> tuple[Rows | PublicScan, Scope]:
         alias = part.source.alias.lower()
         if any(source.alias.lower() == alias for source in scope.sources):
-            raise NotAllowed(f"two tables are called {part.source.alias!r}", remedy="give one an alias", at=part.at)
+            raise NotAllowed(f"duplicate table name {part.source.alias!r}", remedy="give one an alias", at=part.at)
         if isinstance(rows, PublicScan):
             raise NotAllowed(
                 "public tables can be joined to private rows only", remedy="begin FROM with a private table", at=part.at

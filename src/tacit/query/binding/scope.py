@@ -117,16 +117,16 @@ class Scope:
         sources = self._called(name)
         if not sources:
             raise UnknownName(
-                f"no table {name.parts[0][:60]!r} in the question", remedy=_nearest(name.parts[0], self._aliases()), at=name.at
+                f"unknown table {name.parts[0][:60]!r} in the question", remedy=_nearest(name.parts[0], self._aliases()), at=name.at
             )
         found = [source for source in sources if wanted in source.names]
         if not found:
             known = [word for source in sources for word in _spelled(source)]
-            raise UnknownName(f"no column {name.parts[-1][:60]!r} is declared", remedy=_nearest(name.parts[-1], known), at=name.at)
+            raise UnknownName(f"unknown column {name.parts[-1][:60]!r}", remedy=_nearest(name.parts[-1], known), at=name.at)
         if len(found) > 1 and len(name.parts) == 1:
             found = [source for source in found if wanted not in source.using]
         if len(found) > 1:
-            raise UnknownName(f"the column {wanted[:60]!r} is in several tables", remedy="write table.column", at=name.at)
+            raise UnknownName(f"ambiguous column {wanted[:60]!r}: several tables have it", remedy="write table.column", at=name.at)
         column = found[0].columns.get(wanted)
         if column is None:
             raise identifies(name)
@@ -173,7 +173,7 @@ class Scope:
         nullable = column.nullable or source.optional
         if column.kind == "text":
             return Term(TextColumn(held.number, column.name.lower(), nullable), TextType())
-        if column.kind == "key":
+        if column.kind == "key" or (column.kind == "presence" and name.parts[-1].lower() in source.identities):
             raise identifies(name)
         if column.kind == "presence":
             raise _no_bounds(source, column, name.at)
@@ -194,7 +194,7 @@ def _optional(term: Term, source: Source) -> Term:
 def identifies(name: Name) -> NotAllowed:
     """The refusal of a column that names a person."""
     return NotAllowed(
-        f"{'.'.join(name.parts)[:120]} identifies a person",
+        f"{'.'.join(name.parts)[:120]} identifies a privacy unit",
         remedy="use it to join private tables, in GROUP BY of a sub-query, or in COUNT(DISTINCT ...)",
         at=name.at,
     )

@@ -88,7 +88,7 @@ class Asked:
     def number(self, expression: Expression) -> Out:
         found = self.out(expression)
         if self.kind(found) != "number":
-            raise WrongType(f"arithmetic is for numbers, not for a {self.kind(found)}", at=expression.at)
+            raise WrongType(f"arithmetic requires numbers, not a {self.kind(found)}", at=expression.at)
         return found
 
     def kind(self, out: Out) -> str:
@@ -103,7 +103,7 @@ class Asked:
         value = terms.constant_of(self.binder.term(expression.arguments[1]))
         if value is not None and value.denominator == 1 and abs(value) <= 12:
             return int(value)
-        raise WrongType("ROUND takes a whole number of decimals, from -12 to 12", at=expression.at)
+        raise WrongType("the decimals of ROUND must be an integer from -12 to 12", at=expression.at)
 
     def key(self, expression: Expression) -> KeyValue | None:
         """The key that an expression is; None where it is none."""
@@ -132,7 +132,7 @@ class Asked:
         term = as_number(self.binder.term(arguments[0]))
         if not isinstance(term.node, TextColumn) and always_null(term.node):
             raise NeverTrue(
-                f"{function.upper()} is over rows that cannot be: its condition is never true",
+                f"{function.upper()} covers no possible row: its condition is never true",
                 remedy="compare with values that are declared",
                 at=expression.at,
             )
@@ -143,7 +143,9 @@ class Asked:
                 f"{function.upper()} needs a number, not {terms.word(term.type)}", remedy="count it instead", at=expression.at
             )
         if isinstance(term.node, Literal):
-            raise NotAllowed(f"{function.upper()} of a constant tells nothing", remedy="use COUNT(*)", at=expression.at)
+            raise NotAllowed(
+                f"{function.upper()} of a constant does not depend on the data", remedy="use COUNT(*)", at=expression.at
+            )
         self.check_range(expression, term)
         if function == "quantile" or function in QUANTILES:
             return Call("quantile", term, self.share(expression))
@@ -158,7 +160,7 @@ class Asked:
             return
         what = "is always 0" if expression.function == "sum" else "has one possible value"
         raise NotAllowed(
-            f"{expression.function.upper()} of an expression that {what} tells nothing",
+            f"{expression.function.upper()} of an expression that {what} does not depend on the data",
             remedy="use COUNT to see how many rows have a value",
             at=expression.at,
         )
@@ -179,7 +181,7 @@ class Asked:
         if len(expression.arguments) == 1 and isinstance(argument, Name) and self.is_unit(argument):
             return Call("units")
         raise NotAllowed(
-            "COUNT(DISTINCT ...) is answered for the column that identifies the unit",
+            "COUNT(DISTINCT ...) is supported for the column that identifies the privacy unit",
             remedy="use GROUP BY with COUNT(*) to see how many have each value",
             at=expression.at,
         )
@@ -194,7 +196,7 @@ class Asked:
             return QUANTILES[expression.function]
         value = terms.constant_of(self.binder.term(expression.arguments[1])) if len(expression.arguments) == 2 else None
         if value is None or not 0 <= value <= 1:
-            raise WrongType("a quantile needs a constant share from 0 to 1", remedy="write PERCENTILE_CONT(0.5)", at=expression.at)
+            raise WrongType("a quantile requires a constant from 0 to 1", remedy="write PERCENTILE_CONT(0.5)", at=expression.at)
         return value
 
     # --- HAVING ---
@@ -313,4 +315,4 @@ def _day(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise WrongType("a date is compared with a text that is no date", remedy="write DATE '2020-12-31'") from None
+        raise WrongType("invalid date: expected a text such as '2020-12-31'", remedy="write DATE '2020-12-31'") from None

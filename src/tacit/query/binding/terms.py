@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import gcd
 
-from tacit.errors import TooWide, WrongType
+from tacit.errors import RangeTooLarge, WrongType
 from tacit.privacy.catalog import LARGEST, Value
 from tacit.query.plan import (
     Add,
@@ -52,8 +52,8 @@ FINEST_RATIO = 10**6  # a quotient of two columns is kept to a millionth, where 
 def checked(low: int, high: int) -> None:
     """Refuses a range that leaves the integers held exactly."""
     if max(abs(low), abs(high)) >= LARGEST:
-        raise TooWide(
-            "the expression can leave the integers that are held exactly (2^53 steps)",
+        raise RangeTooLarge(
+            "the range of the expression exceeds 2^53 steps, the limit of exact arithmetic",
             remedy="use coarser steps, tighter bounds, or a simpler expression",
         )
 
@@ -181,7 +181,7 @@ def on_step(term: Term, step: Fraction) -> Row:
 def number_node(term: Term) -> Row:
     """The integer of a number."""
     if not isinstance(term.type, NumberType) or isinstance(term.node, TextColumn):
-        raise WrongType("a number is needed here", remedy="use a column with bounds, or a constant")
+        raise WrongType("a number is required here", remedy="use a column with bounds, or a constant")
     return term.node
 
 
@@ -264,7 +264,7 @@ def modulo(left: Term, right: Term) -> Term:
     """left - right floor(left / right), for left >= 0 and a positive constant right."""
     divisor = constant_of(right)
     if divisor is None or divisor <= 0 or number_node(left).low < 0:
-        raise WrongType("% needs a number that is not negative and a positive constant", remedy="shift the number up first")
+        raise WrongType("% requires a number that is not negative and a positive constant", remedy="shift the number up first")
     rest = subtract(left, _by_constant(floor(_by_constant(left, 1 / divisor)), divisor))
     return narrowed(rest, 0, int(divisor / number_step(rest)) - 1)  # in steps of the rest, which are finer than those of `left`
 
@@ -351,7 +351,7 @@ def aligned(left: Term, right: Term) -> tuple[Row, Row, Type]:
         return _row(left), moved, CategoryType((*one.values, *added))
     if type(one) is type(other) and isinstance(one, DateType | BooleanType):
         return _row(left), _row(right), one
-    raise WrongType(f"{word(one)} and {word(other)} do not go together", remedy="compare like with like")
+    raise WrongType(f"{word(one)} and {word(other)} cannot be compared", remedy="compare like with like")
 
 
 def word(meaning: Type) -> str:
@@ -407,7 +407,7 @@ def within(node: Row, border: int) -> int:
 def among(term: Term, values: Iterable[Constant]) -> Condition:
     """A category is one of `values`, by equality of the public values."""
     if not isinstance(term.type, CategoryType):
-        raise WrongType("a category is needed here", remedy="use a column with declared values")
+        raise WrongType("a category is required here", remedy="use a column with declared values")
     wanted = {typed(value) for value in values}
     codes = [code for code, value in enumerate(term.type.values) if typed(value) in wanted]
     return Among(_row(term), tuple(codes)) if codes else never(term)
@@ -434,7 +434,7 @@ def holds(term: Term) -> Condition:
         return Compare("=", _row(term), Literal(1))
     if isinstance(term.type, CategoryType) and set(term.type.values) <= {True, False}:
         return among(term, [True])
-    raise WrongType(f"a condition is needed here, not {word(term.type)}", remedy="compare it with something")
+    raise WrongType(f"a condition is required here, not {word(term.type)}", remedy="compare it with something")
 
 
 def cases(branches: Sequence[tuple[Condition, Term]], otherwise: Term) -> Term:

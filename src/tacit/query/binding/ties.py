@@ -104,7 +104,7 @@ def _way(scope: Scope, source: Source) -> str:
 def not_of_the_unit(word: str, scope: Scope, at: At) -> NotAllowed:
     """The refusal of a sub-query over rows of other units."""
     unit = unit_of(scope)
-    inside = f"{unit} IN (...), with its column inside" if word == "IN" else f"WHERE t.{unit.split('.')[-1]} = {unit} AND ..."
+    inside = f"{unit} IN (the units of the inner rows)" if word == "IN" else f"WHERE t.{unit.split('.')[-1]} = {unit} AND ..."
     named = any(source.identities for source in scope.sources)
     return NotAllowed(
         f"{word} looks at rows of other units: a private sub-query must be tied to the unit of the outer row",

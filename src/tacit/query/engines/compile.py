@@ -8,7 +8,7 @@ Exactness: every row integer is below 2^53 (terms.py). `floor(a / b)` for a cons
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -365,6 +365,13 @@ def lists(group: Group, place: int, tables: Tables) -> ir.Table:
     keys = [f"key_{place}" for place in range(len(group.keys))]
     counted = rows.group_by([*keys, "value"]).aggregate(rows=rows.count())
     return counted.order_by([*keys, "value"])
+
+
+def stored(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:
+    """The rows that a limit keeps, with some stored columns under their own names."""
+    named = {name: stored_name(bound.child.source, name) for name in columns}
+    rows = relation(bound, Reading(tables, frozenset(named.values())))
+    return rows.select(**{name: rows[held] for name, held in named.items()})
 
 
 def moment_parts(moment: Moment, exact: Any, rows: ir.Table) -> dict[str, Any]:

@@ -1,55 +1,32 @@
-"""Where a plan meets the data: it runs on an engine and comes back as sealed, exact integers.
+"""The embedded engine: DuckDB on the prepared store, where a plan comes back as sealed, exact integers.
 
-The embedded engine is DuckDB on the prepared store, opened read-only, with no way out of it: no external access, no extensions,
-no change of configuration, and limits of memory and time. What the engine says when it fails goes no further: the analyst gets
-one of a closed list of errors.
+The store is opened read-only, with no way out of it: no external access, no extensions, no change of configuration, and limits
+of memory and time.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.quoting import name as quoted
 from tacit.data.quoting import text
-from tacit.errors import StoreUnusable, TimedOut
-from tacit.privacy.catalog import Column
-from tacit.query.engines import exact as assembled
-from tacit.query.plan import Group
+from tacit.errors import StoreUnusable
+from tacit.privacy.sealed import Sealed
+from tacit.query.engines.engine import Limits, out_of_limits
+from tacit.query.engines.exact import Answers, Exact, assemble
+from tacit.query.plan import Bound, Group
 
 Integers = NDArray[Any]
 AS_WRITTEN = "join_order,build_side_probe_side,partial_aggregate_pushdown,window_self_join,top_n_window_elimination"
 """Optimizers that are off: by what the rows hold they choose another plan, which the worst work (work.md) does not know."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one question may use of the machine."""
-
-    seconds: float = 60.0
-    memory: str = "60%"
-    threads: int = 0
-
-
-class Engine(Protocol):
-    """Runs plans on prepared data."""
-
-    def run(self, group: Group) -> assembled.Exact:
-        """The exact moments of every group, sealed."""
-
-    def fan_out(self, table: str, column: str) -> int:
-        """The most rows of a public table that share one value of a column."""
-
-    def size(self, table: str) -> int:
-        """How many rows a public table has."""
 
 
 class DuckDBEngine:
@@ -71,10 +48,17 @@ class DuckDBEngine:
         with self._lock:
             self._opened()
 
-    def run(self, group: Group) -> assembled.Exact:
+    def run(self, group: Group) -> Exact:
         """The exact moments of every group, sealed; a time-out or an engine failure tells nothing of the data."""
-        with self._lock, self._deadline():
-            return assembled.assemble(group, self._arrays(group))
+        with self._lock, self._deadline(self.limits.seconds):
+            return assemble(group, self._arrays(group))
+
+    def rows(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
+        """The stored codes and texts of some columns, a sealed Arrow table; an engine failure tells nothing of the data."""
+        import tacit.query.engines.compile as compiled
+
+        with self._lock, self._deadline(None):
+            return Sealed(self._arrow(partial(compiled.stored, bound, columns)))
 
     def fan_out(self, table: str, column: str) -> int:
         key = quoted(column.lower())
@@ -98,21 +82,24 @@ class DuckDBEngine:
             if self._connection is None and self._public is None:
                 self._public = _locked(_attached(self.path, self.limits, self.version))
             connection = self._connection or self._public
-            with self._deadline(connection):
+            with self._deadline(self.limits.seconds, connection):
                 ((number,),) = connection.execute(query).fetchall()
         return int(number)
 
-    def _arrays(self, group: Group) -> assembled.Answers:
-        from tacit.query.engines import compile as compiled
+    def _arrays(self, group: Group) -> Answers:
+        import tacit.query.engines.compile as compiled
 
         listed = [place for place, moment in enumerate(group.moments) if moment.kind == "list"]
         summed = self._fetch(partial(compiled.sums, group)) if len(listed) < len(group.moments) else {}
-        return assembled.Answers(summed, {place: self._fetch(partial(compiled.lists, group, place)) for place in listed})
+        return Answers(summed, {place: self._fetch(partial(compiled.lists, group, place)) for place in listed})
 
     def _fetch(self, build: Callable[[Callable[[str], Any]], Any]) -> Mapping[str, Integers]:
-        backend = self._opened()
-        table = self._connection.sql(backend.compile(build(self._table))).to_arrow_table()
+        table = self._arrow(build)
         return {name: _numbers(table.column(name)) for name in table.column_names}
+
+    def _arrow(self, build: Callable[[Callable[[str], Any]], Any]) -> Any:
+        backend = self._opened()
+        return self._connection.sql(backend.compile(build(self._table))).to_arrow_table()
 
     def _table(self, name: str) -> Any:
         """A stored table; its columns are read once, since the store that is open never changes."""
@@ -126,7 +113,7 @@ class DuckDBEngine:
         return self._backend
 
     @contextmanager
-    def _deadline(self, connection: Any = None) -> Iterator[None]:
+    def _deadline(self, seconds: float | None, connection: Any = None) -> Iterator[None]:
         """Stops the engine when its time is up; whatever it raises, the message is ours, and the same for every reason."""
         import duckdb
         import pyarrow
@@ -136,7 +123,7 @@ class DuckDBEngine:
 
         def stop() -> None:
             """Again and again: one question is several statements, and an interrupt between two of them is lost."""
-            wait = self.limits.seconds
+            wait = seconds
             while not done.wait(wait):
                 connection.interrupt()
                 wait = 0.05
@@ -148,14 +135,6 @@ class DuckDBEngine:
             raise out_of_limits() from None
         finally:
             done.set()
-
-
-def out_of_limits() -> TimedOut:
-    """The one error of a question that was paid for and has no answer, whatever the reason."""
-    return TimedOut(
-        "the engine did not finish within its limits of time and memory; what was spent stays spent",
-        remedy="ask a smaller question, or ask the curator for higher limits",
-    )
 
 
 def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]:
@@ -171,7 +150,7 @@ def _attached(path: Path, limits: Limits, version: str | None) -> Any:
     import duckdb
 
     if not path.exists():
-        raise StoreUnusable("the data is not prepared", remedy="run: tacit prepare")
+        raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
     settings: dict[str, Any] = {
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
@@ -185,7 +164,7 @@ def _attached(path: Path, limits: Limits, version: str | None) -> Any:
         connection.execute(f"ATTACH {text(str(path))} AS store (READ_ONLY)")
         connection.execute("USE store")
         if version is not None and connection.execute("SELECT version FROM tacit_store").fetchall() != [(version,)]:
-            raise StoreUnusable("the data was prepared again since it was opened", remedy="open it again")
+            raise StoreUnusable("the data was prepared again after it was opened", remedy="open it again")
     except duckdb.Error:
         raise StoreUnusable("the prepared store cannot be opened", remedy="run: tacit prepare") from None
     return connection
@@ -220,20 +199,3 @@ def _whole(column: Any) -> Integers:
 
     bytewise = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
     return np.array(np.from_dlpack(bytewise), dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFacts:
-    """What is public of the prepared store: the columns of its public tables, and their fan-outs, read when first needed."""
-
-    tables: Mapping[str, Mapping[str, Column]]
-    engine: Engine
-
-    def columns(self, table: str) -> Mapping[str, Column]:
-        return {name.lower(): columns for name, columns in self.tables.items()}[table.lower()]
-
-    def fan_out(self, table: str, column: str) -> int:
-        return self.engine.fan_out(table, column)
-
-    def size(self, table: str) -> int:
-        return self.engine.size(table)

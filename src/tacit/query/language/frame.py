@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from tacit.errors import NotAllowed
 from tacit.privacy.arguments import text_of, truth_of, whole_of
-from tacit.query.language.sql import parse_expression, parse_item
+from tacit.query.language.sql import parse_expression, parse_item, readable
 from tacit.query.language.syntax import Apply, Expression, From, Item, Joined, Ordering, Select
 
 Released = TypeVar("Released")
@@ -36,8 +36,8 @@ class Frame(Generic[Released]):
             raise NotAllowed("a join takes on= or using=, and not both", remedy='write join("wards", using="ward")')
         if how not in ("inner", "left"):
             raise NotAllowed("how must be 'inner' or 'left'", remedy='write join("wards", using="ward", how="left")')
-        text_of(table, "table")
-        text_of("" if using is None else using, "using")
+        _name(table, "table")
+        _name("" if using is None else using, "using")
         condition = parse_expression(on) if on is not None else None
         joined = Joined(From(table, table), how, condition, (using,) if using is not None else ())  # type: ignore[arg-type]
         return self._with(joins=(*self.select.joins, joined))
@@ -80,8 +80,12 @@ class Frame(Generic[Released]):
 
 
 def _items(expressions: Sequence[str], named: Mapping[str, str]) -> list[Item]:
-    own = [Item(parse_expression(text), text_of(name, "the name of a column")) for name, text in named.items()]
+    own = [Item(parse_expression(text), _name(name, "the name of a column")) for name, text in named.items()]
     return [*map(parse_item, expressions), *own]
+
+
+def _name(value: str, what: str) -> str:
+    return readable(text_of(value, what))
 
 
 def _and(held: Expression | None, added: Expression) -> Expression:
@@ -90,5 +94,5 @@ def _and(held: Expression | None, added: Expression) -> Expression:
 
 def start(table: str, ask: Callable[..., Released], tell: Callable[..., Any]) -> Frame[Released]:
     """A question on one table."""
-    name = text_of(table, "table")
+    name = _name(table, "table")
     return Frame(Select((), From(name, name)), ask, tell)

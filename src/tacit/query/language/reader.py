@@ -119,13 +119,13 @@ class Reader:
         kind = type(node).__name__
         word = node.name.upper()[:40] if isinstance(node, exp.Anonymous) else kind.upper()
         remedy = _NEAREST.get(kind, "see the reference for what may be asked")
-        return NotAllowed(what or f"{word} is not answered here", remedy=remedy, at=self.at(node))
+        return NotAllowed(what or f"{word} is not supported", remedy=remedy, at=self.at(node))
 
     def only(self, node: exp.Expr, *allowed: str) -> None:
         """Refuses a node that carries an argument which the caller does not read."""
         for name, value in node.args.items():
             if name not in allowed and name not in _IGNORED and value not in (None, False, [], ""):
-                raise self.refuse(node, f"{type(node).__name__.upper()} with {name.rstrip('_').upper()} is not answered here")
+                raise self.refuse(node, f"{type(node).__name__.upper()} with {name.rstrip('_').upper()} is not supported")
 
     # --- the question ---
 
@@ -137,7 +137,7 @@ class Reader:
         self.read_with(tree.args.get("with_"))
         source = tree.args.get("from_")
         if source is None:
-            raise NotAllowed("the question names no table", remedy="add FROM and a declared table", at=self.at(tree))
+            raise NotAllowed("missing FROM: the question names no table", remedy="add FROM and a declared table", at=self.at(tree))
         self.only(source, "this")
         if distinct := tree.args.get("distinct"):
             self.only(distinct)
@@ -206,7 +206,7 @@ class Reader:
             self.only(node.args["alias"], "this")
             return Nested(self.query(node.this), node.alias, self.at(node))
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-            raise self.refuse(node, "only declared tables can be asked")
+            raise self.refuse(node, "only tables declared in the catalog can be queried")
         self.only(node, "this", "alias", "db")
         if node.args.get("alias"):
             self.only(node.args["alias"], "this")
@@ -253,7 +253,7 @@ class Reader:
         self.only(node, "expression")
         value = node.expression
         if not isinstance(value, exp.Literal) or not re.fullmatch("[0-9]{1,18}", str(value.this)):
-            raise self.refuse(node, f"{word} needs a whole number")
+            raise self.refuse(node, f"{word} requires an integer")
         return int(value.this)
 
     # --- expressions ---
@@ -279,7 +279,7 @@ class Reader:
     def unary(self, node: exp.Expr) -> Expression:
         self.only(node, "this")
         if isinstance(node.this, exp.Distinct):
-            raise self.refuse(node.this, f"{_UNARY[type(node)].upper()}(DISTINCT ...) is not answered here")
+            raise self.refuse(node.this, f"{_UNARY[type(node)].upper()}(DISTINCT ...) is not supported")
         return self.apply(_UNARY[type(node)], node, node.this)
 
     def many(self, node: exp.Expr) -> Expression:
@@ -289,12 +289,12 @@ class Reader:
     def column(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "table")
         if isinstance(node.this, exp.Star):
-            raise self.refuse(node, "rows are not shown; ask for an aggregate, such as COUNT(*)")
+            raise self.refuse(node, "rows of private data are not returned; ask for an aggregate, such as COUNT(*)")
         parts = (node.args["table"].name, node.name) if node.args.get("table") else (node.name,)
         return Name(parts, self.at(node))
 
     def star(self, node: exp.Expr) -> Expression:
-        raise self.refuse(node, "rows are not shown; ask for an aggregate, such as COUNT(*)")
+        raise self.refuse(node, "rows of private data are not returned; ask for an aggregate, such as COUNT(*)")
 
     def literal(self, node: exp.Expr) -> Expression:
         if node.args.get("is_string"):
@@ -317,7 +317,7 @@ class Reader:
     def count(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expressions")
         if node.expressions:
-            raise self.refuse(node, "COUNT takes one column or the star")
+            raise self.refuse(node, "COUNT requires one column or *")
         if isinstance(node.this, exp.Star):
             return Apply("count", (Star(self.at(node.this)),), self.at(node))
         if isinstance(node.this, exp.Distinct):
@@ -330,7 +330,7 @@ class Reader:
         if query := node.args.get("query"):
             return InQuery(self.expression(node.this), self.query(query), self.at(node))
         if not node.expressions:
-            raise self.refuse(node, "IN needs a list of constants")
+            raise self.refuse(node, "IN requires a list of constants or a sub-query")
         return self.apply("in", node, node.this, *node.expressions)
 
     def exists(self, node: exp.Expr) -> Expression:
@@ -359,7 +359,7 @@ class Reader:
             return self.apply("is_null", node, node.this)
         if isinstance(node.expression, exp.Boolean):
             return self.apply("is_true" if node.expression.this else "is_false", node, node.this)
-        raise self.refuse(node, "IS is answered with NULL, TRUE and FALSE")
+        raise self.refuse(node, "IS supports NULL, TRUE and FALSE")
 
     def case(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "ifs", "default")
@@ -385,7 +385,7 @@ class Reader:
         self.only(node, "this", "expression")
         call, condition = self.expression(node.this), self.expression(node.expression.this)
         if not isinstance(call, Apply) or call.function not in _FILTERED or len(call.arguments) != 1:
-            raise self.refuse(node, "FILTER belongs to an aggregate of one column")
+            raise self.refuse(node, "FILTER is supported on aggregates of one column")
         over = Constant(Fraction(1)) if isinstance(call.arguments[0], Star) else call.arguments[0]
         return Apply(call.function, (Apply("case", (condition, over, Constant(None)), call.at),), call.at)
 
@@ -395,27 +395,27 @@ class Reader:
         if kind == "DATE" and isinstance(node.this, exp.Literal) and node.this.is_string:
             return Constant(self.day(node.this), self.at(node))
         if kind not in _CASTS:
-            raise self.refuse(node, f"a cast to {kind} is not answered here")
+            raise self.refuse(node, f"a cast to {kind} is not supported")
         return self.apply(_CASTS[kind], node, node.this)
 
     def kind(self, node: exp.Expr) -> str:
         """The name of a plain type, without width or precision."""
         self.only(node, "this")
         if not isinstance(node, exp.DataType) or not isinstance(node.this, exp.DataType.Type):
-            raise self.refuse(node, "a cast to that type is not answered here")
+            raise self.refuse(node, "a cast to that type is not supported")
         return node.this.name
 
     def day(self, node: exp.Expr) -> date:
         try:
             return date.fromisoformat(str(node.this))
         except ValueError:
-            raise self.refuse(node, "a date is written DATE '2020-12-31'") from None
+            raise self.refuse(node, "invalid date; write DATE '2020-12-31'") from None
 
     def extract(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
         name = node.this.name.lower()
         if _NAMED.get(name, name) not in _PARTS:
-            raise self.refuse(node, f"EXTRACT takes one of {', '.join(sorted(_PARTS))}")
+            raise self.refuse(node, f"EXTRACT supports {', '.join(sorted(_PARTS))}")
         return self.apply(_NAMED.get(name, name), node, node.expression)
 
     def truncate(self, node: exp.Expr) -> Expression:
@@ -426,7 +426,7 @@ class Reader:
     def interval(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "unit")
         if not isinstance(node.this, exp.Literal) or node.args.get("unit") is None:
-            raise self.refuse(node, "an interval is written INTERVAL 7 DAY")
+            raise self.refuse(node, "invalid interval; write INTERVAL 7 DAY")
         count = Constant(Fraction(str(node.this.this)) if re.fullmatch("-?[0-9]{1,9}", str(node.this.this)) else None)
         return Apply("interval", (count, Constant(node.args["unit"].name.lower().rstrip("s"))), self.at(node))
 
@@ -456,7 +456,7 @@ class Reader:
         self.only(node, "this", "expression")
         call, order = node.this, node.expression
         if not isinstance(call, exp.PercentileCont | exp.PercentileDisc) or len(order.expressions) != 1:
-            raise self.refuse(node, "WITHIN GROUP is answered for PERCENTILE_CONT with one column")
+            raise self.refuse(node, "WITHIN GROUP is supported for PERCENTILE_CONT with one column")
         self.only(call, "this")
         self.only(order.expressions[0], "this", "nulls_first", "desc")
         share = self.expression(call.this)

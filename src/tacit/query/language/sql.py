@@ -16,7 +16,7 @@ import sqlglot
 from sqlglot import exp, tokens
 from sqlglot.dialects.dialect import Dialect
 
-from tacit.errors import NotAllowed, NotUnderstood, Refused
+from tacit.errors import InvalidSQL, NotAllowed, Refused
 from tacit.query.language.reader import Reader, line_and_column, read_number
 from tacit.query.language.syntax import Apply, Expression, InQuery, Item, Select, Star
 
@@ -46,7 +46,7 @@ def parse(text: str) -> Select:
     tree = _one_statement(text)
     if not isinstance(tree, exp.Select):
         raise NotAllowed(
-            f"only SELECT is answered, not {type(tree).__name__.upper()}", remedy="ask one SELECT ... FROM a declared table"
+            f"only SELECT is supported, not {type(tree).__name__.upper()}", remedy="ask one SELECT ... FROM a declared table"
         )
     return Reader(text).select(tree, options)
 
@@ -55,7 +55,7 @@ def parse_expression(text: str) -> Expression:
     """One expression, such as the argument of `where` in the Python builder."""
     item = parse_item(text)
     if item.name is not None:
-        raise NotAllowed("an expression has no name of its own here", remedy="leave out AS")
+        raise NotAllowed("AS is not supported here", remedy="leave out AS")
     return item.expression
 
 
@@ -66,16 +66,16 @@ def parse_item(text: str) -> Item:
     (1, 1)
     """
     if not isinstance(text, str) or not text.strip():
-        raise NotUnderstood("the expression is empty", remedy="write one, for example cost > 100")
+        raise InvalidSQL("the expression is empty", remedy="write one, for example cost > 100")
     try:
         select = parse(f"SELECT\n{text}\nFROM t")
     except Refused as refusal:
         at = (refusal.at[0] - 1, refusal.at[1]) if refusal.at else None
         raise type(refusal)(refusal.message, remedy=refusal.remedy, at=at) from None
     if isinstance(select.items[0].expression, Star):
-        raise NotAllowed("rows are not shown", remedy="ask for an aggregate, such as COUNT(*)", at=(1, 1))
+        raise NotAllowed("rows of private data are not returned", remedy="ask for an aggregate, such as COUNT(*)", at=(1, 1))
     if select != Select(select.items[:1], select.table):
-        raise NotAllowed("one expression is taken here, and nothing after it", remedy="give several as arguments of their own")
+        raise NotAllowed("expected one expression", remedy="give several as arguments of their own")
     return Item(_line_up(select.items[0].expression), select.items[0].name)
 
 
@@ -91,19 +91,44 @@ def _line_up(expression: Expression) -> Expression:
 
 def _checked(text: str) -> str:
     if not isinstance(text, str):
-        raise NotUnderstood(
-            f"the question must be a text, not {type(text).__name__}", remedy="ask for example 'SELECT COUNT(*) ...'"
+        raise InvalidSQL(
+            f"the question must be a string, not {type(text).__name__}", remedy="ask for example 'SELECT COUNT(*) ...'"
         )
     if not text.strip():
-        raise NotUnderstood("the question is empty", remedy="ask for example SELECT COUNT(*) FROM a declared table")
+        raise InvalidSQL("the question is empty", remedy="ask for example SELECT COUNT(*) FROM a declared table")
     if len(text) > LONGEST_TEXT:
         raise NotAllowed(f"the question has more than {LONGEST_TEXT} characters", remedy="ask a shorter one")
-    if bad := _CONTROL.search(text):
-        raise NotUnderstood("the question holds a control character", remedy="remove it", at=line_and_column(text, bad.start()))
+    return readable(text)
+
+
+def readable(text: str) -> str:
+    """The text; refused where it contains what a reader of the ledger does not see where it stands, quoted or not."""
+    if bad := _UNSEEN.search(text):
+        raise InvalidSQL(
+            "the question contains a control character or a mark of writing direction", remedy="remove it", at=_place(text, bad)
+        )
     return text
 
 
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+def _place(text: str, found: re.Match[str]) -> tuple[int, int]:
+    return line_and_column(text, found.start())
+
+
+def quoted_name(name: str) -> str:
+    """A name as an identifier, in double quotes where it needs them.
+
+    >>> print(quoted_name("cost"), quoted_name("order"), quoted_name('two "words" here'))
+    cost "order" "two ""words"" here"
+    """
+    plain = re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) and name.upper() not in _RESERVED
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+_WORDS = (*_Ordinary.Tokenizer.KEYWORDS, *_Ordinary.parser_class.NO_PAREN_FUNCTION_PARSERS)
+_RESERVED = frozenset(word for words in _WORDS for word in words.split())
+_CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+_DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates of Unicode's UAX #9
+_UNSEEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]")
 _OPTIONS = re.compile(r"\A(\s*SELECT)\s+WITH\s+DIFFERENTIAL_PRIVACY\s+OPTIONS\s*\(([^()'\"`]*)\)", re.IGNORECASE)
 
 
@@ -121,10 +146,10 @@ def _options(text: str) -> Iterator[tuple[str, Fraction]]:
         name, _, value = (piece.strip() for piece in part.partition("="))
         if name.lower() not in ("epsilon", "delta", "error", "confidence"):
             remedy = "write OPTIONS (epsilon = 0.5), with delta, error or confidence"
-            raise NotUnderstood(f"{name[:40]!r} is no option", remedy=remedy)
+            raise InvalidSQL(f"{name[:40]!r} is not a valid option", remedy=remedy)
         number = read_number(value)
         if number is None:
-            raise NotUnderstood(f"the option {name.lower()} needs a number", remedy=f"write {name.lower()} = 0.5")
+            raise InvalidSQL(f"the option {name.lower()} must be a number", remedy=f"write {name.lower()} = 0.5")
         yield name.lower(), number
 
 
@@ -134,15 +159,15 @@ def _one_statement(text: str) -> exp.Expr:
     except sqlglot.errors.ParseError as error:
         first: dict[str, Any] = error.errors[0] if error.errors else {}
         at = (first["line"], max(1, first["col"] - len(first.get("highlight") or "") + 1)) if first.get("line") else None
-        raise NotUnderstood("the SQL cannot be read here", remedy="check the spelling at that place", at=at) from None
+        raise InvalidSQL("invalid SQL syntax", remedy="check the spelling at that place", at=at) from None
     except sqlglot.errors.TokenError:
-        raise NotUnderstood("the SQL holds a quote that is not closed, or a character that is none of SQL's") from None
+        raise InvalidSQL("unterminated string, or a character that is not valid in SQL") from None
     except RecursionError:
         raise NotAllowed("the question is nested too deeply", remedy="ask a simpler one") from None
     except Exception:  # the parser falls over some calls that lack an argument, in words of its own
-        raise NotUnderstood("the SQL cannot be read here", remedy="check the arguments of its functions") from None
+        raise InvalidSQL("invalid SQL syntax", remedy="check the arguments of its functions") from None
     if len(statements) != 1:
-        raise NotAllowed(f"one statement is answered at a time, not {len(statements)}", remedy="send them one by one")
+        raise NotAllowed(f"expected one statement, not {len(statements)}", remedy="send them one by one")
     _limit_size(statements[0])
     return statements[0]
 

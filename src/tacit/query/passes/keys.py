@@ -17,7 +17,7 @@ def keys(question: Question) -> Question:
     if cells > most:
         many = str(cells) if cells < 10**15 else "more than 10^15"
         raise TooManyGroups(
-            f"the question has {many} groups, empty ones included; at most {most} are answered",
+            f"the question has {many} groups, including empty ones; the limit is {most}",
             remedy="group by fewer or coarser expressions, for example FLOOR(x / 10) * 10",
         )
     return question

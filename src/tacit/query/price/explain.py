@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.accounting.composition import loss
-from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
 from tacit.query.groups import size
 from tacit.query.plan import (
     Bound,
+    Column,
     Join,
     KeyValue,
     Moment,
@@ -23,6 +23,7 @@ from tacit.query.plan import (
     Question,
     Relation,
     Result,
+    Row,
     Scan,
     Semi,
     TextColumn,
@@ -31,8 +32,8 @@ from tacit.query.plan import (
 )
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
-from tacit.query.price.stability import is_private, l1_sensitivity, l2_sensitivity, rows_of
-from tacit.query.size_limit import children
+from tacit.query.price.stability import is_private, rows_of
+from tacit.query.size_limit import below, children, nodes_of
 from tacit.untrusted import for_terminal
 
 
@@ -116,7 +117,7 @@ def _drawn(relation: Relation, depth: int) -> list[str]:
     """A step and those below it, each with the most rows that one unit has there."""
     if isinstance(relation, Scan | PublicScan):
         return [f"{'  ' * depth}scan {relation.table.name}"]
-    has = f": {_rows(rows_of(relation))} of one unit" if is_private(relation) else ""
+    has = f": at most {_rows(rows_of(relation))} per unit" if is_private(relation) and not isinstance(relation, Bound) else ""
     inner = [line for child in children(relation) for line in _drawn(child, depth + 1)]
     return [f"{'  ' * depth}{_step(relation)}{has}", *inner]
 
@@ -124,25 +125,33 @@ def _drawn(relation: Relation, depth: int) -> list[str]:
 def _step(relation: Relation) -> str:
     match relation:
         case Bound():
-            return f"first {_rows(relation.max_rows)} of each unit"
+            return f"keep at most {_rows(relation.max_rows)} per unit"
         case Join():
-            return f"{relation.kind} join {relation.table.name}, at most {relation.fan_out} for each row"
+            return f"{relation.kind} join {relation.table.name}, at most {_matches(relation.fan_out)} per row"
         case UnitJoin():
-            matches = "at most 1 for each row" if relation.once else "all of the same unit"
-            return f"{relation.kind} join on the unit{' and its key' if relation.pairs else ''}, {matches}"
+            on = "the unit and a key" if relation.pairs else "the unit"
+            return f"{relation.kind} join on {on}" + (", at most 1 match per row" if relation.once else "")
         case Semi():
-            tied = "of the same unit" if is_private(relation.other) else "in a public table"
-            return f"rows {'without' if relation.negated else 'with'} a row {tied}"
+            where = "of the same unit" if is_private(relation.other) else "in a public table"
+            return f"rows {'without' if relation.negated else 'with'} a match {where}"
         case PerUnit():
-            return f"one row for each unit{' and ' + ', '.join(_key_words(relation)) if relation.keys else ''}"
+            return " and ".join(["one row per unit", *(_words(node) for _, node in relation.keys)])
         case Union():
             return "union all"
         case _:
             return "where"
 
 
-def _key_words(relation: PerUnit) -> list[str]:
-    return [getattr(node, "name", "expression").removeprefix("tacit_code ") for _, node in relation.keys]
+def _matches(count: int) -> str:
+    return f"{count} match" if count == 1 else f"{count} matches"
+
+
+def _words(node: Row) -> str:
+    """A column by its name, and an expression by the columns in it."""
+    if isinstance(node, Column):
+        return node.name.removeprefix("tacit_code ")
+    named = dict.fromkeys(each.name for each in nodes_of(node) if isinstance(each, Column))
+    return f"an expression of {', '.join(named)}" if named else "an expression"
 
 
 def _rows(count: int) -> str:
@@ -172,15 +181,10 @@ _NAMES = {"rows": "count", "units": "number of units", "sum": "sum", "centred": 
 
 def _of_sum(part: Sum, quote: Quote) -> Noise:
     """In the units of the answer, not in steps of the grid."""
-    laplace, unit = isinstance(part.mechanism, Laplace), _unit(part.moment, quote.question)
-    norm = l1_sensitivity(part.moment, quote.reach) if laplace else l2_sensitivity(part.moment, quote.reach)
-    return Noise(
-        _name(part.moment),
-        "Laplace" if laplace else "Gaussian",
-        f"{as_text(norm * unit)} ({'l1' if laplace else 'l2'})",
-        as_text(part.mechanism.scale * unit),
-        str(part.mechanism.loss),
-    )
+    mechanism, unit = part.mechanism, _unit(part.moment, quote.question)
+    sensitivity = f"{as_text(mechanism.sensitivity * unit)} ({mechanism.norm})"
+    what = _name(part.moment, quote.question)
+    return Noise(what, mechanism.name, sensitivity, as_text(mechanism.scale * unit), str(mechanism.loss))
 
 
 def _unit(moment: Moment, question: Question) -> Fraction:
@@ -190,9 +194,27 @@ def _unit(moment: Moment, question: Question) -> Fraction:
     return {"sum": step, "centred": step / 2, "squares": step**2 / 8}.get(moment.kind, Fraction(1))
 
 
-def _name(moment: Moment) -> str:
-    column = getattr(moment.value, "name", "an expression") if moment.value is not None else None
-    return f"{_NAMES[moment.kind]} of {column}" if column else _NAMES[moment.kind]
+_TOTALS = {
+    "rows": "rows", "sum": "total", "least": "least", "largest": "largest", "mean": "mean", "distinct": "distinct values of",
+}  # fmt: skip
+
+
+def _name(moment: Moment, question: Question) -> str:
+    if moment.value is None:
+        return _NAMES[moment.kind]
+    return f"{_NAMES[moment.kind]} of {_column_words(moment.value, question)}"
+
+
+def _column_words(node: Row, question: Question) -> str:
+    """A column by its name; a total of a sub-query by what it is of one unit."""
+    made = {
+        (step.source, total.name): total for step in below(question.group) if isinstance(step, PerUnit) for total in step.totals
+    }
+    total = made.get((node.source, node.name)) if isinstance(node, Column) else None
+    if total is None:
+        return getattr(node, "name", "an expression")
+    over = [] if total.value is None else [_column_words(total.value, question)]
+    return " ".join([_TOTALS[total.kind], *over, "per unit"])
 
 
 def _of_rank(part: Rank) -> Noise:
@@ -230,4 +252,4 @@ def _expected(output: Output, quote: Quote) -> Expected:
             missed = missed_by(output.value, quote.question, quote.request, quote.cells or 1)
             width = parts[0].mechanism.interval(1 - missed).above * float(_unit(moments[0], quote.question))
             return Expected(output.name, f"± {width:.6g} at {float(quote.request.confidence):.4g} confidence")
-    return Expected(output.name, "depends on released numbers; comes with the answer")
+    return Expected(output.name, "not known in advance; it is reported with the answer")

@@ -19,6 +19,7 @@ from tacit.accounting.events import Batch, Event
 from tacit.errors import ErrorNotPublic, InvalidBudget, InvalidInput, NoBudget, NotAllowed, TooManyGroups
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth import SmoothQuantile
@@ -37,7 +38,6 @@ LEAST_MISS = Fraction(1, 10**200)
 MANY_GROUPS = 10_000  # more are answered where the question says how many, or has a LIMIT
 LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute, and means nothing
 FINEST_GRID = 2**40  # points from which on a quantile is released by smooth sensitivity
-Additive = Laplace | Gaussian
 LEAST = Fraction(1, 10**30)
 LEAST_EPSILON = Fraction(1, 10**4)  # of a question: what a question tells by the way is told once per question, not per epsilon
 
@@ -64,7 +64,7 @@ def request(
 ) -> Request:
     """A request from plain numbers; a budget or an error, not both. More than 10,000 groups are answered where `groups` says so."""
     if (epsilon is None) == (error is None):
-        raise NoBudget("a question needs a budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
+        raise NoBudget("missing budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
     sure = exact(confidence, "confidence", InvalidBudget)
     if not 0 < sure <= 1 - LEAST_MISS:
         raise InvalidBudget(f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example confidence=0.95")
@@ -156,11 +156,11 @@ def price(question: Question, asked: Request, change: Change = "add-remove") -> 
     touched = reach(question)
     afford(question)
     if not private(question) and not any(_moves(moment, touched) for moment in question.group.moments):
-        raise NotAllowed("the answer is the same whatever the rows hold, so there is nothing to pay for", remedy="use COUNT(*)")
+        raise NotAllowed("the answer does not depend on the data", remedy="use COUNT(*)")
     if asked.error is not None:
         return (_for_error(question, asked, touched, factor),)
     if asked.epsilon is None:
-        raise NoBudget("a question needs a budget", remedy="give epsilon=0.5")
+        raise NoBudget("missing budget", remedy="give epsilon=0.5")
     quotes = [_with_laplace(question, asked, touched, factor)]
     if asked.delta and _charged(question):
         quotes.append(_with_gaussian(question, asked, touched, factor))
@@ -174,7 +174,7 @@ def _check_groups(question: Question, asked: Request) -> None:
     cells = _cells(question)
     if cells > max(MANY_GROUPS, asked.groups or 0):
         raise TooManyGroups(
-            f"the answer would have {cells:,} groups, empty ones included: more than {MANY_GROUPS:,} must be asked for",
+            f"the answer would have {cells:,} groups, including empty ones; the default limit is {MANY_GROUPS:,}",
             remedy=f"group by coarser expressions, add a LIMIT, or give groups={cells}",
         )
 
@@ -251,7 +251,7 @@ def _quote(question: Question, asked: Request, touched: Reach, sums: Sequence[Su
         Rank(place, call, touched.l1 if touched.groups > 1 else 1, _rank(call, share, 1 - _missed(question, asked, call), touched))
         for place, call in _quantiles(question)
     )
-    concentrated = any(isinstance(part.mechanism, Gaussian) for part in sums)
+    concentrated = any(part.mechanism.concentrated for part in sums)
     keys = _keys(question, touched, share, asked.delta / 2 if concentrated else asked.delta, factor)
     spent = asked.delta if concentrated or keys else Fraction(0)
     return Quote(question, asked, touched, tuple(sums), ranks, keys, asked.epsilon or share, spent)
@@ -278,11 +278,11 @@ def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, 
         return None
     if not delta:
         raise NoBudget(
-            "the values of a key are private, so the groups are shown through a threshold, and that needs a delta",
+            "private keys require a delta: groups are released through a noisy threshold",
             remedy="give for example delta=1e-7",
         )
     if factor == 2 and share > LARGEST_EPSILON:
-        raise InvalidBudget(f"epsilon is too large for private keys; at most {LARGEST_EPSILON} for each number is answered")
+        raise InvalidBudget(f"epsilon is too large for private keys; the limit is {LARGEST_EPSILON} per number")
     passed = 1 + exp_up(share) if factor == 2 else 1
     return KeyThreshold(share, delta / passed, touched.units_l1, max(table.min_people for table in tables_of(question.group)), UNIT)
 
@@ -293,7 +293,7 @@ def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, 
 def _for_error(question: Question, asked: Request, touched: Reach, factor: int) -> Quote:
     """The least epsilon with which every number of the answer has the wanted error; each sum gets what it needs."""
     if private(question):
-        raise ErrorNotPublic("with private keys the error of a group cannot be set beforehand", remedy="give epsilon and delta")
+        raise ErrorNotPublic("with private keys, the error of a group cannot be set in advance", remedy="give epsilon and delta")
     needed: dict[Moment, Fraction] = {}
     for output in question.outputs:
         for call in _calls(output.value, question):
@@ -304,7 +304,9 @@ def _for_error(question: Question, asked: Request, touched: Reach, factor: int) 
             needed[moment] = max(needed.get(moment, Fraction(0)), calibrate.short_up(least, 6))
     spare = [moment for _, moment in _additive(question) if moment not in needed]
     if spare or not needed:
-        raise ErrorNotPublic("HAVING and ORDER BY ask for a number of which no error is wanted", remedy="add it to SELECT")
+        raise ErrorNotPublic(
+            "with --error, every aggregate in HAVING or ORDER BY must also be in SELECT", remedy="add it to SELECT"
+        )
     least = LEAST_EPSILON / (factor * len(needed))
     if factor * sum(needed.values()) < LEAST_EPSILON:  # then it costs the least, and the error is smaller than was asked for
         needed = {moment: max(share, calibrate.short_up(least, 6)) for moment, share in needed.items()}
@@ -360,7 +362,7 @@ def missed_by(out: Out, quote_question: Question, asked: Request, groups: int) -
 def _missed(question: Question, asked: Request, call: Call) -> Fraction:
     """The strictest chance of a miss among the outputs that use a call."""
     if asked.simultaneous and private(question):
-        raise NotAllowed("with private keys error bars hold one by one", remedy="leave out simultaneous")
+        raise NotAllowed("with private keys, intervals hold per value only", remedy="leave out simultaneous")
     outs = [output.value for output in question.outputs if call in _calls(output.value, question)]
     return min((missed_by(out, question, asked, _cells(question)) for out in outs), default=1 - asked.confidence)
 

@@ -126,8 +126,7 @@ def _joined(relation: Relation, rows: int, other: str) -> int:
     table = min(tables_of(relation), key=lambda each: each.most_joined_rows)
     if rows > table.most_joined_rows:
         raise TooMuchWork(
-            f"one unit of {table.name} can have {rows:,} rows after the join with {other}: at most "
-            f"{table.most_joined_rows:,} are answered",
+            f"one unit of {table.name} can have {rows:,} rows after the join with {other}: the limit is {table.most_joined_rows:,}",
             remedy="join fewer tables or on a column with fewer matches, or have max_joined_rows raised in the catalog",
         )
     return rows

@@ -123,7 +123,7 @@ def test_beliefs_of_each_mechanism(mechanism):
     ("words", "message"),
     [
         (["reconstruct", "--noise", "loud:3"], "laplace:SCALE"),
-        (["reconstruct", "--noise", "none", "--curve", "noise"], "a curve needs noise"),
+        (["reconstruct", "--noise", "none", "--curve", "noise"], "--curve requires noise"),
         (["reconstruct", "--against", "session", "--epsilon", "0"], "epsilon"),
         (["exponential", "--n", "40", "--alpha", "10"], "candidates"),
         (["differencing", "--n", "10"], "at least 40"),

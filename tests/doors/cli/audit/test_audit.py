@@ -71,13 +71,13 @@ def test_questions_from_a_file(people, tmp_path):
     assert "1050 " in result.output
     assert "166.66666666666666 " in result.output
     missing = run(app, ["audit", people, *ASK, "--auditor", "sum", "--questions", str(tmp_path / "nowhere")])
-    assert (missing.exit_code, "there is no file" in missing.output) == (2, True)
+    assert (missing.exit_code, "file not found" in missing.output) == (2, True)
 
 
 def test_a_question_that_is_not_understood_does_not_stop_the_rest(people):
     result = run(app, ["audit", people, *ASK], input="MAX(pay) WHERE pay > 3\nMAX(pay)\n")
     assert result.exit_code == 3
-    assert "pay is audited: a condition on it is refused" in result.output
+    assert "pay is audited and cannot be used in a condition" in result.output
     assert "310  (exact" in result.output
 
 
@@ -92,19 +92,19 @@ def test_a_conversation(people, monkeypatch):
     text = "\n".join(shown)
     assert "310  (exact; not differentially private)" in text
     assert "refused: if the answer were below 310" in text
-    assert "no question" in text
+    assert "invalid query" in text
     assert next(lines, None) is None
 
 
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        ([], 2, "name the table"),
-        (["nowhere.csv"], 2, "no file nowhere.csv"),
+        ([], 2, "the table to audit is missing"),
+        (["nowhere.csv"], 2, "file not found: nowhere.csv"),
         (["PEOPLE", "--auditor", "median"], 2, "probabilistic-max"),
-        (["PEOPLE", "--value", "weight"], 2, "has no column weight"),
+        (["PEOPLE", "--value", "weight"], 2, "missing column 'weight'"),
         (["PEOPLE", "--bounds", "nine"], 2, "LOW,HIGH"),
-        (["PEOPLE", "--bounds", "0,200"], 2, "keep to the bounds"),
+        (["PEOPLE", "--bounds", "0,200"], 2, "outside the bounds"),
         (["PEOPLE", "--auditor", "probabilistic-max"], 2, "both bounds"),
     ],
 )
@@ -134,7 +134,7 @@ def test_the_attack_names_x5():
     result = run(app, ["attack", "denial", "--example", "max"])
     assert result.exit_code == 0
     assert "x5 = 10" in result.output
-    assert "simulatable: 5 of 6 refused; the refusals give away nothing" in result.output
+    assert "simulatable: 5 of 6 refused; the refusals disclose nothing" in result.output
 
 
 def test_the_attack_on_random_values_as_json(tmp_path):

@@ -10,6 +10,7 @@ from importlib import import_module
 import pytest
 from typer.testing import CliRunner
 
+import pages
 from tacit.doors.cli import app
 from tacit.doors.cli.demo import hospital
 from tacit.doors.cli.demo import parts as demo_parts
@@ -136,7 +137,7 @@ def test_what_is_kept_is_for_its_owner_only(kept):
 def test_the_screen_tells_both_stories(shown):
     for words in (
         "A generated hospital", "SELECT site, COUNT(*)", "(exact)", "± 50", "refused (no_bounds)", "36 months", "visits.svg",
-        "the least epsilon", "The budget", "rebuilding diagnoses", "128 of 128", "question 151 is refused (budget_exceeded)",
+        "the least epsilon", "The budget", "reconstruct diagnoses", "128 of 128", "question 151 is refused (budget_exceeded)",
         "textbook floating-point Laplace", "tacit demo --folder",
     ):  # fmt: skip
         assert words in shown[1], words
@@ -161,3 +162,18 @@ def test_a_failure_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(demo_parts.Prepared, "show", lambda self: 1 / 0)
     assert run(app, ["demo"]).exit_code == 4
     assert list(tmp_path.iterdir()) == []
+
+
+def excerpt():
+    """What the README shows below `make demo`, as a part of what is printed."""
+    page = (pages.ROOT / "README.md").read_text("utf-8")
+    return next(f"...\n{command.shown}" for command in pages.commands(page) if command.words == ("make", "demo"))
+
+
+def test_the_readme_shows_what_is_printed(shown):
+    assert pages.agrees(excerpt(), shown[1])
+
+
+def test_a_readme_that_shows_something_else_is_caught(shown):
+    assert "diagnoses" in excerpt()
+    assert not pages.agrees(excerpt().replace("diagnoses", "names"), shown[1])

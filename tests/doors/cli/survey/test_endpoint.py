@@ -290,7 +290,7 @@ def test_a_flood_of_nonsense_is_bounded_on_disk(endpoint):
     assert asked(endpoint, "POST", b"x" * 80)[0] == 400
     assert asked(endpoint, "POST", b"y" * 80)[0::2] == (
         507,
-        {"message": "it is not JSON; it was not kept either, since too much was set aside here already", "reason": "malformed"},
+        {"message": "it is not JSON; it was not kept, because the limit of reports set aside is reached", "reason": "malformed"},
     )
     assert asked(endpoint, "POST", b"x" * 80)[0] == 400, "it is there already"
     assert len(endpoint.store.set_aside()) == 1

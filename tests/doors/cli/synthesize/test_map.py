@@ -31,8 +31,8 @@ def test_the_command_of_the_guide_writes_a_map_and_keeps_the_report_apart(folder
     assert result.exit_code == 0, result.output
     assert "ratio 20 (epsilon 2.99574)" in result.output
     assert "one job moves its home" in result.output
-    assert "knows of no other release" in result.output
-    assert ".tacit/reports/report.html (and not report.html" in result.output
+    assert "records no other release" in result.output
+    assert ".tacit/reports/report.html (instead of report.html" in result.output
     assert (folder / "made.parquet").exists()
     assert (folder / "made.parquet.receipt.json").exists()
     assert not (folder / "report.html").exists()
@@ -56,10 +56,10 @@ def test_jobs_at_unknown_destinations_are_counted_out(folder):
 
 def test_pure_has_no_delta_and_dropping_is_compared(folder):
     assert "Pure differential privacy: ratio 20" in run(app, [*MAP, "--pure"]).output
-    assert "--pure is without a delta; leave out --pure or --delta" in run(app, [*MAP, "--pure", "--delta", "1e-6"]).output
+    assert "--pure and --delta exclude each other" in run(app, [*MAP, "--pure", "--delta", "1e-6"]).output
     dropped = run(app, [*MAP, "--keep", "uniform:0.5"]).output
     assert "dropping empty cells a further ratio" in dropped
-    assert "Without dropping, the same ratio in all" in run(app, [*MAP, "--keep", "uniform:0.5", "--verbose"]).output
+    assert "Without dropping, the same total ratio" in run(app, [*MAP, "--keep", "uniform:0.5", "--verbose"]).output
 
 
 def test_the_promise_the_fakes_the_price_and_the_files_come_first_and_alone(folder):
@@ -78,19 +78,19 @@ def test_the_promise_the_fakes_the_price_and_the_files_come_first_and_alone(fold
     assert printed[2].endswith("expected to be fake.")
     verbose = run(app, [*MAP, "--report", "report.html", "--verbose"]).output.splitlines()
     assert verbose[0] == printed[0]
-    for more in ("Delta is for any two neighbours", "Fake workers on a cell", "Totals: ", "Ledger: "):
+    for more in ("Delta is for any two neighbours", "Fake workers per cell", "Totals: ", "Ledger: "):
         assert any(line.startswith(more) for line in verbose)
         assert not any(line.startswith(more) for line in printed)
     receipt = json.loads((folder / "made.parquet.receipt.json").read_text())
     assert "destinations at once it is" in receipt["claim"]
     assert "with no protection" in receipt["totals"]
-    assert "knows of no other release" in receipt["paid"]["note"]
+    assert "records no other release" in receipt["paid"]["note"]
 
 
 def test_a_named_analyst_needs_a_catalog(folder, monkeypatch):
     """One that only the environment names is for other commands."""
     result = run(app, [*MAP, "--analyst", "ana"])
-    assert (result.exit_code, "--analyst is one of a catalog" in result.output) == (2, True)
+    assert (result.exit_code, "--analyst requires --catalog" in result.output) == (2, True)
     assert not (folder / "made.parquet").exists()
     monkeypatch.setenv("TACIT_ANALYST", "ana")
     assert run(app, MAP).exit_code == 0
@@ -135,7 +135,7 @@ def test_where_nothing_can_be_read_the_curator_is_told_how_much(folder):
 def test_a_made_up_state_replaces_no_file(name, tmp_path):
     (tmp_path / name).write_text("somebody's own")
     result = run(app, ["synthesize", "state", str(tmp_path)])
-    assert (result.exit_code, f"{name} is there already, and would be lost" in result.output) == (2, True)
+    assert (result.exit_code, f"{name} already exists; choose another folder" in result.output) == (2, True)
     assert [each.name for each in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_text() == "somebody's own"
 
@@ -161,7 +161,7 @@ def test_as_many_synthetic_workers_as_are_asked_for(folder):
     ("words", "code", "said"),
     [
         (["--synthetic-workers", "500"], 2, "written same, each:500 or share:0.1"),
-        (["--seed", "3"], 3, "takes no seed"),
+        (["--seed", "3"], 3, "--seed is not supported"),
         (["--keep", "uniform:0"], 3, "proved to live there"),
         (["--keep", "distance:0.1:1e400"], 2, "from 0.001"),
         (["--ratio", "1"], 2, "above 1"),
@@ -174,7 +174,7 @@ def test_as_many_synthetic_workers_as_are_asked_for(folder):
         (["--out", "flows.csv"], 2, "would be lost"),
         (["--totals", "t"], 2, "--catalog"),
         (["--catalog", "nothing.toml", "--totals", "t"], 4, "no such file"),
-        (["--catalog", "nothing.toml"], 3, "private, unless it is declared"),
+        (["--catalog", "nothing.toml"], 3, "private unless a public table declares it"),
         (["--catalog", "nothing.toml", "--columns", "a,b,c", "--totals", "t"], 2, "every row is one job"),
     ],
 )

@@ -52,9 +52,9 @@ def test_rows_their_receipt_and_the_curators_page(folder: Path) -> None:
     code, said = run("people", "--epsilon", "2", "--rows", "120", "--out", "rows.parquet", "--report", "report.html")
     assert code == 0, said
     assert "120 synthetic rows of people" in said
-    assert "Entry 1 of the ledger, for 'add or remove one unit'; left: epsilon 3." in said
+    assert "Entry 1 of the ledger, for 'add or remove one unit'. Remaining: epsilon 3." in said
     assert "Note: name is left out: its values are private." in said
-    assert "For the curator alone: .tacit/reports/report.html (and not report.html" in said
+    assert "For the curator only: .tacit/reports/report.html (instead of report.html" in said
     assert not (folder / "report.html").exists(), "never beside the public output"
     assert NOTICE in (folder / ".tacit/reports/report.html").read_text().splitlines()[0]
     rows = pq.read_table(folder / "rows.parquet")
@@ -84,7 +84,7 @@ def test_resampling_prints_relation_and_claim(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "start"),
     [
-        ("people --out x.parquet --seed 7 --epsilon 1", 3, "tacit: a release takes no seed: whoever knows the seed can draw"),
+        ("people --out x.parquet --seed 7 --epsilon 1", 3, "tacit: --seed is not supported: anyone who knows the seed"),
         ("people --out x.parquet", 3, "tacit: synthetic rows need a budget; give for example --epsilon 1"),
         ("people --out x.txt --epsilon 1", 2, "tacit: the name of the output ends in one of .parquet, .csv, .csv.gz"),
         ("people --out x.parquet --epsilon 6", 3, "tacit: the budget of the data set does not admit"),
@@ -97,16 +97,16 @@ def test_resampling_prints_relation_and_claim(folder: Path) -> None:
         (
             "people --out x.parquet --epsilon 1 --rows 0",
             2,
-            "tacit: --rows 0 would write no rows, and pay for them; give --rows 1 or more",
+            "tacit: --rows must be at least 1, not 0",
         ),
         (
             "people --out x.parquet --epsilon 1 --rows -2",
             2,
-            "tacit: --rows -2 would write no rows, and pay for them; give --rows 1 or more",
+            "tacit: --rows must be at least 1, not -2",
         ),
-        ("people --out x.csv --method dirichlet --epsilon 1 --columns sex", 2, "tacit: resampling of all cells needs --rows too"),
-        ("people --out x.csv --method dirichlet --epsilon 1 --rows 3", 2, "tacit: resampling of all cells needs --columns too"),
-        ("people --out x.csv --method dirichlet --delta 1e-6", 2, "tacit: resampling of all cells is pure"),
+        ("people --out x.csv --method dirichlet --epsilon 1 --columns sex", 2, "tacit: --method dirichlet requires --rows"),
+        ("people --out x.csv --method dirichlet --epsilon 1 --rows 3", 2, "tacit: --method dirichlet requires --columns"),
+        ("people --out x.csv --method dirichlet --delta 1e-6", 2, "tacit: --method dirichlet does not support --delta"),
     ],
 )
 @pytest.mark.usefixtures("folder")

@@ -86,7 +86,7 @@ def test_how_it_is_shown(tmp_path):
 
 
 def test_what_is_refused():
-    with pytest.raises(InvalidInput, match="2 categories have 2 names"):
+    with pytest.raises(InvalidInput, match="2 categories require 2 names"):
         compare(Binary(1), [0], [1]).named(["one"])
     with pytest.raises(InvalidInput, match="one of"):
         compare(Binary(1), [0], [1], Request(bound="chernoff"))

@@ -54,14 +54,14 @@ def test_a_prior_that_leaves_answers_out():
 
 def test_what_is_refused():
     channel = KAry(3, 1).channel
-    with pytest.raises(InvalidInput, match="sum to one"):
+    with pytest.raises(InvalidInput, match="sum to exactly 1"):
         posterior(channel, {0: 0.5, 1: 0.4}, 0)
-    with pytest.raises(InvalidInput, match="none of the 3"):
+    with pytest.raises(InvalidInput, match="not one of the 3"):
         posterior(channel, {7: 1}, 0)
-    with pytest.raises(InvalidInput, match="report is none"):
+    with pytest.raises(InvalidInput, match="report is not one"):
         posterior(channel, {0: 1}, 7)
     for wrong in ((KAry(3, 1), {0: 1}), (channel, [1, 0, 0])):
-        with pytest.raises(InvalidInput, match="is of a channel, such as"):
+        with pytest.raises(InvalidInput, match="requires a channel, such as"):
             posterior(*wrong, 0)
     one = Fraction(1)
     with pytest.raises(InvalidInput, match="cannot occur"):

@@ -124,7 +124,7 @@ def test_what_is_refused():
         quantiles(oracle, tally, [0.5], points=[1, 1, 2])
     with pytest.raises(InvalidInput, match="the tally has 2"):
         quantiles(oracle, Tally(10, [3, 3]), [0.5])
-    with pytest.raises(InvalidInput, match="too large here"):
+    with pytest.raises(InvalidInput, match="too large"):
         quantiles(BloomRappor(64, 3), Tally(10, [1] * 64), [0.5])
-    with pytest.raises(InvalidInput, match="no order"):
+    with pytest.raises(InvalidInput, match="not supported for sets"):
         quantiles(Sets(3, 2, 1), Tally(10, [1, 1, 1]), [0.5])

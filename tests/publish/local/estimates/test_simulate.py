@@ -66,7 +66,7 @@ def test_how_it_is_shown(tmp_path):
 
 
 def test_what_is_refused():
-    with pytest.raises(InvalidInput, match="sum to one"):
+    with pytest.raises(InvalidInput, match="sum to exactly 1"):
         simulate(Binary, ["0.7", "0.2"], [1], [100])
     with pytest.raises(InvalidInput, match="2 categories"):
         simulate(Binary, ["0.7", "0.2", "0.1"], [1], [100])

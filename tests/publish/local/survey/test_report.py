@@ -135,7 +135,7 @@ def test_what_is_no_report_is_set_aside(text, reason):
 
 def test_a_report_that_comes_after_the_end_is_late():
     assert isinstance(FORM.read(GOOD.encode(), SURVEY.open_until.replace(hour=11)), Report)
-    assert FORM.read(GOOD.encode(), SURVEY.open_until) == SetAside("late", "it came after the survey closed on 2090-01-31")
+    assert FORM.read(GOOD.encode(), SURVEY.open_until) == SetAside("late", "it arrived after the survey closed on 2090-01-31")
 
 
 JSON = st.recursive(

@@ -62,7 +62,10 @@ def test_reports_are_counted_once_and_the_rest_is_kept_with_its_reason(store):
     }
     assert sum(kept.values()) + store.people() == len(texts) + 1, "nothing is lost"
     whys = {each.why for each in store.set_aside() if each.reason == "duplicate"}
-    assert whys == {"the same report came before", "another report of the same person came before, and the first one counts"}
+    assert whys == {
+        "the same report was already received",
+        "another report of the same person was received earlier; only the first one counts",
+    }
 
 
 def test_the_first_report_of_a_person_stays(store):
@@ -131,7 +134,7 @@ def test_a_database_of_something_else_is_left_alone(tmp_path):
     database.execute("CREATE TABLE precious (x)")
     database.close()
     before = path.read_bytes()
-    with pytest.raises(StoreUnusable, match="a database of something else"):
+    with pytest.raises(StoreUnusable, match="a database of another program"):
         Store(path, SURVEY)
     assert path.read_bytes() == before
 

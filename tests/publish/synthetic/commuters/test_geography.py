@@ -52,9 +52,9 @@ def test_a_map_is_read_with_its_leading_zeros(tmp_path):
         (MAP.replace("41.2", "north"), "latitude"),
         (MAP.replace("41.2", "141"), "latitude"),
         (MAP.replace("41.2", "nan"), "latitude"),
-        (MAP.replace("lat", "north"), "no column 'lat'"),
+        (MAP.replace("lat", "north"), "missing column 'lat'"),
         ("block,lat,lon\n", "no blocks"),
-        (MAP + "04,A\n", "cannot be read"),
+        (MAP + "04,A\n", "latitude"),
     ],
 )
 def test_a_map_that_is_wrong_is_refused(text, about, tmp_path):

@@ -96,7 +96,7 @@ def test_dropping_shows_its_price_and_the_whole():
         (["--ratios", "5,1e60"], 2, "promises nothing"),
         (["--ratios", "1e400"], 2, "promise"),
         (["--delta", "2"], 2, "below 1"),
-        (["--blocks", "0"], 2, "--blocks is a whole number above 0"),
+        (["--blocks", "0"], 2, "--blocks must be a whole number above 0"),
     ],
 )
 def test_what_is_wrong_is_said(options, code, words):

@@ -26,8 +26,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[SyntheticTable, obje
     """The real rows themselves and, in one column, all in the first cell."""
     folder = tmp_path_factory.mktemp("workload")
     declared = cohort_catalog(folder, max_rows=2)
-    declared.store_file.parent.mkdir(parents=True)
-    with world(declared.store_file.parent, declared, {"visits": people(12)}):
+    declared.store_folder.mkdir(parents=True)
+    with world(declared.store_folder, declared, {"visits": people(12)}):
         chosen = chosen_columns(declared, "visits", ["ward", "urgent", "cost", "day"])
         codes = real_codes(declared, chosen)
         wrong = (np.zeros_like(codes[0]), *codes[1:])

@@ -1,4 +1,4 @@
-"""`tacit attack ...`: point an attack at a way to publish, or at a session of ours."""
+"""`tacit attack ...`: known attacks, run against a release method or against a tacit session."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from tacit.doors.cli.attack.promises import auxiliary, definitions, floating_poi
 from tacit.doors.cli.attack.session import session
 from tacit.doors.cli.output import console, print_json
 
-attack = typer.Typer(no_args_is_help=True, help="Point an attack at a way to publish, or at a session of ours.")
+attack = typer.Typer(no_args_is_help=True, help="Run a known attack against a release method or against a tacit session.")
 
 
 def list_attacks(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """List the attacks: what each shows, and what defends against it."""
+    """List the attacks, with what each one shows and the defense against it.
+
+    Example: tacit attack list
+    """
     from rich.table import Table
 
     known = {name: (command.__doc__ or "").splitlines()[0] for name, command in COMMANDS.items() if name != "list"}

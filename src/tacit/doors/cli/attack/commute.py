@@ -1,4 +1,4 @@
-"""`tacit attack longest-commute`: the co-worker with the longest way to work, on a true, a naive and a private map."""
+"""`tacit attack longest-commute`: find the co-worker with the longest commute on a true, a naive and a private map."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from tacit.doors.cli.attack.show import ChartOption, JsonOption, show
 
 
 def longest_commute(
-    ratio: Annotated[str, typer.Option(help="The ratio of the private map.")] = "20",
-    delta: Annotated[str, typer.Option(help="The probability of outputs beyond the ratio.")] = "1e-9",
-    maps: Annotated[int, typer.Option(help="Maps of each kind.", min=1, max=1000)] = 20,
+    ratio: Annotated[str, typer.Option(help="Privacy ratio of the private map, e^epsilon.")] = "20",
+    delta: Annotated[str, typer.Option(help="Probability that the ratio bound is exceeded.")] = "1e-9",
+    maps: Annotated[int, typer.Option(help="Number of maps of each kind.", min=1, max=1000)] = 20,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the one who commutes farthest, on a map of a made-up state. Defence: fake workers on every origin of a public map."""
+    """Find the person with the longest commute on a simulated map. Defense: fake workers at every origin of a public map.
+
+    Example: tacit attack longest-commute --maps 2
+    """
     from tacit.evidence.attacks.longest_commute import longest_commute as run
     from tacit.publish.synthetic.commuters.example_state import made_state
     from tacit.publish.synthetic.commuters.model import Terms, offered

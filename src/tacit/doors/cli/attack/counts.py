@@ -16,43 +16,43 @@ if TYPE_CHECKING:
     from tacit.evidence.attacks.reconstruction_curves import Solver
     from tacit.evidence.attacks.trials import Trials
 
-PeopleOption = Annotated[int, typer.Option("--n", help="How many people.", min=1)]
-NoiseOption = Annotated[str, typer.Option(help="none, or bounded:SIZE, laplace:SCALE, gaussian:DEVIATION on each answer.")]
-QueriesOption = Annotated[int, typer.Option(help="How many random subset counts.", min=1)]
-EpsilonOption = Annotated[str, typer.Option(help="The budget of a session, for all questions together.")]
-RunsOption = Annotated[int, typer.Option(help="How many times, with other people and questions each time.", min=1)]
+PeopleOption = Annotated[int, typer.Option("--n", help="Number of people.", min=1)]
+NoiseOption = Annotated[str, typer.Option(help="Noise on each answer: none, bounded:SIZE, laplace:SCALE or gaussian:DEVIATION.")]
+QueriesOption = Annotated[int, typer.Option(help="Number of random subset counts.", min=1)]
+EpsilonOption = Annotated[str, typer.Option(help="Total budget of the attacked session, for all queries together.")]
+RunsOption = Annotated[int, typer.Option(help="Number of runs, each with new people and new queries.", min=1)]
 
 
 class Who(StrEnum):
-    """Who answers."""
+    """What answers the queries."""
 
     noise = "noise"
     session = "session"
 
 
 class Anyone(StrEnum):
-    """Who answers an attack on one person."""
+    """What answers the queries of an attack on one person."""
 
     weak = "weak"
     session = "session"
 
 
 class Method(StrEnum):
-    """How the answers are solved."""
+    """How the bits are computed from the answers."""
 
     squares = "squares"
     program = "program"
 
 
 class Errors(StrEnum):
-    """The errors of answers within alpha."""
+    """How the errors of the answers are chosen, all within alpha."""
 
     random = "random"
     worst = "worst"
 
 
 class Over(StrEnum):
-    """What a curve runs over."""
+    """The variable of a curve."""
 
     noise = "noise"
     queries = "queries"
@@ -63,16 +63,19 @@ def reconstruct(
     n: PeopleOption = 128,
     queries: QueriesOption = 512,
     noise: NoiseOption = "gaussian:1.4",
-    against: Annotated[Who, typer.Option(help="Counts with that noise, or a session of ours.")] = Who.noise,
+    against: Annotated[Who, typer.Option(help="Target: counts with the given noise, or a tacit session.")] = Who.noise,
     epsilon: EpsilonOption = "1",
-    method: Annotated[Method, typer.Option(help="Least squares, or a linear program.")] = Method.squares,
-    curve: Annotated[Over | None, typer.Option(help="A curve over noise or queries, or the noise that is feasible.")] = None,
+    method: Annotated[Method, typer.Option(help="Solver: least squares, or a linear program.")] = Method.squares,
+    curve: Annotated[Over | None, typer.Option(help="Curve over noise or over queries, or the range of feasible noise.")] = None,
     runs: RunsOption = 1,
     seed: SeedOption = 0,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Rebuild secret bits from counts over subsets (Dinur and Nissim 2003). Defence: one budget for all answers."""
+    """Reconstruct secret bits from subset counts (Dinur and Nissim 2003). Defense: one budget for all answers.
+
+    Example: tacit attack reconstruct --n 64 --queries 256
+    """
     from tacit.evidence.attacks.answerers import Noise
 
     known = Noise.read(noise)
@@ -113,7 +116,7 @@ def _curve(curve: Over, people: int, queries: int, noise: Noise, terms: tuple[in
     if curve is Over.feasible:
         return feasible(people, [queries * 2**power for power in range(6)], epsilon)
     if noise.size == 0:
-        raise InvalidInput("a curve needs noise; write for example --noise gaussian:4")
+        raise InvalidInput("--curve requires noise above 0; give for example --noise gaussian:4")
     if curve is Over.noise:
         return over_noise(people, queries, noise.law, runs=runs, seed=seed, solver=solver, progress=progress)
     return over_questions(people, noise, runs=runs, seed=seed, solver=solver, progress=progress)
@@ -128,13 +131,18 @@ def _solver(method: Method) -> Solver:
 
 def exponential(
     n: PeopleOption = 40,
-    alpha: Annotated[float | None, typer.Option(help="The largest error of an answer; n / 40 by default.", min=0)] = None,
-    answers: Annotated[Errors, typer.Option(help="Random errors, or those that hide most: up to 4 alpha rows.")] = Errors.worst,
+    alpha: Annotated[float | None, typer.Option(help="Largest error of an answer; n / 40 if omitted.", min=0)] = None,
+    answers: Annotated[
+        Errors, typer.Option(help="Errors of the answers: random, or the worst case, which hides up to 4 alpha rows.")
+    ] = Errors.worst,
     seed: SeedOption = 0,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Keep who agrees with all 2^n subset counts: within 4 alpha rows of the truth. Defence: fewer answers, less exact."""
+    """Reconstruct rows from all 2^n subset counts: all but 4 alpha rows are right. Defense: fewer answers, more noise.
+
+    Example: tacit attack exponential --n 20
+    """
     from tacit.evidence.attacks.answerers import fair_bits
     from tacit.evidence.attacks.exponential_adversary import exponential_adversary
     from tacit.evidence.attacks.subset_answers import HalfWay
@@ -145,14 +153,19 @@ def exponential(
 
 def trace(
     n: PeopleOption = 100,
-    d: Annotated[int, typer.Option("--d", help="How many proportions are published.", min=1)] = 5000,
-    noise: Annotated[list[float] | None, typer.Option(help="A deviation to try; may be repeated.", min=0)] = None,
+    d: Annotated[int, typer.Option("--d", help="Number of published proportions.", min=1)] = 5000,
+    noise: Annotated[
+        list[float] | None, typer.Option(help="Standard deviation of the noise to try; may be repeated.", min=0)
+    ] = None,
     runs: RunsOption = 10,
     seed: SeedOption = 0,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell members from strangers by many proportions (Homer and others 2008). Defence: noise of at least sqrt(d) / n."""
+    """Distinguish members from non-members by many proportions (Homer et al. 2008). Defense: noise of at least sqrt(d) / n.
+
+    Example: tacit attack trace --n 50 --d 500 --runs 2
+    """
     from tacit.evidence.attacks.tracing import tracing
 
     show(tracing(n, d, noise or None, runs=runs, seed=seed, progress=progress), chart, as_json)
@@ -165,48 +178,60 @@ def regimes(
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how exact d statistics may be before rows are rebuilt or members recognized: below sqrt(d) / n, both."""
+    """Show how accurate d statistics can be before rows are reconstructed or members recognized: below sqrt(d) / n, both are.
+
+    Example: tacit attack regimes --n 20 --runs 1
+    """
     from tacit.evidence.attacks.regimes import regimes as measured
 
     show(measured(n, [n * factor for factor in (2, 5, 10, 20, 50)], runs=runs, seed=seed), chart, as_json)
 
 
 def differencing(
-    against: Annotated[Anyone, typer.Option(help="All weak answerers, or a session of ours.")] = Anyone.weak,
+    against: Annotated[Anyone, typer.Option(help="Target: all weak release methods, or a tacit session.")] = Anyone.weak,
     n: PeopleOption = 64,
-    targets: Annotated[int, typer.Option(help="How many people to find out about.", min=1)] = 16,
+    targets: Annotated[int, typer.Option(help="Number of people to attack.", min=1)] = 16,
     epsilon: EpsilonOption = "1",
     seed: SeedOption = 0,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find one person's bit as the difference of two counts over many. Defence: noise on both, from one budget."""
+    """Compute one person's bit as the difference of two large counts. Defense: noise on both counts, paid from one budget.
+
+    Example: tacit attack differencing --targets 4
+    """
     show(_isolated("differencing", against, (n, targets, seed), epsilon), chart, as_json)
 
 
 def averaging(
-    against: Annotated[Anyone, typer.Option(help="All weak answerers, or a session of ours.")] = Anyone.weak,
+    against: Annotated[Anyone, typer.Option(help="Target: all weak release methods, or a tacit session.")] = Anyone.weak,
     n: PeopleOption = 64,
-    targets: Annotated[int, typer.Option(help="How many groups to count exactly.", min=1)] = 8,
+    targets: Annotated[int, typer.Option(help="Number of groups to count exactly.", min=1)] = 8,
     epsilon: EpsilonOption = "1",
     seed: SeedOption = 0,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask the same thing in other words until the noise is gone. Defence: every answer is paid for, none is fresh."""
+    """Repeat a query in other words and average the noise away. Defense: every new answer costs budget.
+
+    Example: tacit attack averaging --targets 4
+    """
     show(_isolated("averaging", against, (n, targets, seed), epsilon), chart, as_json)
 
 
 def tracker(
-    against: Annotated[Anyone, typer.Option(help="All weak answerers, or a session of ours.")] = Anyone.weak,
+    against: Annotated[Anyone, typer.Option(help="Target: all weak release methods, or a tacit session.")] = Anyone.weak,
     n: PeopleOption = 64,
-    targets: Annotated[int, typer.Option(help="How many people to find out about.", min=1)] = 16,
+    targets: Annotated[int, typer.Option(help="Number of people to attack.", min=1)] = 16,
     epsilon: EpsilonOption = "1",
     seed: SeedOption = 0,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Get round a minimum group size with four large groups (Denning and others 1979). Defence: noise, not refusals."""
+    """Circumvent a minimum group size with four large groups (Denning et al. 1979). Defense: noise, not refusals.
+
+    Example: tacit attack tracker --targets 4
+    """
     show(_isolated("tracker", against, (n, targets, seed), epsilon), chart, as_json)
 
 
@@ -216,7 +241,7 @@ def _isolated(attack: str, against: Anyone, sizes: tuple[int, int, int], epsilon
 
     people, targets, seed = sizes
     if people < 40:
-        raise InvalidInput(f"the weak answerers hide small counts, so take at least 40 people, not {people}")
+        raise InvalidInput(f"n must be at least 40, not {people}: the weak release methods hide small counts")
     if against is Anyone.weak:
         return gallery(attack, people, min(people, targets), seed)
     return isolate_people(attack, people, min(people, targets), epsilon, seed=seed)

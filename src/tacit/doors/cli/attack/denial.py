@@ -1,4 +1,4 @@
-"""`tacit attack denial`: values from the refusals of an auditor that looks at the answer."""
+"""`tacit attack denial`: infers values from the refusals of an auditor that looks at the answer."""
 
 from __future__ import annotations
 
@@ -9,23 +9,28 @@ from typing import Annotated, Any
 import typer
 
 from tacit.doors.cli.output import console, print_json
-from tacit.errors import Broken
+from tacit.errors import LawViolated
 
 
 class DenialExample(StrEnum):
-    """The example of the textbooks, or a table of random values."""
+    """The textbook example, or a table of random values."""
 
     max = "max"
     random = "random"
 
 
 def denial(
-    example: Annotated[DenialExample, typer.Option(help="Five values, the fifth 10; or random ones.")] = DenialExample.max,
-    people: Annotated[int, typer.Option(help="Rows of the random example.", min=3, max=3000)] = 60,
-    chart: Annotated[Path | None, typer.Option(help="Draw the values given away into .svg, .png or .html.")] = None,
+    example: Annotated[
+        DenialExample, typer.Option(help="Data to attack: the five values of the textbook example, or random values.")
+    ] = DenialExample.max,
+    people: Annotated[int, typer.Option(help="Number of rows of the random example.", min=3, max=3000)] = 60,
+    chart: Annotated[Path | None, typer.Option(help="File for a chart of the disclosed values: .svg, .png or .html.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Values from refusals: works on an auditor that looks at the answer, and must not on a simulatable one (exit code 1)."""
+    """Infer values from the refusals of an auditor that looks at the answer. Exits with 1 if a simulatable auditor leaks too.
+
+    Example: tacit attack denial
+    """
     from tacit.evidence.attacks.denial import denial as run
     from tacit.evidence.attacks.denial import example_values
     from tacit.publish.audited.examples import MAX_VALUES
@@ -38,7 +43,9 @@ def denial(
     else:
         _show(found)
     if found.simulatable.named or found.value_based.wrong:
-        raise Broken("simulatable", "refusals of the simulatable auditor gave a value away, or the attack concluded wrongly")
+        raise LawViolated(
+            "simulatable", "refusals of the simulatable auditor disclosed a value, or the attack inferred a wrong one"
+        )
 
 
 def _told(found: Any) -> dict[str, Any]:
@@ -54,10 +61,10 @@ def _show(found: Any) -> None:
     from tacit.doors.cli.screen import styled
 
     screen = console()
-    screen.print(styled(("Values from refusals", "bold"), " · the largest of a group, then of the group without one row"))
+    screen.print(styled(("Values from refusals", "bold"), " · query the maximum of a group, then of the group without one row"))
     for name, outcome in (("value-based", found.value_based), ("simulatable", found.simulatable)):
         named = [f"x{row + 1} = {value:g}" for row, value in sorted(outcome.named.items())]
         more = f" and {len(named) - 8} more" if len(named) > 8 else ""
         sure = (f"{', '.join(named[:8])}{more}", "red") if named else ("nothing", "green")
-        screen.print(styled(f"  {name}: {outcome.refused} of {outcome.asked} refused; the refusals give away ", sure))
+        screen.print(styled(f"  {name}: {outcome.refused} of {outcome.asked} refused; the refusals disclose ", sure))
     screen.print(found.summary())

@@ -11,7 +11,7 @@ import typer
 from tacit.doors.cli.attack.show import ChartOption, JsonOption, SeedOption, show
 from tacit.errors import InvalidInput
 
-EpsilonOption = Annotated[str, typer.Option(help="The epsilon that is claimed.")]
+EpsilonOption = Annotated[str, typer.Option(help="Claimed epsilon.")]
 
 
 class Kind(StrEnum):
@@ -23,14 +23,14 @@ class Kind(StrEnum):
 
 
 class Known(StrEnum):
-    """What is known of a person relative to the average."""
+    """What the attacker knows about a person relative to the average."""
 
     salary = "salary"
     height = "height"
 
 
 class About(StrEnum):
-    """Whom a prior is about."""
+    """Whom the prior is about."""
 
     person = "person"
     everybody = "everybody"
@@ -40,12 +40,17 @@ MADE_UP = {Known.salary: ((60, 15), (0, 200), 10), Known.height: ((69, 3), (48, 
 
 
 def floating_point(
-    draws: Annotated[int, typer.Option(help="Outputs of each noise, for each of two neighbouring answers.", min=1)] = 1_000_000,
-    timed: Annotated[int, typer.Option(help="Single draws that are timed.", min=100)] = 10_000,
+    draws: Annotated[
+        int, typer.Option(help="Number of outputs per noise, for each of two neighbouring answers.", min=1)
+    ] = 1_000_000,
+    timed: Annotated[int, typer.Option(help="Number of single draws to time.", min=100)] = 10_000,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell an answer from which floats its noise can reach (Mironov 2012), or from the clock. Defence: integers on a grid."""
+    """Identify an answer by the floats that its noise can reach (Mironov 2012), or by timing. Defense: integers on a grid.
+
+    Example: tacit attack floating-point --draws 1000 --timed 100
+    """
     from tacit.evidence.attacks.samplers import samplers
 
     found = samplers(draws, timed)
@@ -55,7 +60,10 @@ def floating_point(
 
 
 def local_sensitivity(epsilon: EpsilonOption = "1", chart: ChartOption = None, as_json: JsonOption = False) -> None:
-    """Tell neighbours apart by noise scaled to local sensitivity (Nissim and others 2007). Defence: a smooth bound, unseen."""
+    """Distinguish neighbours by noise scaled to local sensitivity (Nissim et al. 2007). Defense: a smooth bound that stays private.
+
+    Example: tacit attack local-sensitivity
+    """
     from tacit.evidence.attacks.local_sensitivity import local_sensitivity as measured
     from tacit.privacy.loss import positive_budget
 
@@ -66,22 +74,30 @@ def local_sensitivity(epsilon: EpsilonOption = "1", chart: ChartOption = None, a
 
 
 def definitions(chart: ChartOption = None, as_json: JsonOption = False) -> None:
-    """Show definitions of privacy that fail, each on a small example. Defence: bound the ratio, for every output."""
+    """Show definitions of privacy that fail, each on a small example. Defense: bound the ratio for every output.
+
+    Example: tacit attack definitions
+    """
     from tacit.evidence.attacks.definitions import gallery
 
     show(gallery(), chart, as_json)
 
 
 def auxiliary(
-    n: Annotated[int, typer.Option("--n", help="How many people the average is over.", min=2)] = 1000,
-    of: Annotated[Known, typer.Option(help="Salaries, 10 below average; or heights in inches, 2 above.")] = Known.salary,
-    less: Annotated[int | None, typer.Option(help="How far below the average the person is; above, if negative.")] = None,
+    n: Annotated[int, typer.Option("--n", help="Number of people in the average.", min=2)] = 1000,
+    of: Annotated[
+        Known, typer.Option(help="Data: salaries (the person is 10 below average), or heights in inches (2 above).")
+    ] = Known.salary,
+    less: Annotated[int | None, typer.Option(help="Distance of the person below the average; negative if above.")] = None,
     epsilon: EpsilonOption = "1",
     seed: SeedOption = 0,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find a value known to be so far from average, the person in the data or not. Defence: none; the difference is bounded."""
+    """Learn a person's value from a known distance to the average. No defense exists: it works for people outside the data too.
+
+    Example: tacit attack auxiliary --n 100
+    """
     import numpy as np
 
     from tacit.evidence.attacks.auxiliary import auxiliary as measured
@@ -96,15 +112,18 @@ def auxiliary(
 
 
 def posterior(
-    mechanism: Annotated[Kind, typer.Option(help="What is released.")] = Kind.laplace,
+    mechanism: Annotated[Kind, typer.Option(help="Mechanism of the release.")] = Kind.laplace,
     epsilon: EpsilonOption = "1",
-    prior: Annotated[str | None, typer.Option(help="The belief in advance: 0.5 of a person, 0.99 of everybody.")] = None,
-    about: Annotated[About, typer.Option(help="A secret of one person; or a prior that is wrong about everybody.")] = About.person,
-    n: Annotated[int, typer.Option("--n", help="How many people the wrong prior is about.", min=2)] = 20,
+    prior: Annotated[str | None, typer.Option(help="Prior belief; if omitted, 0.5 for a person and 0.99 for everybody.")] = None,
+    about: Annotated[About, typer.Option(help="Subject of the prior: one person, or everybody (a wrong prior).")] = About.person,
+    n: Annotated[int, typer.Option("--n", help="Number of people of the wrong prior.", min=2)] = 20,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show an adversary's belief before and after a release, and how far odds can move: at most by e^epsilon."""
+    """Show an adversary's belief before and after a release. The odds move by a factor of at most e^epsilon.
+
+    Example: tacit attack posterior --epsilon 0.5
+    """
     from tacit.evidence.attacks.posterior import posterior_of
     from tacit.evidence.attacks.wrong_prior import wrong_prior
     from tacit.privacy.loss import probability
@@ -112,7 +131,7 @@ def posterior(
 
     if about is About.everybody:
         if mechanism is not Kind.laplace:
-            raise InvalidInput("a prior about everybody is shown for a count with Laplace noise; leave --mechanism out")
+            raise InvalidInput("--about everybody supports only a count with Laplace noise; remove --mechanism")
         found = wrong_prior(n, epsilon, "0.99" if prior is None else prior)
         show(found, chart, as_json)
         if not found.holds:

@@ -1,4 +1,4 @@
-"""`tacit attack session`: every attack that applies, against a copy of a data set of ours."""
+"""`tacit attack session`: every applicable attack, run against a copy of a data set."""
 
 from __future__ import annotations
 
@@ -22,17 +22,22 @@ VERDICT_COLOURS = {"failed": "green", "succeeded": "red", "too few to tell": "ye
 
 
 def session(
-    catalog: Annotated[Path | None, typer.Option("--catalog", help="The catalog; a generated hospital without one.")] = None,
-    table: Annotated[str | None, typer.Option(help="The table whose people are attacked.")] = None,
-    by: Annotated[str | None, typer.Option("--by", help="The column that the attacker knows people by.")] = None,
-    secret: Annotated[str | None, typer.Option(help="What is to be found out: a condition in SQL.")] = None,
-    epsilon: Annotated[str, typer.Option(help="The budget of each attack, on a ledger of its own.")] = "1",
+    catalog: Annotated[
+        Path | None, typer.Option("--catalog", help="Catalog of the data set; a generated hospital if omitted.")
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="Table whose people are attacked.")] = None,
+    by: Annotated[str | None, typer.Option("--by", help="Column by which the attacker identifies people.")] = None,
+    secret: Annotated[str | None, typer.Option(help="Secret to find out, as an SQL condition.")] = None,
+    epsilon: Annotated[str, typer.Option(help="Budget of each attack, on a ledger of its own.")] = "1",
     seed: SeedOption = 0,
-    seeds: Annotated[int, typer.Option(help="Number of seeds, each with fresh questions and fresh noise.", min=1)] = 3,
+    seeds: Annotated[int, typer.Option(help="Number of runs, each with new queries and new noise.", min=1)] = 3,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run every attack that applies against a copy of a data set. For the curator only; exits with 1 if one succeeds."""
+    """Run every applicable attack against a copy of a data set. For the curator only. Exits with 1 if an attack succeeds.
+
+    Example: tacit attack session --seeds 1
+    """
     from tacit.evidence.attacks.against_session import attack_session
     from tacit.evidence.attacks.questioner import chosen_target
     from tacit.privacy.loss import positive_budget
@@ -53,7 +58,7 @@ def session(
 
 @contextmanager
 def _attacked(given: Path | None) -> Iterator[Catalog]:
-    """The named catalog, whose store is copied and left alone; or a hospital that is gone afterwards."""
+    """The named catalog, whose store is copied and left unchanged; or a temporary hospital."""
     from tacit.data.catalog import read_catalog
 
     if given is not None:
@@ -73,8 +78,8 @@ def _print(found: SessionReport) -> None:
 
     from tacit.doors.cli.screen import styled
 
-    table = Table("attack", "what was measured", box=None, header_style="bold")
-    for heading in ("figure", "limit of luck", "expected"):
+    table = Table("attack", "measure", box=None, header_style="bold")
+    for heading in ("figure", "chance limit", "expected"):
         table.add_column(heading, justify="right")
     table.add_column("verdict")
     for one in found.findings:
@@ -82,6 +87,6 @@ def _print(found: SessionReport) -> None:
         verdict = styled((one.verdict, VERDICT_COLOURS[one.verdict]))
         table.add_row(one.attack, one.measure, f"{one.figure:.3g}", f"{one.limit:.3g}", expected, verdict)
     screen = console()
-    screen.print(styled(("For the curator only; not for publication.", "bold"), " The figures compare with the truth."))
+    screen.print(styled(("For the curator only; not for publication.", "bold"), " The figures are computed from the true data."))
     screen.print(table)
     screen.print(f"{found.setting} {found.verdict}")

@@ -9,8 +9,10 @@ import typer
 
 from tacit.doors.cli.output import console, print_json
 
-SeedOption = Annotated[int, typer.Option(help="Rules made-up data and the attacker's questions; never tacit's noise.", min=0)]
-ChartOption = Annotated[Path | None, typer.Option("--chart", help="Save a chart: .svg, .png or .html.")]
+SeedOption = Annotated[
+    int, typer.Option(help="Seed for the simulated data and the attacker's queries; never for tacit's noise.", min=0)
+]
+ChartOption = Annotated[Path | None, typer.Option("--chart", help="File for a chart: .svg, .png or .html.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -28,7 +30,7 @@ class Shown(Protocol):
 
 
 def show(result: Shown, chart: Path | None, as_json: bool) -> None:
-    """The result: what was tried, what was recovered, what theory predicts; and the chart where one is wanted."""
+    """Prints what was tried, what was recovered and what theory predicts; saves the chart if a file is given."""
     if chart is not None:
         result.chart(str(chart))
     if as_json:

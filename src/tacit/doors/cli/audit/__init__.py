@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tacit.publish.audited.desk import Desk, Summary
     from tacit.publish.audited.question import Reply
 
-NOTE = "Exact answers under auditing are not differentially private: they fall to whoever knows enough of the others."
-HELP = "Ask for example MAX({value}) WHERE {column} = ...; `summary` says what is still answerable, `quit` ends."
+NOTE = "Exact answers under auditing are not differentially private: anyone who knows enough other rows can derive a value."
+HELP = "Example query: MAX({value}) WHERE {column} = ...; `summary` lists what is still answerable, `quit` exits."
 
 
 class AuditorName(StrEnum):
@@ -34,29 +34,36 @@ class AuditorName(StrEnum):
 
 
 def audit(
-    data: Annotated[Path | None, typer.Argument(help="The table, CSV or Parquet.")] = None,
-    auditor: Annotated[AuditorName, typer.Option(help="Who decides.")] = AuditorName.max,
-    value: Annotated[str | None, typer.Option(help="The audited column, if more than one has numbers.")] = None,
-    public: Annotated[str, typer.Option(help="The public columns that questions may select by, with commas.")] = "",
-    bounds: Annotated[str, typer.Option(help="What everybody knows of the values: LOW,HIGH; one may be left out.")] = "",
-    drift: Annotated[float, typer.Option(help="probabilistic-max: odds may move by a factor of 1 - drift.")] = 0.5,
-    intervals: Annotated[int, typer.Option(help="probabilistic-max: intervals of which odds are taken.")] = 4,
-    risk: Annotated[float, typer.Option(help="probabilistic-max: the chance that they move further after all.")] = 0.1,
-    rounds: Annotated[int, typer.Option(help="probabilistic-max: how many answers are given in all.")] = 20,
-    questions: Annotated[str | None, typer.Option(help="A file of questions, one a line; - for standard input.")] = None,
-    history: Annotated[Path | None, typer.Option(help="Where the history is kept; else in .tacit/audit/ beside the data.")] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Play the examples of the textbooks.")] = False,
-    chart: Annotated[Path | None, typer.Option(help="With --demo: draw what auditing costs into .svg, .png or .html.")] = None,
+    data: Annotated[Path | None, typer.Argument(help="Table to audit, a CSV or Parquet file.")] = None,
+    auditor: Annotated[AuditorName, typer.Option(help="Auditor that decides which queries are answered.")] = AuditorName.max,
+    value: Annotated[str | None, typer.Option(help="Audited column; required if several columns are numeric.")] = None,
+    public: Annotated[str, typer.Option(help="Public columns that conditions may use, comma-separated.")] = "",
+    bounds: Annotated[str, typer.Option(help="Publicly known bounds of the values: LOW,HIGH; either may be empty.")] = "",
+    drift: Annotated[float, typer.Option(help="probabilistic-max: the odds may move by a factor of 1 - drift.")] = 0.5,
+    intervals: Annotated[int, typer.Option(help="probabilistic-max: number of intervals whose odds are compared.")] = 4,
+    risk: Annotated[float, typer.Option(help="probabilistic-max: probability that the odds move further than drift allows.")] = 0.1,
+    rounds: Annotated[int, typer.Option(help="probabilistic-max: total number of answers.")] = 20,
+    questions: Annotated[str | None, typer.Option(help="File with one query per line; - for standard input.")] = None,
+    history: Annotated[
+        Path | None, typer.Option(help="File for the history; by default in .tacit/audit/ next to the data.")
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Run the textbook examples.")] = False,
+    chart: Annotated[
+        Path | None, typer.Option(help="With --demo: file for a chart of what auditing costs, .svg, .png or .html.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Exact MAX, MIN, SUM, AVG and COUNT, or a refusal that tells nothing. Not differentially private."""
+    """Answer MAX, MIN, SUM, AVG and COUNT exactly, or refuse without revealing anything. Not differentially private.
+
+    Example: tacit audit salaries.csv --value salary --public ward --questions questions.txt
+    """
     if demo:
         from tacit.doors.cli.audit.demo import play
 
         play(chart, as_json)
         return
     if data is None:
-        raise InvalidInput("name the table to audit, or give --demo")
+        raise InvalidInput("the table to audit is missing; give a CSV or Parquet file, or --demo")
     odds = {"drift": drift, "intervals": intervals, "risk": risk, "rounds": rounds}
     desk = _desk(data, auditor.value, value, _names(public), _bounds(bounds), odds, history)
     if questions is None and sys.stdin.isatty() and not as_json:
@@ -80,7 +87,7 @@ def _bounds(text: str) -> tuple[float | None, float | None]:
             raise ValueError
         return (float(exact(low.strip())) if low.strip() else None), (float(exact(high.strip())) if high.strip() else None)
     except ValueError:
-        raise InvalidInput(f"bounds are written LOW,HIGH, for example 0,100 or 0, and not {text[:40]!r}") from None
+        raise InvalidInput(f"invalid bounds {text[:40]!r}: expected LOW,HIGH, for example --bounds 0,100") from None
 
 
 def _desk(
@@ -103,11 +110,11 @@ def _desk(
 
 
 def _lines(questions: str | None) -> Iterator[str]:
-    """The questions, one a line, without empty lines and comments."""
+    """Yields the queries, one per line, without blank lines and comments."""
     if questions in (None, "-"):
         lines = sys.stdin.readlines()
     elif not Path(questions or "").is_file():
-        raise InvalidInput(f"there is no file {questions}; give one question a line, or - for standard input")
+        raise InvalidInput(f"file not found: {questions}; give a file with one query per line, or - for standard input")
     else:
         lines = Path(questions or "").read_text(encoding="utf-8").splitlines()
     for line in lines:
@@ -116,7 +123,7 @@ def _lines(questions: str | None) -> Iterator[str]:
 
 
 def _batch(desk: Desk, asked: list[str], as_json: bool) -> None:
-    """All questions in turn; one that is not understood does not stop the others, and makes the exit code 3."""
+    """Asks all queries in turn. A query that is not valid does not stop the others, but makes the exit code 3."""
     told: list[dict[str, Any]] = []
     misunderstood = False
     for text in progress(iter(asked), len(asked), "asking"):
@@ -140,7 +147,7 @@ def _batch(desk: Desk, asked: list[str], as_json: bool) -> None:
 
 
 def _converse(desk: Desk) -> None:
-    """Questions one by one, until the end of input."""
+    """Asks queries one by one until the end of input."""
     column = next(iter(desk.data.public), "a public column")
     say(f"{desk.data}\n{NOTE}\n{HELP.format(value=desk.data.value, column=column)}")
     while True:
@@ -187,7 +194,7 @@ def _show(summary: Summary) -> None:
     screen = console()
     screen.print(styled("\n", (summary.auditor, "bold"), f", {summary.facts}: {summary.said}"))
     screen.print(f"Refused so far: {summary.refusals:,}. {NOTE}\n")
-    table = Table("asked now", "rows", "would be", box=None, header_style="bold")
+    table = Table("query", "rows", "next reply", box=None, header_style="bold")
     for line in summary.outlook:
         colour = {"answered": "green", "refused": "yellow"}.get(line.outcome, "dim")
         table.add_row(line.question, f"{line.rows:,}", styled((line.outcome, colour)))

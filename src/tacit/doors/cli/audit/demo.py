@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 ROWS, RUNS = 100, 10
 FAREWELL = (
-    "None of these answers is differentially private. The refusals of simulatable auditors tell nothing; the answers are exact, "
-    "and fall to whoever knows enough of the others. `tacit demo` shows answers that do not."
+    "None of these answers is differentially private. The refusals of simulatable auditors reveal nothing, but the answers "
+    "are exact: anyone who knows enough other rows can derive a value. `tacit demo` shows answers that withstand this."
 )
 
 
@@ -27,7 +27,7 @@ def play(chart: Path | None, as_json: bool) -> None:
     examples = {"max": max_example(), "sum": sum_triangle()}
     if not as_json:
         _show_examples(examples["max"], examples["sum"])
-    costs = Utility(ROWS, dict(progress(utility(ROWS, RUNS), len(COMPARED), "asking until refused")))
+    costs = Utility(ROWS, dict(progress(utility(ROWS, RUNS), len(COMPARED), "asking until the first refusal")))
     if chart is not None:
         costs.chart(chart)
     if as_json:
@@ -57,7 +57,7 @@ def _show_examples(maxima: Sequence[Turn], sums: Sequence[Turn]) -> None:
     half = len(maxima) // 2
     for title, turns in (
         ("MAX over five values: 3, 7, 2, 8, 10", maxima[:half]),
-        ("The same questions where x4 is 10 too: only the value-based auditor decides otherwise", maxima[half:]),
+        ("The same queries with x4 = 10: only the value-based auditor decides differently", maxima[half:]),
         ("SUM over three values: the triangle", sums),
     ):
         screen.print(styled("\n", (title, "bold")))
@@ -69,7 +69,7 @@ def _table(turns: Sequence[Turn]) -> Any:
 
     from tacit.doors.cli.screen import styled
 
-    table = Table("auditor", "question", "reply", "what the refusal gives away", box=None, header_style="dim", padding=(0, 2))
+    table = Table("auditor", "question", "reply", "the refusal discloses", box=None, header_style="dim", padding=(0, 2))
     for turn in turns:
         reply = getattr(turn.reply, "answer", None)
         shown = styled((f"{reply:g}", "green")) if reply is not None else styled(("refused", "yellow"), f": {turn.reply.reason}")
@@ -84,12 +84,12 @@ def _show_costs(costs: Utility, chart: Path | None) -> None:
     from tacit.doors.cli.screen import styled
 
     screen = console()
-    halves = f" · random halves of {costs.people} rows, asked until the first refusal"
+    halves = f" · queries answered before the first refusal, each over a random half of {costs.people} rows"
     screen.print(styled("\n", ("What it costs", "bold"), halves))
     table = Table("auditor", "fewest", "median", "most", box=None, header_style="dim", padding=(0, 2))
     for name, least, middle, most in costs.rows():
         table.add_row(name, f"{least}", f"{middle:g}", f"{most}")
     screen.print(table)
     if chart is not None:
-        screen.print(f"Drawn into {chart}.")
+        screen.print(f"Chart: {chart}")
     screen.print(f"\n{FAREWELL}")

@@ -1,4 +1,4 @@
-"""`tacit demo`: a generated hospital, five questions with error bars, and two attacks that fail here and work elsewhere."""
+"""`tacit demo`: a generated hospital, seven queries with intervals, and two attacks that fail here and work elsewhere."""
 
 from __future__ import annotations
 
@@ -38,14 +38,27 @@ QUANTILES = Question(
     "SELECT MEDIAN(cost) AS median,\n       PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY cost) AS ninth_decile\nFROM visits",
     {"epsilon": "0.5"},
 )
+WHO_AND_WHERE = Question(
+    "3. Two private tables, joined on the patient",
+    "SELECT sex, ward, COUNT(*) AS visits, AVG(cost) AS cost\n"
+    "FROM visits JOIN patients ON visits.patient_id = patients.id\nGROUP BY sex, ward",
+    {"epsilon": "0.4"},
+)
+PER_PATIENT = Question(
+    "4. Visits per patient, with one row for each patient",
+    "WITH per AS (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)\n"
+    "SELECT sex, COUNT(*) AS patients, AVG(n) AS visits_each\n"
+    "FROM patients JOIN per ON per.patient_id = patients.id\nGROUP BY sex",
+    {"epsilon": "0.1"},
+)
 OLD = Question(
-    "3. By a wanted error, at the least epsilon",
+    "5. At a requested error, for the smallest epsilon",
     "SELECT sex, COUNT(*) AS patients\nFROM patients WHERE age >= 65\nGROUP BY sex",
     {"error": "50"},
 )
-WEIGHT = Question("4. One that is refused; nothing is spent", "SELECT AVG(weight) AS weight FROM patients", {"epsilon": "0.5"})
+WEIGHT = Question("6. A query that is refused; nothing is spent", "SELECT AVG(weight) AS weight FROM patients", {"epsilon": "0.5"})
 MONTHS = Question(
-    "5. A chart",
+    "7. A chart",
     "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS visits\nFROM visits GROUP BY month",
     {"epsilon": "0.1"},
 )
@@ -53,11 +66,15 @@ MONTHS = Question(
 
 def demo(
     folder: Annotated[
-        Path | None, typer.Option("--folder", help="Keep the hospital in this folder, new or empty, to ask questions of your own.")
+        Path | None,
+        typer.Option("--folder", help="Folder in which to keep the hospital for your own queries; must be new or empty."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Generate a hospital, prepare it, ask five questions, and attack exact and private answers. Takes half a minute."""
+    """Generate a hospital, prepare it, ask seven queries, and attack exact and private answers. Takes half a minute.
+
+    Example: tacit demo --folder hospital
+    """
     told: dict[str, Any] = {"questions": []}
     with _place(folder) as here:
         for part in _parts(here):
@@ -78,13 +95,13 @@ def _print(part: Part) -> None:
 
 @contextmanager
 def _place(folder: Path | None) -> Iterator[Path]:
-    """The folder to keep, or one that is gone afterwards."""
+    """The folder to keep, or a temporary one."""
     if folder is None:
         with TemporaryDirectory(prefix="tacit-demo-") as name:
             yield Path(name)
         return
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidInput(f"{folder} is not empty; name a new folder, so that nothing is overwritten and no budget starts anew")
+        raise InvalidInput(f"{folder} is not empty: the demo overwrites no data and resets no budget; give a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     yield folder
 
@@ -93,9 +110,9 @@ def _farewell(folder: Path | None) -> Text:
     from tacit.doors.cli.screen import styled
 
     if folder is None:
-        gone = "\nAll of it was in a temporary folder, and is gone. Keep it with: "
+        gone = "\nThe temporary folder was deleted. To keep the hospital, run: "
         return styled(gone, ("tacit demo --folder hospital", "bold"), "\n")
-    return styled("\nIt is kept. Ask on: ", (f"cd {quote(str(folder))} && {NEXT}", "bold"), "\n")
+    return styled("\nThe hospital is kept. Next, run: ", (f"cd {quote(str(folder))} && {NEXT}", "bold"), "\n")
 
 
 def _parts(here: Path) -> Iterator[Part]:
@@ -120,7 +137,7 @@ def _parts(here: Path) -> Iterator[Part]:
 
 
 def _questions(ana: Session, plain: Plain, chart: Path) -> Iterator[Part]:
-    for question in (SITES, QUANTILES, OLD):
+    for question in (SITES, QUANTILES, WHO_AND_WHERE, PER_PATIENT, OLD):
         yield Answered(question, ana.sql(question.sql, **question.budget), plain.rows(question.sql))
     yield TurnedDown(WEIGHT, _refusal(ana, WEIGHT.sql, **WEIGHT.budget))
     answer = ana.sql(MONTHS.sql, **MONTHS.budget)
@@ -133,7 +150,7 @@ def _refusal(session: Session, sql: str, **budget: Any) -> Refused:
         session.sql(sql, **budget)
     except Refused as refusal:
         return refusal
-    raise AssertionError(f"this must be refused: {sql}")
+    raise AssertionError(f"expected a refusal: {sql}")
 
 
 def _attacked(mallory: Session, plain: Plain) -> Attacked:

@@ -1,18 +1,21 @@
 """A generated hospital: patients, visits, public wards, and the catalog that declares them.
 
-Nobody in it lives. The generator is seeded on purpose, so that every demonstration is about the same people: it makes data, not
-noise. Nothing that tacit releases is drawn from it.
+The people are fictional. The generator is seeded on purpose, so that every demonstration is about the same people: it makes data,
+not noise. Nothing that tacit releases is drawn from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tacit.files import write
 
 PATIENTS = 50_000
 STAFF = 128
@@ -37,12 +40,12 @@ NOTES = ("none", "allergic to penicillin", "pacemaker", "insulin", "interpreter 
 LONGEST_NOTE, FAR_TOO_LONG = 64, 20_000  # bytes; every sixteenth of those who work here has a note that is far too long
 
 CATALOG = f"""\
-# What is declared here is public; nothing in it is taken from the data.
-[budget]                     # the promise over everything ever released, to all analysts together
+# Everything declared here is public; none of it is taken from the data.
+[budget]                     # the guarantee over all releases to all analysts together
 epsilon = 3
 delta = 1e-7
 
-[analysts.ana]               # policy, inside the promise
+[analysts.ana]               # policy, within the guarantee
 epsilon = 2
 epsilon_per_query = 0.5
 
@@ -53,21 +56,21 @@ delta = 0
 [tables.patients]
 source = "patients.parquet"
 unit = "row"                 # every row is one person
-rows_at_most = {2 * PATIENTS}        # a public fact: what a question can take at most follows from it
+rows_at_most = {2 * PATIENTS}        # a public fact that limits the work of a query
 
 [tables.patients.columns]
 id        = {{ key = true }}
 age       = {{ bounds = [0, 110] }}
 sex       = {{ values = ["F", "M"], unknown = "drop" }}
 diagnosis = {{ values = {list(DIAGNOSES)}, unknown = "drop" }}
-badge     = {{ bounds = [1, {STAFF}], outside = "null" }}     # of those who work here; their colleagues know it
+badge     = {{ bounds = [1, {STAFF}], outside = "null" }}     # of the staff; known to their colleagues
 weight    = {{ type = "number" }}                        # no bounds yet
-note      = {{ keys = "private", longest = {LONGEST_NOTE} }}       # what people write is not public; longer notes count as missing
+note      = {{ keys = "private", longest = {LONGEST_NOTE} }}       # notes are not public; longer ones count as missing
 
 [tables.visits]
 source = "visits.parquet"
 unit = {{ column = "patient_id", references = "patients.id" }}
-max_rows = {MOST_VISITS}                # most visits of one patient that any answer uses
+max_rows = {MOST_VISITS}                # an answer uses at most this many visits per patient
 rows_at_most = {2 * PATIENTS * MOST_VISITS}
 
 [tables.visits.columns]
@@ -82,24 +85,22 @@ public = true
 
 
 def build(folder: Path) -> Path:
-    """Write the hospital into a folder: patients.parquet, visits.parquet, wards.csv, and the catalog, whose path comes back."""
+    """Writes patients.parquet, visits.parquet, wards.csv and the catalog into a folder; returns the path of the catalog."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     generator = np.random.default_rng(SEED)
     people = _patients(generator, PATIENTS)
     for name, columns in (("patients", people), ("visits", _visits(generator, people))):
-        with (folder / f"{name}.parquet").open("wb") as file:  # opened here: Arrow takes some names of folders for URLs
-            pq.write_table(pa.table(columns), file)
+        made = pa.table(columns)
+        write(folder / f"{name}.parquet", partial(pq.write_table, made))
     lines = [f"{ward},{site},{beds}" for ward, (site, beds, _, _) in WARDS.items()]
-    (folder / "wards.csv").write_text("\n".join(["ward,site,beds", *lines, ""]), encoding="utf-8")
-    catalog = folder / "tacit.toml"
-    catalog.write_text(CATALOG, encoding="utf-8")
-    return catalog
+    write(folder / "wards.csv", "\n".join(["ward,site,beds", *lines, ""]))
+    return write(folder / "tacit.toml", CATALOG)
 
 
 def _patients(generator: np.random.Generator, count: int) -> dict[str, Any]:
-    """Patients by column; the first of them work here, carry a badge, and are as often chronically ill as not."""
+    """Patients by column; the first `STAFF` of them work here and have a badge, and half of those are chronically ill."""
     works = np.arange(count) < STAFF
     age = np.where(generator.random(count) < 0.35, generator.normal(74, 9, count), generator.normal(38, 20, count))
     age = np.where(works, generator.uniform(22, 65, count), age.clip(0, 104)).astype(np.int64)
@@ -135,7 +136,7 @@ def _visits(generator: np.random.Generator, patients: dict[str, Any]) -> dict[st
 
 
 class Plain:
-    """The hospital in an engine that protects nobody: what a demonstration compares with, and what an attacker wishes for."""
+    """The hospital in an engine without any protection: the exact answers that the demonstration compares with."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""What the demonstration shows, part by part: each for people, and as plain values."""
+"""The parts of the demonstration; each can be printed for people or returned as plain values."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tacit.errors import Refused
     from tacit.evidence.attacks.floating_point import FloatingPoint
     from tacit.evidence.attacks.reconstruction import Reconstruction
+    from tacit.owner import Account
     from tacit.release.answer import Answer, Column
-    from tacit.session import Account
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 Told = dict[str, Any]
@@ -26,10 +26,10 @@ class Part(Protocol):
     """One part of the demonstration."""
 
     def show(self) -> Iterator[Any]:
-        """What is printed, piece by piece."""
+        """Yields what is printed, piece by piece."""
 
     def tell(self, told: Told) -> None:
-        """Adds what is in it to the plain values."""
+        """Adds its content to the plain values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class Prepared:
         patients, visits, wards = (f"{self.rows[name]:,}" for name in ("patients", "visits", "wards"))
         yield _heading("A generated hospital")
         yield _inset(
-            f"{patients} patients with {visits} visits, private; {wards} wards, public. Nobody in it lives. "
-            f"Generated in {self.generating:.1f} s; prepared in {self.preparing:.1f} s: cleaned once, asked for ever."
+            f"{patients} patients with {visits} visits, private; {wards} wards, public. All of them are fictional. "
+            f"Generated in {self.generating:.1f} s; prepared in {self.preparing:.1f} s: cleaned once, ready for every query."
         )
         yield _inset(
-            "The promise, over all that is ever released to all analysts together: add or remove one patient with all visits, "
-            "and nothing that can be seen becomes more than e^3 times as likely (epsilon 3; but for a delta of 1e-7)."
+            "The guarantee, over all releases to all analysts together: if one patient and all their visits are added or removed, "
+            "no outcome becomes more than e^3 times as likely (epsilon 3), except with probability 1e-7 (delta)."
         )
-        yield _inset("Below, (exact) is what a plain engine says. Only a demonstration may show it.")
+        yield _inset("In the tables below, (exact) is the true answer. Only a demonstration may show it.")
 
     def tell(self, told: Told) -> None:
         """Adds this part to what `--json` prints."""
@@ -61,7 +61,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What ana asks, with what, and what it is to show."""
+    """A query of ana, with its budget and its heading."""
 
     why: str
     sql: str
@@ -72,7 +72,7 @@ class Question:
         from rich.syntax import Syntax
 
         asked = ", ".join(f"{name} {value}" for name, value in self.budget.items())
-        yield _heading(self.why, f"asked by ana with {asked}")
+        yield _heading(self.why, f"analyst ana, {asked}")
         yield _inset(Syntax(self.sql, "sql", theme="ansi_dark", background_color="default"))
 
     def tell(self, told: Told, **outcome: Any) -> None:
@@ -151,7 +151,7 @@ class Drawn:
             years[month[:4]] = years.get(month[:4], "") + BLOCKS[height]
         yield from self.question.show()
         yield _inset(_styled(*(part for year, blocks in years.items() for part in ((year, "dim"), f" {blocks}   "))))
-        months_told = f"{len(values)} months, from {low:,} to {high:,} visits; with their error band in "
+        months_told = f"{len(values)} months, from {low:,} to {high:,} visits; with intervals in "
         yield _inset(_styled(months_told, (self.chart.name, "bold")), above=0)
         yield _inset(_styled((self.answer.footer(), "dim")), above=0)
 
@@ -162,16 +162,16 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """Caps and what is left of them, by name."""
+    """Caps and what remains of them, by name."""
 
     accounts: Sequence[Account]
 
     def show(self) -> Iterator[Any]:
         """What is printed of this part, piece by piece."""
-        table = _plain_table("", "epsilon", "left")
+        table = _plain_table("", "epsilon", "remaining")
         for account in self.accounts:
             table.add_row(account.name, as_text(account.cap.epsilon), at_most(account.left.epsilon))
-        yield _heading("The budget", "one ledger over everybody; nothing resets it")
+        yield _heading("The budget", "one ledger for all analysts; nothing resets it")
         yield _inset(table)
 
     def tell(self, told: Told) -> None:
@@ -184,7 +184,7 @@ class Budgets:
 
 @dataclass(frozen=True, slots=True)
 class Attacked:
-    """Diagnoses rebuilt from exact counts, and from private ones."""
+    """Diagnoses reconstructed from exact counts, and from private ones."""
 
     question: str
     exact: Reconstruction
@@ -196,20 +196,20 @@ class Attacked:
     def show(self) -> Iterator[Any]:
         """What is printed of this part, piece by piece."""
         people, questions = self.exact.people, self.exact.questions
-        yield _heading("An attack: rebuilding diagnoses from counts", "after Dinur and Nissim 2003")
+        yield _heading("An attack: reconstruct diagnoses from counts", "after Dinur and Nissim 2003")
         yield _inset(
-            f"{people} of the patients work here, and mallory knows their badges. She asks {questions} counts, each over about "
-            "half of these people, so that each looks harmless, and solves for who has a chronic diagnosis."
+            f"{people} of the patients work here, and mallory knows their badges. She asks for {questions} counts, each over about "
+            "half of these people. Each count looks harmless; together they reveal who has a chronic diagnosis."
         )
         yield _inset(_styled((f"{', '.join(self.question.split(', ')[:8])}, ...)", "cyan")))
-        table = _plain_table("answers", "error of each", "diagnoses right")
+        table = _plain_table("answers", "error per answer", "correct diagnoses")
         table.add_row("exact, from a plain engine", "none", _styled((f"{_right(self.exact)} of {people}", "red")))
         table.add_row(
-            f"from tacit, epsilon {as_text(self.epsilon)} for all together",
+            f"from tacit, epsilon {as_text(self.epsilon)} for all of them",
             f"± {self.error:,}",
             _styled((f"{_right(self.private)} of {people}", "green")),
         )
-        table.add_row("none: tossing a coin", "", f"{people // 2} ± {people**0.5:.0f} of {people}", style="dim")
+        table.add_row("none, guessing at random", "", f"{people // 2} ± {people**0.5:.0f} of {people}", style="dim")
         yield _inset(table)
         yield _inset(_styled(f"Her question {questions + 1} is ", *_refused(self.refusal)))
 
@@ -228,15 +228,15 @@ class Attacked:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What textbook noise and ours give away."""
+    """How often an output of textbook noise and of tacit identifies the database."""
 
     attack: FloatingPoint
 
     def show(self) -> Iterator[Any]:
         """What is printed of this part, piece by piece."""
         yield _heading("An attack: noise with a fingerprint", "after Mironov 2012")
-        yield _inset("Outputs that only one of two neighbouring databases can give: a single one settles which it was.")
-        table = _plain_table("noise", "draws", "gives away")
+        yield _inset("Some outputs can come from only one of two neighbouring databases. A single one identifies the database.")
+        table = _plain_table("noise", "draws", "identified")
         drawn = f"{2 * self.attack.draws:,}"
         table.add_row("textbook floating-point Laplace", drawn, _styled((f"{self.attack.textbook:.1%}", "red")))
         table.add_row("tacit: integers on a public grid", drawn, _styled((f"{self.attack.ours:.0%}", "green")))

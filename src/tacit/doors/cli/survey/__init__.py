@@ -1,4 +1,4 @@
-"""`tacit survey`: a survey whose answers are randomized by the people who give them, from the form to the estimates."""
+"""`tacit survey`: surveys with local differential privacy, from the form to the estimates."""
 
 from __future__ import annotations
 
@@ -15,24 +15,30 @@ from tacit.doors.cli.survey.collect import collect
 from tacit.doors.cli.survey.estimate import estimate
 from tacit.doors.cli.survey.simulate import simulate
 from tacit.errors import InvalidInput
+from tacit.files import write
 
 if TYPE_CHECKING:
     from tacit.publish.local.estimates.estimate import Request
     from tacit.publish.local.survey.declaration import Survey
     from tacit.publish.local.survey.randomized import Randomized
 
-survey = typer.Typer(no_args_is_help=True, help="Surveys whose answers are randomized by the people who give them.")
+survey = typer.Typer(
+    no_args_is_help=True, help="Run a survey with local differential privacy: each respondent's browser randomizes the answers."
+)
 
-SurveyArgument = Annotated[Path, typer.Argument(metavar="SURVEY", help="The declaration, survey.toml.")]
+SurveyArgument = Annotated[Path, typer.Argument(metavar="SURVEY", help="Survey declaration, such as survey.toml.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def form(
     declaration: SurveyArgument,
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("form.html"),
+    out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("form.html"),
     as_json: JsonOption = False,
 ) -> None:
-    """Write one HTML page, which works without a network and randomizes in each person's own browser."""
+    """Write the survey as one HTML page that works offline and randomizes answers in the respondent's browser.
+
+    Example: tacit survey form survey.toml --out form.html
+    """
     from tacit.publish.local.survey.form import build_form
     from tacit.publish.local.survey.randomized import form_of, randomized
     from tacit.publish.local.survey.reading import read_survey
@@ -40,41 +46,42 @@ def form(
     keep_what_is_read(out, declaration)
     asked = read_survey(declaration)
     page = build_form(asked).encode("utf-8")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_bytes(page)
-    except OSError as error:
-        raise InvalidInput(f"{out} cannot be written ({error.strerror}); name another file with --out") from None
+    write(out, page)
     digest = hashlib.sha256(page).hexdigest()
     if as_json:
         known = {"form": str(out), "bytes": len(page), "sha256": digest, "survey": asked.id, "fingerprint": form_of(asked)}
         print_json(known | {"questions": [_told(each) for each in randomized(asked)]})
         return
     questions = "1 question" if len(asked.questions) == 1 else f"{len(asked.questions)} questions"
-    say(f"{out}: {questions}, {len(page) / 1000:.0f} kB, nothing to load\nSHA-256 {digest}")
+    say(f"{out}: {questions}, {len(page) / 1000:.0f} kB, self-contained\nSHA-256 {digest}")
     if asked.closed_at(datetime.now(UTC)):
-        say(f"The survey closed on {asked.closes}: the page takes no answers any more. Set closes to a later day.")
+        say(f"The survey closed on {asked.closes}: the page accepts no answers. Set `closes` to a later day.")
     say(_promise(asked))
     _show_questions(asked, ("question", "epsilon", "randomized by", "why"), [(*_row(each), each.why) for each in randomized(asked)])
 
 
 def plan(
     declaration: SurveyArgument,
-    n: Annotated[int, typer.Option("--n", min=1, help="How many people will answer.")] = 1000,
-    error: Annotated[float | None, typer.Option(help="Half-width wanted for every share: how many people are needed?")] = None,
-    confidence: Annotated[float, typer.Option(help="Of each interval.")] = 0.95,
+    n: Annotated[int, typer.Option("--n", min=1, help="Expected number of respondents.")] = 1000,
+    error: Annotated[
+        float | None, typer.Option(help="Target half-width of every share, as a fraction; prints the number of respondents needed.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Confidence level of each interval.")] = 0.95,
     as_json: JsonOption = False,
 ) -> None:
-    """What the results will look like: the half-width of every question for so many people, before anybody is asked."""
+    """Estimate the half-width of every question in advance, for a given number of respondents.
+
+    Example: tacit survey plan survey.toml --n 2000 --error 0.05
+    """
     from tacit.publish.local.estimates.estimate import Request
     from tacit.publish.local.survey.randomized import randomized
     from tacit.publish.local.survey.reading import read_survey
 
     if error is not None and not 0 < error < 1:
-        raise InvalidInput(f"--error is a part of one: 0.05 is plus or minus 5 %; it is above 0 and below 1, not {error:g}")
+        raise InvalidInput(f"error must be above 0 and below 1, not {error:g}; give for example --error 0.05 for 5 %")
     asked = read_survey(declaration)
     request = Request(confidence, sampled=asked.share == "sample")
-    shared_by = 1 if asked.share == "split" else len(asked.questions)  # so many questions share the people
+    shared_by = 1 if asked.share == "split" else len(asked.questions)  # questions that share the respondents
     people = max(1, n // shared_by)
     planned = [(each, *_planned(each, people, error, request)) for each in randomized(asked)]
     planned = [(each, half, bound, needed and needed * shared_by) for each, half, bound, needed in planned]
@@ -111,10 +118,10 @@ def _within(each: Randomized, half: float) -> str:
 def _promise(asked: Survey) -> str:
     from tacit.privacy.rounding import as_text
 
-    parts = {"split": "shared by all questions", "sample": "for the one question that a person is asked"}
-    public = " The group is sent as it is, and not protected." if asked.group else ""
+    parts = {"split": "shared by all questions", "sample": "for the one question that each respondent gets"}
+    public = " The group is sent as it is, without protection." if asked.group else ""
     budget = f"epsilon {as_text(asked.epsilon)} {parts[asked.share]}"
-    return f"Local differential privacy, {budget}; no collector has to be trusted.{public}"
+    return f"Local differential privacy, {budget}; respondents need not trust the collector.{public}"
 
 
 def _row(each: Randomized) -> tuple[str, str, str]:

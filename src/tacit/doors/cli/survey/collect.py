@@ -26,26 +26,29 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def collect(
-    declaration: Annotated[Path, typer.Argument(metavar="SURVEY", help="The declaration, survey.toml.")],
+    declaration: Annotated[Path, typer.Argument(metavar="SURVEY", help="Survey declaration, such as survey.toml.")],
     sources: Annotated[
-        list[str] | None, typer.Argument(help="Files and folders of reports or codes, one a line; - is standard input.")
+        list[str] | None, typer.Argument(help="Files or folders with one report or code per line; - for standard input.")
     ] = None,
-    store: Annotated[Path, typer.Option(help="The SQLite file that reports are kept in.")] = Path("answers.sqlite"),
+    store: Annotated[Path, typer.Option(help="SQLite file that stores the reports.")] = Path("answers.sqlite"),
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Take reports by POST there, until stopped with Ctrl-C or SIGTERM.")
+        str, typer.Option(metavar="HOST:PORT", help="Address at which to accept reports by POST, until Ctrl-C or SIGTERM.")
     ] = "",
     received: Annotated[
-        str, typer.Option(metavar="DAY", help="The day on which the files came in, if not today: year-month-day.")
+        str, typer.Option(metavar="DAY", help="Day on which the files arrived, as YYYY-MM-DD; today if omitted.")
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check reports and count each person once. What is malformed, foreign, late or a duplicate is set aside with its reason."""
+    """Check reports and count each respondent once. Malformed, foreign, late and duplicate reports are set aside with a reason.
+
+    Example: tacit survey collect survey.toml reports.txt --store answers.sqlite
+    """
     from tacit.doors.cli.survey.endpoint import MOST_ASIDE
     from tacit.publish.local.survey.reading import read_survey
     from tacit.publish.local.survey.reports import Store
 
     if not sources and not listen:
-        raise InvalidInput("name files or folders of reports, - for standard input, or give --listen 127.0.0.1:8765")
+        raise InvalidInput("no reports given; name files or folders, - for standard input, or --listen 127.0.0.1:8765")
     paths, address, day = _paths(sources or [], store), _address(listen), _day(received)
     with Store(store, read_survey(declaration), MOST_ASIDE if listen else None) as open_store:
         told: list[dict[str, Any]] = []
@@ -60,14 +63,14 @@ def collect(
 
 
 def _paths(sources: list[str], store: Path) -> list[Path]:
-    """The files, those of folders in the order of their names; hidden ones and the store itself are left out."""
+    """The files, those of folders sorted by name, without hidden files and the store itself."""
     found: list[Path] = []
     for source in sources:
         path = Path(source)
         if source != "-" and not path.exists():
-            raise InvalidInput(f"there is no {source}; name a file or folder of reports, or - for standard input")
+            raise InvalidInput(f"file not found: {source}; give a file or folder of reports, or - for standard input")
         if path.resolve() in _own(store):
-            raise InvalidInput(f"{source} is the store itself, which reports are read into; name another file")
+            raise InvalidInput(f"{source} is the store itself; give a file of reports")
         found += _files_in(path, store) if path.is_dir() else [path]
     return found
 
@@ -84,13 +87,13 @@ def _own(store: Path) -> set[Path]:
 
 
 def _collect_file(store: Store, path: Path, day: datetime | None) -> list[dict[str, Any]]:
-    """Takes the reports of one file, and tells of those that are set aside."""
+    """Takes the reports of one file; returns those that were set aside."""
     from tacit.publish.local.survey.report import SetAside
 
     try:
         opened: AbstractContextManager[BinaryIO] = nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb")
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be read ({error.strerror})") from None
+        raise InvalidInput(f"cannot read {path} ({error.strerror}); check its permissions") from None
     with opened as file:
         numbered, lines = tee(_lines(file))
         outcomes = progress(store.take_all((text for _, text in lines), day), _size(path), f"reading {path.name}")
@@ -128,7 +131,7 @@ def _day(text: str) -> datetime | None:
     try:
         day = date.fromisoformat(text)
     except ValueError:
-        raise InvalidInput(f"--received is a day such as 2027-06-30, not {text!r}") from None
+        raise InvalidInput(f"received must be a day such as 2027-06-30, not {text!r}") from None
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
@@ -137,7 +140,7 @@ def _address(text: str) -> tuple[str, int] | None:
         return None
     host, _, port = text.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise InvalidInput(f"--listen is HOST:PORT, for example 127.0.0.1:8765, not {text!r}")
+        raise InvalidInput(f"listen must be HOST:PORT, for example 127.0.0.1:8765, not {text!r}")
     return host.strip("[]"), int(port)
 
 
@@ -152,15 +155,15 @@ def _listen(store: Store, address: tuple[str, int]) -> None:
         endpoint = Endpoint(address, store)
     except OSError as error:
         place = f"{address[0]}:{address[1]}"
-        raise InvalidInput(f"{place} cannot be listened on ({error.strerror}); choose another host or port") from None
+        raise InvalidInput(f"cannot listen on {place} ({error.strerror}); choose another host or port") from None
     host = f"[{address[0]}]" if ":" in address[0] else address[0]
     url = f"http://{host}:{endpoint.server_address[1]}/"
     survey = store.form.survey
     everywhere = address[0] in ("0.0.0.0", "::")  # noqa: S104  # no address that a browser could send to
     endpoint.page = build_form(survey if survey.send_to or everywhere else replace(survey, send_to=url))
-    say(f"reports are taken at {url} (POST), and the form is shown there; Ctrl-C ends it", to_stderr=True)
+    say(f"accepting reports at {url} (POST); the form is at the same address; stop with Ctrl-C", to_stderr=True)
     if survey.closed_at(datetime.now(UTC)):
-        say(f"the survey closed on {survey.closes}: what comes now is set aside as late", to_stderr=True)
+        say(f"the survey closed on {survey.closes}: new reports are set aside as late", to_stderr=True)
     with endpoint, _asked_to_end() as asked:
         threading.Thread(target=endpoint.serve_forever, daemon=True).start()
         try:
@@ -208,7 +211,7 @@ def _summary(store: Store, told: list[dict[str, Any]]) -> None:
     for lines in alike[:20]:
         say(f"set aside, {lines[0]['reason']}: {for_terminal(lines[0]['file'])}, {_where(lines)}: {lines[0]['why']}")
     if len(alike) > 20:
-        say(f"... and {sum(map(len, alike[20:])):,} more; all of them are in the table set_aside of {store.path}")
+        say(f"... and {sum(map(len, alike[20:])):,} more; see the table set_aside in {store.path}")
     say(f"{store.path}: {counted(store.counts())}")
 
 

@@ -1,6 +1,6 @@
 """A small endpoint that takes reports: `tacit survey collect --listen`.
 
-It answers everybody, also a page that was opened from a file (whose Origin is null): a report is no secret and carries no cookie,
+It answers everybody, also a page that was opened from a file (whose Origin is null): a report is not secret and carries no cookie,
 so any page may send one. Bodies, threads and time are bounded, and whoever only holds a place gives way to others. Addresses of
 senders are neither kept nor printed.
 """
@@ -53,7 +53,7 @@ class Waiting:
 
 
 class Places:
-    """So many connections at once. Where all places are taken, whoever holds one the longest and sends no report gives way."""
+    """A limited number of simultaneous connections. If all places are taken, the oldest connection without a report gives way."""
 
     def __init__(self, count: int) -> None:
         self._free = threading.BoundedSemaphore(count)
@@ -151,7 +151,7 @@ class Endpoint(ThreadingHTTPServer):
         self.places.cut_overdue()
 
     def shutdown_request(self, request: Any) -> None:
-        """Ends a connection after its answer. What the sender still had on the way is read: it would never see the answer else."""
+        """Ends a connection after its answer. Reads what the sender still transmits, or the sender would never see the answer."""
         with contextlib.suppress(OSError):
             request.shutdown(socket.SHUT_WR)
             request.settimeout(LINGER)
@@ -161,7 +161,7 @@ class Endpoint(ThreadingHTTPServer):
         self.close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A sender that goes away is no event."""
+        """Ignores a sender that disconnects."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -180,17 +180,17 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.page and self.path == "/":
             self._answer(200, self.server.page.encode("utf-8"), "text/html; charset=utf-8")
         else:
-            self._say(404, "nothing", "reports are sent here by POST")
+            self._say(404, "nothing", "send reports by POST")
 
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")
         if not (length.isascii() and length.isdigit()):
-            return self._say(411, "malformed", "the length of the report is missing")
+            return self._say(411, "malformed", "the Content-Length header is missing or invalid")
         if len(length) > 9 or int(length) > LARGEST:
-            return self._say(413, "malformed", f"a report has at most {LARGEST:,} bytes")
+            return self._say(413, "malformed", f"the report is too long: at most {LARGEST:,} bytes are allowed")
         text = self.rfile.read(int(length))
         if len(text) < int(length):
-            return self._say(400, "malformed", "the report did not arrive in full")
+            return self._say(400, "malformed", "the report is incomplete")
         with self.server.places.at_work(self.connection) as has_place:
             return self._take(text) if has_place else None
 
@@ -198,11 +198,11 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             taken = self.server.store.take(text)
         except StoreUnusable:
-            return self._say(503, "store", "the report could not be written down; send it again later")
+            return self._say(503, "store", "the report could not be stored; send it again later")
         if isinstance(taken, Report):
             return self._say(200, "", "counted")
         if not taken.kept and taken.why != SAME:  # of the same report nothing would be lost
-            return self._say(507, taken.reason, f"{taken.why}; it was not kept either, since too much was set aside here already")
+            return self._say(507, taken.reason, f"{taken.why}; it was not kept, because the limit of reports set aside is reached")
         return self._say(STATUS[taken.reason], taken.reason, taken.why, same=taken.why == SAME)
 
     def _say(self, status: int, reason: str, message: str, same: bool = False) -> None:

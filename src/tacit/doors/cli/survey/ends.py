@@ -57,12 +57,12 @@ def _told(end: End, people: int, truth: float, estimate: float | None, ones: flo
 def _sentences(end: End, said: str, truth: float, estimate: float | None, ones: float, beliefs: dict[str, Any]) -> list[str]:
     epsilon = "0" if end.epsilon == 0 else INFINITE
     seen = (
-        f"{ones:.4f} of the reports are yes, whatever the truth is; nothing can be estimated (the truth is {truth:.4g})"
+        f"{ones:.4f} of the reports are yes, whatever the truth is: no estimate is possible (true share: {truth:.4g})"
         if estimate is None
-        else f"estimate {estimate:.4f}, the truth is {truth:.4g}: there is no error, and nothing is protected"
+        else f"estimate {estimate:.4f}, true share {truth:.4g}: no error, and no privacy"
     )
     after = [
-        f"after a report of {word} it is {float(belief):.4g}"
+        f"{float(belief):.4g} after a report of {word}"
         for word, belief in (("yes", beliefs["1"]), ("no", beliefs["0"]))
         if belief is not None
     ]
@@ -78,7 +78,9 @@ def _print_errors(several: Simulation, people: int) -> None:
 
     from tacit.privacy.rounding import as_text
 
-    errors = Table("in between: epsilon", "people", f"typical error of {several.what}", "simulated", box=None, header_style="bold")
+    errors = Table(
+        "between the ends: epsilon", "people", f"typical error of {several.what}", "simulated", box=None, header_style="bold"
+    )
     for cell in several.cells:
         if cell.people == people:
             errors.add_row(as_text(cell.epsilon), f"{cell.people:,}", f"{cell.theory:.4g}", f"{cell.simulated:.4g}")

@@ -1,4 +1,4 @@
-"""`tacit survey estimate`: what the reports say of everybody, with intervals."""
+"""`tacit survey estimate`: estimates of the true answers from the reports, with intervals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class BoundName(StrEnum):
-    """The bounds that can be asked for; those of `OF_SHARES` only where every question is one of shares."""
+    """The bounds to choose from; those in `OF_SHARES` only if every question is about shares."""
 
     best = "best"
     chebyshev = "chebyshev"
@@ -35,30 +35,33 @@ OF_SHARES = (BoundName.chernoff, BoundName.chebyshev_as_printed)  # they count r
 
 
 def estimate(
-    declaration: Annotated[Path, typer.Argument(metavar="SURVEY", help="The declaration, survey.toml.")],
-    store: Annotated[Path, typer.Option(help="The SQLite file of `tacit survey collect`.")] = Path("answers.sqlite"),
+    declaration: Annotated[Path, typer.Argument(metavar="SURVEY", help="Survey declaration, such as survey.toml.")],
+    store: Annotated[Path, typer.Option(help="SQLite file written by `tacit survey collect`.")] = Path("answers.sqlite"),
     bound: Annotated[
         BoundName,
         typer.Option(
-            help="Of the intervals; best is the tightest that is a guarantee, normal is none; "
-            "chernoff and chebyshev-as-printed are of shares, not of numbers or differences."
+            help="Bound of the intervals: `best` is the tightest guaranteed bound; `normal` is an approximation; "
+            "`chernoff` and `chebyshev-as-printed` apply only to shares."
         ),
     ] = BoundName.best,
-    confidence: Annotated[float, typer.Option(help="Of each interval.")] = 0.95,
-    simultaneous: Annotated[bool, typer.Option("--simultaneous", help="All shares of a question hold together.")] = False,
+    confidence: Annotated[float, typer.Option(help="Confidence level of each interval.")] = 0.95,
+    simultaneous: Annotated[bool, typer.Option("--simultaneous", help="Intervals that hold for all shares at once.")] = False,
     population: Annotated[
-        bool, typer.Option("--population", help="Speak of a population that the people are a random sample of.")
+        bool, typer.Option("--population", help="Intervals for the population that the respondents are a random sample of.")
     ] = False,
     consistent: Annotated[
-        bool, typer.Option("--consistent", help="Shares made possible: none below 0, together 1. No longer unbiased.")
+        bool, typer.Option("--consistent", help="Consistent shares: at least 0, with sum 1. No longer unbiased.")
     ] = False,
-    by_group: Annotated[bool, typer.Option("--by-group", help="For each declared group.")] = False,
-    compare: Annotated[str, typer.Option(metavar="ONE,OTHER", help="Two declared groups: the first less the second.")] = "",
-    csv: Annotated[Path | None, typer.Option(help="Write the estimates there as CSV.")] = None,
-    chart: Annotated[Path | None, typer.Option(help="Draw them into .svg, .png or .html.")] = None,
+    by_group: Annotated[bool, typer.Option("--by-group", help="Estimates for each declared group.")] = False,
+    compare: Annotated[str, typer.Option(metavar="ONE,OTHER", help="Two groups to compare: the first minus the second.")] = "",
+    csv: Annotated[Path | None, typer.Option(help="CSV file for the estimates.")] = None,
+    chart: Annotated[Path | None, typer.Option(help="File for a chart of the estimates: .svg, .png or .html.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Estimate the answers of everybody from what was reported, with intervals."""
+    """Estimate the true answers from the collected reports, with intervals.
+
+    Example: tacit survey estimate survey.toml --store answers.sqlite --csv estimates.csv
+    """
     from tacit.publish.local.estimates.estimate import Request
     from tacit.publish.local.survey import results
     from tacit.publish.local.survey.chart import chart as draw
@@ -67,7 +70,7 @@ def estimate(
     for written in (csv, chart):
         keep_what_is_read(written, declaration, store)
     if csv is not None and chart is not None and csv.resolve() == chart.resolve():
-        raise InvalidInput(f"--csv and --chart both name {csv}, and one would be lost; give each a file of its own")
+        raise InvalidInput(f"--csv and --chart name the same file, {csv}; give each its own file")
     survey = read_survey(declaration)
     request = Request(confidence, _bound(bound, survey, bool(compare)), simultaneous, population or survey.share == "sample")
     with _opened(store, survey) as held:
@@ -75,9 +78,9 @@ def estimate(
         differences = results.comparisons(held, *_pair(compare), request) if compare else []
         counts = held.counts()
     if csv is not None:
-        _write(lambda: results.to_csv(found, differences, csv), csv)
+        results.to_csv(found, differences, csv)
     if chart is not None:
-        _write(lambda: draw(found, differences, survey, chart), chart)
+        draw(found, differences, survey, chart)
     if as_json:
         print_json(_told(survey, counts, found, differences))
     else:
@@ -87,7 +90,7 @@ def estimate(
 
 def _show_what_else(not_compared: int, written: Sequence[Path]) -> None:
     if not_compared:
-        say(f"\n{not_compared} questions are not compared: one of the groups has no reports on them")
+        say(f"\n{not_compared} questions are not compared, because one of the groups has no reports on them")
     if written:
         say(f"\nWritten: {' and '.join(map(str, written))}")
 
@@ -96,38 +99,30 @@ def _opened(path: Path, survey: Survey) -> Store:
     from tacit.publish.local.survey.reports import Store
 
     if not path.is_file():
-        raise InvalidInput(f"there is no {path}; `tacit survey collect` makes it from reports, and --store names it")
+        raise InvalidInput(f"store not found: {path}; create it with `tacit survey collect`, or name another with --store")
     held = Store(path, survey)
     if not held.people():
         held.close()
-        raise InvalidInput(f"{path} holds no reports that count yet; collect some with `tacit survey collect`")
+        raise InvalidInput(f"{path} contains no counted reports; add some with `tacit survey collect`")
     return held
 
 
 def _bound(asked: BoundName, survey: Survey, compared: bool) -> str | None:
-    """The name of the bound in the library, none for the best; refused where it is of shares alone and something else is asked."""
+    """The name of the bound in the library, None for the best; raises if it does not apply to every estimate."""
     if asked in OF_SHARES:
         numbers = [each.id for each in survey.questions if each.kind == "number"]
-        other = f"{numbers[0]} is a number" if numbers else "a difference of two groups is none"
+        other = f"{numbers[0]} is a number" if numbers else "--compare estimates a difference"
         if numbers or compared:
             alike = ", ".join(each for each in BoundName if each not in OF_SHARES)
-            raise InvalidInput(f"--bound {asked} is proved for a share of reports alone, and {other}; give one of {alike}")
+            raise InvalidInput(f"--bound {asked} supports only shares, but {other}; use one of {alike}")
     return None if asked == BoundName.best else asked.replace("-", " ")
 
 
 def _pair(text: str) -> tuple[str, str]:
     one, comma, other = (part.strip() for part in text.partition(","))
     if not (one and comma and other):
-        raise InvalidInput(f"--compare names two groups with a comma between them, not {text!r}")
+        raise InvalidInput(f"compare must be two groups separated by a comma, such as ONE,OTHER, not {text!r}")
     return one, other
-
-
-def _write(write: Any, path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write()
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be written ({error.strerror}); name another file") from None
 
 
 def _told(survey: Survey, counts: dict[str, int], found: list[Result], differences: list[Compared]) -> dict[str, Any]:
@@ -177,7 +172,7 @@ def _show(survey: Survey, counts: dict[str, int], found: list[Result], differenc
             screen.print(f"  {each.estimate.people:,} reports; {each.estimate.terms}", style="dim")
     for compared in differences:
         one, other = compared.groups
-        screen.print(styled("\n", (compared.asked.question.ask, "bold"), f" {one} less {other}"))
+        screen.print(styled("\n", (compared.asked.question.ask, "bold"), f" {one} minus {other}"))
         screen.print(_differences(compared))
         first, second = compared.difference.people
         screen.print(f"  {first:,} and {second:,} reports; {compared.difference.terms}", style="dim")
@@ -195,7 +190,7 @@ def _table(each: Result, consistent: bool) -> Any:
 
 
 def _differences(compared: Compared) -> Any:
-    """Of shares, in percentage points."""
+    """A table of differences; those of shares are in percentage points."""
     number = compared.asked.question.kind == "number"
     table = _empty_table()
     for row in compared.difference.to_rows():
@@ -217,7 +212,7 @@ def _empty_table() -> Any:
 
 
 def _name(question: Question, row: dict[str, Any]) -> str:
-    """What a row is of: a category, or the mean with its unit."""
+    """The label of a row: a category, or the mean with its unit."""
     unit = getattr(question, "unit", "")
     return (f"mean, {unit}" if unit else "mean") if question.kind == "number" else str(row["category"])
 

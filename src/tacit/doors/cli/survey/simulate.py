@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from tacit.publish.local.randomizers.randomizer import Randomizer
 
 FOR_THE_CURATOR = (
-    "For the curator only: these figures are taken from the column itself, without any protection. Do not publish them."
+    "For the curator only: these figures are computed from the column itself, without protection. Do not publish them."
 )
 NOTES = {
-    "chebyshev as printed": "as lectures print it, with the variance of a fair coin",
+    "chebyshev as printed": "as in lecture notes, with the variance of a fair coin",
     "chebyshev": "with the exact variance",
     "normal": "an approximation, not a guarantee",
 }
@@ -37,27 +37,32 @@ MOST_ANSWERS = 100_000_000  # in all simulated surveys of the largest size; with
 
 
 def simulate(
-    truth: Annotated[str, typer.Option(help="The share of yes; or the shares of all options, with commas.")] = "0.3",
-    n: Annotated[int, typer.Option("--n", min=1, max=MOST_PEOPLE, help="How many people answer; of --csv, all rows.")] = 20_000,
+    truth: Annotated[str, typer.Option(help="True share of yes, or the shares of all options, comma-separated.")] = "0.3",
+    n: Annotated[int, typer.Option("--n", min=1, max=MOST_PEOPLE, help="Number of respondents; with --csv, all rows.")] = 20_000,
     p: Annotated[
-        str, typer.Option("--p", help="Of yes and no: the chance that an answer is flipped, 0 to 0.5. Instead of --epsilon.")
+        str, typer.Option("--p", help="Probability that a yes or no is flipped, from 0 to 0.5; use instead of --epsilon.")
     ] = "",
-    epsilon: Annotated[str, typer.Option(help="The epsilon of one answer.")] = "",
-    epsilons: Annotated[str, typer.Option(help="Others to compare with, with commas.")] = "0.5,1,2,4",
-    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    runs: Annotated[int, typer.Option(min=1, max=1000, help="Simulated surveys for each figure.")] = 100,
-    csv: Annotated[Path | None, typer.Option(help="Take the truth from a CSV file, for the curator's eyes only.")] = None,
-    column: Annotated[str, typer.Option(help="With --csv: the column.")] = "",
-    bounds: Annotated[str, typer.Option(metavar="LOW,HIGH", help="With --csv: it is a number between these.")] = "",
-    chart: Annotated[Path | None, typer.Option(help="Draw the error against people and epsilon into .svg, .png or .html.")] = None,
+    epsilon: Annotated[str, typer.Option(help="Epsilon of one answer; 1 if omitted.")] = "",
+    epsilons: Annotated[str, typer.Option(help="Epsilons to compare with, comma-separated.")] = "0.5,1,2,4",
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    runs: Annotated[int, typer.Option(min=1, max=1000, help="Number of simulated surveys per figure.")] = 100,
+    csv: Annotated[Path | None, typer.Option(help="CSV file with the true answers; for the curator only.")] = None,
+    column: Annotated[str, typer.Option(help="With --csv: name of the column.")] = "",
+    bounds: Annotated[str, typer.Option(metavar="LOW,HIGH", help="With --csv: bounds of a numeric column.")] = "",
+    chart: Annotated[
+        Path | None, typer.Option(help="File for a chart of the error by respondents and epsilon: .svg, .png or .html.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Randomize the answers of invented people, and compare the estimate with the truth, at several epsilons."""
+    """Simulate a survey and compare the estimate with the truth at several epsilons.
+
+    Example: tacit survey simulate --truth 0.3 --n 2000 --epsilon 1 --runs 5
+    """
     keep_what_is_read(chart, *([csv] if csv else []))
     if not csv and (column or bounds):
-        raise InvalidInput("--column and --bounds are of a file; name it with --csv, or give --truth alone")
+        raise InvalidInput("--column and --bounds require --csv; add it, or use --truth")
     if csv and not as_json:
-        say(FOR_THE_CURATOR)  # before the file is read: what is wrong with it is told of the column, too
+        say(FOR_THE_CURATOR)  # before the file is read: errors also describe the column
     people = _from_column(csv, column, bounds) if csv else _invented(truth, n)
     _check_flip(people, p, epsilon)
     if (end := end_of(p)) is not None:
@@ -98,7 +103,7 @@ def _invented(truth: str, n: int) -> People:
 
     given = [exact(part.strip(), "truth") for part in truth.split(",")]
     if any(not 0 <= share <= 1 for share in given):
-        raise InvalidInput(f"--truth is a share from 0 to 1, or several with commas, not {truth!r}")
+        raise InvalidInput(f"truth must be one share from 0 to 1, or several separated by commas, not {truth!r}")
     shares = (1 - given[0], given[0]) if len(given) == 1 else tuple(given)
     said = f"a share of {as_text(given[0])}" if len(given) == 1 else f"a share for each of {len(shares)} options"
     names = tuple(f"option {place}" for place in range(1, len(shares) + 1))
@@ -127,8 +132,8 @@ def _from_column(path: Path, column: str, bounds: str) -> People:
         return People(len(cells), (mean,), numbers, lambda epsilon: Numeric.best(low, high, epsilon), "a mean")
     counts = Counter(cells)
     if not 2 <= len(counts) <= MOST_CATEGORIES:
-        rule = f"categories are 2 to {MOST_CATEGORIES}, and a number needs --bounds LOW,HIGH"
-        raise _wrong(column, f"has {len(counts)} different values; {rule}")
+        rule = f"categories must be 2 to {MOST_CATEGORIES}, and a number requires --bounds LOW,HIGH"
+        raise _wrong(column, f"has {len(counts)} distinct values; {rule}")
     names = tuple(sorted(counts))
     shares = tuple(Fraction(counts[cell], len(cells)) for cell in names)
     said = f"a share for each of {len(shares)} values" if len(shares) > 2 else f"a share of {names[1]!r}"
@@ -136,36 +141,27 @@ def _from_column(path: Path, column: str, bounds: str) -> People:
 
 
 def _column(path: Path, column: str) -> list[str]:
-    import csv
+    from tacit.data.files.columns import read_columns, require_columns
 
-    from tacit.data.files.schema import columns_told
-
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if column not in (rows.fieldnames or ()):
-                lacks = f"{path} has no column {column!r}" if column else f"no column of {path} is named"
-                raise InvalidInput(f"{lacks}; name one with --column; {columns_told(rows.fieldnames or (), as_text=True)}")
-            cells = [row[column] or "" for row in rows]
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read ({error.strerror})") from None
-    except (UnicodeDecodeError, csv.Error):
-        raise InvalidInput(f"{path} is not CSV in UTF-8; save it as that") from None
+    if not column:
+        raise InvalidInput(f"missing --column: give the column of {path} with the true answers")
+    require_columns(path, [column], remedy="; choose another one with --column")
+    cells = [cell or "" for cell in read_columns(path, [column])[0].to_pylist()]
     if not cells or len(cells) > MOST_PEOPLE:
-        raise _wrong(column, f"has no rows, or more than {MOST_PEOPLE:,}")
+        raise _wrong(column, f"must have 1 to {MOST_PEOPLE:,} rows")
     return cells
 
 
 def _wrong(column: str, what: str) -> InvalidInput:
-    """What is wrong with the cells, which tells of them."""
-    return InvalidInput(f"column {column} {what} (for the curator only: this is told of the column itself)")
+    """An error about the cells, whose message depends on them."""
+    return InvalidInput(f"column {column} {what} (for the curator only: this message depends on the data)")
 
 
 def _number(cell: str, column: str) -> float:
     with contextlib.suppress(ValueError):
         if not math.isnan(number := float(cell)):
             return number
-    raise _wrong(column, "has cells that are no numbers; leave --bounds out for categories")
+    raise _wrong(column, "has cells that are not numbers; remove --bounds for categories")
 
 
 def _pair(text: str) -> tuple[Fraction, Fraction]:
@@ -173,15 +169,15 @@ def _pair(text: str) -> tuple[Fraction, Fraction]:
 
     low, comma, high = text.partition(",")
     if not comma:
-        raise InvalidInput(f"--bounds are LOW,HIGH, for example 0,120, not {text!r}")
+        raise InvalidInput(f"bounds must be LOW,HIGH, for example 0,120, not {text!r}")
     return exact(low.strip(), "bounds"), exact(high.strip(), "bounds")
 
 
 def _check_flip(people: People, p: str, epsilon: str) -> None:
     if p and epsilon:
-        raise InvalidInput("--p and --epsilon say the same thing in two ways; give one of them")
+        raise InvalidInput("--p and --epsilon exclude each other; give only one of them")
     if p and (people.is_number or len(people.truth) != 2):
-        raise InvalidInput("--p is for a yes or a no; give --epsilon instead")
+        raise InvalidInput("--p supports only yes/no answers; use --epsilon")
 
 
 def _randomizer(people: People, p: str, epsilon: str) -> Randomizer:
@@ -197,7 +193,7 @@ def _randomizer(people: People, p: str, epsilon: str) -> Randomizer:
 
 def _small_enough(epsilon: Fraction) -> Fraction:
     if epsilon > MOST_EPSILON:
-        raise InvalidInput(f"with an epsilon above {MOST_EPSILON} every report is as good as the truth; give a smaller one")
+        raise InvalidInput(f"epsilon must be at most {MOST_EPSILON}: above it, reports equal the true answers")
     return epsilon
 
 
@@ -206,9 +202,9 @@ def _epsilons(text: str, *own: Fraction) -> list[Fraction]:
 
     asked = {positive_budget(part.strip(), "epsilons") for part in text.split(",") if part.strip()}
     if asked and max(asked) > MOST_EPSILON:
-        raise InvalidInput(f"--epsilons are at most {MOST_EPSILON}: beyond it every report is as good as the truth")
+        raise InvalidInput(f"epsilons must be at most {MOST_EPSILON}: above it, reports equal the true answers")
     if not asked | set(own):
-        raise InvalidInput("--epsilons is empty; name at least one, for example --epsilons 1,2")
+        raise InvalidInput("epsilons must not be empty; give for example --epsilons 1,2")
     return sorted(asked | set(own))
 
 
@@ -279,7 +275,7 @@ def _show(people: People, randomizer: Randomizer, found: Found, several: Simulat
     say(f"{people.said}, {who}{flip}: epsilon {as_text(randomizer.epsilon)}")
     names = [f"{name or '(empty)'}: " for name in people.names] if len(people.names) > 2 else [""]
     for name, truth, estimate in zip(names, found.truth, found.estimate, strict=True):
-        say(f"{name}estimate {_four_decimals(estimate)}, the truth is {truth:.4g}")
+        say(f"{name}estimate {_four_decimals(estimate)}, true value {truth:.4g}")
     table = Table("half-width", f"at {100 * confidence:g} %", "", box=None, header_style="bold")
     for bound, half in found.half_widths.items():
         table.add_row(bound, _four_decimals(half), NOTES.get(bound, ""))

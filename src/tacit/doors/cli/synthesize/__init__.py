@@ -1,4 +1,4 @@
-"""`tacit synthesize ...`: data that looks like the real one and carries a stated guarantee."""
+"""`tacit synthesize ...`: synthetic data with a stated privacy guarantee."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tacit.doors.cli.synthesize.map import commuter_map, state
 from tacit.doors.cli.synthesize.noise_table import noise_table
 from tacit.doors.cli.synthesize.table import table
 
-synthesize = typer.Typer(no_args_is_help=True, help="Publish synthetic data: a map of commuters, or any table.")
+synthesize = typer.Typer(no_args_is_help=True, help="Publish synthetic data: a commuter map, or rows of any table.")
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "check": check_flows,

@@ -1,4 +1,4 @@
-"""`tacit synthesize check`: what is in a file of flows, for its curator, before a map is made of it."""
+"""`tacit synthesize check`: a report on a file of flows for its curator, before a map is made from it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,21 @@ from tacit.doors.cli.output import console, print_json
 
 
 def check_flows(
-    flows: Annotated[Path, typer.Argument(metavar="FLOWS", help="A CSV or Parquet file of flows.")],
-    blocks: Annotated[Path, typer.Option("--blocks", help="The public map: block, lat, lon and blockgroup, tract, county.")],
-    destinations: Annotated[str, typer.Option(help="Zones of the workplaces: block, blockgroup, tract, county.")] = "tract",
+    flows: Annotated[Path, typer.Argument(metavar="FLOWS", help="CSV or Parquet file of flows.")],
+    blocks: Annotated[
+        Path, typer.Option("--blocks", help="Public map with the columns block, lat, lon and blockgroup, tract, county.")
+    ],
+    destinations: Annotated[str, typer.Option(help="Zones of the workplaces: block, blockgroup, tract or county.")] = "tract",
     columns: Annotated[
-        str | None, typer.Option(help="DESTINATION,ORIGIN,JOBS in the flows, or without JOBS; else w_geocode,h_geocode,S000.")
+        str | None,
+        typer.Option(help="Columns DESTINATION,ORIGIN,JOBS of the flows; JOBS is optional. w_geocode,h_geocode,S000 if omitted."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """For the curator alone: count rows that cannot be read, and jobs that the map does not know. Releases and spends nothing."""
+    """Count unreadable rows and jobs outside the map. For the curator only; releases nothing and spends nothing.
+
+    Example: tacit synthesize check flows.csv --blocks blocks.csv
+    """
     from tacit.publish.synthetic.commuters import check as checking
     from tacit.publish.synthetic.commuters.flows import Columns
     from tacit.publish.synthetic.commuters.geography import read_blocks

@@ -1,4 +1,4 @@
-"""`tacit synthesize noise-table`: how many fake workers a block needs."""
+"""`tacit synthesize noise-table`: the number of fake workers per block."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ if TYPE_CHECKING:
 
 
 def noise_table(
-    n: Annotated[str, typer.Option("--n", help="Real workers of the destination; public.")] = "1e6",
-    m: Annotated[str, typer.Option("--m", help="Synthetic workers; else as many as real ones.")] = "",
-    blocks: Annotated[str, typer.Option(help="Blocks of the map.")] = "1e5",
-    delta: Annotated[str, typer.Option(help="The probability of outputs that may tell more.")] = "1e-5",
-    ratios: Annotated[str, typer.Option(help="Ratios r = e^epsilon, with commas.")] = "5,10,20,50",
-    keep: Annotated[str, typer.Option(help="The chance that an empty block keeps its noise.")] = "1",
+    n: Annotated[str, typer.Option("--n", help="Public number of real workers at the destination.")] = "1e6",
+    m: Annotated[str, typer.Option("--m", help="Number of synthetic workers; the number of real ones if omitted.")] = "",
+    blocks: Annotated[str, typer.Option(help="Number of blocks of the map.")] = "1e5",
+    delta: Annotated[str, typer.Option(help="Probability that the ratio bound is exceeded.")] = "1e-5",
+    ratios: Annotated[str, typer.Option(help="Ratios r = e^epsilon, comma-separated.")] = "5,10,20,50",
+    keep: Annotated[str, typer.Option(help="Probability that an empty block keeps its noise.")] = "1",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """How many fake workers a block needs: pure and probabilistic differential privacy, for several ratios."""
+    """Compute the fake workers that each block needs, for pure and for probabilistic differential privacy.
+
+    Example: tacit synthesize noise-table --n 1000 --blocks 100 --ratios 5,20
+    """
     from tacit.mechanisms.dirichlet_calibration import PublicFacts
     from tacit.mechanisms.noise.urn import BlockClass
     from tacit.publish.synthetic.commuters import noise_table as table
@@ -41,7 +44,7 @@ def _whole(name: str, written: str) -> int:
 
     number = exact(written, name)
     if number.denominator != 1 or number < 1:
-        raise InvalidInput(f"--{name} is a whole number above 0, such as 1000000 or 1e6, not {written}")
+        raise InvalidInput(f"--{name} must be a whole number above 0, such as 1000000 or 1e6, not {written}")
     return int(number)
 
 
@@ -79,7 +82,7 @@ def _show(facts: PublicFacts, delta: str, rows: tuple[NoiseRow, ...]) -> None:
     dropped = facts.classes[0].keep < 1
     names = ["ratio", "epsilon", "pure", "probabilistic", "noise counted", "pure, total", "probabilistic, total", "fake share"]
     table = Table(box=None, header_style="bold")
-    for name in [*names, *(["dropping", "ratio in all", "epsilon in all"] if dropped else [])]:
+    for name in [*names, *(["dropping", "total ratio", "total epsilon"] if dropped else [])]:
         table.add_column(name, justify="right")
     for row in rows:
         cells = [f"{float(row.ratio):g}", f"{float(row.epsilon):.4f}", *map(written_up, (row.pure, row.probable, row.counted))]
@@ -93,8 +96,7 @@ def _show(facts: PublicFacts, delta: str, rows: tuple[NoiseRow, ...]) -> None:
     screen.print(table)
     screen.print(f"{RELATION} A person with j jobs is protected at ratio^j (epsilon times j; delta grows with it).", style="dim")
     screen.print(
-        "Printed rounded up. A total is the noise of a block times the number of blocks. The noise of other blocks is "
-        "counted on in the urn in the last noise column only, "
-        "and there only of blocks that are kept for certain.",
+        "All figures are rounded up. A total is the noise of one block times the number of blocks. Only the column `noise counted` "
+        "relies on the noise of other blocks, and only on blocks that are always kept.",
         style="dim",
     )

@@ -1,4 +1,4 @@
-"""`tacit synthesize table`: synthetic rows of a table of the catalog, paid from its budget."""
+"""`tacit synthesize table`: synthetic rows of a table in the catalog, paid from its budget."""
 
 from __future__ import annotations
 
@@ -28,29 +28,39 @@ class Method(StrEnum):
 
 
 def table(
-    name: Annotated[str, typer.Argument(metavar="TABLE", help="A private table of the catalog.")],
-    out: Annotated[Path, typer.Option("--out", help="Where the rows go: .parquet, .csv or .csv.gz; a receipt lies beside.")],
-    epsilon: Annotated[str | None, typer.Option("--epsilon", help="The budget to spend, for example 1.")] = None,
-    delta: Annotated[str | None, typer.Option("--delta", help="The delta to spend; lets Gaussian noise be used.")] = None,
-    rows: Annotated[int | None, typer.Option("--rows", help="How many rows; else the noisy total.")] = None,
-    columns: Annotated[str | None, typer.Option("--columns", help="Columns with commas; else all that can be.")] = None,
+    name: Annotated[str, typer.Argument(metavar="TABLE", help="Private table of the catalog.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="File for the rows: .parquet, .csv or .csv.gz; a receipt is written next to it.")
+    ],
+    epsilon: Annotated[str | None, typer.Option("--epsilon", help="Epsilon to spend, for example 1.")] = None,
+    delta: Annotated[str | None, typer.Option("--delta", help="Delta to spend; allows Gaussian noise.")] = None,
+    rows: Annotated[int | None, typer.Option("--rows", help="Number of rows; the noisy total if omitted.")] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", help="Columns, comma-separated; all supported columns if omitted.")
+    ] = None,
     method: Annotated[
-        Method, typer.Option(help="Noisy marginals along a tree, or resampling of all cells together, for few cells.")
+        Method, typer.Option(help="Noisy marginals along a tree, or Dirichlet resampling of the full table (few cells only).")
     ] = Method.marginals,
-    report: Annotated[Path | None, typer.Option(help="A page for the curator, who may see the truth; never beside --out.")] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="HTML report for the curator, computed from the true data; never written next to --out."),
+    ] = None,
     seed: SeedOption = None,
     analyst: AnalystOption = None,
     catalog: CatalogOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Synthetic rows of a table, with differential privacy for every unit. The budget is spent before any data is read."""
+    """Publish synthetic rows of a table, with differential privacy for every unit. The budget is spent before any data is read.
+
+    Example: tacit synthesize table patients --columns sex,diagnosis --epsilon 0.5 --analyst ana --out patients-synthetic.csv
+    """
     refuse_seed(seed)
     from tacit.release.curators import check_report, curators_place
     from tacit.release.outputs import check_apart, check_output
     from tacit.session import open as open_data
 
     if rows is not None and rows < 1:
-        raise InvalidInput(f"--rows {rows} would write no rows, and pay for them; give --rows 1 or more, or leave it out")
+        raise InvalidInput(f"rows must be at least 1, not {rows}; give for example --rows 1000, or remove it")
     check_output(out)
     if report is not None:
         check_report(curators_place(report, out))
@@ -79,25 +89,23 @@ def _from_marginals(data: DataSet, name: str, out: Path, asked: dict[str, Any], 
     _say(f"{made}.")
     deviation = made.measured.design
     pairs = f", {deviation.pair.deviation:.3g} for a pair" if deviation.pair else ""
-    _say(f"Noise of one cell, as a standard deviation: {deviation.single.deviation:.3g} rows for a column{pairs}.")
+    _say(f"Standard deviation of the noise per cell: {deviation.single.deviation:.3g} rows for a column{pairs}.")
     for note in made.notes:
         _say(f"Note: {note}.")
     _say_paid(data, made, out)
     if written is not None:
-        moved = "" if written == report else f" (and not {report}, which lies beside the public output)"
-        _say(f"For the curator alone: {written}{moved}.")
+        moved = "" if written == report else f" (instead of {report}, which is in the folder of the public output)"
+        _say(f"For the curator only: {written}{moved}.")
 
 
 def _resampled(data: DataSet, name: str, out: Path, asked: dict[str, Any], report: Path | None, as_json: bool) -> None:
     from tacit.publish.synthetic.rows.contingency import synthesize_contingency
 
     if asked.pop("delta") or report is not None:
-        raise InvalidInput("resampling of all cells is pure and writes no report; leave --delta and --report out")
+        raise InvalidInput("--method dirichlet does not support --delta or --report; remove them")
     missing = [option for option in ("epsilon", "rows", "columns") if asked[option] is None]
     if missing:
-        raise InvalidInput(
-            f"resampling of all cells needs --{missing[0]} too; for example --epsilon 1 --rows 1000 --columns sex,income"
-        )
+        raise InvalidInput(f"--method dirichlet requires --{missing[0]}; for example --epsilon 1 --rows 1000 --columns sex,income")
     made = synthesize_contingency(data, name, **asked)
     receipt = made.save(out)
     if as_json:
@@ -119,7 +127,7 @@ def _say_paid(data: DataSet, made: SyntheticTable | SyntheticContingency, out: P
     from tacit.accounting.ledger.caps import at_most
 
     receipt = made.receipt
-    left = f"; left: epsilon {at_most(receipt.left_epsilon)}" if receipt.left_epsilon is not None else ""
+    left = f". Remaining: epsilon {at_most(receipt.left_epsilon)}" if receipt.left_epsilon is not None else ""
     _say(f"Entry {receipt.entry} of the ledger, for '{data.catalog.neighbours}'{left}.")
     _say(f"Written: {out} and its receipt.")
 

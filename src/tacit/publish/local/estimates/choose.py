@@ -120,7 +120,7 @@ def choose(size: int, epsilon: Number, goal: Goal = "worst") -> Choice:
     Unary(size=100, epsilon=Fraction(1, 1))
     """
     if goal not in ("worst", "total"):
-        raise InvalidInput(f"goal is 'worst' or 'total', not {goal!r}")
+        raise InvalidInput(f"goal must be 'worst' or 'total', not {goal!r}")
     categories, budget = read_size(size), positive_budget(epsilon)
     names = [name for name in MAKERS if categories <= MOST_BITS or not name.startswith("unary")]
     found = [Candidate.of(name, categories, budget) for name in names]

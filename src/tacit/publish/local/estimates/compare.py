@@ -1,4 +1,4 @@
-"""Two groups of people, whose membership is no secret: how far their shares, or their means, lie apart. Proof in compare.md."""
+"""Two groups of people, whose membership is public: how far their shares, or their means, lie apart. Proof in compare.md."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Difference(Rows):
         ]
         return f"{table(self.columns, rows)}\n{self.people[0]} and {self.people[1]} people; {self.terms}"
 
-    def chart(self, path: str | Path | None = None, title: str = "First group less second") -> Any:
+    def chart(self, path: str | Path | None = None, title: str = "First group minus second") -> Any:
         """An Altair chart of the differences with their intervals."""
         return interval_chart(self.to_rows(), "category", "difference", title, path)
 

@@ -33,7 +33,7 @@ class Scatter:
     def of_mean(cls, people: int, variance: Fraction, spread: Fraction, farthest: Fraction | None = None) -> Scatter:
         """The mean of so many terms, each of at most this variance and range; none is farther from its mean than its range."""
         if isinstance(people, bool) or not isinstance(people, int) or people < 1:
-            raise InvalidInput("people is a whole number of at least 1; without a report there is nothing to estimate")
+            raise InvalidInput("people must be a whole number of at least 1: an estimate requires reports")
         return cls(variance / people, spread**2 / people, (spread if farthest is None else farthest) / people)
 
     @classmethod
@@ -48,7 +48,7 @@ class Scatter:
         return Scatter(self.variance + other.variance, self.squares + other.squares, max(self.farthest, other.farthest))
 
     def half_width(self, bound: str, miss: Fraction) -> float:
-        """How far the sum strays from its mean on either side, but for a probability of `miss`.
+        """How far the sum strays from its mean on either side, except with probability `miss`.
 
         >>> mean = Scatter.of_mean(people=10_000, variance=Fraction(4), spread=Fraction(5))
         >>> [f"{mean.half_width(bound, Fraction(1, 20)):.4f}" for bound in SUM_BOUNDS]
@@ -59,7 +59,7 @@ class Scatter:
     def half_width_up(self, bound: str, miss: Fraction) -> Fraction:
         """The same before it is rounded to a float: exact where it is rational, and else above it by far less."""
         if bound not in SUM_BOUNDS:
-            raise InvalidInput(f"a bound here is one of {', '.join(SUM_BOUNDS)}, not {bound!r}")
+            raise InvalidInput(f"bound must be one of {', '.join(SUM_BOUNDS)}, not {bound!r}")
         return SUM_BOUNDS[bound](self, miss)
 
     def tightest(self, miss: Fraction) -> str:

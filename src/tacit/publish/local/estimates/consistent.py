@@ -25,7 +25,7 @@ def onto_simplex(estimates: Any, total: float = 1.0) -> Floats:
     values = _flat(estimates)
     values = values - values.max()  # a common shift changes nothing, and so the largest is exact
     if not (np.isfinite(total) and total > 0):
-        raise InvalidInput(f"total is a positive number, not {total}")
+        raise InvalidInput(f"total must be above 0, not {total}")
     falling = np.sort(values)[::-1]
     shifts = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
     shift = shifts[np.flatnonzero(falling > shifts)[-1]]
@@ -44,7 +44,7 @@ def narrowed(low: Any, high: Any, total: float = 1.0) -> tuple[Floats, Floats]:
     """
     least, most = _flat(low), _flat(high)
     if least.shape != most.shape:
-        raise InvalidInput("every interval has a low and a high end")
+        raise InvalidInput("every interval requires a low and a high end")
     slack = 1e-12 * least.size  # outward: the rounding of sums
     lowest = np.maximum(least, total - (most.sum() - most) - slack)
     highest = np.minimum(most, total - (least.sum() - least) + slack)
@@ -54,5 +54,5 @@ def narrowed(low: Any, high: Any, total: float = 1.0) -> tuple[Floats, Floats]:
 def _flat(numbers: Any) -> Floats:
     values = np.asarray(numbers, dtype=np.float64)
     if values.ndim != 1 or not values.size or not np.isfinite(values).all():
-        raise InvalidInput("estimates are a flat list of finite numbers, at least one")
+        raise InvalidInput("estimates must be a flat list of finite numbers, at least one")
     return values

@@ -34,7 +34,7 @@ class End:
     def __init__(self, flip: Number) -> None:
         object.__setattr__(self, "flip", exact(flip, "flip"))
         if self.flip not in (0, HALF):
-            raise InvalidInput(f"an end of randomized response flips with probability 0 or 1/2, not {flip}")
+            raise InvalidInput(f"flip must be 0 or 1/2, not {flip}")
 
     @property
     def epsilon(self) -> float:
@@ -56,7 +56,7 @@ class End:
         return float(np.mean(reports)) if self.flip == 0 else None
 
     def posterior(self, prior: Number, report: int) -> Fraction | None:
-        """The belief in a one after a report, for somebody who held `prior` before; None for a report that cannot come.
+        """The belief in a one after a report, given `prior` before; None for a report that cannot occur.
 
         >>> End("1/2").posterior("0.3", 1), End(0).posterior("0.3", 1), End(0).posterior(0, 1)
         (Fraction(3, 10), Fraction(1, 1), None)

@@ -65,7 +65,7 @@ class Tally:
     def __post_init__(self) -> None:
         counts = np.asarray(self.supports)
         if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts < 0).any() or (counts > self.people).any():
-            raise InvalidInput("a tally has a whole number for each category, from 0 to the number of people")
+            raise InvalidInput("a tally must have a whole number for each category, from 0 to the number of people")
         object.__setattr__(self, "supports", counts.astype(np.int64, copy=False))
 
     @classmethod
@@ -75,7 +75,7 @@ class Tally:
 
     def __add__(self, other: Tally) -> Tally:
         if len(self.supports) != len(other.supports):
-            raise InvalidInput("tallies of different numbers of categories do not add")
+            raise InvalidInput("tallies with different numbers of categories cannot be added")
         return Tally(self.people + other.people, self.supports + other.supports)
 
 
@@ -88,7 +88,7 @@ class Total:
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.total):
-            raise InvalidInput("the total of decoded reports is a finite number")
+            raise InvalidInput("the total of decoded reports must be a finite number")
 
     @classmethod
     def of(cls, randomizer: NumericRandomizer, reports: Any) -> Total:
@@ -103,7 +103,7 @@ def _count(reports: Any) -> int:
     try:
         return len(reports)
     except TypeError:
-        raise InvalidInput("an estimate is made from the reports of several people; put a single report into a list") from None
+        raise InvalidInput("reports must be a list, one entry per respondent; put a single report into a list") from None
 
 
 def corrected(rate: Any, hit: Any, false_hit: Any) -> Any:
@@ -130,7 +130,7 @@ def share_variance(oracle: FrequencyOracle, share: Number, people: int) -> Fract
     """
     fraction, hit, false_hit = exact(share, "share"), oracle.hit, oracle.false_hit
     if not 0 <= fraction <= 1:
-        raise InvalidInput(f"a share is from 0 to 1, not {share}")
+        raise InvalidInput(f"share must be from 0 to 1, not {share}")
     spread = fraction * hit * (1 - hit) + (1 - fraction) * false_hit * (1 - false_hit)
     return spread / (people * (hit - false_hit) ** 2)
 
@@ -166,7 +166,7 @@ def is_oracle(randomizer: Randomizer) -> TypeGuard[FrequencyOracle]:
 
 
 def numeric(randomizer: Randomizer) -> NumericRandomizer:
-    """The randomizer as one from whose reports a mean is estimated; refused if it is none."""
+    """The randomizer as one from whose reports a mean is estimated; raises if it is not one."""
     if not hasattr(randomizer, "decode"):
         raise InvalidInput(f"{type(randomizer).__name__} is neither a frequency oracle nor a numeric randomizer")
     return randomizer  # type: ignore[return-value]
@@ -207,7 +207,7 @@ def tally_of(oracle: FrequencyOracle, reports: Any) -> Tally:
     """The tally of reports, or the one given, if it is of all categories."""
     tally = reports if isinstance(reports, Tally) else Tally.of(oracle, reports)
     if len(tally.supports) != oracle.size:
-        raise InvalidInput(f"the tally has {len(tally.supports)} categories, and the randomizer {oracle.size}")
+        raise InvalidInput(f"the tally has {len(tally.supports)} categories, but the randomizer has {oracle.size}")
     return tally
 
 
@@ -223,7 +223,7 @@ def mean(randomizer: NumericRandomizer, reports: Any, request: Request = Request
 
 
 def ends_within(value: Any, half: float, lowest: float, highest: float) -> tuple[Any, Any]:
-    """The ends of an interval around a value, or around the nearest possible one where it is none; within what is possible.
+    """The ends of an interval around a value, or around the nearest possible one; within what is possible.
 
     >>> [round(float(end), 2) for end in ends_within(-0.3, 0.1, 0.0, 1.0)]
     [0.0, 0.1]
@@ -233,7 +233,7 @@ def ends_within(value: Any, half: float, lowest: float, highest: float) -> tuple
 
 
 def mean_scatter(randomizer: NumericRandomizer, people: int, sampled: bool = False) -> Scatter:
-    """How far the estimated mean of so many people strays.
+    """How far the estimated mean of `people` strays.
 
     Values in [a, b] vary by at most (b - a)^2/4 among people, which a random sample adds to the variance of the reports.
     """

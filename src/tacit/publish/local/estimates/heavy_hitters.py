@@ -1,8 +1,8 @@
 """Which of very many values are frequent: a tree of prefixes, each person reporting once. Proof in heavy_hitters.md.
 
 A value is a code below `size`, written with a fixed number of digits in base g, where g is the number of cells of the local hash.
-Every person draws a level of the tree, each as likely as the others, and reports through `LocalHashing` the digits of the own
-value down to that level: one report under epsilon in all. The collector walks down the tree and keeps, level by level, the
+Every person draws a level of the tree, each as likely as the others, and reports through `LocalHashing` the digits of their
+own value down to that level: one report under epsilon in total. The collector walks down the tree and keeps, level by level, the
 prefixes whose rate of support reaches a public threshold; children of what was not kept are never looked at.
 """
 
@@ -53,7 +53,7 @@ class PrefixTree:
 
     def __init__(self, size: int, epsilon: Number) -> None:
         if read_size(size) > LARGEST_DOMAIN:
-            raise InvalidInput(f"a tree of prefixes holds at most 2^36 values, not {size}; cut longer words, or hash them to 2^36")
+            raise InvalidInput(f"a prefix tree supports at most 2^36 values, not {size}; truncate long words, or hash them to 2^36")
         object.__setattr__(self, "size", int(size))
         object.__setattr__(self, "epsilon", positive_budget(epsilon))
 
@@ -122,13 +122,13 @@ def search(tree: PrefixTree, people: Sequence[int], share: Number | None = None,
     """
     miss = read_miss(confidence)
     if len(people) != len(tree.cuts):
-        raise InvalidInput(f"the tree has {len(tree.cuts)} levels; give the number of reports at each of them")
+        raise InvalidInput(f"the tree has {len(tree.cuts)} levels; give the number of reports per level")
     if not people or min(people) < 1 or not _separates(tree, people, Fraction(1), miss):
-        raise InvalidInput("with so few people nothing can be promised; a tree needs more people or a larger epsilon")
+        raise InvalidInput("too few people to guarantee any share; use more people or a larger epsilon")
     wanted = _least_share(tree, people, miss) if share is None else exact(share, "share")
     if not 0 < wanted <= 1 or not _separates(tree, people, wanted, miss):
         least = as_text(_least_share(tree, people, miss))
-        raise InvalidInput(f"with so many people a share from {least} to 1 can be promised, not {as_text(wanted)}")
+        raise InvalidInput(f"with this number of people, the share must be from {least} to 1, not {as_text(wanted)}")
     thresholds = tuple(_threshold(tree, level, n, wanted, miss) for level, n in enumerate(people))
     return Search(wanted, exact(confidence, "confidence"), thresholds, tuple(people))
 
@@ -145,7 +145,7 @@ def _threshold(tree: PrefixTree, level: int, people: int, share: Fraction, miss:
 
 
 def _separates(tree: PrefixTree, people: Sequence[int], share: Fraction, miss: Fraction) -> bool:
-    """Whether at every level no prefix of half the share reaches the threshold, but for miss / 4 over all of them together."""
+    """Whether at every level no prefix of half the share reaches the threshold, except with probability miss / 4 over all."""
     for level, count in enumerate(people):
         oracle = tree.oracle(level)
         threshold, half = _threshold(tree, level, count, share, miss), float(_rate(oracle, share / 2))
@@ -157,7 +157,7 @@ def _separates(tree: PrefixTree, people: Sequence[int], share: Fraction, miss: F
 
 
 def _least_share(tree: PrefixTree, people: Sequence[int], miss: Fraction) -> Fraction:
-    """The least share, to one in ten thousand, whose half can be told from it at every level."""
+    """The least share, to one in ten thousand, that can be distinguished from half of it at every level."""
     low, high = Fraction(0), Fraction(1)
     while high - low > CLOSE * high:
         middle = ((low + high) / 2).limit_denominator(10**9)
@@ -194,7 +194,7 @@ def heavy_hitters(
     """The frequent values, from the level and the report of each person, with the promise of `Search`."""
     drawn, given = report_array(levels), report_array(reports)
     if drawn.ndim != 1 or drawn.shape != given.shape or not np.isin(drawn, range(len(tree.cuts))).all():
-        raise InvalidValue(f"there is one report for each person, and its level from 0 to {len(tree.cuts) - 1}")
+        raise InvalidValue(f"every person requires one report and its level, from 0 to {len(tree.cuts) - 1}")
     batches = [_read(tree, level, given[drawn == level]) for level in range(len(tree.cuts))]
     promised = search(tree, [batch.size for batch in batches], share, confidence)
     kept, counts = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
@@ -204,7 +204,7 @@ def heavy_hitters(
 
 
 def _read(tree: PrefixTree, level: int, reports: Any) -> Codes:
-    """The reports of a level, none of which its randomizer could not have made: such a one would support what is no value."""
+    """The reports of a level, none of which its randomizer could not have made: such a one would support unknown values."""
     oracle = tree.oracle(level)
     return read_reports(reports, oracle.hashes * oracle.cells)
 

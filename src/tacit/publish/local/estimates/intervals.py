@@ -42,12 +42,12 @@ class Setting:
     def __post_init__(self) -> None:
         if not 0 <= self.false_hit < self.hit <= 1:
             raise InvalidInput(
-                "an oracle supports the true category with a larger probability than any other; this one says nothing"
+                "the reports contain no information: the true category must be supported with a larger probability than others"
             )
         if isinstance(self.people, bool) or not isinstance(self.people, int) or self.people < 1:
-            raise InvalidInput("people is a whole number of at least 1; without a report there is nothing to estimate")
+            raise InvalidInput("people must be a whole number of at least 1: an estimate requires reports")
         if not 0 < self.miss < 1:
-            raise InvalidInput(f"the chance of a miss is above 0 and below 1, not {as_text(self.miss)}")
+            raise InvalidInput(f"miss must be above 0 and below 1, not {as_text(self.miss)}")
 
     @property
     def slope(self) -> Fraction:
@@ -76,7 +76,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One way to an interval: the ends of the rates for each observed rate, and the largest half-width of a rate beforehand."""
+    """One way to an interval: the ends of the rates for each observed rate, and the largest half-width of a rate in advance."""
 
     ends: Callable[[Setting, Floats], Ends]
     margin: Callable[[Setting], Fraction]
@@ -124,19 +124,19 @@ def read_miss(confidence: Number, intervals: int = 1) -> Fraction:
     """The chance of a miss for each of so many intervals, so that all hold together with `confidence` (Bonferroni)."""
     sure = exact(confidence, "confidence")
     if not 0 < sure < 1:
-        raise InvalidInput(f"confidence is above 0 and below 1, not {confidence}; give for example confidence=0.95")
+        raise InvalidInput(f"confidence must be above 0 and below 1, not {confidence}; give for example confidence=0.95")
     return (1 - sure) / intervals
 
 
 def known(bound: str) -> str:
     """The name of a bound, checked."""
     if bound not in BOUNDS:
-        raise InvalidInput(f"a bound of shares is one of {', '.join(BOUNDS)}, not {bound!r}")
+        raise InvalidInput(f"bound must be one of {', '.join(BOUNDS)}, not {bound!r}")
     return bound
 
 
 def normal_square(miss: Fraction) -> Fraction:
-    """The square of the normal quantile that is passed on either side with probability `miss` in all."""
+    """The square of the normal quantile that is passed on either side with total probability `miss`."""
     from scipy.special import ndtri
 
     return Fraction(float(ndtri(float(miss / 2)))) ** 2
@@ -195,7 +195,7 @@ def _bernstein_ends(setting: Setting, observed: Floats) -> Ends:
 
 
 def _bernstein_distance(setting: Setting, observed: Floats, side: int) -> Floats:
-    """The larger root of the quadratic in d that follows with m = observed + side * d; 0 where there is none."""
+    """The larger root of the quadratic in d that follows with m = observed + side * d; 0 if there is no root."""
     constant, linear, square = (float(part) for part in setting.variance)
     log, slope = 2 * float_up(_exponent(setting)), side * (linear + 2 * square * observed) + float(setting.deviation) / 3
     lead, half = 1 - log * square, log * slope / 2

@@ -101,25 +101,27 @@ def _setting(oracle: Any, people: int, miss: Fraction, request: Request) -> Sett
 def _planned(randomizer: Randomizer, half_width: Number, request: Request, groups: int) -> Plan:
     wanted = exact(half_width, "half_width")
     if wanted <= 0:
-        raise InvalidInput(f"half_width is above 0, not {half_width}; give for example 0.02 for plus or minus 2 %")
+        raise InvalidInput(f"half_width must be above 0, not {half_width}; give for example 0.02 for plus or minus 2 %")
     half_width_of, bounds = reach(randomizer, request, groups)
     if request.bound is not None and request.bound not in bounds:
-        raise InvalidInput(f"a bound here is one of {', '.join(bounds)}, not {request.bound!r}")
+        raise InvalidInput(f"bound must be one of {', '.join(bounds)}, not {request.bound!r}")
     if wanted <= (rounding := _rounding(randomizer, request, groups)):
         raise InvalidInput(
-            f"half_width must be above {as_text(rounding)}, which is for rounding to the grid; give a larger one, or a finer grid"
+            f"half_width must be above {as_text(rounding)}, the rounding error of the grid; give a larger one, or a finer grid"
         )
     needed = {bound: people for bound in bounds if (people := least_people(partial(half_width_of, bound), wanted)) is not None}
     fitting = [bound for bound in needed if (bound == request.bound if request.bound else bound != "normal")]
     if not fitting:
-        raise InvalidInput(f"half_width needs more than {MOST_PEOPLE:,} people; give a larger one, or a larger epsilon")
+        raise InvalidInput(
+            f"half_width is too small: it requires more than {MOST_PEOPLE:,} people; give a larger one, or a larger epsilon"
+        )
     chosen = min(fitting, key=lambda bound: needed[bound])
     return Plan(needed[chosen], wanted, request.terms(chosen, rounding), randomizer.epsilon, MappingProxyType(needed), groups)
 
 
 def least_people(half_width_of: Callable[[int], float], wanted: Fraction) -> int | None:
-    """The least number of people of a half-width, which falls with their number, that is at most the wanted one; None if there are
-    not so many people. Half-widths are doubles, rounded up, so the wanted one is compared as such: 1/50 is 0.02.
+    """The least number of people of a half-width, which falls with their number, that is at most the wanted one; None if that
+    takes more people than supported. Half-widths are doubles, rounded up, so the wanted one is compared as such: 1/50 is 0.02.
 
     >>> least_people(lambda people: 3 / people, Fraction(1, 2))
     6

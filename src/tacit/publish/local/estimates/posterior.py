@@ -1,4 +1,4 @@
-"""What a report tells of one person: Bayes' rule for any channel. Proof in posterior.md.
+"""What a report reveals about one person: Bayes' rule for any channel. Proof in posterior.md.
 
 The two cases of a lecture (Ziani) are `mechanisms.randomized_response.posterior`: with flip 1/2 the prior stays as it was, with
 flip 0 the report gives the answer away. Every channel with a finite epsilon lies between them.
@@ -16,7 +16,7 @@ from tacit.publish.local.randomizers.channel import Channel
 
 
 def posterior(channel: Channel, prior: Mapping[Hashable, Number], report: Hashable) -> Mapping[Hashable, Fraction]:
-    """The probability of every answer after `report`, for somebody who held `prior` before; answers left out of it have none.
+    """The probability of every answer after `report`, given `prior`; answers missing from it have prior 0.
 
     No odds between two answers move by more than the factor `channel.worst_ratio`, which is at most e^epsilon.
 
@@ -26,22 +26,22 @@ def posterior(channel: Channel, prior: Mapping[Hashable, Number], report: Hashab
     ('1/4', '3/4')
     """
     if not isinstance(channel, Channel) or not isinstance(prior, Mapping):
-        raise InvalidInput("a posterior is of a channel, such as Binary(1).channel, and of a prior such as {0: '1/2', 1: '1/2'}")
+        raise InvalidInput("a posterior requires a channel, such as Binary(1).channel, and a prior, such as {0: '1/2', 1: '1/2'}")
     before = _read_prior(channel, prior)
     if report not in channel.outputs:
-        raise InvalidInput(f"the report is none of the {len(channel.outputs)} that this channel makes")
+        raise InvalidInput(f"the report is not one of the {len(channel.outputs)} outputs of the channel")
     at = channel.outputs.index(report)
     joint = {value: before[value] * row[at] for value, row in zip(channel.inputs, channel.rows, strict=True)}
     seen = sum(joint.values(), start=Fraction(0))
     if seen == 0:
-        raise InvalidInput("by this prior the report cannot occur, so that nothing follows from it")
+        raise InvalidInput("the report cannot occur under this prior, so it has no posterior")
     return MappingProxyType({value: weight / seen for value, weight in joint.items()})
 
 
 def _read_prior(channel: Channel, prior: Mapping[Hashable, Number]) -> dict[Hashable, Fraction]:
     if not set(prior) <= set(channel.inputs):
-        raise InvalidInput(f"the prior names an answer that is none of the {len(channel.inputs)} of the channel")
+        raise InvalidInput(f"the prior contains an answer that is not one of the {len(channel.inputs)} inputs of the channel")
     before = {value: exact(prior.get(value, 0), "prior") for value in channel.inputs}
     if min(before.values()) < 0 or sum(before.values()) != 1:
-        raise InvalidInput("a prior holds probabilities that sum to one exactly; write them as fractions, such as '1/3'")
+        raise InvalidInput("the probabilities of a prior must sum to exactly 1; write them as fractions, such as '1/3'")
     return before

@@ -96,7 +96,7 @@ def quantiles(
     """
     asked = [_level(level) for level in levels]
     if not asked:
-        raise InvalidInput("no level is asked for; give for example levels=[0.25, 0.5, 0.75]")
+        raise InvalidInput("levels must not be empty; give for example levels=[0.25, 0.5, 0.75]")
     grid = _grid(points, oracle.size)
     tally = tally_of(oracle, reports)
     found = distribution(oracle, tally, request, intervals=len(asked) if request.simultaneous else 1)
@@ -110,9 +110,9 @@ def distribution(oracle: FrequencyOracle, tally: Tally, request: Request = Reque
     With `intervals` = size - 1 they hold at all points together. Either tail is missed with half the chance at most.
     """
     if len(tally.supports) != oracle.size or oracle.size > MOST_POINTS:
-        raise InvalidInput(f"a distribution needs the tally of all categories, of which there are at most {MOST_POINTS}")
+        raise InvalidInput(f"a distribution requires the tally of all categories, of at most {MOST_POINTS}")
     if not getattr(oracle, "exclusive", True):
-        raise InvalidInput("the items of sets have no order; a distribution needs categories of which everybody has one")
+        raise InvalidInput("a distribution is not supported for sets: it requires one category per person")
     miss = read_miss(request.confidence, intervals)
     values, low, high, bound = (_coarsened if isinstance(oracle, KAry) else _summed)(oracle, tally, miss, request)  # type: ignore[arg-type]
     values, low, high = (np.append(part, 1.0) for part in (values, low, high))
@@ -166,12 +166,12 @@ def _enclosed(level: Fraction, grid: Floats, middle: Floats, found: Distribution
 def _level(level: Number) -> Fraction:
     asked = exact(level, "level")
     if not 0 < asked < 1:
-        raise InvalidInput(f"the level of a quantile is above 0 and below 1, not {level}; the median is 0.5")
+        raise InvalidInput(f"a level must be above 0 and below 1, not {level}; the median is 0.5")
     return asked
 
 
 def _grid(points: Sequence[float] | None, size: int) -> Floats:
     grid = np.arange(size, dtype=np.float64) if points is None else np.asarray(points, dtype=np.float64)
     if grid.shape != (size,) or not (np.diff(grid) > 0).all():
-        raise InvalidInput(f"points are {size} rising numbers, one for each category")
+        raise InvalidInput(f"points must be {size} increasing numbers, one for each category")
     return grid

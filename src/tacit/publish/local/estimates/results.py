@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
+from tacit.files import write
 from tacit.privacy.rounding import as_text
 from tacit.publish.local.estimates.consistent import narrowed, onto_simplex
 from tacit.untrusted import LONGEST_CELL, csv_text, distinct, for_chart, for_terminal, for_title, in_columns, width
@@ -88,7 +89,7 @@ class Frequencies(Rows):
     def narrowed(self) -> Frequencies:
         """Intervals made shorter by what the others leave; for simultaneous ones of exclusive categories."""
         if not (self.exclusive and self.terms.simultaneous):
-            raise InvalidInput("intervals narrow each other only if all hold together: estimate with simultaneous=True")
+            raise InvalidInput("consistent intervals require simultaneous ones; estimate with simultaneous=True")
         low, high = narrowed(self.low, self.high)
         return replace(self, low=low, high=high)
 
@@ -107,7 +108,7 @@ class Frequencies(Rows):
 
 @dataclass(frozen=True, slots=True)
 class Mean(Rows):
-    """The mean of a number: the unbiased `value`, the ends of its interval, and the half-width, which is public beforehand."""
+    """The mean of a number: the unbiased `value`, the ends of its interval, and the half-width, which is public in advance."""
 
     columns: ClassVar = ("mean", "low", "high", "people")
     people: int
@@ -132,7 +133,7 @@ class Mean(Rows):
 def read_names(names: Sequence[str], count: int) -> tuple[str, ...]:
     """The names of so many numbers."""
     if len(names) != count:
-        raise InvalidInput(f"{count} categories have {count} names, not {len(names)}")
+        raise InvalidInput(f"{count} categories require {count} names, not {len(names)}")
     return tuple(names)
 
 
@@ -146,7 +147,7 @@ def written(columns: Sequence[str], rows: Sequence[dict[str, Any]], path: str | 
     """Rows as CSV text, saved where a path is given; no text in them is a formula to a spreadsheet."""
     text = csv_text({name: [row.get(name, "") for row in rows] for name in columns})
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        write(path, text)
     return text
 
 

@@ -47,8 +47,8 @@ def terms_of(oracle: FrequencyOracle) -> Terms:
     side, for each true value, from the channel.
     """
     if oracle.size > MOST_LISTED:
-        rule = "take KAry, Unary, LocalHashing or HadamardResponse for a grid"
-        raise InvalidInput(f"{type(oracle).__name__} over {oracle.size} points is too large here; {rule}")
+        rule = "use KAry, Unary, LocalHashing or HadamardResponse for a grid"
+        raise InvalidInput(f"{type(oracle).__name__} over {oracle.size} points is too large; {rule}")
     supported = np.array([oracle.supports([report]) for report in oracle.channel.outputs])
     chances = np.array(oracle.channel.rows, dtype=np.float64)
     found, slope = [], oracle.hit - oracle.false_hit

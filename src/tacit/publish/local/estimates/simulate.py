@@ -1,4 +1,4 @@
-"""Surveys on made-up people: the error to expect, for several epsilons and numbers of people, by theory and by trial.
+"""Simulated surveys: the expected error for several epsilons and numbers of people, by theory and by simulation.
 
 The people are invented (so many with each answer, as a share says), and only they are: their answers go through the randomizers
 that real people use. A share or a value taken from real data makes the result a release without protection, for the eyes of
@@ -93,7 +93,7 @@ def simulate(make: Make, truth: Sequence[Number], epsilons: Sequence[Number], pe
     ['0.0960', '0.0096']
     """
     if not (epsilons and people and runs >= 1 and min(people) >= 1):
-        raise InvalidInput("a simulation needs at least one epsilon, one number of people, and one run")
+        raise InvalidInput("a simulation requires at least one epsilon, one number of people and one run")
     randomizers = [make(exact(epsilon, "epsilon")) for epsilon in epsilons]
     cells = [_cell(randomizer, truth, count, runs) for randomizer in randomizers for count in people]
     return Simulation("a share" if is_oracle(randomizers[0]) else "the mean", tuple(cells))
@@ -141,7 +141,9 @@ def population(shares: Sequence[Number], people: int) -> NDArray[np.int64]:
     """
     parts = [exact(share, "share") for share in shares]
     if not parts or min(parts) < 0 or sum(parts) != 1:
-        raise InvalidInput("the shares of a population are at least 0 and sum to one exactly; write them as decimals or fractions")
+        raise InvalidInput(
+            "the shares of a population must be at least 0 and sum to exactly 1; write them as decimals or fractions"
+        )
     whole = [math.floor(part * people) for part in parts]
     by_remainder = sorted(range(len(parts)), key=lambda code: whole[code] - parts[code] * people)
     for code in by_remainder[: people - sum(whole)]:

@@ -29,7 +29,7 @@ class Words:
     def __post_init__(self) -> None:
         whole = isinstance(self.length, int) and not isinstance(self.length, bool) and self.length >= 1
         if not whole or len(set(self.alphabet)) != len(self.alphabet) or not self.alphabet or BLANK in self.alphabet:
-            raise InvalidInput(f"words have a length of at least 1 and an alphabet of different letters other than {BLANK}")
+            raise InvalidInput(f"words require a length of at least 1 and an alphabet of distinct letters other than {BLANK}")
 
     @property
     def size(self) -> int:
@@ -42,14 +42,14 @@ class Words:
         for letter in word[: self.length]:
             place = self.alphabet.find(letter)
             if place < 0:
-                raise InvalidValue("the word has a letter that is not in the alphabet")
+                raise InvalidValue("the word contains a letter that is not in the alphabet")
             number = number * (len(self.alphabet) + 1) + place + 1
         return int(number * (len(self.alphabet) + 1) ** max(0, self.length - len(word)))
 
     def word(self, code: int) -> str:
         """The word of a code."""
         if not 0 <= code < self.size:
-            raise InvalidInput(f"codes of words are from 0 to {self.size - 1}")
+            raise InvalidInput(f"the code of a word must be from 0 to {self.size - 1}")
         letters = []
         for _ in range(self.length):
             code, place = divmod(code, len(self.alphabet) + 1)

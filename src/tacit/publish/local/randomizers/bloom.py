@@ -1,4 +1,4 @@
-"""RAPPOR over many categories: the permanent answer is a small Bloom filter, its hashes told by a cohort. Proof in rappor.md."""
+"""RAPPOR over many categories: the permanent answer is a small Bloom filter, hashed by cohort. Proof in rappor.md."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class BloomRappor(LocalMechanism):
 
     def __init__(self, size: int, epsilon: Number, bits: int = 32, hashes: int = 1, one: Number = ONE, zero: Number = ZERO) -> None:
         if isinstance(hashes, bool) or not isinstance(hashes, int) or not 1 <= hashes <= 8:
-            raise InvalidInput(f"hashes, the bits that a category has in its filter, are from 1 to 8, not {hashes!r}")
+            raise InvalidInput(f"hashes, the number of bits per category in the filter, must be from 1 to 8, not {hashes!r}")
         budget = positive_budget(epsilon)
         ratio_within(budget)
         ratio = ratio_within(budget / (2 * hashes))
@@ -69,7 +69,7 @@ class BloomRappor(LocalMechanism):
         set_report(self, one, zero)
         if self.cohorts > 2 ** (8 * COHORT_BYTES):
             raise InvalidInput(
-                f"{size} categories with {hashes} hashes to {bits} bits need more than 2^32 cohorts; take fewer hashes"
+                f"{size} categories with {hashes} hashes to {bits} bits require more than 2^32 cohorts; use fewer hashes"
             )
 
     @property
@@ -143,7 +143,7 @@ class BloomRappor(LocalMechanism):
         return reports[0] if np.ndim(permanent) == 1 else reports
 
     def randomize(self, values: Any) -> Any:
-        """Reports of permanent answers made for the occasion; somebody who reports again keeps `permanent(value)`."""
+        """Reports of new permanent answers; a respondent who reports again keeps `permanent(value)`."""
         return self.report(self.permanent(values))
 
     def derive_permanent(self, value: int, coins: Coins) -> Packed:
@@ -198,7 +198,7 @@ class BloomRappor(LocalMechanism):
         rows = self._read(rows_of(reports))
         if self.functions * self.bits > MOST_COUNTED:
             raise InvalidInput(
-                f"{self.size} categories are too many to tally; take fewer bits, or find the frequent ones by a prefix tree"
+                f"{self.size} categories are too many to tally; use fewer bits, or find the frequent ones with a prefix tree"
             )
         cohorts = _numbers_of(rows[:, :COHORT_BYTES])
         bits = unpack(rows[:, COHORT_BYTES:], self.length)
@@ -227,11 +227,11 @@ class BloomRappor(LocalMechanism):
         if rows.size == 0:
             return np.zeros((0, COHORT_BYTES + width(self.length)), dtype=np.uint8)
         if rows.shape[1] != COHORT_BYTES + width(self.length):
-            raise InvalidValue(f"a report is {COHORT_BYTES} bytes of a cohort and {width(self.length)} bytes of a filter")
+            raise InvalidValue(f"a report must be {COHORT_BYTES} bytes of a cohort and {width(self.length)} bytes of a filter")
         read_packed(rows[:, COHORT_BYTES:], self.length)
         if (rows < 0).any() or (rows > 255).any() or (_numbers_of(rows.astype(np.uint8)[:, :COHORT_BYTES]) >= self.cohorts).any():
             raise InvalidValue(
-                f"a report begins with the number of a cohort, from 0 to {self.cohorts - 1}, in {COHORT_BYTES} bytes"
+                f"a report must begin with the number of a cohort, from 0 to {self.cohorts - 1}, in {COHORT_BYTES} bytes"
             )
         return rows.astype(np.uint8, copy=False)
 

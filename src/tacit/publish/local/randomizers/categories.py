@@ -55,7 +55,9 @@ class KAry(LocalMechanism):
     def with_ratio(cls, size: int, ratio: Fraction) -> KAry:
         """The true category is exactly `ratio` > 1 times as likely as another; epsilon is the logarithm of it, rounded up."""
         if ratio <= 1:
-            raise InvalidInput(f"with a ratio of {as_text(ratio)} the reports say nothing of the answers; give one above 1")
+            raise InvalidInput(
+                f"with a ratio of {as_text(ratio)} the reports contain no information about the answers; give a ratio above 1"
+            )
         made = object.__new__(cls)
         made._set(read_size(size), log_up(ratio), ratio)
         return made
@@ -91,7 +93,7 @@ class KAry(LocalMechanism):
     def supports(self, reports: Any) -> NDArray[np.int64]:
         """How many reports name each category."""
         if self.size > MOST_COUNTED:
-            raise InvalidInput(f"{self.size} categories are too many to tally at once; find the frequent ones by a prefix tree")
+            raise InvalidInput(f"{self.size} categories are too many to tally at once; find the frequent ones with a prefix tree")
         return np.bincount(read_reports(reports, self.size), minlength=self.size)
 
 
@@ -116,7 +118,7 @@ class Binary(LocalMechanism):
         """Flips with exactly this probability, above 0 and below 1/2; epsilon is ln((1 - flip)/flip), rounded up."""
         made, response = object.__new__(cls), RandomizedResponse.with_flip(flip)
         if response.flip == Fraction(1, 2):
-            raise InvalidInput("flip is below 1/2: at 1/2 the reports say nothing of the answers; give for example flip=1/4")
+            raise InvalidInput("flip must be below 1/2: at 1/2 the reports contain no information; give for example flip=1/4")
         made._wrap(response)
         return made
 

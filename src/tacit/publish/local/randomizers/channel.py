@@ -30,9 +30,9 @@ class Channel:
     def __post_init__(self) -> None:
         shape = len(self.rows) == len(self.inputs) and all(len(row) == len(self.outputs) for row in self.rows)
         if not shape or not self.inputs or len(set(self.outputs)) != len(self.outputs):
-            raise InvalidInput("a channel has one row for each input, and in it one probability for each of the different outputs")
+            raise InvalidInput("a channel requires one row for each input, with one probability for each distinct output")
         if any(sum(row) != 1 or min(row) < 0 for row in self.rows):
-            raise InvalidInput("every row of a channel holds probabilities that sum to one")
+            raise InvalidInput("the probabilities in every row of a channel must sum to 1")
 
     @classmethod
     def of(
@@ -62,7 +62,7 @@ class Channel:
         """The logarithm of the worst ratio, rounded up."""
         worst = self.worst_ratio
         if worst is None:
-            raise InvalidInput("some output of this channel cannot come from every input, so that its epsilon is infinite")
+            raise InvalidInput("the channel has an infinite epsilon: some output cannot come from every input")
         return log_up(worst) if worst > 1 else Fraction(0)
 
     def within(self, epsilon: Number) -> bool:
@@ -76,7 +76,7 @@ class Channel:
     def law(self, value: Hashable) -> Law:
         """The row of one answer."""
         if value not in self.inputs:
-            raise InvalidValue(f"the channel has {len(self.inputs)} inputs, and the value is none of them")
+            raise InvalidValue(f"the channel has {len(self.inputs)} inputs, and the value is not one of them")
         return Law({report: decimal(p) for report, p in zip(self.outputs, self.row(value), strict=True)})
 
     def row(self, value: Hashable) -> Sequence[Fraction]:
@@ -91,5 +91,5 @@ def check_cells(inputs: int, outputs: int) -> None:
     """Refuses a channel that is too large to be written down."""
     if inputs * outputs > MOST_CELLS:
         raise InvalidInput(
-            f"a channel of {inputs} answers by {outputs} reports is too large to list; use the same randomizer with a smaller size"
+            f"a channel of {inputs} answers by {outputs} reports is too large to list; use a randomizer with a smaller size"
         )

@@ -93,7 +93,7 @@ class HadamardResponse(LocalMechanism):
     def supports(self, reports: Any) -> NDArray[np.int64]:
         """For each category the number of columns reported in which its row has a plus, by one fast transform."""
         if self.columns > MOST_COUNTED:
-            raise InvalidInput(f"{self.size} categories are too many to tally at once; find the frequent ones by a prefix tree")
+            raise InvalidInput(f"{self.size} categories are too many to tally at once; find the frequent ones with a prefix tree")
         counts = np.bincount(read_reports(reports, self.columns), minlength=self.columns)
         agreeing: NDArray[np.int64] = (transform(counts) + counts.sum()) >> 1
         return agreeing[1 : self.size + 1]

@@ -1,8 +1,8 @@
 """A category hashed to one of a few cells, and the cell randomized: optimized local hashing. Proof in hashing.md.
 
 The hash family is linear over a small field: the digits of a category in base g are a vector v, a person draws a vector a, and
-the cell is the product of a and v. Two different categories meet with probability exactly 1/g, so that `false_hit` is no
-approximation; and all categories are tallied together by a fast transform instead of one hash for each report and category.
+the cell is the product of a and v. Two different categories meet with probability exactly 1/g, so that `false_hit` is
+exact; and all categories are tallied together by a fast transform instead of one hash for each report and category.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class LocalHashing(LocalMechanism):
         """For each category the number of reports whose hash sends it to the reported cell."""
         outputs = self.hashes * self.cells
         if outputs > MOST_COUNTED:
-            raise InvalidInput(f"{self.size} categories are too many to tally at once; tally the ones of interest by supports_of")
+            raise InvalidInput(f"{self.size} categories are too many to tally at once; tally selected ones with supports_of")
         counts = np.bincount(read_reports(reports, outputs), minlength=outputs)
         return tally(counts.reshape(self.hashes, self.cells), self.digits, self.size)
 

@@ -3,7 +3,7 @@
 A fresh report every day would average out: the truth is what is said most often. A permanent answer (`permanent.py`) is one report
 for each true value, given again whenever the value is that one, so that a hundred days tell what one day told. What is paid is
 epsilon for every *distinct* true value ever reported. The account counts these; how many it may pay for is public and reserved
-when a question is opened, so that nothing that is refused, or left out, depends on what is true.
+when a question is opened, so that nothing that is refused, or omitted, depends on what is true.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, repr=False)  # a repr would show true values
 class Account:
-    """What one person has promised and told: kept by the person, and by nobody else.
+    """What one respondent has reserved and reported; only the respondent keeps it.
 
     >>> from tacit.publish.local.randomizers.categories import KAry
     >>> account = Account(cap=4).opened("canteen", "meal", KAry(size=5, epsilon=1), most_values=2)
@@ -74,7 +74,7 @@ class Account:
 
     @property
     def loss(self) -> Pure:
-        """What was told so far: epsilon for each distinct true value ever reported. The person's own knowledge.
+        """What was spent so far: epsilon for each distinct true value ever reported. Known only to the respondent.
 
         It bounds what all reports together tell of the values, among histories that change on the same days. That a value changed
         is seen when the report does, unless `most_values` is 1, where no report ever changes and the bound needs no "among".
@@ -88,15 +88,15 @@ class Account:
         Refused by public things alone: the cap, and what other questions reserved.
         """
         if isinstance(most_values, bool) or not isinstance(most_values, int) or most_values < 1:
-            raise InvalidInput("most_values, the number of true values that are paid for, is a whole number of at least 1")
+            raise InvalidInput("most_values, the number of true values that are paid for, must be a whole number of at least 1")
         if (survey, question) in self.questions:
-            raise InvalidInput(f"the question {question!r} of {survey!r} is open already; its terms stay as they are")
+            raise InvalidInput(f"the question {question!r} of {survey!r} is already open; its terms cannot change")
         standing = Standing(randomizer, most_values)
         if self.reserved + standing.reserved > self.cap:
             raise BudgetExceeded(
-                f"the question would reserve epsilon {decimal_text(standing.reserved)}, and the account has "
-                f"{decimal_text(self.cap - self.reserved)} of {decimal_text(self.cap)} left",
-                remedy="open it with fewer most_values, or do not answer it at all",
+                f"the question would reserve epsilon {decimal_text(standing.reserved)}, but only "
+                f"{decimal_text(self.cap - self.reserved)} of {decimal_text(self.cap)} remains",
+                remedy="open it with fewer most_values, or do not answer it",
             )
         return replace(self, questions={**self.questions, (survey, question): standing})
 
@@ -123,7 +123,7 @@ class Account:
         return report, replace(self, told={**self.told, key: after})
 
     def to_json(self) -> str:
-        """What was told, as text to be kept from one day to the next: true values, so beside the secret and as well hidden.
+        """The reported true values as text for storage; as private as the secret, so keep both together.
 
         >>> from tacit.publish.local.randomizers.categories import KAry
         >>> account = Account(cap=4).opened("canteen", "meal", KAry(size=5, epsilon=1), most_values=2)
@@ -137,14 +137,14 @@ class Account:
         return json.dumps(told, default=float)
 
     def restored(self, text: str) -> Account:
-        """The account, whose questions are open again with the terms that they had, with what `to_json` says was told."""
+        """The account, with its questions opened again on their original terms, and with the values that `to_json` wrote."""
         try:
             kept = {(survey, one): tuple(values) for survey, each in json.loads(text).items() for one, values in each.items()}
         except (ValueError, TypeError, AttributeError):
-            raise InvalidInput("this is no account; give the text that to_json wrote") from None
+            raise InvalidInput("invalid account; give the text that to_json wrote") from None
         for key, values in kept.items():
             if key not in self.questions or len(values) > self.questions[key].most_values:
-                raise InvalidInput(f"the account tells of {key[1]!r} of {key[0]!r}; open it first, with the terms that it had")
+                raise InvalidInput(f"the account tells of {key[1]!r} of {key[0]!r}; open it first, with its original terms")
         return replace(self, told=kept)
 
     def __str__(self) -> str:

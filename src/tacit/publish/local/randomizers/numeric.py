@@ -50,7 +50,7 @@ class Numeric(LocalMechanism):
         object.__setattr__(self, "points", _points(low, high, points))
         ratio_within(self.epsilon)
         if max(abs(low), abs(high)) > LARGEST or self.spacing * LARGEST < 1:
-            raise InvalidInput("bounds beyond 1e200, or points nearer than 1e-200, do not fit into floats; count in another unit")
+            raise InvalidInput("bounds beyond 1e200, or points nearer than 1e-200, do not fit into floats; use another unit")
 
     @staticmethod
     def best(lower: Number, upper: Number, epsilon: Number, points: int | None = None) -> Numeric:
@@ -107,7 +107,7 @@ class Numeric(LocalMechanism):
     def place(self, value: Any) -> int:
         """The number of the nearest point of the grid, for one value."""
         if grid.is_array(value):
-            raise InvalidValue("this is of one person's value; give the number alone, without a list around it")
+            raise InvalidValue("expected the value of one person; give a single number, not a list")
         return int(self.index(value))
 
     def point(self, index: int) -> Fraction:
@@ -157,7 +157,7 @@ def nearest(values: Any, lower: Fraction, step: Fraction, points: int) -> Codes:
     """
     array = grid.read_array(values)
     if array.ndim != 1:
-        raise InvalidValue("the values to be randomized are one flat list of numbers, one for each person")
+        raise InvalidValue("the values must be one flat list of numbers, one for each person")
     if array.dtype == object or array.dtype.itemsize > 8:
         return np.array([_nearest(number, lower, step, points) for number in array], dtype=np.int64)
     doubles = array.astype(np.float64)
@@ -186,7 +186,9 @@ def _points(lower: Fraction, upper: Fraction, points: int | None) -> int:
         whole = lower.denominator == upper.denominator == 1 and upper - lower < DEFAULT_POINTS
         return int(upper - lower) + 1 if whole else DEFAULT_POINTS
     if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= MOST_POINTS:
-        raise InvalidInput(f"points, the values of the grid from {as_text(lower)} to {as_text(upper)}, are from 2 to {MOST_POINTS}")
+        raise InvalidInput(
+            f"points, the values of the grid from {as_text(lower)} to {as_text(upper)}, must be from 2 to {MOST_POINTS}"
+        )
     return points
 
 

@@ -1,4 +1,4 @@
-"""A number told in one bit, the likelier one the larger it is (Duchi, Jordan and Wainwright 2018). Proof in numeric.md."""
+"""A number reported as one bit, more often 1 for larger ones (Duchi, Jordan and Wainwright 2018). Proof in numeric.md."""
 
 from __future__ import annotations
 

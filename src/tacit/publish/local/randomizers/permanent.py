@@ -13,7 +13,7 @@ Two programs that follow this format derive the same report (the page of a surve
 
 The value is written as its code in decimal ("3"), a number as its place on the grid, a set as its codes from least to largest
 with commas ("1,4,7", or "" if it is empty): `written` of each randomizer.
-Which coins a report takes is told by `derive` of each randomizer. If HMAC-SHA256 is a pseudorandom function and the secret is
+Which coins a report takes is defined by `derive` of each randomizer. If HMAC-SHA256 is a pseudorandom function and the secret is
 uniform, the report has the randomizer's law to anybody without the secret (permanent.md).
 """
 
@@ -63,7 +63,7 @@ class DerivedCoins:
 
     def __post_init__(self) -> None:
         if not isinstance(self.secret, bytes) or len(self.secret) < LEAST_SECRET:
-            raise InvalidInput(f"a secret is at least {LEAST_SECRET} random bytes; draw 32 of them once, and keep them")
+            raise InvalidInput(f"the secret must be at least {LEAST_SECRET} random bytes; draw 32 of them once, and store them")
 
     def coin(self, probability: Chance) -> bool:
         """True with the probability, if the stream is uniform."""
@@ -72,7 +72,7 @@ class DerivedCoins:
     def below(self, bound: int) -> int:
         """One of 0, ..., bound - 1, uniform if the stream is."""
         if bound < 1:
-            raise InvalidInput(f"a uniform integer needs at least one value to choose from, not {bound}")
+            raise InvalidInput(f"bound must be at least 1, not {bound}")
         while True:
             drawn = self._number((bound - 1).bit_length())
             if drawn < bound:
@@ -91,7 +91,7 @@ def _tossed(probability: Chance, word: Callable[[], int]) -> bool:
     """Words are compared with the binary digits of the probability, 64 at a time, until they differ or no digit is left."""
     rest, whole = probability.numerator, probability.denominator
     if not 0 <= rest <= whole:
-        raise InvalidInput("a probability is from 0 to 1")
+        raise InvalidInput("probability must be from 0 to 1")
     while True:
         digits, rest = divmod(rest << WORD, whole)
         drawn = word()
@@ -110,7 +110,7 @@ def label(survey: str, question: str, value: str) -> bytes:
 
 
 def permanent(randomizer: Randomizer, value: Any, secret: bytes, survey: str, question: str) -> Any:
-    """The report that this person gives of this value, always the same: asking again tells nothing new.
+    """The report of this respondent for this value, always the same: asking again reveals nothing new.
 
     `survey` must be another name for another randomizer (`longitudinal.stream_of` makes one): the same coins for two channels
     could contradict each other, which tells the truth.

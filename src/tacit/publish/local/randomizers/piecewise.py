@@ -1,4 +1,4 @@
-"""A number told by a point near it, likelier than those farther off: the piecewise mechanism on a grid. Proof in numeric.md."""
+"""A number reported as a point that is probably near it: the piecewise mechanism on a grid. Proof in numeric.md."""
 
 from __future__ import annotations
 

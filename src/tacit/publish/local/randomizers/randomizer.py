@@ -132,7 +132,7 @@ class LocalMechanism(ABC):
     def written(self, value: Any) -> str:
         """The code in decimal."""
         if not isinstance(value, int | np.integer):
-            raise InvalidValue("the value of a permanent answer is written as its code, a whole number, and this is none")
+            raise InvalidValue("the value of a permanent answer must be its code, a whole number")
         return str(int(value))
 
     @property
@@ -157,19 +157,19 @@ def ratio_within(epsilon: Fraction) -> Fraction:
     """
     ratio = exp_down(epsilon) if epsilon <= LARGEST_EPSILON else Fraction(0)
     if ratio <= 1:
-        raise InvalidBudget(f"epsilon for a randomized answer is from 1e-50 to {LARGEST_EPSILON}, not {as_text(epsilon)}")
+        raise InvalidBudget(f"epsilon for a randomized answer must be from 1e-50 to {LARGEST_EPSILON}, not {as_text(epsilon)}")
     return ratio
 
 
 def read_size(size: int, least: int = 2) -> int:
     """A number of categories."""
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or not least <= size <= LARGEST_SIZE:
-        raise InvalidInput(f"size, the number of categories, is a whole number from {least} to 2^40, not {size!r}")
+        raise InvalidInput(f"size, the number of categories, must be a whole number from {least} to 2^40, not {size!r}")
     return int(size)
 
 
 def read_codes(values: Any, size: int) -> tuple[Codes, bool]:
-    """The codes as a flat array, and whether one alone was given; what is no code of a category is refused without being quoted.
+    """The codes as a flat array, and whether one alone was given; raises for a value that is not a code, without quoting it.
 
     >>> read_codes([0, 2, 1], size=3), read_codes(2, size=3)
     ((array([0, 2, 1]), False), (array([2]), True))
@@ -177,11 +177,11 @@ def read_codes(values: Any, size: int) -> tuple[Codes, bool]:
     several = grid.is_array(values)
     array = grid.read_array(values if several else [values])
     if array.ndim != 1:
-        raise InvalidValue("the values to be randomized are one flat list of codes, one for each person")
+        raise InvalidValue("the values must be one flat list of codes, one for each person")
     if array.dtype.kind not in "biu" and array.size:
-        raise InvalidValue(f"the values to be randomized are codes, whole numbers from 0 to {size - 1}")
+        raise InvalidValue(f"the values must be codes, whole numbers from 0 to {size - 1}")
     if array.size and not (array.min() >= 0 and array.max() < size):
-        raise InvalidValue(f"the values to be randomized are codes from 0 to {size - 1}, and not all of them are")
+        raise InvalidValue(f"the values must be codes from 0 to {size - 1}")
     return array.astype(np.int64, copy=False), not several
 
 
@@ -193,7 +193,7 @@ def read_code(value: Any, size: int) -> int:
     """
     codes, alone = read_codes(value, size)
     if not alone:
-        raise InvalidValue("a permanent answer is one person's answer to one value; give the code alone, without a list around it")
+        raise InvalidValue("expected the code of one person; give a single code, not a list")
     return int(codes[0])
 
 
@@ -203,7 +203,7 @@ def read_reports(reports: Any, outputs: int) -> Codes:
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "biu" or not (array.min() >= 0 and array.max() < outputs):
-        raise InvalidValue(f"the reports are whole numbers from 0 to {outputs - 1}, in one flat list, and not all of them are")
+        raise InvalidValue(f"the reports must be one flat list of whole numbers from 0 to {outputs - 1}")
     return array.astype(np.int64, copy=False)
 
 
@@ -212,7 +212,7 @@ def report_array(reports: Any) -> NDArray[Any]:
     try:
         return np.asarray(reports)
     except ValueError:
-        raise InvalidValue("the reports are not all of one length; those of another randomizer are counted apart") from None
+        raise InvalidValue("the reports must have equal length; count those of another randomizer separately") from None
 
 
 def one_or_all(reports: NDArray[Any], alone: bool) -> Any:

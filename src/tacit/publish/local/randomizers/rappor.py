@@ -75,7 +75,7 @@ class Rappor(LocalMechanism):
         return reports[0] if np.ndim(permanent) == 1 else reports
 
     def randomize(self, values: Any) -> Any:
-        """Packed reports of permanent answers made for the occasion; somebody who reports again keeps `permanent.randomize`."""
+        """Packed reports of new permanent answers; a respondent who reports again keeps `permanent.randomize`."""
         return self.report(self.permanent.randomize(values))
 
     def derive(self, value: int, coins: Coins) -> Packed:
@@ -109,7 +109,7 @@ def set_report(randomizer: LocalMechanism, one: Number, zero: Number) -> None:
     high, low = exact(one, "one"), exact(zero, "zero")
     if not 0 < low < high < 1:
         raise InvalidInput(
-            f"one and zero are probabilities with 0 < zero < one < 1, not {one} and {zero}; give for example 3/4 and 1/4"
+            f"one and zero must be probabilities with 0 < zero < one < 1, not {one} and {zero}; give for example 3/4 and 1/4"
         )
     object.__setattr__(randomizer, "one", high)
     object.__setattr__(randomizer, "zero", low)

@@ -55,7 +55,9 @@ class Sets(LocalMechanism):
     def __init__(self, size: int, most: int, epsilon: Number, by: By | None = None) -> None:
         items, budget = read_size(size, least=1), positive_budget(epsilon)
         if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= items:
-            raise InvalidInput(f"most, how many items a set may hold, is a whole number from 1 to {items}, not {most!r}")
+            raise InvalidInput(
+                f"most, the maximum number of items in a set, must be a whole number from 1 to {items}, not {most!r}"
+            )
         object.__setattr__(self, "size", items)
         object.__setattr__(self, "most", most)
         object.__setattr__(self, "epsilon", budget)
@@ -126,7 +128,7 @@ class Sets(LocalMechanism):
             held = grid.read_array(values) != 0
             counts = np.count_nonzero(held, axis=1)
             if values.shape[1] != self.size or (held != values).any() or (counts > self.most).any():
-                raise InvalidValue(f"rows of sets are {self.size} zeros and ones, with at most {self.most} ones in each")
+                raise InvalidValue(f"every row of sets must be {self.size} zeros and ones, with at most {self.most} ones")
             return np.flatnonzero(held) % self.size, counts
         sets = [self._items(each) for each in values]
         codes = np.array([code for items in sets for code in items], dtype=np.int64)
@@ -135,10 +137,10 @@ class Sets(LocalMechanism):
     def _items(self, value: Iterable[int]) -> list[int]:
         given = list(_kept(value))
         if any(isinstance(code, bool | np.bool_) for code in given):
-            raise InvalidValue("a set is given by the codes of its items; rows of zeros and ones are given as a matrix of them")
+            raise InvalidValue("a set must be a collection of item codes; give rows of zeros and ones as a matrix")
         codes = sorted(set(read_codes(given, self.size)[0].tolist()))
         if len(codes) > self.most:
-            raise InvalidValue(f"a set holds at most {self.most} items, and one given here holds more")
+            raise InvalidValue(f"a set must contain at most {self.most} items")
         return codes
 
 
@@ -147,7 +149,7 @@ def _kept(values: Any) -> Any:
     if hasattr(values, "__array__"):
         grid.read_array(values)
     if not hasattr(values, "__iter__") or (isinstance(values, np.ndarray) and not values.ndim):
-        raise InvalidValue("a set is a collection of codes, such as {0, 3}, and what is given here is none")
+        raise InvalidValue("a set must be a collection of item codes, such as {0, 3}")
     return list(values) if isinstance(values, Iterator) else values
 
 
@@ -166,7 +168,7 @@ def _inner(size: int, most: int, epsilon: Fraction, by: By | None) -> Inner:
         "hashing": lambda: LocalHashing(padded, epsilon),
     }
     if by is not None and by not in makers:
-        raise InvalidInput(f"by is one of {', '.join(makers)}, not {by!r}")
+        raise InvalidInput(f"by must be one of {', '.join(makers)}, not {by!r}")
     return makers[by]() if by else min((makers["k-ary"](), makers["unary"]()), key=_variance)
 
 

@@ -32,7 +32,7 @@ class Questions(LocalMechanism):
 
     def __post_init__(self) -> None:
         if not self.parts:
-            raise InvalidInput("several questions are at least one; give a randomizer for each")
+            raise InvalidInput("at least one question is required; give a randomizer for each")
 
     def written(self, value: Sequence[Any]) -> str:
         """What each part writes, with semicolons between them."""
@@ -119,7 +119,7 @@ class Sampled(Questions):
         _one_each(columns, self.parts)
         arrays = [_column(column) for column in columns]
         if len({len(array) for array in arrays}) != 1:
-            raise InvalidValue("the columns of answers have different lengths; give one answer of each person to each question")
+            raise InvalidValue("the columns of answers must have equal length; give one answer per person to each question")
         drawn = uniform_integers(len(self.parts), len(arrays[0]))
         reports = [part.randomize(array[drawn == at]) for at, (part, array) in enumerate(zip(self.parts, arrays, strict=True))]
         return drawn, tuple(reports)
@@ -146,7 +146,7 @@ class Sampled(Questions):
 def _one_each(values: Any, parts: tuple[Randomizer, ...]) -> None:
     unsized = not isinstance(values, Sized) or (isinstance(values, np.ndarray) and not values.ndim)
     if unsized or len(values) != len(parts):
-        raise InvalidValue(f"there are {len(parts)} questions; give exactly one answer (or one column of answers) to each")
+        raise InvalidValue(f"expected {len(parts)} answers (or columns of answers), exactly one per question")
 
 
 def _column(answers: Any) -> NDArray[Any]:

@@ -75,7 +75,7 @@ class Unary(LocalMechanism):
         2.1972245773362196
         """
         if not 0 < false_hit < hit < 1:
-            raise InvalidInput("the chances of a bit are probabilities with 0 < false_hit < hit < 1")
+            raise InvalidInput("hit and false_hit must be probabilities with 0 < false_hit < hit < 1")
         made = object.__new__(cls)
         made._set(read_size(size), log_up(hit * (1 - false_hit) / (false_hit * (1 - hit))), hit, false_hit)
         return made
@@ -164,10 +164,10 @@ def put_bits(reports: Packed, categories: NDArray[np.int64], values: NDArray[np.
 
 
 def rows_of(reports: Any) -> NDArray[Any]:
-    """Reports of several people; a single one is refused, whose bytes would count as so many people."""
+    """Reports of several people; raises for a single one, whose bytes would count as one person each."""
     array = report_array(reports)
     if array.ndim == 1 and array.size:
-        raise InvalidValue("packed reports are rows, one for each person; put a single report into a list")
+        raise InvalidValue("packed reports must be rows, one per person; put a single report into a list")
     return array
 
 
@@ -177,12 +177,14 @@ def read_packed(reports: Any, size: int) -> Packed:
     if array.size == 0:
         return np.zeros((0, width(size)), dtype=np.uint8)
     if array.ndim != 2 or array.shape[1] != width(size) or array.dtype.kind not in "iu":
-        raise InvalidValue(f"a report over {size} categories is a row of {width(size)} bytes; unpacked bits go through pack(...)")
+        raise InvalidValue(
+            f"a report over {size} categories must be a row of {width(size)} bytes; convert unpacked bits with pack(...)"
+        )
     if array.dtype != np.uint8 and not (array.min() >= 0 and array.max() <= 255):
-        raise InvalidValue("the entries of packed reports are bytes, from 0 to 255; unpacked bits go through pack(...)")
+        raise InvalidValue("packed reports must contain bytes from 0 to 255; convert unpacked bits with pack(...)")
     packed = array.astype(np.uint8, copy=False)
     if size % 8 and (packed[:, -1] & (0xFF >> size % 8)).any():
-        raise InvalidValue(f"a report over {size} categories has zeros after its last category, and not all of these have")
+        raise InvalidValue(f"a report over {size} categories must have zeros after its last category")
     return packed
 
 
@@ -193,7 +195,7 @@ def column_sums(packed: Packed, size: int) -> NDArray[np.int64]:
     weight: eight categories at once in a byte, where unpacked bits would be added one by one.
     """
     if size > 2**28:
-        raise InvalidInput(f"{size} categories are too many to count one by one; use a prefix tree")
+        raise InvalidInput(f"{size} categories are too many to count; use a prefix tree")
     totals, rows, weight = np.zeros(size, dtype=np.int64), packed, 0
     while len(rows):
         carries = [rows[:0]]

@@ -1,4 +1,4 @@
-"""A survey from end to end, in which nobody has to trust whoever collects the answers.
+"""A survey from end to end, in which respondents need not trust the collector.
 
 declaration.py  reading.py   what is asked; survey.toml (survey.schema.json)
 randomized.py                which randomizer each question gets, and why

@@ -49,7 +49,7 @@ def chart(found: Sequence[Result], differences: Sequence[Compared], survey: Surv
     panels = [_of_result(each, each.estimate, texts) for each in found if each.estimate is not None]
     panels += [_of_difference(each, texts) for each in differences]
     if not panels:
-        raise InvalidInput("there are no reports to draw; collect some first")
+        raise InvalidInput("no reports to draw; collect some with `tacit survey collect`")
     whole = alt.vconcat(*(_drawn(each) for each in panels), spacing=28).resolve_scale(x="independent")
     title = alt.TitleParams(for_title(survey.title), subtitle=for_chart(texts["marks"]), anchor="start", fontSize=16, offset=14)
     number = {"decimal": texts["decimal"], "thousands": texts["thousands"], "grouping": [3], "currency": ["", ""], "percent": " %"}

@@ -118,7 +118,7 @@ class Survey:
         for question in self.questions:
             if question.id == id:
                 return question
-        raise InvalidInput(f"the survey has no question {id!r}; it has {', '.join(each.id for each in self.questions)}")
+        raise InvalidInput(f"unknown question {id!r}; the survey has {', '.join(each.id for each in self.questions)}")
 
     def to_json(self) -> dict[str, Any]:
         """What the answers mean and how they are randomized; titles, hints and closing date are left out."""

@@ -1,4 +1,4 @@
-"""Which randomizer each question gets, and why; how the page is told of it; how its reports are written in JSON."""
+"""Which randomizer each question gets, and why; how the page learns of it; how its reports are written in JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tacit.publish.local.randomizers.sets import Sets
 from tacit.publish.local.randomizers.unary import Unary, pack, unpack
 from tacit.publish.local.survey.declaration import Choice, Number, Question, SetOf, Survey, YesNo, fingerprint
 
-ASKED = "the declaration asks for it"
+ASKED = "set by the declaration"
 METHODS = {
     OneBit: "one-bit",
     Piecewise: "piecewise",
@@ -61,12 +61,12 @@ def _randomized(question: Question, epsilon: Fraction) -> Randomized:
 @singledispatch
 def randomizer_of(question: Question, epsilon: Fraction) -> tuple[Randomizer, str]:
     """What randomizes the answers to a question, and why."""
-    raise TypeError(f"{type(question).__name__} is no question")
+    raise TypeError(f"{type(question).__name__} is not a question type")
 
 
 @randomizer_of.register
 def _(question: YesNo, epsilon: Fraction) -> tuple[Randomizer, str]:
-    return Binary(epsilon), "a yes or a no: no other randomizer has a smaller error"
+    return Binary(epsilon), "yes or no: no other randomizer has a smaller error"
 
 
 @randomizer_of.register

@@ -15,7 +15,7 @@ from tacit.data.catalog import read_toml
 from tacit.data.declaration.lines import key_lines
 from tacit.data.declaration.problems import Reading, Wrong
 from tacit.data.declaration.shape import BROKEN, nearest, shaped
-from tacit.errors import CatalogUnusable, SurveyUnusable
+from tacit.errors import InvalidCatalog, SurveyUnusable
 from tacit.privacy.rounding import exact
 from tacit.publish.local.survey.declaration import Choice, Group, Number, Question, SetOf, Survey, YesNo
 from tacit.publish.local.survey.texts import LANGUAGES, PROMISES, page_texts
@@ -41,9 +41,9 @@ def read_survey(path: Path) -> Survey:
     try:
         return parse_survey(path.read_text("utf-8-sig"), path.name)
     except FileNotFoundError:
-        raise SurveyUnusable(f"there is no {path}; examples/survey.toml is one to begin with") from None
+        raise SurveyUnusable(f"survey declaration not found: {path}; start from examples/survey.toml") from None
     except OSError as error:
-        raise SurveyUnusable(f"{path} cannot be read: {error.strerror}") from None
+        raise SurveyUnusable(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SurveyUnusable(f"{path} is not UTF-8 text; save it as UTF-8") from None
 
@@ -57,7 +57,7 @@ def parse_survey(text: str, name: str = "survey.toml") -> Survey:
     """
     try:
         return _read(text, name)
-    except CatalogUnusable as unusable:
+    except InvalidCatalog as unusable:
         raise SurveyUnusable(unusable.message, unusable.problems) from None
     except RecursionError:
         raise SurveyUnusable(f"{name} is nested too deeply for a survey") from None
@@ -84,7 +84,7 @@ def _check_seen(value: Any, path: tuple[str, ...], reading: Reading) -> None:
     """Refuses texts that look like others: control characters, letters without width, and marks that turn the direction."""
     texts = value if isinstance(value, list) else [value]
     if any(isinstance(text, str) and UNSEEN.search(text) for text in texts):
-        reading.report(path, "has a character that nobody sees", "take out control characters and marks of direction")
+        reading.report(path, "contains an invisible character", "remove control characters and direction marks")
     for key, each in value.items() if isinstance(value, Mapping) else ():
         _check_seen(each, (*path, key), reading)
 
@@ -103,14 +103,14 @@ def _question(id: str, declared: Any) -> Question | None:
     if not NAME.fullmatch(id) or id == "group":
         raise Wrong(
             "",
-            "is not the name of a question",
-            "a name is of small letters, digits, - and _, begins with a letter, and is not group",
+            "is not a valid question name",
+            "a name must consist of lower-case letters, digits, - and _, begin with a letter, and differ from group",
         )
     needed, allowed, read = KINDS[declared["kind"]]
     for key in sorted(needed - declared.keys()):
         raise Wrong(key, "is missing", f"a question of kind {declared['kind']!r} needs it")
     for key in sorted(declared.keys() - needed - allowed - {"ask", "kind", "hint"}):
-        raise Wrong(key, f"does not go with kind {declared['kind']!r}", "take it out")
+        raise Wrong(key, f"is not supported for kind {declared['kind']!r}", "remove it")
     return read(id, declared)
 
 
@@ -126,14 +126,14 @@ def _choice(id: str, declared: Declared) -> Choice:
 def _number(id: str, declared: Declared) -> Number:
     lower, upper = map(exact, declared["bounds"])
     if lower >= upper:
-        raise Wrong("bounds", "have the larger number first", "write them as [least, largest]")
+        raise Wrong("bounds", "must have the smaller number first", "write them as [minimum, maximum]")
     if "step" not in declared and (lower.denominator, upper.denominator) != (1, 1):
-        raise Wrong("step", "is missing", "bounds that are not whole need one, for example step = 0.5")
+        raise Wrong("step", "is missing", "bounds that are not whole numbers require a step, for example step = 0.5")
     step = exact(declared.get("step", 1))
     if (upper - lower) % step:
-        raise Wrong("step", "does not lead from one bound to the other", "choose a step that divides their distance")
+        raise Wrong("step", "does not divide the distance between the bounds", "choose a step that divides it")
     if (upper - lower) / step >= MOST_POINTS:
-        raise Wrong("step", f"makes more than {MOST_POINTS:,} answers", "choose a larger step; the noise hides small ones anyway")
+        raise Wrong("step", f"gives more than {MOST_POINTS:,} answers", "choose a larger step; the noise hides small steps anyway")
     method = _method(declared, ("one-bit", "piecewise", "laplace"))
     return Number(id, declared["ask"], lower, upper, step, declared.get("unit", ""), method, declared.get("hint", ""))
 
@@ -141,7 +141,7 @@ def _number(id: str, declared: Declared) -> Number:
 def _set(id: str, declared: Declared) -> SetOf:
     options = _distinct("options", declared["options"])
     if declared["at_most"] > len(options):
-        raise Wrong("at_most", f"is {declared['at_most']}, and there are {len(options)} options", "make it smaller")
+        raise Wrong("at_most", f"is {declared['at_most']}, but there are only {len(options)} options", "choose a smaller number")
     return SetOf(id, declared["ask"], options, declared["at_most"], declared.get("hint", ""))
 
 
@@ -156,17 +156,17 @@ KINDS: Mapping[str, tuple[set[str], set[str], Callable[[str, Declared], Question
 def _method(declared: Declared, known: tuple[str, ...]) -> str:
     method: str = declared.get("method", "")
     if method and method not in known:
-        raise Wrong("method", f"is {method!r}", f"for kind {declared['kind']!r} it is one of {', '.join(known)}, or left out")
+        raise Wrong("method", f"is {method!r}", f"for kind {declared['kind']!r} it must be one of {', '.join(known)}, or omitted")
     return method
 
 
 def _distinct(key: str, values: list[str]) -> tuple[str, ...]:
     if not all(value.strip() for value in values):
-        raise Wrong(key, "has a blank one", "give each a text")
+        raise Wrong(key, "contains an empty text", "give each entry a text")
     if len({value.strip() for value in values}) < len(values):
-        raise Wrong(key, "names one twice", "each stands there once")
+        raise Wrong(key, "contains a duplicate", "list each entry once")
     if len(values) > MOST_OPTIONS:
-        raise Wrong(key, f"has {len(values)} members", f"a page shows at most {MOST_OPTIONS}")
+        raise Wrong(key, f"has {len(values)} members", f"the page supports at most {MOST_OPTIONS}")
     return tuple(values)
 
 
@@ -182,9 +182,9 @@ def _day(text: Any) -> date | None:
     try:
         found = date.fromisoformat(text)
     except ValueError:
-        raise Wrong("", f"is {text!r}, which is no day", "write it as year-month-day, for example 2027-06-30") from None
+        raise Wrong("", f"is {text!r}, which is not a valid date", "write it as YYYY-MM-DD, for example 2027-06-30") from None
     if not 2000 <= found.year <= 9000:
-        raise Wrong("", f"is {text!r}", "choose a year of this age")
+        raise Wrong("", f"is {text!r}", "choose a realistic year")
     return found
 
 
@@ -195,12 +195,12 @@ def _texts(declared: Declared) -> dict[str, str]:
         return {}
     known = page_texts("en")
     for key in sorted(given.keys() - known.keys()):
-        raise Wrong(key, "is no text of the page", nearest(key, known))
+        raise Wrong(key, "is not a text of the page", nearest(key, known))
     _check_whole(given, language, known)
     for key, text in given.items():
         wanted = set(re.findall(r"\{\w+\}", known[key]))
         if set(re.findall(r"\{\w+\}", text)) != wanted:
-            raise Wrong(key, "has other blanks than the original", f"keep {', '.join(sorted(wanted)) or 'it without braces'}")
+            raise Wrong(key, "has other placeholders than the original", f"keep {', '.join(sorted(wanted)) or 'it without braces'}")
     return dict(given)
 
 
@@ -208,14 +208,18 @@ def _check_whole(given: Declared, language: str, known: Declared) -> None:
     """In a language that tacit has, people read in tacit's words what is protected and what is not; another needs all texts."""
     if language.split("-")[0] in LANGUAGES:
         for key in sorted(PROMISES & given.keys()):
-            raise Wrong(key, "says what is protected and what is not", "leave it in tacit's words, and add yours to about")
+            raise Wrong(
+                key,
+                "states what is protected and what is not, and cannot be changed",
+                "remove it, and add your own words to `about`",
+            )
         return
     missing = sorted(known.keys() - given.keys())
     if missing:
         what = (
             f"for language {language!r} must have all {len(known)} texts of the page, and lack {len(missing)}, such as {missing[0]}"
         )
-        raise Wrong("", what, f"give them, or take a language that tacit has: {', '.join(LANGUAGES)}")
+        raise Wrong("", what, f"add them, or use a built-in language: {', '.join(LANGUAGES)}")
 
 
 __all__ = ["parse_survey", "read_survey", "schema"]

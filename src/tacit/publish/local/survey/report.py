@@ -28,7 +28,7 @@ VERSION = "survey report 1"
 CODE = b"tacit1."
 LARGEST = 64 * 1024  # bytes; a report of fifty questions of a hundred options has 6,000
 DEEPEST = 8  # brackets inside one another; a report has two
-SAME = "the same report came before"
+SAME = "the same report was already received"
 HEX = re.compile(r"[0-9a-f]{32}")
 
 Reason = Literal["malformed", "foreign", "late", "duplicate"]
@@ -74,14 +74,14 @@ class Form:
         try:
             document = _document(text)
             if document.get("survey") != self.survey.id:
-                return SetAside("foreign", "it is a report of another survey")
+                return SetAside("foreign", "it belongs to another survey")
             if document.get("form") != self.fingerprint:
-                return SetAside("foreign", "it was made with another version of the form, whose chances may differ")
+                return SetAside("foreign", "it was made with another version of the form, whose probabilities may differ")
             report = self._report(document)
         except _Wrong as wrong:
             return SetAside("malformed", str(wrong))
         if self.survey.closed_at(now):
-            return SetAside("late", f"it came after the survey closed on {self.survey.closes}")
+            return SetAside("late", f"it arrived after the survey closed on {self.survey.closes}")
         return report
 
     def text_of(self, answers: Mapping[str, Any], secret: bytes, group: int | None = None) -> str:
@@ -113,9 +113,9 @@ class Form:
     def _report(self, document: Mapping[str, Any]) -> Report:
         known = {"tacit", "survey", "form", "person", "answers"} | ({"group"} if self.survey.group else set())
         if document.keys() != known:
-            raise _Wrong(f"a report of this survey has exactly {', '.join(sorted(known))}")
+            raise _Wrong(f"a report of this survey must have exactly these fields: {', '.join(sorted(known))}")
         if not isinstance(document["person"], str) or not HEX.fullmatch(document["person"]):
-            raise _Wrong("its person is not 32 hexadecimal digits")
+            raise _Wrong("its person must be 32 hexadecimal digits")
         return Report(document["person"], self._group(document.get("group")), self._answers(document["answers"]))
 
     def _group(self, written: Any) -> int | None:
@@ -124,18 +124,18 @@ class Form:
         try:
             return whole_below(written, len(self.survey.group.values))
         except InvalidValue as error:
-            raise _Wrong(f"its group is wrong: {error}") from None
+            raise _Wrong(f"its group is invalid: {error}") from None
 
     def _answers(self, written: Any) -> Mapping[str, Any]:
         if not isinstance(written, dict) or not written.keys() <= self.questions.keys():
-            raise _Wrong("its answers are not to the questions of this survey")
+            raise _Wrong("its answers do not match the questions of this survey")
         if len(written) != (1 if self.survey.share == "sample" else len(self.questions)):
-            raise _Wrong("it does not have one answer to each question that it should answer")
+            raise _Wrong("it must have exactly one answer to each question that it was asked")
         for id, answer in written.items():
             try:
                 from_json(self.questions[id].randomizer, answer)
             except InvalidValue as error:
-                raise _Wrong(f"its answer to {id} is wrong: {error}") from None
+                raise _Wrong(f"its answer to {id} is invalid: {error}") from None
         return written
 
 
@@ -152,7 +152,7 @@ def _document(text: bytes) -> dict[str, Any]:
         raise _Wrong(f"it is longer than {LARGEST:,} bytes")
     plain = _decoded(stripped) if stripped.startswith(CODE) else stripped
     if max(plain.count(b"["), plain.count(b"{")) > DEEPEST:
-        raise _Wrong("it has more brackets than a report")
+        raise _Wrong("it has too many brackets for a report")
     try:
         found = json.loads(plain.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
     except _Wrong:
@@ -160,7 +160,7 @@ def _document(text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):  # no UTF-8, no JSON, or an integer of thousands of digits
         raise _Wrong("it is not JSON" if plain else "it is empty") from None
     if not isinstance(found, dict) or found.get("tacit") != VERSION:
-        raise _Wrong(f"it does not say that it is a {VERSION!r} of tacit")
+        raise _Wrong(f"it is not marked as a {VERSION!r} of tacit")
     return found
 
 
@@ -169,15 +169,15 @@ def _decoded(code: bytes) -> bytes:
     try:
         return base64.b64decode(letters + b"=" * (-len(letters) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
-        raise _Wrong("it is a code with letters missing or added") from None
+        raise _Wrong("it is a code with missing or extra letters") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _Wrong("it says something twice")
+        raise _Wrong("it has a duplicate key")
     return found
 
 
 def _no_number(name: str) -> None:
-    raise _Wrong("it has a number that is none")
+    raise _Wrong("it contains NaN or Infinity")

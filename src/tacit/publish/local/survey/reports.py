@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import StoreUnusable
+from tacit.files import owned, turn
 from tacit.publish.local.survey.declaration import Survey
 from tacit.publish.local.survey.report import SAME, Form, Reason, Report, SetAside
-from tacit.publish.sqlite_file import owned, turn
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -73,7 +73,7 @@ class Store:
         tables = {name for (name,) in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables - {"about", "reports", "set_aside"}:
             self._database.close()
-            raise StoreUnusable(f"{self.path} is a database of something else", remedy="name another file")
+            raise StoreUnusable(f"{self.path} is a database of another program", remedy="name another file")
 
     def _bind(self, about: Mapping[str, str]) -> None:
         with self._turn():
@@ -83,9 +83,7 @@ class Store:
         for name, value in about.items() if known else ():
             if known.get(name) != value:
                 self.close()
-                raise StoreUnusable(
-                    f"{self.path} holds reports of another {name}", remedy="collect every form into a store of its own"
-                )
+                raise StoreUnusable(f"{self.path} contains reports of another {name}", remedy="use a separate store for each form")
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -98,7 +96,7 @@ class Store:
             return self._taken(text, now or datetime.now(UTC))
 
     def take_all(self, texts: Iterable[bytes], now: datetime | None = None) -> Iterator[Report | SetAside]:
-        """The same for many, a thousand in one transaction; what came out of each is told once it is durable."""
+        """The same for many, a thousand in one transaction; each outcome is returned once it is durable."""
         waiting, arrived = iter(texts), now or datetime.now(UTC)
         while batch := list(islice(waiting, BATCH)):
             with self._writing(), self._turn():
@@ -111,7 +109,7 @@ class Store:
             yield
         except sqlite3.Error as error:
             raise StoreUnusable(
-                f"{self.path} cannot be written ({error})", remedy="see to it, and send the reports again"
+                f"{self.path} cannot be written ({error})", remedy="fix the cause, and send the reports again"
             ) from None
 
     def _taken(self, text: bytes, now: datetime) -> Report | SetAside:
@@ -141,7 +139,7 @@ class Store:
         query = 'SELECT "group", answers FROM reports WHERE person = ?'
         if self._database.execute(query, (person,)).fetchone() == (group, answers):
             return SetAside("duplicate", SAME)
-        return SetAside("duplicate", "another report of the same person came before, and the first one counts")
+        return SetAside("duplicate", "another report of the same person was received earlier; only the first one counts")
 
     def people(self, group: int | None = None) -> int:
         """How many reports are counted, of all or of one group."""

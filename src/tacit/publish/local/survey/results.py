@@ -24,7 +24,7 @@ VALUES = ("category", "estimate", "low", "high", "consistent")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The estimate of one question, of everybody (`group` empty) or of one group; None where nobody reported on it."""
+    """The estimate of one question, of all respondents (`group` empty) or of one group; None without reports."""
 
     asked: Randomized
     estimate: Estimate | None
@@ -102,9 +102,9 @@ def comparisons(store: Store, first: str, second: str, request: Request = Reques
     codes = {name: code for code, name in _groups(survey).items()}
     for name in (first, second):
         if name not in codes:
-            raise InvalidInput(f"the survey declares no group {name!r}; its groups are {', '.join(codes)}")
+            raise InvalidInput(f"unknown group {name!r}; the declared groups are {', '.join(codes)}")
     if first == second:
-        raise InvalidInput("a group does not differ from itself; name two")
+        raise InvalidInput("the two groups must differ; name two different ones")
     found = []
     for each in randomized(survey):
         one, other = (reports_on(store, each, codes[name]) for name in (first, second))
@@ -117,7 +117,7 @@ def comparisons(store: Store, first: str, second: str, request: Request = Reques
 
 def _groups(survey: Survey) -> Mapping[int | None, str]:
     if survey.group is None:
-        raise InvalidInput("the survey declares no [group], and nothing else tells people apart; compare in the next survey")
+        raise InvalidInput("the survey declares no [group], so there is nothing to compare; add a [group] to the next survey")
     return dict(enumerate(survey.group.values))
 
 

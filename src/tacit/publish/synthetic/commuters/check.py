@@ -14,6 +14,7 @@ from statistics import median
 from tacit.data.files.columns import read_columns
 from tacit.publish.synthetic.commuters.flows import Columns, found_totals, read_homes
 from tacit.publish.synthetic.commuters.geography import Blocks
+from tacit.release.curators import for_the_owner
 
 NOTICE = "For the curator alone: this is counted from the flows themselves, without any protection. Do not publish it."
 
@@ -69,12 +70,13 @@ def check_flows(path: str | Path, columns: Columns, blocks: Blocks, level: str =
     totals = found_totals(path, columns, blocks, blocks.zones(level))
     each = totals.jobs.tolist() or [0]
     homes = read_homes(path, columns, blocks, totals)
+    _, block, jobs = for_the_owner(homes.jobs)
     return Checked(
         rows=len(read_columns(path, [columns.destination])[0]),
-        unreadable=homes.unreadable,
+        unreadable=for_the_owner(homes.unreadable),
         jobs=int(totals.jobs.sum()),
         left_out=totals.left_out,
-        elsewhere=int(homes.jobs[homes.block == len(blocks)].sum()),
+        elsewhere=int(jobs[block == len(blocks)].sum()),
         destinations=len(totals),
         least=min(each),
         median=float(median(each)),

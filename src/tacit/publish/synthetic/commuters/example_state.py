@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
+from tacit.files import write
 from tacit.publish.synthetic.commuters.flows import Homes, Totals, homes_of, totals_of
 from tacit.publish.synthetic.commuters.geography import Blocks, Codes, Numbers, Zones, kilometres, made_blocks
 
@@ -45,15 +46,14 @@ class State:
     def write(self, folder: str | Path) -> tuple[Path, Path]:
         """The flows and the map as flows.csv and blocks.csv in a folder, in the columns that are read by default."""
         place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
         names = self.blocks.names
         flows = [f"{names[w]},{names[h]},{n}\n" for w, h, n in zip(self.work, self.home, self.jobs, strict=True)]
         levels = self.blocks.levels
         columns = zip(names, *levels.values(), self.blocks.latitudes.round(6), self.blocks.longitudes.round(6), strict=True)
-        (place / "flows.csv").write_text("w_geocode,h_geocode,S000\n" + "".join(flows), encoding="utf-8")
+        head = "w_geocode,h_geocode,S000\n"
         lines = "".join(",".join(map(str, row)) + "\n" for row in columns)
-        (place / "blocks.csv").write_text(f"block,{','.join(levels)},lat,lon\n{lines}", encoding="utf-8")
-        return place / "flows.csv", place / "blocks.csv"
+        flows_file = write(place / "flows.csv", head + "".join(flows))
+        return flows_file, write(place / "blocks.csv", f"block,{','.join(levels)},lat,lon\n{lines}")
 
 
 def made_state(blocks: int = 3000, workplaces: int = 60, jobs: int = 20_000, radius: float = 50.0) -> State:

@@ -9,8 +9,8 @@ it has been paid for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from tacit.data.files.columns import read_columns, require_columns, require_names
 from tacit.errors import InvalidInput
+from tacit.mechanisms.dirichlet_counts import Cells, Triples, by_cell, by_destination, places_among
+from tacit.privacy.sealed import Sealed
 from tacit.publish.synthetic.commuters.geography import Blocks, Codes, Domain, Zones
 
 MOST_JOBS = 10**9  # of one row, and of one destination
@@ -65,31 +67,25 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Homes:
-    """The private side: triples of destination (its place in the totals), block and jobs, sorted by destination.
+    """The private side, sealed: which destination (its place in the totals) has how many jobs from which block.
 
     `unreadable` is in how many rows the number of jobs was none that can be read, which then counted as no job.
     """
 
     totals: Totals
-    destination: Codes
-    block: Codes
-    jobs: Codes
-    unreadable: int = 0
+    jobs: Sealed[Triples]
+    unreadable: Sealed[int]
 
     def __repr__(self) -> str:
         return "Homes(...)"
 
-    def counts(self, domains: Iterator[Domain]) -> Iterator[tuple[Codes, Codes]]:
-        """For each destination in turn, with its domain: the occupied cells in rising order, and the jobs from each.
+    def counts(self, domains: Iterable[Domain]) -> Iterator[Sealed[Cells]]:
+        """For each destination in turn, with its domain: the occupied cells in rising order, and the jobs from each, sealed.
 
         The jobs are brought to the public total: what is missing comes from elsewhere, what is too much is cut from the end. In
         the file that the totals were read from there is neither.
         """
-        ends = np.searchsorted(self.destination, np.arange(len(self.totals) + 1))
-        for place, domain in enumerate(domains):
-            part = slice(ends[place], ends[place + 1])
-            counted = np.bincount(domain.of_block[self.block[part]], self.jobs[part], len(domain)).astype(np.int64)
-            yield _fitted(counted, int(self.totals.jobs[place]))
+        return by_cell(self.jobs, ((domain.of_block, len(domain)) for domain in domains), self.totals.jobs)
 
 
 def read_totals(path: str | Path, columns: Columns, blocks: Blocks, destinations: Zones) -> Totals:
@@ -146,37 +142,24 @@ def read_homes(path: str | Path, columns: Columns, blocks: Blocks, totals: Total
     """The private side of a file, for the destinations of the totals."""
     names = [columns.destination, columns.origin, *([columns.jobs] if columns.jobs else [])]
     work, home, *counted = read_columns(path, names)
-    found = homes_of(numbered(work, blocks), numbered(home, blocks), _jobs(counted, len(work)), totals)
-    return replace(found, unreadable=sum(int(np.count_nonzero(~_readable(column))) for column in counted))
+    unreadable = sum(int(np.count_nonzero(~_readable(column))) for column in counted)
+    return homes_of(numbered(work, blocks), numbered(home, blocks), _jobs(counted, len(work)), totals, unreadable)
 
 
-def homes_of(work: Codes, home: Codes, jobs: Codes, totals: Totals) -> Homes:
-    """The private side, from numbers of blocks (the number after the last stands for those that the map does not know)."""
+def homes_of(work: Any, home: Any, jobs: Any, totals: Totals, unreadable: int = 0) -> Homes:
+    """The private side, from numbers of blocks, sealed or not (the one after the last stands for those that are not on the map).
+
+    Without `jobs`, every row is one job.
+    """
     place_of_zone = np.full(len(totals.destinations) + 1, -1)
     place_of_zone[totals.zones] = np.arange(len(totals))
-    place = place_of_zone[totals.destinations.of_block[work]]
-    kept = np.flatnonzero((place >= 0) & (jobs > 0))
-    order = kept[np.lexsort((home[kept], place[kept]))]
-    return Homes(totals, place[order], home[order], jobs[order])
-
-
-def _fitted(counted: Codes, total: int) -> tuple[Codes, Codes]:
-    """The occupied cells with `total` jobs in all; the last cell is elsewhere."""
-    counted[-1] += max(total - int(counted.sum()), 0)
-    upto = np.minimum(np.cumsum(counted), total)
-    fitted = np.diff(upto, prepend=0)
-    occupied = np.flatnonzero(fitted)
-    return occupied, fitted[occupied]
+    found = by_destination(work, home, jobs, place_of_zone[totals.destinations.of_block])
+    return Homes(totals, found, Sealed(unreadable))
 
 
 def numbered(column: Any, blocks: Blocks) -> Codes:
     """The number of each block in the map, and the number after the last for those that are not in it."""
-    import pyarrow as arrow
-    import pyarrow.compute as compute
-
-    trimmed = compute.utf8_trim_whitespace(column)
-    found = compute.index_in(trimmed, value_set=arrow.array(blocks.names.tolist(), arrow.string()), skip_nulls=True)
-    return np.asarray(found.fill_null(len(blocks)).to_numpy(zero_copy_only=False)).astype(np.int64)
+    return places_among(column, blocks.names.tolist())
 
 
 def _jobs(counted: list[Any], rows: int) -> NDArray[np.int64]:

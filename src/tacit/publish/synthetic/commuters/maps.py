@@ -71,7 +71,7 @@ def average_commutes(found: Utility, path: str | Path | None = None) -> Any:
     )
     line = alt.Chart(alt.InlineData(values=[{"real": end, "synthetic": end} for end in ends]))
     agree = line.mark_line(color="#7a7a7a", strokeDash=[4, 3]).encode(x="real:Q", y="synthetic:Q")
-    said = "A dot is a destination; on the line both maps agree, above it the synthetic commutes are too long."
+    said = ["A dot is a destination; on the line both maps agree,", "above it the synthetic commutes are too long."]
     title = alt.TitleParams("Average commute of every destination", subtitle=said, anchor="start")
     return save((agree + dots).properties(width=WIDTH, height=WIDTH, title=title).configure_view(stroke=None), path)
 

@@ -25,6 +25,7 @@ from tacit.accounting.ledger.caps import at_least
 from tacit.errors import InvalidBudget
 from tacit.mechanisms.dirichlet import ProbableDirichlet
 from tacit.mechanisms.dirichlet_calibration import PublicFacts, allowed_ratio, probable_noise
+from tacit.mechanisms.dirichlet_counts import renumbered
 from tacit.mechanisms.noise.urn import BlockClass
 from tacit.privacy.loss import Approximate, Pure, probability
 from tacit.privacy.neighbours import Neighbours
@@ -199,11 +200,11 @@ def undropped(offer: Offer) -> Offer:
 def drawn(offer: Offer, homes: Homes) -> Iterator[Cells]:
     """The synthetic jobs of each destination in turn, drawn exactly and from the secure source; every run is another release."""
     domains, same = tee(offer.domains())
-    for domain, mechanism, (cells, jobs) in zip(domains, offer.mechanisms, homes.counts(same), strict=True):
+    for domain, mechanism, counted in zip(domains, offer.mechanisms, homes.counts(same), strict=True):
         order = offer.terms.keeping.chances(domain).order
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
-        blocks, draws = mechanism.resample(place[cells], jobs)
+        blocks, draws = mechanism.resample(renumbered(counted, place))
         found = in_cells(blocks, order)
         sort = np.argsort(found)
         yield found[sort], draws[sort]
@@ -227,7 +228,7 @@ def require_promise(epsilon: Fraction) -> None:
     """Refuse an epsilon that says nothing any more."""
     if epsilon > MOST_EPSILON:
         raise InvalidBudget(
-            f"an epsilon of {at_least(epsilon)} promises nothing; give a smaller ratio, "
+            f"an epsilon of {at_least(epsilon)} is not a meaningful guarantee; give a smaller ratio, "
             "and where cells with much noise are left out at random, keep all cells or give a delta"
         )
 

@@ -16,7 +16,7 @@ from tacit.publish.synthetic.commuters import maps
 from tacit.publish.synthetic.commuters.geography import Zones
 from tacit.publish.synthetic.commuters.release import Release
 from tacit.publish.synthetic.commuters.utility import FEW_JOBS, Cells, Group, Utility, compared, measured, suppression_loss
-from tacit.release.curators import curators_page, curators_place, write_for_curator
+from tacit.release.curators import curators_page, curators_place, for_the_owner, write_for_curator
 from tacit.untrusted import for_html
 
 SHOWN = 3  # destinations that are drawn: the largest, the one in the middle, and a small one
@@ -28,7 +28,7 @@ Rows = Sequence[Sequence[str]]
 
 def truth_of(release: Release) -> list[Cells]:
     """The real map in the cells of the synthetic one."""
-    return list(release.homes.counts(release.offer.domains()))
+    return [for_the_owner(counted) for counted in release.homes.counts(release.offer.domains())]
 
 
 def utility_of(release: Release) -> Utility:
@@ -61,7 +61,7 @@ def report_page(release: Release) -> str:
         _table(("band", "share, real", "share, synthetic", "part of the total variation"), _bands(found)),
         f"<figure>{svg(maps.bands(found))}</figure>",
         "<h2>Leaving outliers out instead</h2>",
-        "<p>Suppression of rare origins is no protection by itself, and it costs this share of the jobs:</p>",
+        "<p>Suppression of rare origins does not protect by itself, and it costs this share of the jobs:</p>",
         _table(("cells left out", "jobs lost"), _suppressed(release)),
         *_pictures(release),
     ]
@@ -85,9 +85,12 @@ def _figures(release: Release, found: Utility) -> Rows:
         ("jobs, synthetic", f"{sum(offer.draws):,}"),
         (
             "jobs that the flows have at these destinations, before they were brought to the totals",
-            f"{int(release.homes.jobs.sum()):,}",
+            f"{int(for_the_owner(release.homes.jobs)[2].sum()):,}",
         ),
-        ("rows of the flows whose number of jobs cannot be read; they count as none", f"{release.homes.unreadable:,}"),
+        (
+            "rows of the flows whose number of jobs cannot be read; they count as none",
+            f"{for_the_owner(release.homes.unreadable):,}",
+        ),
         ("median relative error of a destination's average commute", _share(found.error)),
         ("total variation within a destination, by job", _share(found.variation)),
         ("fake workers on a cell: least, median, most", ", ".join(as_text(noises[at]) for at in (0, middle, -1))),

@@ -17,9 +17,12 @@ from tacit.accounting.ledger.caps import at_least
 from tacit.accounting.ledger.selling import Sale
 from tacit.data.catalog import read_catalog
 from tacit.data.files.columns import read_columns
-from tacit.errors import BudgetExceeded, CatalogUnusable, InvalidInput, NotAllowed, StoreUnusable, UnknownName, WrongType
+from tacit.data.store import read_files
+from tacit.errors import BudgetExceeded, InvalidCatalog, InvalidInput, NotAllowed, UnknownName, WrongType
+from tacit.mechanisms.dirichlet_counts import Codes, coded_blocks, named_blocks
 from tacit.privacy.catalog import Catalog, Column, Table
 from tacit.privacy.loss import Approximate
+from tacit.privacy.sealed import Sealed
 from tacit.publish.synthetic.commuters.flows import (
     Columns,
     Homes,
@@ -43,6 +46,7 @@ from tacit.publish.synthetic.commuters.spending import (
     sold_beside,
     sold_from,
 )
+from tacit.query.plan import Bound, Scan
 from tacit.release.outputs import check_apart, check_output
 
 if TYPE_CHECKING:
@@ -116,7 +120,7 @@ class DeclaredFlows:
     def check(self, out: Path) -> None:
         """Refuses an output that would overwrite what the catalog keeps."""
         check_apart(self.data.catalog, out)
-        check_output(out, [self.data.catalog.store_file])
+        check_output(out, read_files(self.data.catalog))
 
     def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
         """The public number of jobs at each destination, from the declared table."""
@@ -128,7 +132,7 @@ class DeclaredFlows:
                 remedy="declare a public table of a CSV or Parquet file with the columns destination and jobs",
             )
         place = self.data.catalog.folder / table.source.location
-        names, counted = (column.to_pylist() for column in read_columns(place, ["destination", "jobs"]))
+        names, counted = (column.to_pylist() for column in read_columns(place, ["destination", "jobs"], table.source.encoding))
         if not all(jobs and jobs.isascii() and jobs.isdigit() for jobs in counted) or len(set(names)) < len(names):
             raise InvalidInput(f"{table.name} needs a whole number of jobs in every row, and each destination once")
         return declared_totals({str(name): int(jobs) for name, jobs in zip(names, counted, strict=True)}, destinations)
@@ -173,24 +177,17 @@ class DeclaredFlows:
         return left if most is None else min(left, most)
 
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
-        """The homes of all workers, from the prepared store: private."""
-        from tacit.data.quoting import name
-        from tacit.data.store import open_store
-
-        chosen = self._columns()
-        wanted = ", ".join(name(column.name) for column in chosen)
-        with open_store(self.data.catalog.store_file) as engine:
-            if engine.execute("SELECT version FROM tacit_store").fetchall() != [(self.data.version,)]:
-                raise StoreUnusable("the data was prepared again after it was paid for", remedy="run the command again")
-            rows: Any = engine.sql(f"SELECT {wanted} FROM {name(self.table.lower())}").to_arrow_table()  # noqa: S608  # quoted
-        work, home = (_blocks(rows.column(place), column, blocks) for place, column in enumerate(chosen))
-        return homes_of(work, home, np.ones(len(work), dtype=np.int64), totals)
+        """From the version that was opened before it was paid for, and from no other."""
+        table, chosen = _table(self.data.catalog, self.table), self._columns()
+        rows = self.data.engine.rows(Bound(Scan(table), table.max_rows), [column.name for column in chosen])
+        work, home = (_blocks(rows, column, blocks) for column in chosen)
+        return homes_of(work, home, None, totals)
 
     def _columns(self) -> tuple[Column, Column]:
         """The two columns of the table, declared such that the names of blocks can be read from the store."""
         table = _table(self.data.catalog, self.table)
         if table.public:
-            raise NotAllowed(f"{table.name} is public; there is nothing to protect", remedy="name the private table of jobs")
+            raise NotAllowed(f"{table.name} is public; nothing needs protection", remedy="name the private table of jobs")
         destination, origin = (_column(table, name) for name in (self.columns.destination, self.columns.origin))
         return destination, origin
 
@@ -205,7 +202,7 @@ def require_undeclared(path: Path, *named: Path) -> None:
             continue
         try:
             undeclared(path, read_catalog(place))
-        except CatalogUnusable:
+        except InvalidCatalog:
             if path.name in place.read_text(encoding="utf-8", errors="replace"):
                 raise
 
@@ -223,14 +220,14 @@ def undeclared(path: Path, catalog: Catalog) -> None:
 
 def _table(catalog: Catalog, name: str) -> Table:
     if name.lower() not in catalog.tables:
-        raise UnknownName(f"the catalog declares no table {name}", remedy=f"declared are: {', '.join(catalog.tables)}")
+        raise UnknownName(f"unknown table {name}", remedy=f"declared are: {', '.join(catalog.tables)}")
     return catalog.tables[name.lower()]
 
 
 def _column(table: Table, name: str) -> Column:
     column = table.columns.get(name.lower())
     if column is None:
-        raise UnknownName(f"{table.name} declares no column {name}", remedy='declare it, for example { keys = "private" }')
+        raise UnknownName(f"unknown column {name} of {table.name}", remedy='declare it, for example { keys = "private" }')
     if column.kind not in ("text", "category"):
         raise WrongType(
             f"{table.name}.{name} is declared as a {column.kind}, and names of blocks are texts",
@@ -239,12 +236,11 @@ def _column(table: Table, name: str) -> Column:
     return column
 
 
-def _blocks(stored: Any, column: Column, blocks: Blocks) -> Any:
+def _blocks(rows: Sealed[Any], column: Column, blocks: Blocks) -> Sealed[Codes]:
     """The number of the block in each row, from the text or the code that the store holds."""
     import pyarrow as arrow
 
     if column.kind == "text":
-        return numbered(stored.combine_chunks().cast(arrow.string()), blocks)
+        return named_blocks(rows, column.name, blocks.names.tolist())
     known = numbered(arrow.array([str(value) for value in column.domain], arrow.string()), blocks)
-    codes = np.asarray(stored.combine_chunks().fill_null(len(column.domain)).to_numpy(zero_copy_only=False)).astype(np.int64)
-    return np.append(known, len(blocks))[codes]
+    return coded_blocks(rows, column.name, np.append(known, len(blocks)))

@@ -71,7 +71,7 @@ class Paid:
 
 
 def ratio_of(epsilon: Fraction) -> str:
-    """e^epsilon, rounded up; where that promises nothing, as a power.
+    """e^epsilon, rounded up; where that means nothing, as a power.
 
     >>> ratio_of(Fraction(3)), ratio_of(Fraction(1000))
     ('20.0856', 'e^1000')
@@ -145,7 +145,7 @@ def for_person(loss: Pure | Approximate, table: Table, relation: Neighbours) -> 
         several = weakened(loss).group(moves)
     except InvalidBudget:
         raise InvalidBudget(
-            f"one person of {table.name} moves up to {moves} homes, and for so many delta {as_text(loss.delta)} grows beyond 1; "
+            f"one person of {table.name} moves up to {moves} homes, and for that many delta {as_text(loss.delta)} grows beyond 1; "
             "use a much smaller delta, --pure, or a smaller max_rows"
         ) from None
     return Approximate(several.epsilon, several.delta, relation)
@@ -167,7 +167,7 @@ def affordable(
             tried = offered(offer.totals, offer.origins, Terms(ratio, offer.terms.delta, offer.terms.keeping, offer.terms.workers))
             if admits(price(tried)):
                 return tried
-        except InvalidBudget:  # with so much noise, what dropping adds promises nothing
+        except InvalidBudget:  # with so much noise, what dropping adds means nothing
             return None
         rest -= max(tried.loss.epsilon - epsilon_of_one, rest / 1000)
     return None

@@ -151,7 +151,7 @@ def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None =
     """
     found = catalog.tables.get(table.lower())
     if found is None:
-        raise UnknownName(f"there is no table {table}", remedy=f"declared are: {', '.join(sorted(catalog.tables))}")
+        raise UnknownName(f"unknown table {table}", remedy=f"declared are: {', '.join(sorted(catalog.tables))}")
     if found.public:
         raise NotAllowed(f"{found.name} is public: it can be published as it is", remedy="name a private table")
     if columns is None:
@@ -167,7 +167,7 @@ def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None =
 def _named(table: Table, name: str) -> Column:
     column = table.columns.get(name.strip().lower())
     if column is None:
-        raise UnknownName(f"{table.name} has no column {name}", remedy=f"declared are: {', '.join(table.columns)}")
+        raise UnknownName(f"unknown column {name} of {table.name}", remedy=f"declared are: {', '.join(table.columns)}")
     if column.kind in LEFT_OUT:
         raise WrongType(f"{table.name}.{column.name} cannot be synthesized: {LEFT_OUT[column.kind]}", remedy="leave it out")
     return column
@@ -176,7 +176,7 @@ def _named(table: Table, name: str) -> Column:
 def _axis(table: Table, column: Column) -> Axis:
     if column.kind != "category" and not column.bins and column.points > MOST_POINTS:
         raise NoBounds(
-            f"{table.name}.{column.name} has {column.points:,} values and no bins; marginals count in public cells",
+            f"{table.name}.{column.name} has {column.points:,} values and no bins; marginals need public cells",
             remedy=f"add for example bins = 20 to {column.name} in tacit.toml, or leave it out by naming the other columns",
         )
     return Axis.of(column)
@@ -186,7 +186,7 @@ def _check_sizes(table: Table, axes: Sequence[Axis]) -> None:
     if not axes:
         raise NotAllowed(f"{table.name} has no column that can be synthesized", remedy="declare bounds with bins, or values")
     if len({axis.name for axis in axes}) < len(axes):
-        raise NotAllowed("a column is named twice", remedy="name each once")
+        raise NotAllowed("duplicate column", remedy="name each once")
     if len(axes) > MOST_COLUMNS:
         raise TooManyGroups(f"{len(axes)} columns are too many; at most {MOST_COLUMNS}", remedy="name fewer columns")
     *_, second, first = sorted((1, *(axis.size for axis in axes)))

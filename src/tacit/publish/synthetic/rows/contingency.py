@@ -127,10 +127,12 @@ def urn_for(chosen: Chosen, epsilon: Number, rows: int) -> DirichletResampling:
         )
     each = positive_budget(epsilon) / chosen.table.max_rows
     if each > MOST_EPSILON:
-        raise NoBudget(f"an epsilon above {MOST_EPSILON} for one row promises nothing", remedy="give for example epsilon=1")
+        raise NoBudget(
+            f"an epsilon above {MOST_EPSILON} for one row is not a meaningful guarantee", remedy="give for example epsilon=1"
+        )
     least = Fraction(rows) / (exp_down(each) - 1) if exp_down(each) > 1 else None
     if least is None:
-        raise NoBudget("the budget is so small that nothing but noise would be left", remedy="give for example epsilon=1")
+        raise NoBudget("the budget is so small that only noise would be left", remedy="give for example epsilon=1")
     urn = DirichletResampling(cells, Fraction(max(1, math.ceil(least * GRAIN)), GRAIN), rows)
     # The logarithm is rounded up too: where that leads beyond epsilon by a last digit, one grain more does not.
     return urn if urn.epsilon <= each else DirichletResampling(cells, urn.noise + Fraction(1, GRAIN), rows)

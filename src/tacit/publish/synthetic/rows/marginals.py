@@ -29,7 +29,7 @@ from tacit.privacy.neighbours import Change
 from tacit.privacy.rounding import sqrt_down
 from tacit.privacy.sealed import Sealed
 from tacit.publish.synthetic.rows.cells import Axis
-from tacit.query.engines.duckdb import Engine
+from tacit.query.engines.engine import Engine
 from tacit.query.plan import Bound, Group, Key, Moment, NumberType, Scan, Term
 from tacit.query.price.price import UNIT, Request, calibrate_rho
 
@@ -60,8 +60,7 @@ class Noise:
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in one cell, to a few digits: for weights, not for promises."""
-        scale = float(self.over(1).scale)
-        return scale if self.law is Gaussian else scale * 2**0.5
+        return self.over(1).deviation
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +146,7 @@ def tree_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Cha
     designs = []
     for law, whole in _budgets(asked, change):
         each = on_grid_down(whole * choice / edges)
-        epsilon = (each if law is Laplace else on_grid_down(sqrt_down(8 * each))) if chooses else None
+        epsilon = (on_grid_down(sqrt_down(8 * each)) if law.concentrated else each) if chooses else None
         first, second = (
             Noise(law, table.max_rows, on_grid_down(whole * single / columns)),
             Noise(law, table.max_rows, on_grid_down(whole * pair / edges)),
@@ -172,7 +171,7 @@ def _budgets(asked: Request, change: Change) -> list[tuple[Law, Fraction]]:
     ledger's sums, so that these do not exceed what was asked for by a last digit.
     """
     if asked.epsilon is None:
-        raise NoBudget("synthetic rows need a budget", remedy="give epsilon=1")
+        raise NoBudget("missing budget for synthetic rows", remedy="give epsilon=1")
     factor = 2 if change == "change-one" else 1
     budgets: list[tuple[Law, Fraction]] = [(Laplace, asked.epsilon / factor)]
     if asked.delta:
@@ -181,9 +180,9 @@ def _budgets(asked: Request, change: Change) -> list[tuple[Law, Fraction]]:
 
 
 def _design(table: Table, axes: Sequence[Axis], law: Law, asked: Request, single: Noise, *more: Any) -> Design:
-    delta = asked.delta if law is Gaussian else Fraction(0)
+    delta = asked.delta if law.concentrated else Fraction(0)
     if single.budget <= 0 or single.deviation > LARGEST_DEVIATION:
-        raise NoBudget("the budget is so small that nothing but noise would be left", remedy="give for example epsilon=1")
+        raise NoBudget("the budget is so small that only noise would be left", remedy="give for example epsilon=1")
     return Design(table, tuple(axes), asked.epsilon or Fraction(0), delta, single, *more)
 
 

@@ -164,7 +164,7 @@ def _asked(
     data: DataSet, table: str, epsilon: Number | None, delta: Number, rows: int | None, columns: Sequence[str] | None
 ) -> Asked:
     if epsilon is None:
-        raise NoBudget("synthetic rows need a budget", remedy="give for example epsilon=1")
+        raise NoBudget("missing budget for synthetic rows", remedy="give for example epsilon=1")
     return Asked(chosen_columns(data.catalog, table, columns), request(epsilon=epsilon, delta=delta), read_rows(rows))
 
 

@@ -11,7 +11,7 @@ from tacit.errors import InvalidInput
 from tacit.mechanisms.farthest import Farthest
 from tacit.privacy.sealed import Sealed
 from tacit.publish.synthetic.rows.marginals import Counts, Design, Measured, Pair, Told, counted, counted_pairs
-from tacit.query.engines.duckdb import Engine
+from tacit.query.engines.engine import Engine
 from tacit.query.price.price import UNIT
 
 

@@ -6,6 +6,7 @@ Everything here is computed from the real rows, and so is as private as they are
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import combinations, islice
 from math import comb, prod
@@ -15,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from tacit.chart import svg
-from tacit.data.store import open_store
 from tacit.privacy.catalog import Catalog
 from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes
 from tacit.publish.synthetic.rows.release import SyntheticTable
-from tacit.release.curators import curators_page, write_for_curator
+from tacit.query.engines import engine_for
+from tacit.query.plan import Bound, Scan
+from tacit.release.curators import curators_page, for_the_owner, write_for_curator
 from tacit.untrusted import distinct, for_chart, for_html, in_columns
 
 MOST_MARGINALS = 500  # of three columns; where there are more, every so-manieth is taken
@@ -82,9 +84,10 @@ def workload(catalog: Catalog, made: SyntheticTable) -> Workload:
 
 
 def real_codes(catalog: Catalog, chosen: Chosen) -> tuple[Codes, ...]:
-    """The cells of the real rows, column by column."""
-    with open_store(catalog.store_file) as engine:
-        rows = engine.table(chosen.table.name).filter(f"tacit_rank < {chosen.table.max_rows}").to_arrow_table()
+    """The cells of the real rows, column by column, for the data owner."""
+    table = chosen.table
+    with closing(engine_for(catalog)) as engine:
+        rows = for_the_owner(engine.rows(Bound(Scan(table), table.max_rows), [axis.name for axis in chosen.axes]))
     found = []
     for axis in chosen.axes:
         column = rows.column(axis.name).combine_chunks()

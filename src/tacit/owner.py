@@ -1,0 +1,159 @@
+"""The data owner's acts on a data set, on one screen: prepare the data, begin its ledger, open it, accept what has changed.
+
+None of them answers a question. What an analyst does is in `session.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tacit.accounting.filter import Left, State
+from tacit.accounting.ledger import rollback
+from tacit.accounting.ledger.ledger import Ledger, open_ledger
+from tacit.accounting.ledger.ledger import begin_ledger as begin_books
+from tacit.accounting.policy import policy_of
+from tacit.data.store import prepared_for
+from tacit.errors import InvalidInput, StoreUnusable
+from tacit.mechanisms.noise import bits
+from tacit.privacy.arguments import text_of, truth_of, whole_of
+from tacit.privacy.catalog import Budget, Catalog
+
+if TYPE_CHECKING:
+    from tacit.data.engine import Progress
+    from tacit.data.prepare import Prepared
+
+CURATOR = "curator"
+MOST_STEPS = 10**6  # old units that a new one touches: beyond it a restated price means nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Preparing:
+    """How data is to be prepared: `DataSet.prepare` says what each of these means."""
+
+    progress: Progress | None = None
+    new_ledger: bool = False
+    reason: str = ""
+    memory: str = "60%"
+    accept: bool = False
+    keep_version: bool = False
+    sources: Mapping[str, Any] | None = None
+
+
+def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Preparing, replaced: Callable[[], None]) -> Prepared:
+    """Copy the declared data into the store, anew; `replaced` is called once the new store is in the place of the old one.
+
+    `begun` opens the ledger of the data set, if it has one.
+    """
+    from tacit.data.files.memory import given_tables
+    from tacit.data.prepare import prepare
+    from tacit.data.registering import registration
+
+    given = given_tables(catalog, asked.sources)
+    found = registration(catalog, os.environ, given)
+    reason, new_ledger = text_of(asked.reason, "reason"), truth_of(asked.new_ledger, "new_ledger")
+    ledger = begun()
+    found.require_alone(None if ledger is None else ledger.identity, reason)
+    if new_ledger and ledger is not None:
+        raise InvalidInput("this data set already has a ledger; leave new_ledger out")
+    _settle_units(catalog, ledger)
+    how = {"memory": asked.memory, "accept": asked.accept, "keep_version": asked.keep_version}
+    prepared = prepare(catalog, asked.progress, given=given, **how)  # type: ignore[arg-type]
+    replaced()
+    ledger = begin_scratch(catalog, reason) if new_ledger else ledger
+    if ledger is not None:
+        ledger.note_public()  # before anything is told of what is public from now on
+        found.record(ledger.identity)
+        if reason and not new_ledger:
+            ledger.note(CURATOR, reason)
+    return replace(prepared, notes=(found.word,) if found.word else ())
+
+
+def _settle_units(catalog: Catalog, ledger: Ledger | None) -> None:
+    """Let entries of format 1 count for the units that the store of their version declared, while that store is there."""
+    if ledger is None or ledger.head.units:
+        return
+    with suppress(StoreUnusable):
+        if not ledger.adopted() and ledger.versions() == {prepared_for(catalog)}:
+            ledger.accept_units(1, CURATOR, "the units that the store of these entries declared")
+
+
+# --- the ledger --------------------------------------------------------------------------------------------------------------
+
+
+def begin_ledger(catalog: Catalog, reason: str, sources: Mapping[str, Any] | None = None) -> Ledger:
+    """Begin the ledger of a data set, once, and record it in the register."""
+    from tacit.data.files.memory import given_tables
+    from tacit.data.registering import registration
+
+    found = registration(catalog, os.environ, given_tables(catalog, sources))
+    found.require_alone(None, text_of(reason, "reason"))
+    begun = begin_scratch(catalog, reason)
+    found.record(begun.identity)
+    return begun
+
+
+def begin_scratch(catalog: Catalog, reason: str) -> Ledger:
+    """Begin a ledger that no register knows. What the prepared data remembers of a lost one is carried over into it."""
+    folder = catalog.store_folder
+    begun = begin_books(catalog.ledger_address(os.environ), policy_of(catalog), bits.random_bytes(16).hex(), reason)
+    if rollback.remembered_heads(folder):
+        rollback.adopt(folder, begun, CURATOR, reason or "begun in the place of a lost one")
+    else:
+        rollback.remember_head(folder, begun.head)
+    return begun
+
+
+def own_ledger(catalog: Catalog) -> Ledger:
+    """The ledger that was begun, not a copy of its file; catalogs share one only where they declare one name of a data set."""
+    from tacit.data.registering import require_no_copy
+
+    address = catalog.ledger_address(os.environ)
+    found = open_ledger(address, policy_of(catalog))
+    name = found.belongs.get("data_set", catalog.name)
+    at_home = catalog.ledger_url is None and catalog.data_set is None  # a folder may be renamed with what lies in it
+    if found.belongs.get("catalog", catalog.file) != catalog.file if at_home else name != catalog.name:
+        raise StoreUnusable(
+            f"this ledger belongs to the data set '{name}', and this catalog is that of '{catalog.name}'",
+            remedy=f'to share one budget, declare [ledger] data_set = "{name}" in both; else declare another [ledger] url',
+        )
+    require_no_copy(found.identity, address, os.environ)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A cap, the sums of what was spent under it, and what one further question may cost."""
+
+    name: str
+    cap: Budget
+    spent: State
+    left: Left
+
+
+def accounts(catalog: Catalog, ledger: Ledger, analyst: str | None) -> list[Account]:
+    """What was spent and what is left: of the data set, and of every analyst or of one."""
+    named = sorted(catalog.analysts) if analyst is None else [analyst] if analyst in catalog.analysts else []
+    whole = Account("data set", catalog.budget, ledger.spent(), ledger.left())
+    caps = {name: catalog.analysts[name].budget or catalog.budget for name in named}
+    return [whole, *(Account(name, cap, ledger.spent(name), ledger.left(name)) for name, cap in caps.items())]
+
+
+def adopt(catalog: Catalog, ledger: Ledger, reason: str) -> int | None:
+    """Accept the ledger that was found as the data set's own; the number of the entry that records it."""
+    entry = rollback.adopt(catalog.store_folder, ledger, CURATOR, text_of(reason, "reason"))
+    return None if entry is None else entry.number
+
+
+def accept_units(ledger: Ledger, steps: int, reason: str) -> int:
+    """Let the ledger count for the units that are declared now; the number of the entry that restates all before it."""
+    count = whole_of(steps, "steps", 1, MOST_STEPS)
+    return ledger.accept_units(count, CURATOR, text_of(reason, "reason")).number
+
+
+def resume(ledger: Ledger, reason: str) -> int:
+    """Let questions go on after failures; the number of the entry that records it."""
+    return ledger.resume(CURATOR, text_of(reason, "reason")).number

@@ -1,0 +1,284 @@
+"""A question as SQL text: what the ledger keeps of one that was built in Python, and what can be asked again as it stands.
+
+`written` is the inverse of `parse`, but for places and blanks; the text says what was asked, so it is read again before it is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import date
+from decimal import Context, Decimal
+from fractions import Fraction
+
+from tacit.errors import NotAllowed
+from tacit.query.language.reader import MOST_DIGITS
+from tacit.query.language.sql import parse, quoted_name
+from tacit.query.language.syntax import (
+    Apply,
+    Constant,
+    Exists,
+    Expression,
+    From,
+    InQuery,
+    Item,
+    Joined,
+    Name,
+    Nested,
+    Query,
+    Select,
+    Star,
+    UnionAll,
+)
+
+ATOM = 9
+LEVELS = {  # how tightly each binds; what is not listed is a function, and needs no parentheses
+    "or": 1, "and": 2, "not": 3,
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "in", "between", "like", "ilike", "is_null", "is_true", "is_false"), 4),
+    "concat": 5, "+": 6, "-": 6, "*": 7, "/": 7, "%": 7, "negate": 8, "interval": ATOM,
+}  # fmt: skip
+CHAINED = frozenset({"or", "and", "+", "-", "*", "/", "%", "concat"})  # read from the left: the first operand needs no parentheses
+SYMBOLS = {"or": "OR", "and": "AND", "concat": "||", "like": "LIKE", "ilike": "ILIKE"}
+SUFFIXES = {"is_null": "IS NULL", "is_true": "IS TRUE", "is_false": "IS FALSE"}
+CASTS = {"integer": "BIGINT", "number": "DOUBLE", "date": "DATE", "text": "TEXT", "boolean": "BOOLEAN"}
+CALLED = {"quantile": "QUANTILE_CONT"}
+
+
+def written(select: Select) -> str:
+    """The question as SQL that is read as the same question; refused where it is larger than a question in SQL may be.
+
+    >>> written(parse("select count(*) n from visits v where cost*2>10 or (ward='a' and not (a=b))"))
+    "SELECT COUNT(*) AS n FROM visits AS v WHERE cost * 2 > 10 OR ward = 'a' AND NOT a = b"
+    """
+    text = _select(select)
+    if unplaced(parse(text)) != unplaced(select):
+        raise NotAllowed("the question cannot be written as SQL, so it cannot be recorded", remedy="ask it with session.sql")
+    return text
+
+
+def _select(select: Select) -> str:
+    options = ", ".join(f"{name} = {_number(value)}" for name, value in select.options)
+    parts = [
+        f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options})" if options else "SELECT",
+        *(["DISTINCT"] if select.distinct else []),
+        ", ".join(map(_item, select.items)),
+        f"FROM {_table(select.table)}",
+        *map(_join, select.joins),
+        *([f"WHERE {expression_text(select.where)}"] if select.where is not None else []),
+        *([f"GROUP BY {', '.join(map(expression_text, select.group_by))}"] if select.group_by else []),
+        *([f"HAVING {expression_text(select.having)}"] if select.having is not None else []),
+    ]
+    if select.order_by:
+        orders = (expression_text(order.expression) + " DESC" * order.descending for order in select.order_by)
+        parts.append(f"ORDER BY {', '.join(orders)}")
+    parts += [f"LIMIT {select.limit}"] if select.limit is not None else []
+    parts += [f"OFFSET {select.offset}"] if select.offset else []
+    return " ".join(parts)
+
+
+def _item(item: Item) -> str:
+    return expression_text(item.expression) + (f" AS {quoted_name(item.name)}" if item.name else "")
+
+
+def _query(query: Query) -> str:
+    """What stands in parentheses; a name of WITH is written in its place."""
+    if isinstance(query, UnionAll):
+        return " UNION ALL ".join(map(_query, query.parts))
+    return _select(query)
+
+
+def _table(source: From | Nested) -> str:
+    if isinstance(source, Nested):
+        return f"({_query(source.query)}) AS {quoted_name(source.alias)}"
+    return quoted_name(source.table) + (f" AS {quoted_name(source.alias)}" if source.alias != source.table else "")
+
+
+def _join(joined: Joined) -> str:
+    kind = "LEFT JOIN" if joined.kind == "left" else "JOIN"
+    if joined.natural:
+        return f"NATURAL {kind} {_table(joined.table)}"
+    if joined.using:
+        return f"{kind} {_table(joined.table)} USING ({', '.join(map(quoted_name, joined.using))})"
+    if joined.on is None:
+        return f"CROSS JOIN {_table(joined.table)}"
+    return f"{kind} {_table(joined.table)} ON {expression_text(joined.on)}"
+
+
+# --- expressions -------------------------------------------------------------------------------------------------------------
+
+
+def expression_text(expression: Expression) -> str:
+    """One expression, with parentheses where they are needed."""
+    if isinstance(expression, Name):
+        return ".".join(map(quoted_name, expression.parts))
+    if isinstance(expression, Star):
+        return "*" if expression.table is None else f"{quoted_name(expression.table)}.*"
+    if isinstance(expression, Exists):
+        return f"EXISTS ({_query(expression.query)})"
+    if isinstance(expression, InQuery):
+        return f"{_at_least(5, expression.value)} IN ({_query(expression.query)})"
+    if isinstance(expression, Constant):
+        return _constant(expression.value)
+    return FORMS.get(expression.function, _operator if expression.function in LEVELS else _call)(expression)
+
+
+def _constant(value: Fraction | str | bool | date | None) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case Fraction():
+            return _number(value)
+        case date():
+            return f"DATE '{value.isoformat()}'"
+        case text:
+            return _quoted(text)
+
+
+def _number(value: Fraction) -> str:
+    """A number that was read from at most MOST_DIGITS digits, in so many."""
+    digits = Context(prec=2 * MOST_DIGITS)
+    exact = digits.normalize(digits.divide(Decimal(value.numerator), Decimal(value.denominator)))
+    plain = f"{exact:f}"
+    return plain if sum(map(str.isdigit, plain)) <= MOST_DIGITS else f"{exact:E}".replace("+", "")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _at_least(level: int, expression: Expression) -> str:
+    """An operand, in parentheses where it binds less tightly than it must."""
+    own = LEVELS.get(expression.function, ATOM) if isinstance(expression, Apply) else ATOM
+    own = LEVELS["in"] if isinstance(expression, InQuery) else own
+    text = expression_text(expression)
+    return text if own >= level else f"({text})"
+
+
+def _operator(expression: Apply) -> str:
+    level, (left, right) = LEVELS[expression.function], expression.arguments
+    first = _at_least(level if expression.function in CHAINED else level + 1, left)
+    return f"{first} {SYMBOLS.get(expression.function, expression.function)} {_at_least(level + 1, right)}"
+
+
+def _call(expression: Apply) -> str:
+    listed = ", ".join(map(expression_text, expression.arguments))
+    return f"{CALLED.get(expression.function, expression.function.upper())}({listed})"
+
+
+def _operands(expression: Apply) -> str:
+    """A call whose arguments the parser reads as operands: a comparison among them is put into parentheses."""
+    return f"{expression.function.upper()}({', '.join(_at_least(5, part) for part in expression.arguments)})"
+
+
+def _suffixed(expression: Apply) -> str:
+    return f"{_at_least(5, expression.arguments[0])} {SUFFIXES[expression.function]}"
+
+
+def _not(expression: Apply) -> str:
+    return f"NOT {_at_least(4, expression.arguments[0])}"
+
+
+def _negated(expression: Apply) -> str:
+    return f"-{_at_least(ATOM, expression.arguments[0])}"
+
+
+def _in(expression: Apply) -> str:
+    value, *options = expression.arguments
+    return f"{_at_least(5, value)} IN ({', '.join(map(expression_text, options))})"
+
+
+def _between(expression: Apply) -> str:
+    value, low, high = (_at_least(5, part) for part in expression.arguments)
+    return f"{value} BETWEEN {low} AND {high}"
+
+
+def _case(expression: Apply) -> str:
+    *parts, last = map(expression_text, expression.arguments)
+    branches = " ".join(f"WHEN {test} THEN {value}" for test, value in zip(parts[::2], parts[1::2], strict=True))
+    return f"CASE {branches} ELSE {last} END"
+
+
+def _cast(expression: Apply) -> str:
+    """A text in parentheses is cast; without them, DATE '...' is a constant."""
+    (value,) = expression.arguments
+    inner = expression_text(value)
+    kind = expression.function.removeprefix("cast_")
+    return f"CAST({f'({inner})' if isinstance(value, Constant) else inner} AS {CASTS[kind]})"
+
+
+def _distinct(expression: Apply) -> str:
+    return f"COUNT(DISTINCT {', '.join(map(expression_text, expression.arguments))})"
+
+
+def _weekday(expression: Apply) -> str:
+    return f"EXTRACT(ISODOW FROM {_at_least(5, expression.arguments[0])})"
+
+
+def _interval(expression: Apply) -> str:
+    count, unit = (part.value if isinstance(part, Constant) else None for part in expression.arguments)
+    return f"INTERVAL '{'' if count is None else count}' {unit}"
+
+
+FORMS: Mapping[str, Callable[[Apply], str]] = {
+    **dict.fromkeys(SUFFIXES, _suffixed),
+    **dict.fromkeys((f"cast_{kind}" for kind in CASTS), _cast),
+    **dict.fromkeys(("substring", "trim"), _operands),
+    "not": _not,
+    "negate": _negated,
+    "in": _in,
+    "between": _between,
+    "case": _case,
+    "count_distinct": _distinct,
+    "isodow": _weekday,
+    "interval": _interval,
+}
+
+
+# --- what two trees of the same question share -------------------------------------------------------------------------------
+
+
+def unplaced(select: Select) -> Select:
+    """The question without its places, to tell whether two say the same; a name that is empty is none."""
+    return replace(
+        select,
+        items=tuple(Item(_unplaced(item.expression), item.name or None) for item in select.items),
+        table=_unplaced_source(select.table),
+        joins=tuple(replace(join, table=_unplaced_source(join.table), on=_maybe(join.on)) for join in select.joins),
+        where=_maybe(select.where),
+        group_by=tuple(map(_unplaced, select.group_by)),
+        having=_maybe(select.having),
+        order_by=tuple(replace(order, expression=_unplaced(order.expression)) for order in select.order_by),
+    )
+
+
+def _unplaced_source(source: From | Nested) -> From | Nested:
+    if isinstance(source, Nested):
+        return replace(source, query=_unplaced_query(source.query), at=None)
+    return replace(source, at=None)
+
+
+def _unplaced_query(query: Query) -> Query:
+    if isinstance(query, UnionAll):
+        return UnionAll(tuple(map(_unplaced_query, _parts(query))))
+    return unplaced(query)
+
+
+def _parts(query: Query) -> list[Query]:
+    """The queries of UNION ALL in order, however they were put together."""
+    return [each for part in query.parts for each in _parts(part)] if isinstance(query, UnionAll) else [query]
+
+
+def _maybe(expression: Expression | None) -> Expression | None:
+    return None if expression is None else _unplaced(expression)
+
+
+def _unplaced(expression: Expression) -> Expression:
+    if isinstance(expression, Apply):
+        return Apply(expression.function, tuple(map(_unplaced, expression.arguments)))
+    if isinstance(expression, InQuery):
+        return InQuery(_unplaced(expression.value), _unplaced_query(expression.query))
+    if isinstance(expression, Exists):
+        return Exists(_unplaced_query(expression.query))
+    return replace(expression, at=None)

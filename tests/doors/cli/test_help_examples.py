@@ -1,0 +1,137 @@
+"""Every command's help ends with an example, and every example runs as it is printed, in a folder with the files that it names."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from pages import ROOT
+from tacit.data.prepare import prepare
+from tacit.doors.cli import app
+from tacit.doors.cli.demo import hospital
+from tacit.evidence.attacks import against_session, questioner
+from tacit.evidence.verify import suite
+from tacit.evidence.verify.trial import Effort
+from tacit.publish.local.survey.reading import read_survey
+from tacit.publish.local.survey.report import Form
+from tacit.session import open as open_data
+
+# Commands whose help has no example yet; nothing may be added.
+LATER = (
+    "init",
+    "check",
+    "prepare",
+    "sql",
+    "explain",
+    "budget",
+    "history",
+    "schema",
+    "ledger begin",
+    "ledger units",
+    "ledger resume",
+    "ledger adopt",
+)
+EXAMPLE = re.compile(r"^Example: (?P<line>tacit .+?)(?: \(exits with (?P<code>\d+)\))?$", re.MULTILINE)
+
+
+def leaves(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Every command with its words, those of groups too."""
+    parts = getattr(command, "commands", {})
+    if not parts:
+        yield " ".join(words), command
+    for word, part in parts.items():
+        yield from leaves(part, (*words, word))
+
+
+COMMANDS = dict(leaves(get_command(app)))
+
+
+def example(name: str) -> tuple[list[str], int]:
+    """The words of a command's example after `tacit`, and the exit code that it states."""
+    found = EXAMPLE.findall(COMMANDS[name].help or "")
+    assert len(found) == 1, f"the help of `tacit {name}` needs one line `Example: tacit {name} ...`"
+    line, code = found[0]
+    assert line.startswith(f"tacit {name}"), f"`{line}` is an example of another command than `tacit {name}`"
+    return shlex.split(line)[1:], int(code or 0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What the examples name: a prepared hospital, a survey with its reports, flows with their map, and a table to audit."""
+    place: Path = tmp_path_factory.mktemp("examples")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        patch.setattr(hospital, "PATIENTS", 400)
+        with open_data(hospital.build(place)) as data:
+            prepare(data.catalog)
+            data.begin_scratch("the examples of the help")
+        Path("survey.toml").write_text((ROOT / "examples" / "survey.toml").read_text("utf-8"), "utf-8")
+        form = Form.of(read_survey(Path("survey.toml")))
+        answers = {"home": 1, "way": 2, "minutes": 35, "missing": [0]}
+        lines = [form.text_of(answers, number.to_bytes(32, "big"), number % 3) for number in range(40)]
+        Path("reports.txt").write_text("\n".join(lines) + "\n", "utf-8")
+        assert run(["survey", "collect", "survey.toml", "reports.txt", "--store", "answers.sqlite"]).exit_code == 0
+        assert run(["synthesize", "state", ".", "--blocks", "400", "--workplaces", "6", "--jobs", "1000"]).exit_code == 0
+        Path("salaries.csv").write_text("ward,salary\nnorth,100\nnorth,220\nsouth,180\nsouth,90\n", "utf-8")
+        Path("questions.txt").write_text("MAX(salary)\nMAX(salary) WHERE ward = 'north'\n", "utf-8")
+    return place
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Sizes that suffice to show that a command runs."""
+    monkeypatch.setattr(hospital, "PATIENTS", 400)
+    demo = import_module("tacit.doors.cli.demo")  # the package has the command under that name
+    monkeypatch.setattr(demo, "SUBSETS", 16)
+    monkeypatch.setattr(demo, "DRAWS", 1_000)
+    monkeypatch.setattr(questioner, "MOST_PEOPLE", 26)
+    monkeypatch.setattr(against_session, "ATTACKS", against_session.ATTACKS[:1])
+    everything = suite.cases
+    monkeypatch.setattr(suite, "QUICK", Effort(samples=16))
+    monkeypatch.setattr(suite, "cases", lambda plant=None: everything()[-1:])
+
+
+def run(words: list[str]) -> Any:
+    return CliRunner().invoke(app, words, prog_name="tacit")
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in LATER])
+def test_the_example_of_the_help_runs(name, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    words, code = example(name)
+    result = run(words)
+    assert result.exit_code == code, result.output
+
+
+def test_what_is_left_for_later_exists_and_has_no_example():
+    for name in LATER:
+        assert name in COMMANDS
+        assert not EXAMPLE.search(COMMANDS[name].help or ""), f"`tacit {name}` has an example: take it off the list"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("Verify the ledger.", "needs one line"),
+        ("Verify.\n\nExample: tacit verify --quick\n\nExample: tacit verify", "needs one line"),
+        ("Verify.\n\nExample: tacit attack list", "another command"),
+    ],
+)
+def test_a_missing_or_foreign_example_is_caught(text, problem, monkeypatch):
+    monkeypatch.setattr(COMMANDS["verify"], "help", text)
+    with pytest.raises(AssertionError, match=problem):
+        example("verify")
+
+
+def test_an_example_may_state_its_exit_code(monkeypatch):
+    monkeypatch.setattr(COMMANDS["verify"], "help", "Verify.\n\nExample: tacit verify --plant noise (exits with 1)")
+    assert example("verify") == (["verify", "--plant", "noise"], 1)

@@ -1,0 +1,7 @@
+-- unit: row, 1 row each, add/remove · bounds: income [0, 200000] · budget: epsilon=1
+SELECT AVG(income)
+FROM people
+WHERE person NOT IN (SELECT borrower FROM loans);
+-- plan:      people → bound 1 → anti-join(loans → bound 8) → rows(), centred(income) → avg
+-- stability: count 1 · sum 100000 (centred) · groups touched 1 · rows in one 1
+-- price:     epsilon 1 = 1/2 Laplace(scale 2) on the count + 1/2 Laplace(scale 200000) on the sum

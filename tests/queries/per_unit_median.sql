@@ -1,0 +1,7 @@
+-- unit: row, 1 row each, add/remove · bounds: fee [0, 50] · budget: epsilon=1
+WITH per AS (SELECT borrower, SUM(fee) AS paid FROM loans GROUP BY borrower HAVING COUNT(*) > 1)
+SELECT MEDIAN(paid), AVG(paid)
+FROM per;
+-- plan:      loans → bound 8 → per unit(sum, rows) → where → list(total 0), rows(), centred(total 0) → quantile 0.5, avg
+-- stability: count 1 · sum 200 (centred) · ranks 1 rows · groups touched 1 · rows in one 1
+-- price:     epsilon 1 = 1/3 Laplace(scale 3) on the count + 1/3 Laplace(scale 600) on the sum + 1/3 exponential mechanism on the quantile

@@ -1,0 +1,229 @@
+"""A question as SQL: what is written is read as the same question, whatever it holds, and ends in the same plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from questions import AGGREGATES, COLUMNS, conditions, keys, numbers
+from stored import catalog as catalog_of
+from stored import table as table_of
+from tacit.errors import InvalidInput, InvalidSQL, NotAllowed, Refused
+from tacit.privacy.catalog import Source, Table
+from tacit.query.canonical import canonical_plan
+from tacit.query.language import reader
+from tacit.query.language.frame import Frame, start
+from tacit.query.language.sql import _Ordinary, parse, quoted_name
+from tacit.query.language.syntax import Apply, Constant, Expression, From, Item, Joined, Name, Ordering, Select, Star
+from tacit.query.language.writer import CASTS, unplaced, written
+from tacit.query.passes import rewrite
+from worlds import PUBLIC, WARDS, World, clinic, world_in_memory
+
+# --- every tree that can be read ---------------------------------------------------------------------------------------------
+
+ONE = sorted({*reader._UNARY.values(), *(f"cast_{kind}" for kind in CASTS), "is_null", "is_true", "is_false", "isodow"})
+TWO = sorted({*reader._BINARY.values(), "like", "ilike", "quantile", "round", "substring"})
+OTHERS = [
+    "between",
+    "in",
+    "case",
+    "coalesce",
+    "least",
+    "greatest",
+    "count",
+    "count_distinct",
+    "width_bucket",
+    "date_trunc",
+    "interval",
+]
+
+words = st.sampled_from(sorted(_Ordinary.Tokenizer.KEYWORDS)) | st.text(
+    st.characters(exclude_categories=("Cc", "Cs", "Cf", "Zl", "Zp")), min_size=1, max_size=6
+)
+names = st.sampled_from(["cost", "ward", "Day", "_x1"]) | words
+numbers_read = st.builds(lambda digits, tens: Fraction(digits) * Fraction(10) ** tens, st.integers(0, 10**20), st.integers(-20, 19))
+constants = st.one_of(
+    st.none(), st.booleans(), numbers_read, st.dates(), st.text(st.characters(exclude_categories=("Cc", "Cs", "Cf", "Zl", "Zp")))
+)
+leaves = st.builds(Name, st.tuples(names) | st.tuples(names, names)) | st.builds(Constant, constants)
+
+
+def _grown(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    def applied(functions: list[str], least: int, most: int) -> st.SearchStrategy[Expression]:
+        return st.builds(Apply, st.sampled_from(functions), st.lists(inner, min_size=least, max_size=most).map(tuple))
+
+    unit = st.sampled_from(["day", "week", "month"]).map(Constant)
+    return st.one_of(
+        applied(ONE, 1, 1),
+        applied(TWO, 2, 2),
+        applied(["substring", "between"], 3, 3),
+        applied(["round", "count"], 1, 1),
+        applied(["coalesce", "least", "greatest", "count_distinct"], 1, 3),
+        applied(["in"], 2, 4),
+        applied(["width_bucket"], 4, 4),
+        st.builds(lambda tests, last: Apply("case", (*sum(tests, ()), last)), st.lists(st.tuples(inner, inner), min_size=1), inner),
+        st.builds(lambda part, value: Apply("date_trunc", (part, value)), unit, inner),
+        st.builds(lambda count, part: Apply("interval", (Constant(count), part)), st.integers(-99, 99).map(Fraction), unit),
+        st.just(Apply("count", (Star(),))),
+    )
+
+
+expressions = st.recursive(leaves, _grown, max_leaves=12)
+tables = st.builds(lambda name, alias: From(name, alias or name), names, st.none() | names)
+joins = st.one_of(
+    st.builds(lambda table, kind, using: Joined(table, kind, None, None, using), tables, st.sampled_from(["inner", "left"]), names),
+    st.builds(Joined, tables, st.sampled_from(["inner", "left"]), expressions, expressions),
+)
+selects = st.builds(
+    Select,
+    items=st.lists(st.builds(Item, expressions, st.none() | names), min_size=1, max_size=3).map(tuple),
+    table=tables,
+    joins=st.lists(joins, max_size=2).map(tuple),
+    where=st.none() | expressions,
+    group_by=st.lists(expressions, max_size=2).map(tuple),
+    having=st.none() | expressions,
+    order_by=st.lists(st.builds(Ordering, expressions, st.booleans()), max_size=2).map(tuple),
+    limit=st.none() | st.integers(0, 10**18 - 1),
+    offset=st.integers(0, 10**18 - 1),
+    options=st.sampled_from([(), (("epsilon", Fraction(1, 2)), ("delta", Fraction(1, 10**9)))]),
+)
+
+
+def _functions(expression: Expression) -> Iterator[str]:
+    if isinstance(expression, Apply):
+        yield expression.function
+        for argument in expression.arguments:
+            yield from _functions(argument)
+
+
+@given(selects)
+def test_what_is_written_is_read_as_the_same_question(select: Select) -> None:
+    assert unplaced(parse(written(select))) == unplaced(select)
+
+
+def test_every_function_that_can_be_read_is_among_those_that_are_tried() -> None:
+    tried = {*ONE, *TWO, *OTHERS}
+    assert tried >= {*reader._TAKES, *reader._MANY.values(), *reader._CASTS.values(), *reader._PARTS, *reader._NAMED.values()}
+
+
+@pytest.mark.parametrize("word", sorted({*_Ordinary.Tokenizer.KEYWORDS, *_Ordinary.parser_class.NO_PAREN_FUNCTION_PARSERS}))
+def test_a_word_of_sql_can_name_anything(word: str) -> None:
+    column = Name((word.lower(),))
+    asked = Select((Item(column, word), Item(Apply("+", (Name((word, word)), column)), word)), From(word, word), group_by=(column,))
+    assert unplaced(parse(written(asked))) == asked
+
+
+@pytest.mark.parametrize("name", ["any_value", "array", "at", "date", "first", "if", "left", "next", "row", "top", "x", "year"])
+def test_names_that_are_nearly_words_of_sql_can_name_columns(name: str) -> None:
+    asked = Select((Item(Name((name,)), None), Item(Apply("negate", (Name((name,)),)), name)), From(name, name))
+    assert unplaced(parse(written(asked))) == asked
+
+
+def test_a_name_is_quoted_only_where_it_must_be() -> None:
+    assert [quoted_name(name) for name in ("cost", "a b", 'a"b', "select")] == ["cost", '"a b"', '"a""b"', '"select"']
+
+
+@pytest.mark.parametrize("days", [date(1, 1, 1), date(9999, 12, 31)])
+def test_days_of_few_digits_are_whole(days: date) -> None:
+    asked = Select((Item(Constant(days), "d"),), From("t", "t"))
+    assert unplaced(parse(written(asked))) == asked
+
+
+def test_a_question_larger_than_sql_may_be_is_refused() -> None:
+    large: Expression = Name(("cost",))
+    for _ in range(200):
+        large = Apply("negate", (large,))
+    with pytest.raises(NotAllowed):
+        written(Select((Item(large, None),), From("visits", "visits")))
+
+
+# --- frames, to their plans ----------------------------------------------------------------------------------------------------
+
+
+def frame(table: str) -> Frame[Any]:
+    return start(table, lambda select, **_: select, lambda select, **_: select)
+
+
+ROW_AGGREGATES = [
+    "count(*)",
+    "sum({})",
+    "avg({})",
+    "var_pop({})",
+    "stddev({})",
+    "median({})",
+    "quantile_cont({}, 0.25)",
+    "count({})",
+]
+
+
+@st.composite
+def frames(draw: st.DrawFn) -> Frame[Any]:
+    """A question on the table of all kinds of columns, joined, filtered, grouped, tested, ordered and cut."""
+    built = frame("all")
+    for how in draw(st.lists(st.sampled_from([{"on": "LOWER(fruit) = wards.ward"}, {"on": "wards.beds = small"}]), max_size=1)):
+        built = built.join("wards", **how)
+    for condition in draw(st.lists(conditions(), max_size=3)):
+        built = built.where(condition)
+    grouped = draw(st.lists(keys(), max_size=2, unique=True))
+    built = built.group_by(*grouped[:1], **{f"key {place}": key for place, key in enumerate(grouped[1:])})
+    asked = [draw(st.sampled_from(ROW_AGGREGATES)).format(draw(numbers(leaves_at_most=3))) for _ in range(draw(st.integers(1, 2)))]
+    built = built.agg(*asked[:1], **{f'Größe "{place}"': text for place, text in enumerate(asked[1:])})
+    for test in draw(st.lists(st.sampled_from(["count(*) > 5", "COUNT(*) BETWEEN 2 AND 9 OR NOT (SUM(small) = 3)"]), max_size=2)):
+        built = built.having(test)
+    for order in draw(st.lists(st.sampled_from(["1", "count(*)", "-sum(small) / 2"]), max_size=2)):
+        built = built.order_by(order, descending=draw(st.booleans()))
+    return built.limit(draw(st.integers(0, 9))) if draw(st.booleans()) else built
+
+
+@pytest.fixture(scope="module")
+def every_kind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("writer")
+    all_kinds = table_of("all", folder / "all.csv", *COLUMNS, rows_at_most=1000)
+    wards = Table("wards", Source("csv", "wards.csv"), {column.name: column for column in WARDS}, public=True)
+    with world_in_memory(catalog_of(folder, all_kinds, wards), {"all": [], "wards": PUBLIC}) as made:
+        yield made
+
+
+@given(built=frames())
+def test_a_frame_and_its_text_have_one_plan(every_kind: World, built: Frame[Any]) -> None:
+    try:
+        plan = rewrite(built.select, every_kind.catalog, every_kind.facts)
+    except Refused:
+        assume(False)
+    assert canonical_plan(every_kind.plan(written(built.select))) == canonical_plan(plan)
+
+
+@pytest.fixture(scope="module")
+def hospital(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with world_in_memory(clinic(tmp_path_factory.mktemp("clinic")), {"visits": [], "wards": PUBLIC}) as made:
+        yield made
+
+
+@pytest.mark.parametrize("asked", AGGREGATES)
+def test_every_aggregate_of_a_frame_and_its_text_have_one_plan(hospital: World, asked: str) -> None:
+    built = frame("visits").join("wards", using="ward").group_by("site").agg(asked)
+    plan = rewrite(built.select, hospital.catalog, hospital.facts)
+    assert canonical_plan(hospital.plan(written(built.select))) == canonical_plan(plan)
+
+
+def test_a_plan_that_was_written_otherwise_would_be_noticed(hospital: World) -> None:
+    texts = ["SELECT COUNT(*) FROM visits WHERE (age > 1 OR age < 0) AND cost > 2", "SELECT COUNT(*) FROM visits WHERE age > 1"]
+    assert len({canonical_plan(hospital.plan(text)) for text in texts}) == len(texts)
+
+
+@pytest.mark.parametrize("mark", ["\x80", "\x85", "\x9b", "\u061c", "\u200e", "\u202a", "\u202e", "\u2028", "\u2066", "\u2069"])
+def test_no_frame_holds_what_a_reader_does_not_see(mark: str) -> None:
+    for build in (
+        lambda: frame(f"visits{mark}"),
+        lambda: frame("visits").where(f"ward = 'a{mark}'"),
+        lambda: frame("visits").join("wards", using=f"ward{mark}"),
+        lambda: frame("visits").agg(**{f"n{mark}": "count(*)"}),
+    ):
+        with pytest.raises((InvalidSQL, InvalidInput)):
+            build()

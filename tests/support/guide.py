@@ -1,0 +1,42 @@
+"""The hospital of docs/guides/catalog.md: its catalog, and what its public table holds, as the store would say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+
+import pages
+from tacit.data.catalog import parse_catalog
+from tacit.privacy.catalog import Catalog, Column
+from tacit.query.language.sql import parse
+from tacit.query.passes import rewrite
+from tacit.query.price.price import Quote, price, request
+
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "catalog.md"
+
+
+class Wards:
+    """The four wards, each with its floor and its beds."""
+
+    def columns(self, table: str) -> Mapping[str, Column]:
+        whole = {"bounds": (Fraction(0), Fraction(100)), "step": Fraction(1)}
+        ward = Column("ward", "category", values=("north", "south", "east", "west"))
+        return {"ward": ward, "floor": Column("floor", "number", **whole), "beds": Column("beds", "number", **whole)}  # type: ignore[arg-type]
+
+    def fan_out(self, table: str, column: str) -> int:
+        return 1
+
+    def size(self, table: str) -> int:
+        return 4
+
+
+def hospital() -> Catalog:
+    block = next(block for block in pages.blocks(PAGE.read_text(encoding="utf-8")) if block.title == "tacit.toml")
+    return parse_catalog(block.text)
+
+
+def quoted(question: str) -> Quote:
+    """The question, understood and priced at epsilon 1; a budget written in it counts."""
+    select = parse(question)
+    return price(rewrite(select, hospital(), Wards()), request(**{"epsilon": 1, **dict(select.options)}))[0]

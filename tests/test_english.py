@@ -1,0 +1,153 @@
+"""Texts for people use the usual words: no message, help text or printed line has a phrase that readers stumble over.
+
+Every text of the source is looked at that is not a docstring, and the docstrings that become help texts or describe an exception.
+A value put into a text stands as `{}` in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "tacit"
+# Folders and files whose texts are still to be rewritten; nothing may be added.
+LATER: tuple[str, ...] = ()
+# Folders and files whose docstrings have none of the phrases either; this list grows.
+DOCSTRINGS = (
+    "accounting/",
+    "doors/cli/attack/",
+    "doors/cli/audit/",
+    "doors/cli/demo/",
+    "doors/cli/survey/",
+    "doors/cli/synthesize/",
+    "doors/cli/verify.py",
+    "evidence/",
+    "mechanisms/",
+    "privacy/",
+    "publish/audited/",
+    "publish/local/",
+)
+COMPARED = r"(?:longer|more|less|fewer|later|earlier|larger|nearer|farther|\w+er than)\b"  # "is no longer", "is no larger than"
+PHRASES = {  # what does not appear, and what people write instead
+    rf"(?<!\b[Tt]here )\b(?:is|are) no (?!{COMPARED})": "negate the verb, as in 'X is not a number'; 'there is no row' is fine",
+    r"\b(?:is|are) none\b": "negate the verb: 'X is not a guarantee'",
+    r"\b(?:is|are) told\b": "name who says it: 'tacit reports'",
+    r"\bof ours\b": "name it: 'a tacit session'",
+    r"\bthere already\b": "'already exists'",
+    r"\b(?:get|gets|getting) by\b": "'needs more than', 'out of'",
+    r"\blets? us in\b": "'cannot connect'",
+    r"\bthe own\b": "'their own', 'its own'",
+    r"\bat hand\b": "'available', 'given'",
+    r"\bso many people\b": "give the number, or 'that many people'",
+    r"\bin all\b(?! (?:of|the|these|those|other|its|their|data|people|private|\w+s)\b)": "'in total'; 'in all tables' is fine",
+    r"\bwhere there is one\b(?=\s*(?:[.,;:)]|$))": "'if any'",
+    r"(?<!\bnot )\bbut for\b": "'except'",
+    r"\bbeforehand\b": "'in advance'",
+}
+
+
+def texts(tree: ast.Module, commands: bool = False) -> Iterator[tuple[int, str]]:
+    """Line and text of all that people may read: literals, f-strings joined, and docstrings of commands and exceptions."""
+    docstrings = {id(node.body[0].value): node for node in ast.walk(tree) if _has_docstring(node)}
+    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node) if part is not node}
+    for node in ast.walk(tree):
+        if id(node) in inside or not isinstance(node, ast.Constant | ast.JoinedStr):
+            continue
+        if id(node) not in docstrings or (commands and _is_read(docstrings[id(node)])):
+            text = _text(node)
+            if " " in text:
+                yield node.lineno, " ".join(text.split())
+
+
+def _text(node: ast.Constant | ast.JoinedStr) -> str:
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    return "".join(_text(part) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+
+
+def _has_docstring(node: ast.AST) -> bool:
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    return isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None
+
+
+def _is_read(node: ast.AST) -> bool:
+    """Whether the docstring is one of a command, which is its help, or of an exception."""
+    if isinstance(node, ast.ClassDef):
+        return any(ast.unparse(base).endswith(("Error", "Exception", "Refused", "InvalidInput")) for base in node.bases)
+    return isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+
+
+def stumbles(text: str) -> list[str]:
+    """What is to be written instead of each phrase that the text should not have."""
+    return [instead for phrase, instead in PHRASES.items() if re.search(phrase, text)]
+
+
+MODULES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.py"))}
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if not name.startswith(LATER)])
+def test_texts_use_the_usual_words(name):
+    read = texts(ast.parse(MODULES[name].read_text("utf-8")), commands="cli/" in name or name == "errors.py")
+    found = [f"{name}:{line}: {text!r}: {each}" for line, text in read for each in stumbles(text)]
+    assert found == [], "\n".join(found)
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name.startswith(DOCSTRINGS)])
+def test_docstrings_use_the_usual_words(name):
+    nodes = [node for node in ast.walk(ast.parse(MODULES[name].read_text("utf-8"))) if _has_docstring(node)]
+    read = [(node.body[0].lineno, " ".join((ast.get_docstring(node) or "").split())) for node in nodes]
+    found = [f"{name}:{line}: {text!r}: {each}" for line, text in read for each in stumbles(text)]
+    assert found == [], "\n".join(found)
+
+
+def test_what_is_left_for_later_is_there():
+    assert [prefix for prefix in (*LATER, *DOCSTRINGS) if not any(name.startswith(prefix) for name in MODULES)] == []
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        'raise InvalidInput(f"{text} is no number; give one")',
+        'raise InvalidInput("the groups are no partition")',
+        'raise Refused("normal is none", remedy="take best")',
+        'raise Refused("not allowed", remedy="take a bound; normal is none")',
+        'Option(help="Counts with that noise, or a session of ours.")',
+        'say(f"{out} is there already; --force replaces it")',
+        'what = "preparation does not get by with 60%"',
+        'say("the server does not let us in")',
+        'say("everybody randomizes the own answer")',
+        'say("for want of data at hand")',
+        'say("whose bytes would count as so many people")',
+        'help="Jobs in all."',
+        'f"the same ratio in all would have {fake} fake jobs"',
+        'say("the line of the question, where there is one")',
+        'say("all columns but for the key")',
+        'say("a range that is known beforehand")',
+        'say("what was measured is told to the curator")',
+        'def command() -> None:\n    "Says what is told, and to whom."',
+        'class RangeTooLarge(TacitError):\n    "An expression that is no integer."',
+    ],
+)
+def test_planted_phrases_are_found(planted):
+    assert any(stumbles(text) for _, text in texts(ast.parse(planted), commands=True)), planted
+
+
+@pytest.mark.parametrize(
+    "fine",
+    [
+        "there is no row in the table",
+        "there are no reports yet",
+        "the file is no longer read",
+        "a delta that is no larger than 1e-6",
+        "noise in all cells",
+        "the same in all of them",
+        "not for publication, and not but for the curator",
+        "no rows, or more than 10",
+    ],
+)
+def test_counts_and_comparisons_are_fine(fine):
+    assert stumbles(fine) == []

@@ -1,0 +1,152 @@
+"""A rule that holds for the whole tree: files are written by `tacit.files`, and by libraries that keep a file of their own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "tacit"
+TREES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+METHODS = {"write_text", "write_bytes", "touch", "symlink_to", "hardlink_to"}
+FUNCTIONS = {
+    *(f"os.{name}" for name in ("replace", "rename", "renames", "link", "symlink", "truncate", "mkfifo")),
+    *(f"shutil.{name}" for name in ("copy", "copy2", "copyfile", "copytree", "move")),
+    *(f"tempfile.{name}" for name in ("mkstemp", "NamedTemporaryFile", "TemporaryFile", "SpooledTemporaryFile")),
+}
+NAMES = {"mkstemp", "NamedTemporaryFile", "TemporaryFile", "SpooledTemporaryFile", "copyfile", "copytree"}
+TABLES = {"write_table", "write_csv", "write_parquet", "ParquetWriter", "savefig", "savez", "dump_all"}  # of libraries
+WRITING = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND", "O_TRUNC", "O_EXCL"}
+# What writes without `tacit.files`, and why it may.
+EXCEPTIONS = {
+    "doors/cli/__init__.py": {"os.open"},  # the null device takes the place of a standard output that was closed
+}
+FILE = "file"  # what a function that `files.write` calls names the open file that it is given
+
+
+def writes(tree: ast.AST) -> set[str]:
+    """The calls in a tree that open a file for writing, or put one in a place."""
+    return {ast.unparse(call.func) for call in _calls(tree) if _writes(call)}
+
+
+def _calls(tree: ast.AST) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def _writes(call: ast.Call) -> bool:
+    name = ast.unparse(call.func)
+    last = name.rsplit(".", 1)[-1]
+    if last in METHODS or last in NAMES or name in FUNCTIONS:
+        return True
+    if last in TABLES:
+        return not any(isinstance(given, ast.Name) and given.id == FILE for given in call.args)
+    if name == "os.open":
+        return bool(WRITING & {node.attr for node in ast.walk(call) if isinstance(node, ast.Attribute)})
+    return (name == "open" or last in ("open", "fdopen")) and _mode_writes(call, 1 if name != last or name == "open" else 0)
+
+
+def _mode_writes(call: ast.Call, place: int) -> bool:
+    """Whether the mode says so: the first argument of `Path.open`, the second of `open`, `gzip.open` and `os.fdopen`.
+
+    A mode that is no constant counts, and so does one of `Path.open` and `open` that cannot be told apart.
+    """
+    given = [*(keyword.value for keyword in call.keywords if keyword.arg == "mode"), *call.args[: place + 1]]
+    modes = [each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    words = [mode for mode in modes if mode and set(mode) <= set("rwaxbtU+")]
+    chosen = any(isinstance(each, ast.IfExp) for each in given)
+    return chosen or any(set(mode) & set("wax+") for mode in words)
+
+
+@pytest.mark.parametrize("place", [place for place in TREES if place != "files.py"])
+def test_only_one_module_writes_files(place: str) -> None:
+    assert writes(TREES[place]) <= EXCEPTIONS.get(place, set())
+
+
+def test_every_exception_is_still_one() -> None:
+    assert {place: writes(TREES[place]) for place in EXCEPTIONS} == EXCEPTIONS
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "Path(out).write_text('x')",
+        "out.write_bytes(page)",
+        "place.touch(mode=0o600)",
+        "open(path, 'w')",
+        "open(path, mode='ab')",
+        "out.open('x', encoding='utf-8')",
+        "out.open('w' if force else 'x')",
+        "gzip.open(path, 'wb')",
+        "os.fdopen(descriptor, 'wb')",
+        "os.open(path, os.O_RDWR | os.O_CREAT, 0o600)",
+        "os.replace(new, old)",
+        "shutil.copyfile(one, other)",
+        "tempfile.mkstemp()",
+        "NamedTemporaryFile()",
+        "pq.write_table(table, path)",
+        "pq.write_table(table, str(folder / 'file.parquet'))",
+    ],
+)
+def test_a_planted_writer_is_caught(planted: str) -> None:
+    assert writes(ast.parse(f"def f():\n    {planted}"))
+
+
+@pytest.mark.parametrize(
+    "sound",
+    [
+        "open(path)",
+        "path.open('rb')",
+        "gzip.open(path)",
+        "os.open(path, os.O_RDONLY)",
+        "os.fdopen(descriptor, 'rb')",
+        "write(path, lambda file: pq.write_table(table, file))",
+        "text.replace('a', 'w')",
+        "tacit.open('w.toml')",
+    ],
+)
+def test_what_only_reads_is_not(sound: str) -> None:
+    assert not writes(ast.parse(sound))
+
+
+# --- reading -----------------------------------------------------------------------------------------------------------------
+
+READERS = {"read_csv", "read_parquet", "read_schema", "open_csv", "ParquetFile", "ParquetDataset", "DictReader", "scan_csv"}
+MODULES = {"csv", "gzip", "pyarrow.csv"}
+# What reads tables, or imports what does, outside data/files, and why it may.
+READING = {
+    "untrusted.py": {"csv"},  # writes CSV, and is the only one that does
+    "release/outputs.py": {"gzip"},  # compresses what it writes
+    "evidence/attacks/hostile_key.py": {"csv"},  # reads tacit's own output back, as a stranger would
+    "doors/cli/demo/hospital.py": {"read_csv", "read_parquet"},  # a plain engine, to compare with
+}
+
+
+def reads(tree: ast.AST) -> set[str]:
+    """The readers of tables that a tree imports or calls."""
+    found = {ast.unparse(call.func).rsplit(".", 1)[-1] for call in _calls(tree)} & READERS
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name in MODULES}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} & MODULES
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} & MODULES
+    return found
+
+
+@pytest.mark.parametrize("place", [place for place in TREES if not place.startswith("data/files/")])
+def test_only_one_folder_reads_tables(place: str) -> None:
+    assert reads(TREES[place]) <= READING.get(place, set())
+
+
+def test_every_other_reader_is_still_one() -> None:
+    assert {place: reads(TREES[place]) for place in READING} == READING
+
+
+@pytest.mark.parametrize(
+    "planted",
+    ["import csv", "from pyarrow import csv", "import gzip", "pq.ParquetFile(path)", "engine.read_csv(path)", "pq.read_schema(f)"],
+)
+def test_a_planted_reader_is_caught(planted: str) -> None:
+    assert reads(ast.parse(planted))
