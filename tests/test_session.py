@@ -255,10 +255,10 @@ def test_a_refusal_that_looks_at_the_data_is_caught(two: tuple[Any, Any], monkey
     """The planted bug: a question whose answer would be empty is refused."""
     honest = running.noised
 
-    def looking(quote: Any, exact: Any) -> Any:
+    def looking(quote: Any, exact: Any, *more: Any) -> Any:
         if not any(int(sum(moment.unseal())) for moment in exact.moments if isinstance(moment, Sealed)):
             raise tacit.errors.NotAllowed("there is nobody in this group")
-        return honest(quote, exact)
+        return honest(quote, exact, *more)
 
     monkeypatch.setattr(running, "noised", looking)
     text = "SELECT COUNT(*) FROM visits WHERE age > 3 AND ward = 'b'"

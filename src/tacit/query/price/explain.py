@@ -9,31 +9,21 @@ from typing import Any
 from tacit.accounting.composition import loss
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
-from tacit.query.groups import size
 from tacit.query.plan import (
-    Bound,
     Column,
-    Join,
     KeyValue,
     Moment,
     NumberType,
     Output,
     PerUnit,
-    PublicScan,
     Question,
-    Relation,
     Result,
     Row,
-    Scan,
-    Semi,
-    TextColumn,
-    Union,
-    UnitJoin,
 )
 from tacit.query.price.aggregates import moments_of
+from tacit.query.price.drawn import rows_text, tree
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
-from tacit.query.price.stability import is_private, rows_of
-from tacit.query.size_limit import below, children, nodes_of
+from tacit.query.size_limit import below
 from tacit.untrusted import for_terminal
 
 
@@ -96,7 +86,7 @@ class Explanation:
 def explained(quote: Quote, left: str = "") -> Explanation:
     """The explanation of a quote."""
     return Explanation(
-        tree=tuple(_tree(quote.question)),
+        tree=tuple(tree(quote.question)),
         groups=_groups(quote),
         noise=tuple(_noise(quote)),
         errors=tuple(_expected(output, quote) for output in quote.question.outputs if _is_number(output)),
@@ -107,63 +97,12 @@ def explained(quote: Quote, left: str = "") -> Explanation:
     )
 
 
-def _tree(question: Question) -> list[str]:
-    group = question.group
-    keys = ", ".join(f"{key.name} ({'private' if isinstance(key.term.node, TextColumn) else size(key)})" for key in group.keys)
-    return [f"group by {keys}" if keys else "all rows together", *_drawn(group.child, 1)]
-
-
-def _drawn(relation: Relation, depth: int) -> list[str]:
-    """A step and those below it, each with the most rows that one unit has there."""
-    if isinstance(relation, Scan | PublicScan):
-        return [f"{'  ' * depth}scan {relation.table.name}"]
-    has = f": at most {_rows(rows_of(relation))} per unit" if is_private(relation) and not isinstance(relation, Bound) else ""
-    inner = [line for child in children(relation) for line in _drawn(child, depth + 1)]
-    return [f"{'  ' * depth}{_step(relation)}{has}", *inner]
-
-
-def _step(relation: Relation) -> str:
-    match relation:
-        case Bound():
-            return f"keep at most {_rows(relation.max_rows)} per unit"
-        case Join():
-            return f"{relation.kind} join {relation.table.name}, at most {_matches(relation.fan_out)} per row"
-        case UnitJoin():
-            on = "the unit and a key" if relation.pairs else "the unit"
-            return f"{relation.kind} join on {on}" + (", at most 1 match per row" if relation.once else "")
-        case Semi():
-            where = "of the same unit" if is_private(relation.other) else "in a public table"
-            return f"rows {'without' if relation.negated else 'with'} a match {where}"
-        case PerUnit():
-            return " and ".join(["one row per unit", *(_words(node) for _, node in relation.keys)])
-        case Union():
-            return "union all"
-        case _:
-            return "where"
-
-
-def _matches(count: int) -> str:
-    return f"{count} match" if count == 1 else f"{count} matches"
-
-
-def _words(node: Row) -> str:
-    """A column by its name, and an expression by the columns in it."""
-    if isinstance(node, Column):
-        return node.name.removeprefix("tacit_code ")
-    named = dict.fromkeys(each.name for each in nodes_of(node) if isinstance(each, Column))
-    return f"an expression of {', '.join(named)}" if named else "an expression"
-
-
-def _rows(count: int) -> str:
-    return f"{count} row" if count == 1 else f"{count} rows"
-
-
 def _groups(quote: Quote) -> str:
-    touched = f"one unit touches at most {quote.reach.groups}, with at most {_rows(quote.reach.per_group)} in each"
+    touched = f"one unit touches at most {quote.reach.groups}, with at most {rows_text(quote.reach.per_group)} in each"
     if quote.keys:
         return f"private, shown where the noisy number of units reaches {quote.keys.threshold}; {touched}"
     if not quote.question.group.keys:
-        return f"one; one unit has at most {_rows(quote.reach.per_group)} in it"
+        return f"one; one unit has at most {rows_text(quote.reach.per_group)} in it"
     return f"{quote.cells}, all of them public; {touched}"
 
 
@@ -202,10 +141,10 @@ _TOTALS = {
 def _name(moment: Moment, question: Question) -> str:
     if moment.value is None:
         return _NAMES[moment.kind]
-    return f"{_NAMES[moment.kind]} of {_column_words(moment.value, question)}"
+    return f"{_NAMES[moment.kind]} of {_columnwords_of(moment.value, question)}"
 
 
-def _column_words(node: Row, question: Question) -> str:
+def _columnwords_of(node: Row, question: Question) -> str:
     """A column by its name; a total of a sub-query by what it is of one unit."""
     made = {
         (step.source, total.name): total for step in below(question.group) if isinstance(step, PerUnit) for total in step.totals
@@ -213,7 +152,7 @@ def _column_words(node: Row, question: Question) -> str:
     total = made.get((node.source, node.name)) if isinstance(node, Column) else None
     if total is None:
         return getattr(node, "name", "an expression")
-    over = [] if total.value is None else [_column_words(total.value, question)]
+    over = [] if total.value is None else [_columnwords_of(total.value, question)]
     return " ".join([_TOTALS[total.kind], *over, "per unit"])
 
 
