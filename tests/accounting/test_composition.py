@@ -46,7 +46,7 @@ def test_each_event_has_the_loss_of_its_theorem(event: events.Event, expected: L
 def test_unknown_events_and_noise_without_scale_have_no_price() -> None:
     with pytest.raises(UnknownEvent, match="str is an unknown event"):
         loss("a wish")  # type: ignore[arg-type]
-    with pytest.raises(InvalidBudget, match="scale 0 promises nothing"):
+    with pytest.raises(InvalidBudget, match="scale 0 gives no privacy"):
         loss(events.LaplaceNoise(F(1), F(0)))
     with pytest.raises(InvalidInput, match="nothing to compose"):
         loss(events.Batch(()))

@@ -157,7 +157,7 @@ def test_what_does_not_fit_is_refused():
         ProbableDirichlet(PublicFacts(0, 3, (BlockClass(3, "1/2"),)), F(1), F(5))
     with pytest.raises(InvalidBudget, match="noise must be"):
         DirichletResampling(2, 0, 3)
-    with pytest.raises(InvalidInput, match="draws is a whole number"):
+    with pytest.raises(InvalidInput, match="draws must be a whole number"):
         DirichletResampling(2, 1, -1)
     with pytest.raises(InvalidInput, match="too many outputs"):
         DirichletResampling(50, 1, 50).law([0] * 50)

@@ -191,5 +191,5 @@ def test_under_add_remove_a_mean_is_told_to_be_two_questions():
 
 @pytest.mark.parametrize("name", SENSITIVITIES)
 def test_the_formulas_are_for_rows(name):
-    with pytest.raises(InvalidInput, match="for one row"):
+    with pytest.raises(InvalidInput, match="apply to one row"):
         claimed(name, 3, Neighbours("add-remove", "unit"))

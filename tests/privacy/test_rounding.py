@@ -108,7 +108,7 @@ def test_no_logarithm_of_zero(function):
 
 
 def test_no_root_of_a_negative_number():
-    with pytest.raises(InvalidInput, match="not negative"):
+    with pytest.raises(InvalidInput, match="of at least 0"):
         rounding.sqrt_up(Fraction(-1))
 
 

@@ -128,22 +128,22 @@ REFUSALS = {
         policy(1),
         [pure("2/3")],
         pure("1/2"),
-        "the budget of the data set does not admit this question: it costs epsilon 0.5, and epsilon 0.333333 is left; "
-        "ask with epsilon=0.333333 or less, or let the curator raise [budget] in tacit.toml",
+        "the budget of the data set does not admit this question: it costs epsilon 0.5, and epsilon 0.333333 remains; "
+        "ask with epsilon=0.333333 or less, or ask the data owner to raise [budget] in tacit.toml",
     ),
     "nothing left": (
         policy(1),
         [pure(1)],
         pure("1/2"),
-        "the budget of the data set does not admit this question: it costs epsilon 0.5, and epsilon 0 is left; "
-        "let the curator raise [budget] in tacit.toml",
+        "the budget of the data set does not admit this question: it costs epsilon 0.5, and epsilon 0 remains; "
+        "ask the data owner to raise [budget] in tacit.toml",
     ),
     "an analyst's own": (
         policy(5, 0, Analyst("curator", Budget(Fraction(1)))),
         [pure("1/3")],
         pure(1),
-        "curator's own budget does not admit this question: it costs epsilon 1, and epsilon 0.666666 is left; "
-        "ask with epsilon=0.666666 or less, or let the curator raise [analysts.curator] in tacit.toml",
+        "curator's own budget does not admit this question: it costs epsilon 1, and epsilon 0.666666 remains; "
+        "ask with epsilon=0.666666 or less, or ask the data owner to raise [analysts.curator] in tacit.toml",
     ),
     "one question": (
         policy(5, 0, Analyst("curator", epsilon_per_query=Fraction(1, 2))),
@@ -162,15 +162,15 @@ REFUSALS = {
         policy(5, "1e-8"),
         [],
         GaussianNoiseOne(Fraction(1), Fraction(9), Fraction(1, 2), Fraction(1, 10**8), UNIT),
-        "the budget of the data set does not admit this question: it costs epsilon 0.5, delta 1e-08, and delta 5e-09 is left; "
-        "ask for a smaller delta, or let the curator raise [budget] in tacit.toml",
+        "the budget of the data set does not admit this question: it costs epsilon 0.5, delta 1e-08, and delta 5e-09 remains; "
+        "ask for a smaller delta, or ask the data owner to raise [budget] in tacit.toml",
     ),
     "Gaussian noise without a delta": (
         policy(5),
         [],
         GaussianNoise(Fraction(1), Fraction(4), Fraction(0), UNIT),
-        "the budget of the data set does not admit this question: it costs rho 0.03125, and rho 0 is left; "
-        "ask for a smaller epsilon, or omit delta, or let the curator raise [budget] in tacit.toml",
+        "the budget of the data set does not admit this question: it costs rho 0.03125, and rho 0 remains; "
+        "ask for a smaller epsilon, or omit delta, or ask the data owner to raise [budget] in tacit.toml",
     ),
 }
 

@@ -365,7 +365,7 @@ def turned_off(server, setting):
 def test_a_server_that_may_lose_a_spend_keeps_no_ledger(postgres_alone, setting, other, monkeypatch):
     address = fresh_database(postgres_alone)
     with turned_off(postgres_alone, setting):
-        with pytest.raises(StoreUnusable, match=f"{setting} off, so a spend could be lost; set {setting} = on"):
+        with pytest.raises(StoreUnusable, match=f"{setting} = off, so a spend could be lost; set {setting} = on"):
             opened(address, policy(1), IDENTITY)
         with monkeypatch.context() as planted:
             planted.setattr(databases, "DURABLE", (other,))

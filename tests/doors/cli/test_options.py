@@ -22,10 +22,10 @@ SIMULATE = ("survey", "simulate", "--n", "50", "--runs", "1")
         ((*SIMULATE, "--p", "2"), "--p must be a probability"),
         (
             ("survey", "plan", EXAMPLE, "--error", "1e-9"),
-            "--error requires more than 10,000,000,000 people; give a larger one, or a larger epsilon",
+            "--error is too small: it requires more than 10,000,000,000 people; give a larger one, or a larger epsilon",
         ),
         (("synthesize", "noise-table", "--blocks", "0"), "--blocks must be a whole number above 0, such as 1000000 or 1e6, not 0"),
-        (("synthesize", "noise-table", "--m", "0"), "--m is a whole number above 0"),
+        (("synthesize", "noise-table", "--m", "0"), "--m must be a whole number above 0"),
         (("synthesize", "state", "nowhere", "--radius", "nan"), "--radius is above 0 and at most 2,000 kilometres, not nan"),
         ((*SIMULATE, "--epsilon", "0"), "give for example --epsilon 0.5"),
         ((*SIMULATE, "--epsilons", "1,0"), "--epsilons must be a finite number above 0, not 0; give for example --epsilons 0.5"),

@@ -100,5 +100,5 @@ def test_a_key_that_is_not_escaped_succeeds(data, monkeypatch):
 
 
 def test_too_few_people_prove_nothing():
-    with people_data(fair_bits(10, 1), epsilon=1) as data, pytest.raises(InvalidInput, match="only 10 people"):
+    with people_data(fair_bits(10, 1), epsilon=1) as data, pytest.raises(InvalidInput, match="found 10"):
         attack_session(data.catalog, PEOPLE)

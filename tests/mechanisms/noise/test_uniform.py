@@ -90,5 +90,5 @@ def test_chosen_integers_differ(below, data):
 
 
 def test_more_than_there_are_is_refused():
-    with pytest.raises(InvalidInput, match="do not fit"):
+    with pytest.raises(InvalidInput, match="do not exist"):
         distinct_integers(3, 4)

@@ -155,7 +155,7 @@ def test_workers_off_the_map_or_counted_twice_are_refused(workers):
 
 def test_workers_that_a_word_cannot_count_are_refused():
     """Their sum would wrap around, and the draws would follow another law."""
-    with pytest.raises(InvalidValue, match="64-bit"):
+    with pytest.raises(InvalidValue, match="64 bits"):
         polya_urn(([0, 1, 2, 3, 4], [2**62, 2**62, 2**62, 2**62, 5]), HALF, [BlockClass(7)], draws=1)
 
 

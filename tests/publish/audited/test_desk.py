@@ -74,7 +74,7 @@ def test_conditions_are_those_of_sql(condition, expected):
         ("MAX(pay) WHERE weight > 3", UnknownName, "declared public: name, age"),
         ("MAX(pay) WHERE age = 'old'", WrongType, "age holds numbers"),
         ("MAX(pay) WHERE age + 1 > 3", NotAllowed, "a public column with a constant"),
-        ("MAX(pay) WHERE name LIKE 'a%'", NotAllowed, "LIKE is not answered"),
+        ("MAX(pay) WHERE name LIKE 'a%'", NotAllowed, "LIKE is not supported"),
         ("MAX(pay) WHERE age > 1000", NotAllowed, "no row meets"),
         ("MAX(age)", NotAllowed, "the audited column is pay"),
         ("MEDIAN(pay)", NotAllowed, "MAX, MIN, SUM, AVG and COUNT"),
@@ -181,7 +181,7 @@ def test_another_auditor_other_facts_and_other_data_are_refused(tmp_path):
     with pytest.raises(StoreUnusable, match="another data"):
         opened(path, data=Data(Private([3, 7, 2, 8, 11]), "pay", {}, "two"))
     path.write_text("no database")
-    with pytest.raises(StoreUnusable, match="cannot be used"):
+    with pytest.raises(StoreUnusable, match="cannot open the history"):
         opened(path)
 
 

@@ -86,7 +86,7 @@ def test_values_of_every_size():
 def test_other_aggregates_and_crossed_bounds_are_refused():
     with pytest.raises(InvalidInput, match="supports MAX, not SUM"):
         MaxAuditor().decide(MaxAuditor().begin(2), question("sum", [0, 1]))
-    with pytest.raises(InvalidInput, match="ascend"):
+    with pytest.raises(InvalidInput, match="lower must be below upper"):
         MinAuditor(3, 3)
 
 

@@ -463,7 +463,7 @@ def test_estimates_follow_bound_confidence_and_simultaneous():
         (["--compare", "North"], "two groups separated by a comma"),
         (["--compare", "North,East"], "unknown group 'East'; the declared groups are North, South, Harbour"),
         (["--confidence", "1"], "confidence must be above 0 and below 1"),
-        (["--csv", "answers.sqlite/e.csv"], "cannot write answers.sqlite/e.csv"),
+        (["--csv", "answers.sqlite/e.csv"], "cannot be written"),
         (["--chart", "e.pdf"], ".svg, .png, .html"),
         (["--csv", "answers.sqlite"], "answers.sqlite is read here and would be lost"),
         (["--csv", EXAMPLE], "is read here and would be lost"),

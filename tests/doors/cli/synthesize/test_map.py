@@ -84,7 +84,7 @@ def test_the_promise_the_fakes_the_price_and_the_files_come_first_and_alone(fold
     receipt = json.loads((folder / "made.parquet.receipt.json").read_text())
     assert "destinations at once it is" in receipt["claim"]
     assert "with no protection" in receipt["totals"]
-    assert "records no other release" in receipt["paid"]["note"]
+    assert "knows of no other release" in receipt["paid"]["note"]
 
 
 def test_a_named_analyst_needs_a_catalog(folder, monkeypatch):
@@ -168,7 +168,7 @@ def test_as_many_synthetic_workers_as_are_asked_for(folder):
         (["--delta", "2"], 2, "below 1"),
         (["--origins", "street"], 2, "no level"),
         (["--columns", "w"], 2, "DESTINATION,ORIGIN"),
-        (["--columns", "w_geocode,home,S000"], 2, "no column 'home'"),
+        (["--columns", "w_geocode,home,S000"], 2, "missing column 'home'"),
         (["--report", "flows.csv/report.html"], 2, "cannot be written"),
         (["--out", "blocks.csv"], 2, "would be lost"),
         (["--out", "flows.csv"], 2, "would be lost"),

@@ -94,5 +94,5 @@ def test_what_is_refused():
 
 def test_tallies_of_other_categories_are_refused():
     for first, second in (([3], [3, 3, 4]), ([3, 3, 4], [3, 7])):
-        with pytest.raises(InvalidInput, match="the randomizer 3"):
+        with pytest.raises(InvalidInput, match="the randomizer has 3"):
             compare(KAry(3, 1), Tally(10, first), Tally(10, second))

@@ -206,7 +206,7 @@ def test_a_single_report_is_not_taken_for_several_people(kind):
 
 @pytest.mark.parametrize("kind", [KAry(3, 1), Unary(20, 1), BloomRappor(10, 1, bits=4)], ids=repr)
 def test_reports_of_different_lengths_are_refused(kind):
-    with pytest.raises(InvalidValue, match="one length"):
+    with pytest.raises(InvalidValue, match="equal length"):
         estimate(kind, [[1], [1, 2]])
 
 

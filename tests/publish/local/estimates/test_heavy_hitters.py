@@ -179,7 +179,7 @@ def test_codes_of_words():
     assert len({words.code(a + b + c) for a in "abc" for b in "abc" for c in "abc"}) == 27
     with pytest.raises(InvalidValue, match="alphabet"):
         words.code("x")
-    with pytest.raises(InvalidInput, match="codes"):
+    with pytest.raises(InvalidInput, match="code of a word"):
         words.word(words.size)
     with pytest.raises(InvalidInput, match="alphabet"):
         Words(2, "aa")

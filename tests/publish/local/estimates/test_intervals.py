@@ -170,7 +170,7 @@ def test_divergence():
 
 def test_what_is_refused():
     rates = Fraction(3, 4), Fraction(1, 4)
-    with pytest.raises(InvalidInput, match="says nothing"):
+    with pytest.raises(InvalidInput, match="no information"):
         Setting(Fraction(1, 2), Fraction(1, 2), 10, Fraction(1, 20))
     with pytest.raises(InvalidInput, match="at least 1"):
         Setting(*rates, 0, Fraction(1, 20))

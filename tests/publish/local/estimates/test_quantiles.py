@@ -118,9 +118,9 @@ def test_what_is_refused():
     oracle, tally = KAry(3, 1), Tally(10, [3, 3, 4])
     with pytest.raises(InvalidInput, match="level"):
         quantiles(oracle, tally, [1])
-    with pytest.raises(InvalidInput, match="no level"):
+    with pytest.raises(InvalidInput, match="levels must not be empty"):
         quantiles(oracle, tally, [])
-    with pytest.raises(InvalidInput, match="rising"):
+    with pytest.raises(InvalidInput, match="increasing"):
         quantiles(oracle, tally, [0.5], points=[1, 1, 2])
     with pytest.raises(InvalidInput, match="the tally has 2"):
         quantiles(oracle, Tally(10, [3, 3]), [0.5])

@@ -43,7 +43,7 @@ def test_an_output_that_never_comes_does_not_count():
 def test_a_row_is_a_law():
     assert COIN.law(1).probabilities == {"heads": Fraction(1, 4), "tails": Fraction(3, 4)}
     assert str(COIN) == "2 answers by 2 reports, epsilon 1.09861"
-    with pytest.raises(InvalidValue, match="none of them"):
+    with pytest.raises(InvalidValue, match="not one of them"):
         COIN.law(2)
 
 

@@ -63,11 +63,11 @@ def test_questions_are_drawn_equally_often():
 def test_one_answer_to_each_question(kind):
     questions = kind.evenly(MAKERS, 1)
     for call in (questions.randomize, questions.law, questions.written):
-        with pytest.raises(InvalidValue, match="2 questions"):
+        with pytest.raises(InvalidValue, match="expected 2 answers"):
             call((1,))
     with pytest.raises(InvalidInput, match="at least one"):
         kind(())
-    with pytest.raises(InvalidValue, match="different lengths"):
+    with pytest.raises(InvalidValue, match="equal length"):
         Sampled.evenly(MAKERS, 1).randomize_columns([[0, 1], [0]])
 
 
@@ -98,5 +98,5 @@ def test_the_law_is_of_values_and_not_of_places_on_a_grid(kind):
 
 @pytest.mark.parametrize("bad", [None, 3, np.array(3)])
 def test_answers_are_a_list_of_them(bad):
-    with pytest.raises(InvalidValue, match="one answer"):
+    with pytest.raises(InvalidValue, match="exactly one per question"):
         Split.evenly(MAKERS, 1).randomize(bad)

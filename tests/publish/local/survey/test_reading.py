@@ -124,12 +124,12 @@ def test_a_survey_without_questions_is_none():
 
 
 def test_a_missing_file_is_told(tmp_path):
-    with pytest.raises(SurveyUnusable, match="there is no"):
+    with pytest.raises(SurveyUnusable, match="survey declaration not found"):
         read_survey(tmp_path / "survey.toml")
     (tmp_path / "survey.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(SurveyUnusable, match="not UTF-8"):
         read_survey(tmp_path / "survey.toml")
-    with pytest.raises(SurveyUnusable, match="cannot be read"):
+    with pytest.raises(SurveyUnusable, match="cannot read"):
         read_survey(tmp_path)
 
 
@@ -175,7 +175,7 @@ def test_what_is_protected_and_what_is_not_stays_in_the_words_of_tacit(key, lang
     """Otherwise a declaration could call the group protected, on a page that is tacit's own letter by letter."""
     text = page_texts(language)[key] + " (or so)"
     declared = LEAST.replace("closes", f'language = "{language}"\ncloses') + f"[texts]\n{key} = {json.dumps(text)}\n" + QUESTION
-    with pytest.raises(SurveyUnusable, match=f"texts.{key} says what is protected"):
+    with pytest.raises(SurveyUnusable, match=f"texts.{key} states what is protected"):
         parse_survey(declared)
 
 
@@ -189,7 +189,7 @@ def test_what_is_protected_and_what_is_not_stays_in_the_words_of_tacit(key, lang
     ],
 )
 def test_a_declaration_cannot_lie_about_what_is_protected(key, lie):
-    with pytest.raises(SurveyUnusable, match=f"texts.{key} says what is protected"):
+    with pytest.raises(SurveyUnusable, match=f"texts.{key} states what is protected"):
         parse_survey(LEAST + f"[texts]\n{key} = {json.dumps(lie)}\n" + QUESTION)
 
 
