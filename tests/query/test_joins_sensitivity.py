@@ -81,7 +81,7 @@ def check_store(asked: Asked, texts: Sequence[str]) -> int:
         try:
             quotes = quoted(asked, text)
         except Refused as refusal:
-            if isinstance(refusal, NeverTrue | TooMuchWork) or "tells nothing" in str(refusal):
+            if isinstance(refusal, NeverTrue | TooMuchWork) or "does not depend on the data" in str(refusal):
                 continue
             raise
         answered.append((text, quotes, by_group(quotes[0].question, asked)))

@@ -22,8 +22,10 @@ from hypothesis import strategies as st
 from stored import catalog, category, number, table, write_parquet
 from tacit.data.prepare import prepare
 from tacit.data.quoting import name as quoted
+from tacit.data.store import store_file
 from tacit.privacy.catalog import Catalog, Column, Owner, Table
-from tacit.query.engines.duckdb import DuckDBEngine, StoredFacts, _numbers
+from tacit.query.engines.duckdb import DuckDBEngine
+from tacit.query.engines.engine import StoredFacts
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.plan import Question
@@ -192,22 +194,21 @@ class Asked:
         self.catalog = prepared
         self.engine = DuckDBEngine(Path())
         self.engine._connection = duckdb.connect()
-        self.engine._connection.execute(f"ATTACH '{prepared.store_file}' AS kept (READ_ONLY)")
+        self.engine._connection.execute(f"ATTACH '{store_file(prepared)}' AS kept (READ_ONLY)")
         for name in prepared.tables:
             self.engine._connection.execute(f"CREATE TABLE {quoted(name)} AS FROM kept.{quoted(name)}")
         self.engine._backend = ibis.duckdb.from_connection(self.engine._connection)
         public = {each.name: each.columns for each in prepared.tables.values() if each.public}
         self.facts = StoredFacts(public, self.engine)
         self.written: dict[Any, tuple[str, Any]] = {}  # with what it was made of, so that its id is not used again
-        self.engine._fetch = self._fetch  # type: ignore[method-assign]
+        self.engine._arrow = self._arrow  # type: ignore[method-assign]
 
-    def _fetch(self, build: Any) -> Any:
+    def _arrow(self, build: Any) -> Any:
         """As the engine does, but what is asked again, with a unit less, is written once: that is what takes long."""
         key = (build.func, *map(id, build.args))
         if key not in self.written:
             self.written[key] = self.engine._opened().compile(build(self.engine._table)), build
-        table = self.engine._connection.sql(self.written[key][0]).to_arrow_table()
-        return {name: _numbers(table.column(name)) for name in table.column_names}
+        return self.engine._connection.sql(self.written[key][0]).to_arrow_table()
 
     def plan(self, text: str) -> Question:
         return rewrite(parse(text), self.catalog, self.facts)
