@@ -164,7 +164,9 @@ def measured(lines: int) -> list[list[str]]:
         rows = [[f"{lines:,}", "load or prepare, once", f"{loading:.2f}", f"{preparing:.2f}", *[""] * 4]]
         for name, question in SQL.items():
             turns = [(_spent(ask_plain, question, turn), _spent(ask_private, question, turn)) for turn in range(TURNS)]
-            (base, base_work), (ours, our_work) = ([min(times) for times in zip(*one, strict=True)] for one in zip(*turns, strict=True))
+            (base, base_work), (ours, our_work) = (
+                [min(times) for times in zip(*one, strict=True)] for one in zip(*turns, strict=True)
+            )
             numbers = [f"{each:.3f}" for each in (base, ours, base_work, our_work)]
             rows.append([f"{lines:,}", name, *numbers, _within(base, ours), _within(base_work, our_work)])
             print("  ".join(rows[-1]), file=sys.stderr, flush=True)

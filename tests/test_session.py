@@ -146,6 +146,42 @@ HOSTILE = [
     "SELECT sex, COUNT(*), COUNT(DISTINCT id) FROM patients GROUP BY sex",
     *(f"SELECT {aggregate} FROM visits WHERE {where}" for aggregate in AGGREGATES[:8] for where in FILTERS[:2]),
 ]
+SEVERAL = [
+    "visits v JOIN patients p ON p.id = v.person",
+    "patients p LEFT JOIN visits v ON v.person = p.id AND v.age > 2",
+    "patients p LEFT JOIN (SELECT person, COUNT(*) AS age, SUM(cost) AS cost FROM visits GROUP BY person) v ON v.person = p.id",
+    "(SELECT person, ward, SUM(cost) AS cost, MAX(age) AS age FROM visits GROUP BY person, ward) v"
+    " JOIN patients p ON p.id = v.person",
+    "visits v JOIN visits p ON p.person = v.person JOIN wards w ON w.ward = p.ward",
+    "patients p JOIN (SELECT person, cost, age FROM visits UNION ALL SELECT person, cost, age FROM visits WHERE age > 2) v"
+    " ON v.person = p.id",
+    "visits v JOIN visits p ON p.age = v.age",
+    "patients p RIGHT JOIN visits v ON v.person = p.id",
+]
+LOOKED_UP = [
+    "TRUE",
+    "v.cost > 3 AND v.person IN (SELECT id FROM patients WHERE sex = 'F')",
+    "v.person NOT IN (SELECT person FROM visits WHERE diagnosis = 'rare')",
+    "EXISTS (SELECT 1 FROM visits z WHERE z.person = v.person AND z.diagnosis = 'rare')",
+    "EXISTS (SELECT 1 FROM visits z WHERE z.person = v.person OR z.diagnosis = 'rare')",
+    "v.ward IN (SELECT ward FROM wards WHERE beds > 3)",
+    "v.ward IN (SELECT ward FROM visits WHERE person = 7)",
+    "v.cost > (SELECT AVG(cost) FROM visits)",
+]
+ASKED = [
+    "COUNT(*)",
+    "SUM(v.cost)",
+    "AVG(v.age)",
+    "COUNT(v.age)",
+    "COUNT(DISTINCT v.person)",
+    "MEDIAN(v.cost)",
+    "COUNT(DISTINCT p.id)",
+]
+KEYS = st.sampled_from(["v.age", "p.sex", "v.ward", "v.diagnosis"])
+PARTS = st.sampled_from(ASKED), st.sampled_from(SEVERAL), st.sampled_from(LOOKED_UP)
+OF_SEVERAL = st.builds("SELECT {} FROM {} WHERE {}".format, *PARTS) | st.builds(
+    "SELECT {3}, {0} FROM {1} WHERE {2} GROUP BY {3}".format, *PARTS, KEYS
+)
 BUDGETS = st.sampled_from(
     [{"epsilon": 1}, {"epsilon": 0.1, "delta": 1e-3}, {"epsilon": 1, "simultaneous": True}, {"epsilon": 5}, {}]
 )
@@ -163,6 +199,22 @@ def test_a_session_replayed_on_the_empty_table_is_the_same(two: tuple[Any, Any],
         assert first == second
 
     check()
+
+
+@pytest.mark.parametrize("examples", [80, pytest.param(600, marks=pytest.mark.slow)])
+def test_joins_replayed_on_the_empty_tables_are_the_same(two: tuple[Any, Any], examples: int) -> None:
+    """Refusals, texts, prices and shapes of questions over several tables: what is answered and what never is."""
+    fates = set()
+
+    @settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(OF_SEVERAL, BUDGETS)
+    def check(text: str, budget: dict[str, Any]) -> None:
+        first, second = replayed(two, "ana", text, budget)
+        fates.add(len(first))
+        assert first == second
+
+    check()
+    assert fates == {3, 4}, "some are refused, and some are answered"
 
 
 def test_the_ledger_records_the_noise_that_runs_under_private_keys(two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:

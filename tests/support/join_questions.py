@@ -4,6 +4,7 @@ All are plain SQL, so that another engine can be asked the same text. What a for
 the unit, conditions) is written beside it.
 """
 
+# ruff: noqa: E501  # a form is one line, as it is asked
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -176,19 +177,11 @@ def looked_up(form: Form) -> list[str]:
     return found
 
 
+AGGREGATES = ("COUNT(*)", "COUNT({0})", "SUM({0})", "AVG({0})", "MEDIAN({0})", "VAR_POP({0})", "COUNT(DISTINCT {1})")
+
+
 @st.composite
-def questions(
-    draw: st.DrawFn,
-    aggregates: Sequence[str] = (
-        "COUNT(*)",
-        "COUNT({0})",
-        "SUM({0})",
-        "AVG({0})",
-        "MEDIAN({0})",
-        "VAR_POP({0})",
-        "COUNT(DISTINCT {1})",
-    ),
-) -> str:
+def questions(draw: st.DrawFn, aggregates: Sequence[str] = AGGREGATES) -> str:
     """A question over one of the forms."""
     form = draw(FORMS)
     keys = draw(st.lists(st.sampled_from(form.keys), max_size=2, unique=True)) if form.keys else []

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -258,17 +257,3 @@ def in_plain_sql(data: Hospital) -> duckdb.DuckDBPyConnection:
         plain.execute(f"CREATE TABLE {quoted(name)} AS FROM given")
         plain.unregister("given")
     return plain
-
-
-__all__ = [
-    "HOSPITALS",
-    "Asked",
-    "Hospital",
-    "asked_of",
-    "clean_hospitals",
-    "closing",
-    "hospital",
-    "in_plain_sql",
-    "units",
-    "without",
-]

@@ -99,7 +99,7 @@ def test_what_is_declared_counts(tmp_path):
     assert stored(prepared, "wards", "ward", "beds") == [(0, 7), (1, 10)]
     assert (columns["beds"].bounds, columns["ward"].values) == ((0, 10), ("a", "b"))
     assert (report.read, report.kept, report.dropped["value"]) == (3, 2, 1)
-    with pytest.raises(InvalidCatalog, match="no column height"):
+    with pytest.raises(InvalidCatalog, match="missing column 'height'"):
         prepared_from(tmp_path, source, number("height", 0, 10))
 
 

@@ -233,7 +233,7 @@ class TestCheck:
                 engine.execute("UPDATE tacit_store SET details = '{\"format\": 1}'")
         result = run("check")
         assert (result.exit_code, result.stderr) == (0, "")
-        assert re.search("The store is stale: the prepared store .*; run.*tacit prepare", " ".join(result.stdout.split()))
+        assert re.search("The store is stale: .*prepared store.*; run.*tacit prepare", " ".join(result.stdout.split()))
         assert json.loads(run("check", "--json").stdout)["store"]["state"] == "stale"
 
     def test_the_person_at_the_end_of_a_chain_is_named(self, folder):

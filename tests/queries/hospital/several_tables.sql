@@ -13,7 +13,7 @@ SELECT p.sex, COUNT(*) AS n, AVG(v.cost) AS cost FROM visits v JOIN patients p O
 --   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
 --   centred sum of cost: Laplace, sensitivity 20000 (l1), scale 40000, pure epsilon 0.5 (add or remove one unit)
 --   n: ± 48 at 0.95 confidence
---   cost: depends on released numbers; comes with the answer
+--   cost: not known in advance; it is reported with the answer
 --   price: epsilon 1
 
 -- answered: 2 filters on both sides, and a public table
@@ -53,7 +53,7 @@ SELECT AVG(n) AS visits FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP
 --   groups: one; one unit has at most 1 row in it
 --   count: Laplace, sensitivity 1 (l1), scale 2, pure epsilon 0.5 (add or remove one unit)
 --   centred sum of rows per unit: Laplace, sensitivity 3.5 (l1), scale 7, pure epsilon 0.5 (add or remove one unit)
---   visits: depends on released numbers; comes with the answer
+--   visits: not known in advance; it is reported with the answer
 --   price: epsilon 1
 
 -- answered: 5 the distribution of a per-person total
@@ -78,7 +78,7 @@ SELECT MEDIAN(total) AS half FROM (SELECT patient_id, SUM(cost) AS total, COUNT(
 --   groups: one; one unit has at most 1 row in it
 --   quantile 0.5: exponential mechanism, three draws, sensitivity 0.5 ranks, scale 58 ranks to each end, pure epsilon 1 (add or remove one unit)
 --       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
---   half: depends on released numbers; comes with the answer
+--   half: not known in advance; it is reported with the answer
 --   price: epsilon 1
 
 -- answered: 7 people by a condition on their rows
@@ -158,7 +158,7 @@ WITH per AS (SELECT patient_id, COUNT(*) AS n, SUM(cost) AS total FROM visits GR
 --   count: Laplace, sensitivity 1 (l1), scale 3, pure epsilon 0.333333 (add or remove one unit)
 --   centred sum of total cost per unit: Laplace, sensitivity 20000 (l1), scale 60000, pure epsilon 0.333333 (add or remove one unit)
 --   count of an expression: Laplace, sensitivity 1 (l1), scale 3, pure epsilon 0.333333 (add or remove one unit)
---   mean: depends on released numbers; comes with the answer
+--   mean: not known in advance; it is reported with the answer
 --   frequent: ± 9 at 0.95 confidence
 --   price: epsilon 1
 
@@ -195,12 +195,12 @@ SELECT month, AVG(total) AS spent FROM (SELECT patient_id, DATE_TRUNC('month', d
 --   groups: 61, all of them public; one unit touches at most 8, with at most 8 rows in each
 --   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
 --   sum of total cost per unit: Laplace, sensitivity 40000 (l1), scale 80000, pure epsilon 0.5 (add or remove one unit)
---   spent: depends on released numbers; comes with the answer
+--   spent: not known in advance; it is reported with the answer
 --   price: epsilon 1
 
 -- refused: 41 membership by another person's rows
 SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM visits WHERE patient_id = 7);
---   not_allowed: line 1, column 74: patient_id identifies a person; use it to join private tables, in GROUP BY of a sub-query, or in COUNT(DISTINCT ...)
+--   not_allowed: line 1, column 74: patient_id identifies a privacy unit; use it to join private tables, in GROUP BY of a sub-query, or in COUNT(DISTINCT ...)
 
 -- refused: 42 a scalar of private rows
 SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits);
@@ -212,7 +212,7 @@ SELECT COUNT(*) FROM visits a JOIN visits b ON a.day = b.day;
 
 -- refused: 44 rows ranked among all people
 SELECT AVG(cost) FROM (SELECT cost, ROW_NUMBER() OVER (ORDER BY cost) AS r FROM visits) AS t WHERE r <= 100;
---   not_allowed: line 1, column 37: WINDOW is not answered here; windows rank single rows; ask for an aggregate with GROUP BY
+--   not_allowed: line 1, column 37: WINDOW is not supported; windows rank single rows; ask for an aggregate with GROUP BY
 
 -- refused: 45 a limit on private rows
 SELECT AVG(cost) FROM (SELECT cost FROM visits ORDER BY cost DESC LIMIT 10) AS t;
@@ -220,11 +220,11 @@ SELECT AVG(cost) FROM (SELECT cost FROM visits ORDER BY cost DESC LIMIT 10) AS t
 
 -- refused: 46 grouping by the person
 SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id;
---   not_allowed: line 1, column 50: GROUP BY patient_id would show single people; group by it in a sub-query, and aggregate over its rows
+--   not_allowed: line 1, column 50: GROUP BY patient_id would return one row per person; group by it in a sub-query, and aggregate over its rows
 
 -- refused: 48 rows that multiply without limit
 SELECT COUNT(*) FROM visits a JOIN visits b ON a.patient_id = b.patient_id JOIN visits c ON b.patient_id = c.patient_id JOIN visits d ON c.patient_id = d.patient_id;
---   too_much_work: one unit of visits can have 4,096 rows after the join with visits: at most 1,000 are answered; join fewer tables or on a column with fewer matches, or have max_joined_rows raised in the catalog
+--   too_much_work: one unit of visits can have 4,096 rows after the join with visits: the limit is 1,000; join fewer tables or on a column with fewer matches, or have max_joined_rows raised in the catalog
 
 -- answered: 49 three joined on the unit (8^3 = 512 rows of one unit)
 SELECT COUNT(*) AS n FROM visits a JOIN visits b ON a.patient_id = b.patient_id JOIN visits c ON b.patient_id = c.patient_id;
@@ -258,7 +258,7 @@ SELECT COUNT(*) AS n FROM patients WHERE id NOT IN (SELECT patient_id FROM visit
 
 -- refused: 51 a sub-query that is not tied to the person
 SELECT COUNT(*) FROM patients WHERE EXISTS (SELECT 1 FROM visits WHERE visits.patient_id = 7);
---   not_allowed: line 1, column 72: visits.patient_id identifies a person; use it to join private tables, in GROUP BY of a sub-query, or in COUNT(DISTINCT ...)
+--   not_allowed: line 1, column 72: visits.patient_id identifies a privacy unit; use it to join private tables, in GROUP BY of a sub-query, or in COUNT(DISTINCT ...)
 
 -- refused: 52 a public table filtered by private rows
 SELECT ward FROM wards WHERE ward IN (SELECT ward FROM visits WHERE patient_id = 7);
@@ -270,7 +270,7 @@ SELECT w.ward, COUNT(v.cost) AS n FROM wards w LEFT JOIN visits v ON v.ward = w.
 
 -- refused: 54 distinct values of private rows
 SELECT DISTINCT ward FROM visits WHERE patient_id = 7;
---   not_allowed: SELECT DISTINCT shows rows; use GROUP BY with COUNT(*) to see how many have each value
+--   not_allowed: SELECT DISTINCT would return rows of private data; use GROUP BY with COUNT(*) to see how many have each value
 
 -- answered: 61 the parent's key in USING
 SELECT sex, SUM(cost) AS cost FROM visits JOIN (SELECT id AS patient_id, sex FROM patients) AS p USING (patient_id) GROUP BY sex;
@@ -337,7 +337,7 @@ SELECT p.sex, AVG(t.n) AS visits FROM patients p JOIN (SELECT patient_id, COUNT(
 --   groups: 2, all of them public; one unit touches at most 1, with at most 1 row in each
 --   count: Laplace, sensitivity 1 (l1), scale 2, pure epsilon 0.5 (add or remove one unit)
 --   centred sum of rows per unit: Laplace, sensitivity 3.5 (l1), scale 7, pure epsilon 0.5 (add or remove one unit)
---   visits: depends on released numbers; comes with the answer
+--   visits: not known in advance; it is reported with the answer
 --   price: epsilon 1
 
 -- answered: 66 per person and ward: a person in several groups
@@ -349,7 +349,7 @@ SELECT ward, MEDIAN(n) AS half FROM (SELECT patient_id, ward, COUNT(*) AS n FROM
 --   groups: 5, all of them public; one unit touches at most 5, with at most 5 rows in each
 --   quantile 0.5: exponential mechanism, three draws, sensitivity 2.5 ranks, scale 88 ranks to each end, pure epsilon 1 (add or remove one unit)
 --       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
---   half: depends on released numbers; comes with the answer
+--   half: not known in advance; it is reported with the answer
 --   price: epsilon 1
 
 -- answered: 67 a condition on a public table

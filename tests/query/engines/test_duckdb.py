@@ -165,7 +165,7 @@ def test_a_question_that_takes_too_long_ends_with_one_constant_text(heavy: Path,
 def test_the_engine_still_answers_after_a_time_out(heavy: Path) -> None:
     engine, plan = heavy_engine(heavy, Limits(seconds=30, threads=1))
     engine._opened()
-    with pytest.raises(TimedOut), engine._deadline():
+    with pytest.raises(TimedOut), engine._deadline(engine.limits.seconds):
         raise duckdb.InterruptException("cell 'secret' was interrupted")
     assert int(engine.run(plan("SELECT COUNT(*) FROM facts")).moments[0].unseal()[0]) == 400_000
     engine.close()

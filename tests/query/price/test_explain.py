@@ -50,7 +50,7 @@ price: epsilon 1; left: epsilon 7, delta 0"""
         ("SELECT MEDIAN(cost) FROM visits", "quantile 0.5: exponential mechanism, three draws, sensitivity 4 ranks"),
         ("SELECT MAX(cost) FROM visits", "quantile 1: exponential mechanism, one draw, sensitivity 8 ranks"),
         ("SELECT MEDIAN(age * 1000000000000 + cost) FROM visits", "smooth sensitivity, sensitivity private, scale private"),
-        ("SELECT AVG(cost) AS mean FROM visits", "mean: depends on released numbers; comes with the answer"),
+        ("SELECT AVG(cost) AS mean FROM visits", "mean: not known in advance; it is reported with the answer"),
         ("SELECT SUM(age * age) FROM visits", "sum of an expression: Laplace, sensitivity 392 (l1)"),
         ("SELECT VAR_POP(age) FROM visits", "centred sum of squares of age: Laplace, sensitivity 100 (l1)"),
     ],
@@ -93,7 +93,7 @@ def test_the_error_that_is_told_is_the_error_that_comes(place: World, keys: str,
 def test_bars_over_all_shown_keys_together_are_known_with_the_keys_alone(place: World) -> None:
     text = "SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis"
     (quote, *_) = price(place.plan(text), request(epsilon=1, delta=1e-6, simultaneous=True))
-    assert [expected.error for expected in explained(quote).errors] == ["depends on released numbers; comes with the answer"]
+    assert [expected.error for expected in explained(quote).errors] == ["not known in advance; it is reported with the answer"]
 
 
 def test_plain_values_hold_the_same(place: World) -> None:

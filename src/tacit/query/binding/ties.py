@@ -74,9 +74,9 @@ def equal(left: Term, right: Term) -> tuple[Row, Row]:
 
 
 def unit_of(scope: Scope) -> str:
-    """A column of the question that names the unit, as people would write it."""
-    found = ((source.alias, name) for source in scope.sources for name, each in source.identities.items() if each.space is None)
-    return ".".join(next(found, ("t", "the unit")))
+    """A column of the question that names the unit, or a key that leads to it, as people would write it."""
+    found = [(each.space is not None, source.alias, name) for source in scope.sources for name, each in source.identities.items()]
+    return ".".join(min(found, key=lambda each: each[0])[1:]) if found else "the unit"
 
 
 def untied(scope: Scope, source: Source, at: At) -> NotAllowed:
@@ -104,9 +104,10 @@ def _way(scope: Scope, source: Source) -> str:
 def not_of_the_unit(word: str, scope: Scope, at: At) -> NotAllowed:
     """The refusal of a sub-query over rows of other units."""
     unit = unit_of(scope)
-    example = f"{unit} IN (the units of the inner rows)" if word == "IN" else f"WHERE t.{unit.split('.')[-1]} = {unit} AND ..."
+    inside = f"{unit} IN (the units of the inner rows)" if word == "IN" else f"WHERE t.{unit.split('.')[-1]} = {unit} AND ..."
+    named = any(source.identities for source in scope.sources)
     return NotAllowed(
         f"{word} looks at rows of other units: a private sub-query must be tied to the unit of the outer row",
-        remedy=f"compare the unit: {example}",
+        remedy=f"compare the unit: {inside}" if named else "select the column of the unit in the outer sub-query, and compare it",
         at=at,
     )

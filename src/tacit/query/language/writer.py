@@ -150,7 +150,9 @@ def _quoted(text: str) -> str:
 
 def _at_least(level: int, expression: Expression) -> str:
     """An operand, in parentheses where it binds less tightly than it must."""
-    own = LEVELS.get(expression.function, ATOM) if isinstance(expression, Apply) else ATOM
+    own = LEVELS["in"] if isinstance(expression, InQuery) else ATOM
+    if isinstance(expression, Apply):
+        own = LEVELS.get(expression.function, ATOM)
     own = LEVELS["in"] if isinstance(expression, InQuery) else own
     text = expression_text(expression)
     return text if own >= level else f"({text})"

@@ -1,4 +1,4 @@
-"""`tacit demo`: five questions on a hospital, and two attacks; on few patients here, so that it is quick."""
+"""`tacit demo`: seven questions on a hospital, and two attacks; on few patients here, so that it is quick."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def shown(tmp_path_factory, kept, parts):
     return around, result.output
 
 
-def test_five_questions_are_asked_one_is_refused_and_one_is_drawn(kept):
+def test_seven_questions_are_asked_one_is_refused_and_one_is_drawn(kept):
     folder, told = kept
-    assert len(told["questions"]) == 5
+    assert len(told["questions"]) == 7
     refused = [question["refused"] for question in told["questions"] if "refused" in question]
     assert [(each["code"], "bounds = " in each["remedy"]) for each in refused] == [("no_bounds", True)]
     (drawn,) = [question for question in told["questions"] if "chart" in question]
@@ -79,12 +79,22 @@ def test_the_released_numbers_lie_around_the_exact_ones(kept):
     compared = 0
     for question in kept[1]["questions"]:
         names = [column["name"] for column in question.get("answer", {}).get("columns", [])]
-        exact = {row[0]: row for row in question.get("exact", [])}
-        for row in question["answer"]["rows"] if exact and names[0] in ("site", "sex") else []:
-            count, truth = row[names[1]], exact[row[names[0]]][1]
+        keys = [name for name in names if name in ("site", "sex", "ward")]
+        exact = {tuple(row[: len(keys)]): row for row in question.get("exact", [])}
+        for row in question["answer"]["rows"] if exact and keys else []:
+            count, truth = row[names[len(keys)]], exact[tuple(row[key] for key in keys)][len(keys)]
             assert abs(count["value"] - truth) <= 6 * count["half_width"]
             compared += 1
-    assert compared == 5
+    assert compared == 3 + 20 + 2 + 2
+
+
+def test_visits_per_patient_lie_within_an_interval_that_one_patient_decides(kept):
+    """Six half-widths again; and the interval of a mean of 1 to 15 visits is narrow, although there are only 2,000 patients."""
+    (question,) = [question for question in kept[1]["questions"] if "WITH per AS" in question["sql"]]
+    for row, (_, _, truth) in zip(question["answer"]["rows"], sorted(question["exact"]), strict=True):
+        mean = row["visits_each"]
+        assert abs(mean["value"] - truth) <= 6 * mean["half_width"]
+        assert mean["half_width"] < 2
 
 
 def test_what_is_left_is_the_cap_less_what_was_spent(kept):
@@ -115,7 +125,7 @@ def test_what_is_kept_is_a_data_set_with_its_ledger(kept):
     folder, told = kept
     data = open_data(folder / "tacit.toml")
     assert data.ledger.verify().whole
-    assert data.ledger.head.number == 2 * (4 + 150), "each with its answer"
+    assert data.ledger.head.number == 2 * (6 + 150), "each with its answer"
     question = told["questions"][0]
     again = data.session("ana").sql(question["sql"], **question["asked"])
     assert again.to_dict()["rows"] == question["answer"]["rows"]
@@ -136,8 +146,9 @@ def test_what_is_kept_is_for_its_owner_only(kept):
 
 def test_the_screen_tells_both_stories(shown):
     for words in (
-        "A generated hospital", "SELECT site, COUNT(*)", "(exact)", "± 50", "refused (no_bounds)", "36 months", "visits.svg",
-        "the least epsilon", "The budget", "reconstruct diagnoses", "128 of 128", "question 151 is refused (budget_exceeded)",
+        "A generated hospital", "SELECT site, COUNT(*)", "joined on the patient", "visits_each", "(exact)", "± 50",
+        "refused (no_bounds)", "36 months", "visits.svg",
+        "the smallest epsilon", "The budget", "reconstruct diagnoses", "128 of 128", "question 151 is refused (budget_exceeded)",
         "textbook floating-point Laplace", "tacit demo --folder",
     ):  # fmt: skip
         assert words in shown[1], words

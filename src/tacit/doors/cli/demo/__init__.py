@@ -1,4 +1,4 @@
-"""`tacit demo`: a generated hospital, five queries with intervals, and two attacks that fail here and work elsewhere."""
+"""`tacit demo`: a generated hospital, seven queries with intervals, and two attacks that fail here and work elsewhere."""
 
 from __future__ import annotations
 
@@ -38,14 +38,27 @@ QUANTILES = Question(
     "SELECT MEDIAN(cost) AS median,\n       PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY cost) AS ninth_decile\nFROM visits",
     {"epsilon": "0.5"},
 )
+WHO_AND_WHERE = Question(
+    "3. Two private tables, joined on the patient",
+    "SELECT sex, ward, COUNT(*) AS visits, AVG(cost) AS cost\n"
+    "FROM visits JOIN patients ON visits.patient_id = patients.id\nGROUP BY sex, ward",
+    {"epsilon": "0.4"},
+)
+PER_PATIENT = Question(
+    "4. Visits per patient, with one row for each patient",
+    "WITH per AS (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)\n"
+    "SELECT sex, COUNT(*) AS patients, AVG(n) AS visits_each\n"
+    "FROM patients JOIN per ON per.patient_id = patients.id\nGROUP BY sex",
+    {"epsilon": "0.1"},
+)
 OLD = Question(
-    "3. At a requested error, for the smallest epsilon",
+    "5. At a requested error, for the smallest epsilon",
     "SELECT sex, COUNT(*) AS patients\nFROM patients WHERE age >= 65\nGROUP BY sex",
     {"error": "50"},
 )
-WEIGHT = Question("4. A query that is refused; nothing is spent", "SELECT AVG(weight) AS weight FROM patients", {"epsilon": "0.5"})
+WEIGHT = Question("6. A query that is refused; nothing is spent", "SELECT AVG(weight) AS weight FROM patients", {"epsilon": "0.5"})
 MONTHS = Question(
-    "5. A chart",
+    "7. A chart",
     "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS visits\nFROM visits GROUP BY month",
     {"epsilon": "0.1"},
 )
@@ -58,7 +71,7 @@ def demo(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Generate a hospital, prepare it, ask five queries, and attack exact and private answers. Takes half a minute.
+    """Generate a hospital, prepare it, ask seven queries, and attack exact and private answers. Takes half a minute.
 
     Example: tacit demo --folder hospital
     """
@@ -124,7 +137,7 @@ def _parts(here: Path) -> Iterator[Part]:
 
 
 def _questions(ana: Session, plain: Plain, chart: Path) -> Iterator[Part]:
-    for question in (SITES, QUANTILES, OLD):
+    for question in (SITES, QUANTILES, WHO_AND_WHERE, PER_PATIENT, OLD):
         yield Answered(question, ana.sql(question.sql, **question.budget), plain.rows(question.sql))
     yield TurnedDown(WEIGHT, _refusal(ana, WEIGHT.sql, **WEIGHT.budget))
     answer = ana.sql(MONTHS.sql, **MONTHS.budget)
