@@ -85,10 +85,10 @@ def test_resampling_prints_relation_and_claim(folder: Path) -> None:
     ("words", "code", "start"),
     [
         ("people --out x.parquet --seed 7 --epsilon 1", 3, "tacit: --seed is not supported: anyone who knows the seed"),
-        ("people --out x.parquet", 3, "tacit: synthetic rows need a budget; give for example --epsilon 1"),
+        ("people --out x.parquet", 3, "tacit: missing budget for synthetic rows; give for example --epsilon 1"),
         ("people --out x.txt --epsilon 1", 2, "tacit: the name of the output ends in one of .parquet, .csv, .csv.gz"),
         ("people --out x.parquet --epsilon 6", 3, "tacit: the budget of the data set does not admit"),
-        ("nobody --out x.parquet --epsilon 1", 3, "tacit: there is no table nobody; declared are: people"),
+        ("nobody --out x.parquet --epsilon 1", 3, "tacit: unknown table nobody; declared are: people"),
         (
             "people --out x.parquet --epsilon 1 --columns name",
             3,
