@@ -143,7 +143,7 @@ def test_a_function_without_its_number_of_arguments_is_found(data: tacit.DataSet
         ("COUNT()", "COUNT takes 1 argument, not 0; write COUNT(*) or COUNT(column)"),
         ("QUANTILE_CONT()", "QUANTILE takes 2 arguments, not 0; write QUANTILE_CONT(column, 0.5)"),
         ("COUNT(SUBSTRING(ward))", "SUBSTRING takes 2 to 3 arguments, not 1; write SUBSTRING(column, 1, 3)"),
-        ("SUM(VAR_MAP(cost))", "the SQL cannot be read here; check the arguments of its functions"),
+        ("SUM(VAR_MAP(cost))", "invalid SQL syntax; check the arguments of its functions"),
     ],
 )
 def test_the_words_say_what_to_write(data: tacit.DataSet, call: str, words: str) -> None:

@@ -82,7 +82,7 @@ def test_the_first_offer_that_is_admitted_is_the_one_that_runs(till: Till) -> No
 
 def test_what_cannot_be_opened_is_found_before_it_is_paid_for(till: Till) -> None:
     def missing() -> None:
-        raise StoreUnusable("the data is not prepared")
+        raise StoreUnusable("the data has not been prepared")
 
     with pytest.raises(StoreUnusable):
         once(Till(till.ledger, till.folder, ready=missing), sale(), lambda _: pytest.fail("it ran"), TEXT)

@@ -36,8 +36,8 @@ ROWS = [
 ]
 CERTAIN = {"epsilon": 10**6, "delta": Fraction(1, 100)}  # noise that vanishes
 SAID = (
-    "the engine did not finish within its limits of time and memory; what was spent stays spent; "
-    "ask a smaller question, or ask the curator for higher limits"
+    "the query exceeded its limits of time or memory; its budget stays spent; "
+    "ask a smaller question, or ask the data owner for higher limits"
 )
 LONG = "SELECT COUNT(*) FROM visits WHERE diagnosis LIKE '%" + 400 * "_" + "b'"
 
@@ -297,7 +297,7 @@ def test_what_is_wrong_with_a_store_is_said_before_anything_is_paid(tmp_path: Pa
     runner = OwnProcess(Opening(tmp_path / "none.duckdb", version="1"))
     monkeypatch.setattr(runner, "start", lambda: None)
     monkeypatch.setattr(runner, "_asked", lambda message, _: worker.Worker().handle(pickle.dumps(message)))
-    with pytest.raises(StoreUnusable, match="the data is not prepared; run: tacit prepare"):
+    with pytest.raises(StoreUnusable, match="the data has not been prepared; run: tacit prepare"):
         runner.open()
     with pytest.raises(TimedOut):
         runner.noisy(None)  # type: ignore[arg-type]  # there is nobody to ask

@@ -142,7 +142,7 @@ BROKEN = {
     ),
     ('"wards.csv"', '{ table = "x" }'): (
         32,
-        "tables.wards.source names no file and no database, or two; write for example source = ",
+        "tables.wards.source must name exactly one file or database; write for example source = ",
     ),
     ('"wards.csv"', '{ csv = "w.csv", table = "x" }'): (32, "tables.wards.source names a table, which a CSV file does not have"),
     ('"wards.csv"', '{ csv = "w.parquet" }'): (32, 'tables.wards.source.csv is "w.parquet", which does not fit; a CSV file'),
@@ -166,7 +166,7 @@ BROKEN = {
     ("max_rows = 8 ", "max_rows = 8\nrows_at_most = 0\n#"): (22, "tables.visits.rows_at_most is 0, which must be at least 1"),
     ("max_rows = 8 ", f"max_rows = 8\nrows_at_most = {2**33 + 1}\n#"): (22, "tables.visits.rows_at_most is 8589934593, which must"),
     ("public = true", "public = true\nrows_at_most = 5"): (34, "tables.wards.rows_at_most means nothing for a public table"),
-    ("[0, 110]", "[0, 110], longest = 5"): (15, 'tables.patients.columns.age.longest means nothing here; declare keys = "private"'),
+    ("[0, 110]", "[0, 110], longest = 5"): (15, 'tables.patients.columns.age.longest has no effect here; declare keys = "private"'),
     ('"private" }', '"private", longest = 65537 }'): (28, "tables.visits.columns.ward.longest is 65537, which must be at most"),
     ('"private" }', '"private", longest = 3, nulls = "néé" }'): (
         28,
@@ -214,7 +214,7 @@ BROKEN = {
         15,
         "tables.patients.columns.age.bound is not a key that tacit knows; did",
     ),
-    ("{ bounds = [0, 110] }", "{ step = 2 }"): (15, "tables.patients.columns.age.step means nothing here; declare bounds too"),
+    ("{ bounds = [0, 110] }", "{ step = 2 }"): (15, "tables.patients.columns.age.step has no effect here; declare bounds too"),
     ("step = 0.01", "step = 0.3"): (
         27,
         "tables.visits.columns.cost.step is 0.3, which does not divide the 5000 between the bounds; "
@@ -233,7 +233,7 @@ BROKEN = {
         "tables.visits.columns.cost.nulls is 0.125, which is between two steps; the nearest value is 0.12",
     ),
     ('nulls = "drop"', 'nulls = "zero"'): (27, 'tables.visits.columns.cost.nulls is "zero", which the column cannot have; write'),
-    ('outside = "clamp"', 'unknown = "drop"'): (27, "tables.visits.columns.cost.unknown means nothing here; declare values too"),
+    ('outside = "clamp"', 'unknown = "drop"'): (27, "tables.visits.columns.cost.unknown has no effect here; declare values too"),
     ('{ keys = "private" }', '{ keys = "private", values = ["a"] }'): (
         28,
         "tables.visits.columns.ward.values stands beside keys",
@@ -367,7 +367,7 @@ class TestColumns:
             ("{ bounds = [0, 9], bins = [2.5] }", "begins between two steps"),
             ('{ bounds = [0, 9], bins = ["2020-01-01"] }', "not a number"),
             ('{ bounds = ["2020-01-01", "2020-01-31"], bins = [3] }', "not a date"),
-            ('{ values = ["a"], bins = 2 }', "bins means nothing here; declare bounds too"),
+            ('{ values = ["a"], bins = 2 }', "bins has no effect here; declare bounds too"),
         ],
     )
     def test_bins_that_mean_nothing_are_refused(self, declared, problem):
@@ -421,7 +421,7 @@ class TestUnits:
     def test_rows_without_a_unit_need_a_unit_to_be_without(self):
         with_key = '[tables.p]\nsource = "p.csv"\nunit = "row"\nno_unit = "own"\ncolumns.id = { key = true }'
         assert self.tables(with_key).tables["p"].no_unit == "own"
-        with pytest.raises(InvalidCatalog, match="no_unit means nothing here"):
+        with pytest.raises(InvalidCatalog, match="no_unit has no effect here"):
             self.tables(with_key.replace("key = true", ""))
 
     VISITS = '[tables.visits]\nsource = "v.csv"\nunit = { column = "who" }\nmax_rows = 2\ncolumns.number = { key = true }'
@@ -841,5 +841,5 @@ class TestNotation:
             self.read(lines)
 
     def test_an_encoding_is_for_csv(self):
-        with pytest.raises(InvalidCatalog, match="encoding is for CSV files"):
+        with pytest.raises(InvalidCatalog, match="encoding is supported for CSV files only"):
             parse_catalog((self.BEGINNING + 'encoding = "cp1252"').replace("a.csv", "a.parquet"))

@@ -199,7 +199,7 @@ def test_a_version_is_new_unless_the_owner_declares_that_nothing_changed(folder)
 
 def test_there_is_no_version_to_keep_before_the_first(folder):
     refused = run("--keep-version")
-    assert (refused.exit_code, "no store whose version could be kept" in refused.stderr) == (4, True)
+    assert (refused.exit_code, "no store whose version can be kept" in refused.stderr) == (4, True)
 
 
 def test_a_terminal_sees_a_bar_and_a_pipe_does_not(folder):

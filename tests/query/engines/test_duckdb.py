@@ -20,8 +20,8 @@ from tacit.query.plan import Bound
 from worlds import PUBLIC, World, clinic, ranked, world
 
 ROW = {"ward": 0, "cost": 100, "age": 10, "day": 0, "diagnosis": "secret illness", "scan": 0}
-SAID = "the engine did not finish within its limits of time and memory; what was spent stays spent; " + (
-    "ask a smaller question, or ask the curator for higher limits"
+SAID = "the query exceeded its limits of time or memory; its budget stays spent; " + (
+    "ask a smaller question, or ask the data owner for higher limits"
 )
 
 

@@ -269,7 +269,7 @@ def test_an_error_that_little_would_do_for_costs_the_least_that_a_question_costs
     "text", ["SELECT SUM(cost * 0) FROM visits", "SELECT ward, COUNT(*), SUM(cost * 0) FROM visits GROUP BY ward"]
 )
 def test_a_sum_of_zeros_is_refused_in_its_own_words(place: World, text: str) -> None:
-    with pytest.raises(NotAllowed, match="SUM of an expression that is always 0 tells nothing; use COUNT"):
+    with pytest.raises(NotAllowed, match="SUM of an expression that is always 0 does not depend on the data; use COUNT"):
         place.plan(text)
 
 
@@ -282,7 +282,7 @@ def test_no_question_costs_nothing(place: World) -> None:
     assert moment.value is not None
     zeros = replace(moment, value=replace(moment.value, low=0, high=0))
     free = replace(question, group=replace(question.group, moments=(zeros,)))
-    with pytest.raises(NotAllowed, match="nothing to pay for"):
+    with pytest.raises(NotAllowed, match="does not depend on the data"):
         price(free, request(epsilon=1))
     paid = replace(question, group=replace(question.group, moments=(zeros, Moment("rows"))))
     assert guarantee(price(paid, request(epsilon=1))[0], "add-remove") > 0
@@ -312,7 +312,7 @@ MANY = "SELECT EXTRACT(DOY FROM day), WIDTH_BUCKET(cost, 0, 50, 200), COUNT(*) F
 
 def test_an_answer_of_more_groups_than_anybody_reads_must_be_asked_for(place: World) -> None:
     cells = 94 * 203
-    with pytest.raises(TooManyGroups, match=f"would have {cells:,} groups, .* must be asked for; .* or give groups={cells}"):
+    with pytest.raises(TooManyGroups, match=f"would have {cells:,} groups, .* or give groups={cells}"):
         price(place.plan(MANY), request(epsilon=1))
     with pytest.raises(TooManyGroups):
         price(place.plan(MANY), request(epsilon=1, groups=cells - 1))
@@ -334,5 +334,5 @@ def test_how_many_groups_are_meant_does_not_make_it_another_question(place: Worl
 def test_quantiles_are_drawn_one_by_one_so_they_have_fewer_groups(place: World) -> None:
     many = "EXTRACT(DOY FROM day), age, WIDTH_BUCKET(cost, 0, 50, 200)"
     assert place.plan(f"SELECT COUNT(*) FROM visits GROUP BY {many}")
-    with pytest.raises(TooManyGroups, match="at most 50000"):
+    with pytest.raises(TooManyGroups, match="the limit is 50000"):
         place.plan(f"SELECT MEDIAN(age), MAX(cost) FROM visits GROUP BY {many}")

@@ -156,7 +156,7 @@ def test_what_is_too_large_or_too_small_is_refused(tmp_path: Path) -> None:
         with pytest.raises(TooManyGroups, match="at most 100,000 are resampled"):
             synthesize_contingency(data, "visits", ["day", "hour", "ward"], epsilon=1, rows=5)
         chosen = chosen_columns(data.catalog, "visits", ["ward"])
-        with pytest.raises(NoBudget, match="promises nothing"):
+        with pytest.raises(NoBudget, match="is not a meaningful guarantee"):
             urn_for(chosen, 1000, rows=5)
         with pytest.raises(NoBudget, match="nothing but noise"):
             urn_for(chosen, "1e-80", rows=5)
