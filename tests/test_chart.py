@@ -38,6 +38,6 @@ def test_saved_html_asks_nobody_for_anything(tmp_path):
 
 @pytest.mark.parametrize("name", ["noise", "noise.txt", "noise.pdf"])
 def test_other_formats_are_refused(tmp_path, name):
-    with pytest.raises(InvalidInput, match=r"saved as \.svg, \.png, \.html"):
+    with pytest.raises(InvalidInput, match=r"expected \.svg, \.png, \.html"):
         save(noise_picture(CURVES, None, "Noise"), tmp_path / name)
     assert not (tmp_path / name).exists()

@@ -76,7 +76,7 @@ class Answer:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise InvalidInput(f"the answer has unknown column {name!r}; it has {', '.join(column.name for column in self.columns)}")
+        raise InvalidInput(f"unknown column {name!r}; the answer has {', '.join(column.name for column in self.columns)}")
 
     # --- forms ---
 

@@ -148,14 +148,14 @@ BROKEN = {
     ('"wards.csv"', '{ csv = "w.parquet" }'): (32, 'tables.wards.source.csv is "w.parquet", which does not fit; a CSV file'),
     ('"wards.csv"', '{ duckdb = "w.duckdb", table = "x", multiline = true }'): (
         32,
-        "tables.wards.source says multiline, which is for",
+        "tables.wards.source says multiline, which is supported for",
     ),
     ('"wards.csv"', '{ csv = "w.csv", multiline = "yes" }'): (32, 'tables.wards.source.multiline is "yes", not true or false'),
     ('"wards.csv"', '{ postgres = "mysql://x", table = "x" }'): (32, 'tables.wards.source.postgres is "mysql://x"'),
     ("public = true", "public = false"): (31, 'tables.wards.unit is missing; say whose a row is: unit = "row", or'),
     ("public = true", 'public = true\nunit = "row"'): (34, "tables.wards.unit means nothing for a public table; take it away"),
-    ("public = true", "public = true\ncolumns.name = {}"): (34, "tables.wards.columns.name says nothing about a column of a"),
-    ("public = true", "public = true\ncolumns.beds = { key = true }"): (34, "tables.wards.columns.beds says nothing about"),
+    ("public = true", "public = true\ncolumns.name = {}"): (34, "tables.wards.columns.name has no meaning for a column of a"),
+    ("public = true", "public = true\ncolumns.beds = { key = true }"): (34, "tables.wards.columns.beds has no meaning for"),
     ('unit = "row" ', 'unit = "rows"'): (11, 'tables.patients.unit is "rows", which does not fit; whose a row is'),
     ('unit = "row" ', 'unit = "row"\nmax_rows = 3'): (12, 'tables.patients.max_rows means nothing with unit = "row"'),
     ("max_rows = 8 ", ""): (18, "tables.visits.max_rows is missing: without it one unit could change an answer"),
@@ -236,7 +236,7 @@ BROKEN = {
     ('outside = "clamp"', 'unknown = "drop"'): (27, "tables.visits.columns.cost.unknown has no effect here; declare values too"),
     ('{ keys = "private" }', '{ keys = "private", values = ["a"] }'): (
         28,
-        "tables.visits.columns.ward.values stands beside keys",
+        "tables.visits.columns.ward.values conflicts with keys",
     ),
     ('"2020-01-01"', '"2020-02-30"'): (29, 'tables.visits.columns.day.bounds has "2020-02-30", which is not a date; write'),
     ('"2020-01-01"', '"01.02.2020"'): (29, 'tables.visits.columns.day.bounds has "01.02.2020", which is not a date; write'),
@@ -481,7 +481,7 @@ class TestPlaces:
     def test_passwords_come_from_the_environment_when_they_are_used(self):
         source = Source("postgres", "postgresql://me:${SECRET}@db/$BASE?x=$$1", "t")
         assert source.url({"SECRET": "s", "BASE": "b"}) == "postgresql://me:s@db/b?x=$1"
-        with pytest.raises(InvalidCatalog, match=r"names \$SECRET, which is not in the environment"):
+        with pytest.raises(InvalidCatalog, match=r"names \$SECRET, which is not set in the environment"):
             source.url({"BASE": "b"})
         with pytest.raises(InvalidCatalog, match=r"write \$\$"):
             Source("postgres", "postgresql://me:pass$@db", "t").url({})
@@ -829,7 +829,7 @@ class TestNotation:
             ('format = "%d.%m.%Y %Q"', "has %Q"),
             ('format = "%d.%m.%Y%"', "has %"),
             ('missing = [" "]', "missing in any case"),
-            ('encoding = "klingon"', "no known encoding"),
+            ('encoding = "klingon"', "not a known encoding"),
             ('encoding = "utf-7"', "one row can change how others are read"),
             ('[tables.a.columns]\nx = { values = ["N"], missing = ["N"] }', "declared as missing too"),
             ('[tables.a.columns]\nx = { values = ["N"], decimal = "," }', "declare bounds too"),

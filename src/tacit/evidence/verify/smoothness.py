@@ -30,7 +30,7 @@ def smooth_everywhere(
     >>> smooth_everywhere(ones, lambda rows: Fraction(1), Fraction(1, 2), world, ADD_REMOVE).holds
     True
     >>> smooth_everywhere(ones, lambda rows: Fraction(1, 2), Fraction(1, 2), world, ADD_REMOVE).found
-    'the answers of two neighbours differ by 1, and the bound says 0.5'
+    'the answers of two neighbours differ by 1, but the bound is 0.5'
     """
     answer, bounded, pairs = cache(statistic), cache(bound), 0
     growth: Fraction | float = Fraction(1)

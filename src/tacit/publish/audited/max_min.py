@@ -156,7 +156,7 @@ class MaxMinAuditor:
     >>> auditor = MaxMinAuditor()
     >>> known = auditor.learn(auditor.begin(4), question("max", [0, 1, 2]), 9)
     >>> print(auditor.decide(known, question("max", [1, 2, 3])).reason)
-    if the answer were 0, row 1 would have to have 9
+    if the answer were 0, row 1 would have to be 9
     >>> auditor.decide(known, question("min", [0, 1, 2])).answered
     True
     """

@@ -47,7 +47,7 @@ class MaxMinDuplicatesAuditor:
     >>> auditor.decide(known, question("min", [3, 4, 5])).answered
     True
     >>> print(auditor.decide(known, question("min", [0, 1, 2])).reason)
-    if the answer were 9, a value might be determined
+    an answer of 9 might determine a value
     """
 
     lower: float | None = None

@@ -55,7 +55,7 @@ def leak_report(rule: Rule, state: Maxima, question: Question) -> Leak:
     >>> rule = MaxAuditor()
     >>> known = rule.learn(rule.begin(5), question("max", range(5)), 10)
     >>> print(leak_report(rule, known, question("max", range(4))))
-    refused for 2 of 3 answers tried; a refusal gives away x5 = 10
+    refused for 2 of 3 answers tried; a refusal discloses x5 = 10
     """
     possible = rule.possible(state, question)
     found = {answer: rule.determined(rule.learn(state, question, answer)) for answer in possible}

@@ -94,7 +94,7 @@ def test_dropping_shows_its_price_and_the_whole():
         (["--n", "1.5"], 2, "whole number"),
         (["--ratios", "1"], 2, "above 1"),
         (["--ratios", "5,1e60"], 2, "is not a meaningful guarantee"),
-        (["--ratios", "1e400"], 2, "promise"),
+        (["--ratios", "1e400"], 2, "no privacy"),
         (["--delta", "2"], 2, "below 1"),
         (["--blocks", "0"], 2, "--blocks must be a whole number above 0"),
     ],
