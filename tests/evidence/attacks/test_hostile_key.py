@@ -24,6 +24,7 @@ from tacit.evidence.attacks.hostile_key import (
     keyed_data,
     released_keys,
 )
+from tacit.query.language.sql import UNSEEN
 from tacit.release.answer import Answer
 
 
@@ -46,8 +47,9 @@ def test_hostile_keys_are_released_and_stay_in_their_cells():
 def test_hostile_names_are_answered_or_refused_in_one_line():
     with keyed_data(["a", "b"], epsilon=1) as data:
         found = list(hostile_names(data.session(), "people", epsilon=1))
-    assert [column.name for column in found[0].columns] == list(NAMES)
-    assert len([each for each in found if isinstance(each, Refused)]) == len(NAMES)
+    unseen = [name for name in NAMES if UNSEEN.search(name)]
+    assert [column.name for column in found[0].columns] == [name for name in NAMES if name not in unseen]
+    assert len([each for each in found if isinstance(each, Refused)]) == len(NAMES) + len(unseen) > len(NAMES)
     assert broken_out(found) == set()
 
 

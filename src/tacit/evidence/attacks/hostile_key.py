@@ -29,6 +29,7 @@ from tacit.data.quoting import name as quoted
 from tacit.errors import Refused
 from tacit.evidence.attacks.scratch import made_data
 from tacit.privacy.rounding import Number, exact
+from tacit.query.language.sql import UNSEEN
 from tacit.release.answer import Answer, Column, Receipt
 from tacit.session import DataSet, Session
 
@@ -96,11 +97,12 @@ def released_keys(epsilon: Number = 1, keys: Sequence[str] = HOSTILE) -> Answer:
 
 def hostile_names(session: Session, table: str, epsilon: Number) -> Iterator[Answer | Refused]:
     """A question whose columns have hostile names, and questions about columns of such names that do not exist."""
-    counts = ", ".join(f"COUNT(*) AS {quoted(each)}" for each in NAMES)
-    yield session.sql(f"SELECT {counts} FROM {quoted(table)}", epsilon=epsilon)  # noqa: S608  # the attacker's own text
-    for each in NAMES:
+    readable = [each for each in NAMES if UNSEEN.search(each) is None]  # a name with such a character is refused as a whole
+    counts = ", ".join(f"COUNT(*) AS {quoted(each)}" for each in readable)
+    asked = [counts, *(f"COUNT(*) AS {quoted(each)}" for each in NAMES), *(f"SUM({quoted(each)})" for each in NAMES)]
+    for columns in asked:
         try:
-            yield session.sql(f"SELECT SUM({quoted(each)}) FROM {quoted(table)}", epsilon=epsilon)  # noqa: S608
+            yield session.sql(f"SELECT {columns} FROM {quoted(table)}", epsilon=epsilon)  # noqa: S608  # the attacker's own text
         except Refused as refused:
             yield refused
 

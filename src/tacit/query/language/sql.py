@@ -103,7 +103,7 @@ def _checked(text: str) -> str:
 
 def readable(text: str) -> str:
     """The text; refused where it contains what a reader of the ledger does not see where it stands, quoted or not."""
-    if bad := _UNSEEN.search(text):
+    if bad := UNSEEN.search(text):
         raise InvalidSQL(
             "the question contains a control character or a mark of writing direction", remedy="remove it", at=_place(text, bad)
         )
@@ -128,7 +128,7 @@ _WORDS = (*_Ordinary.Tokenizer.KEYWORDS, *_Ordinary.parser_class.NO_PAREN_FUNCTI
 _RESERVED = frozenset(word for words in _WORDS for word in words.split())
 _CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates of Unicode's UAX #9
-_UNSEEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]")
+UNSEEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]")
 _OPTIONS = re.compile(r"\A(\s*SELECT)\s+WITH\s+DIFFERENTIAL_PRIVACY\s+OPTIONS\s*\(([^()'\"`]*)\)", re.IGNORECASE)
 
 

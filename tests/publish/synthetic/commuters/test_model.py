@@ -138,7 +138,7 @@ def test_terms_that_promise_nothing_are_refused(ratio, delta):
 @pytest.mark.parametrize(("ratio", "delta", "keep"), [(2, 0, "uniform:0.1"), ("1e60", 0, "all"), ("1e400", 1e-5, "all")])
 def test_a_release_that_promises_nothing_is_refused_before_it_is_paid_for(ratio, delta, keep):
     """The first: pure noise on cells that are dropped, where whoever enters one changes the mass of the urn by a third."""
-    with pytest.raises(InvalidBudget, match="meaningful guarantee|no privacy"):
+    with pytest.raises(InvalidBudget, match=r"meaningful guarantee|no privacy"):
         offered(TOTALS, TRACTS, Terms(ratio, delta, keep))
 
 
