@@ -81,7 +81,7 @@ def _same(outline, answer: Answer) -> None:
 
 ABORTING = """
 from tacit.evidence.attacks.hostile_key import answer_with
-from tacit.mechanisms import picture
+from tacit import chart as picture
 from tacit.release import charts
 picture.for_chart = charts.for_chart = lambda text: text
 charts.for_terminal = lambda text, longest: text

@@ -99,7 +99,11 @@ def hostile_names(session: Session, table: str, epsilon: Number) -> Iterator[Ans
     """A question whose columns have hostile names, and questions about columns of such names that do not exist."""
     readable = [each for each in NAMES if UNSEEN.search(each) is None]  # a name with such a character is refused as a whole
     counts = ", ".join(f"COUNT(*) AS {quoted(each)}" for each in readable)
-    asked = [counts, *(f"COUNT(*) AS {quoted(each)}" for each in NAMES), *(f"SUM({quoted(each)})" for each in NAMES)]
+    asked = [
+        counts,
+        *(f"COUNT(*) AS {quoted(each)}" for each in NAMES if each not in readable),
+        *(f"SUM({quoted(each)})" for each in NAMES),
+    ]
     for columns in asked:
         try:
             yield session.sql(f"SELECT {columns} FROM {quoted(table)}", epsilon=epsilon)  # noqa: S608  # the attacker's own text
