@@ -24,21 +24,6 @@ from tacit.publish.local.survey.reading import read_survey
 from tacit.publish.local.survey.report import Form
 from tacit.session import open as open_data
 
-# Commands whose help has no example yet; nothing may be added.
-LATER = (
-    "init",
-    "check",
-    "prepare",
-    "sql",
-    "explain",
-    "budget",
-    "history",
-    "schema",
-    "ledger begin",
-    "ledger units",
-    "ledger resume",
-    "ledger adopt",
-)
 EXAMPLE = re.compile(r"^Example: (?P<line>tacit .+?)(?: \(exits with (?P<code>\d+)\))?$", re.MULTILINE)
 
 
@@ -99,23 +84,33 @@ def small(monkeypatch):
     monkeypatch.setattr(suite, "cases", lambda plant=None: everything()[-1:])
 
 
+FRESH = ("prepare", "ledger begin", "ledger units")  # without a ledger, or with one whose units have changed
+
+
+def fresh(name: str, place: Path) -> Path:
+    catalog = hospital.build(place)
+    if name == "ledger units":
+        with open_data(catalog) as data:
+            data.begin_scratch("the examples of the help")
+    declared = catalog.read_text("utf-8")
+    kept = re.sub(r"^badge\s*=[^\n]*\n", "", declared, flags=re.MULTILINE)  # its values are meant to lie beyond its bounds
+    assert kept != declared
+    catalog.write_text(kept.replace(', references = "patients.id"', "") if name == "ledger units" else kept, "utf-8")
+    return catalog.parent
+
+
 def run(words: list[str]) -> Any:
     return CliRunner().invoke(app, words, prog_name="tacit")
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in LATER])
-def test_the_example_of_the_help_runs(name, folder, monkeypatch):
-    monkeypatch.chdir(folder)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_example_of_the_help_runs(name, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("TACIT_ANALYST", "ana")
+    monkeypatch.chdir(fresh(name, tmp_path) if name in FRESH else folder)
     words, code = example(name)
     result = run(words)
     assert result.exit_code == code, result.output
-
-
-def test_what_is_left_for_later_exists_and_has_no_example():
-    for name in LATER:
-        assert name in COMMANDS
-        assert not EXAMPLE.search(COMMANDS[name].help or ""), f"`tacit {name}` has an example: take it off the list"
 
 
 @pytest.mark.parametrize(

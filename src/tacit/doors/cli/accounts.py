@@ -19,7 +19,10 @@ LONGEST_QUESTION = 48
 
 
 def budget(analyst: AnalystOption = None, as_json: AsJson = False, catalog: CatalogOption = None) -> None:
-    """What was spent and what is left, of the data set and of each analyst."""
+    """Show the spent and remaining budget of the data set and of each analyst.
+
+    Example: tacit budget
+    """
     from rich.table import Table
 
     from tacit.accounting.ledger.caps import at_most
@@ -60,7 +63,10 @@ def history(
     as_json: AsJson = False,
     catalog: CatalogOption = None,
 ) -> None:
-    """The entries of the ledger, and whether their chain of hashes is whole. Exit code 1 where it is not."""
+    """List ledger entries and verify the hash chain. Exits with 1 if the chain is broken.
+
+    Example: tacit history --last 5
+    """
     from rich.table import Table
 
     from tacit.session import open as open_data
@@ -104,7 +110,10 @@ def begin(
     catalog: CatalogOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Begin the ledger of this data set, once, before the first question. Everything that is ever released is recorded in it."""
+    """Begin the ledger of this data set, once, before the first question. It records everything that is ever released.
+
+    Example: tacit ledger begin
+    """
     from tacit.session import open as open_data
 
     begun = open_data(find_catalog(catalog)).begin_ledger(reason)
@@ -128,6 +137,8 @@ def units(
 
     For example, after `unit = "row"` became `unit = { column = "person" }`, give the most rows that one person ever had, in all
     private tables together.
+
+    Example: tacit ledger units --steps 1 --reason "the same people"
     """
     from tacit.accounting.ledger.caps import at_least
     from tacit.session import open as open_data
@@ -150,7 +161,10 @@ def resume(
     catalog: CatalogOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let questions go on after too many of them did not finish, once you have looked into why."""
+    """Resume answering after too many questions failed, once you have found out why.
+
+    Example: tacit ledger resume --reason "more memory"
+    """
     from tacit.session import open as open_data
 
     entry = open_data(find_catalog(catalog)).resume(reason)
@@ -165,7 +179,10 @@ def adopt(
     catalog: CatalogOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Accept the ledger that was found as this data set's own, after a move or a restore. The act is recorded in it."""
+    """Accept the ledger that was found as this data set's own, after a move or a restore. The ledger records it.
+
+    Example: tacit ledger adopt --reason "restored from a backup"
+    """
     from tacit.session import open as open_data
     from tacit.untrusted import for_terminal, without_passwords
 

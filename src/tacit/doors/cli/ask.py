@@ -47,7 +47,10 @@ def sql(
     analyst: AnalystOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Answer one question with differential privacy. The budget is spent before any data is read."""
+    """Answer one question with differential privacy. The budget is spent before any data is read.
+
+    Example: tacit sql "SELECT COUNT(*) FROM visits" --epsilon 0.1
+    """
     if chart is not None:
         check_format(chart)
         check(chart)
@@ -81,7 +84,10 @@ def explain(
     analyst: AnalystOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """What a question would cost and how good its answer would be. Spends nothing; reads no private data."""
+    """Explain the plan, noise, error and price of a question. Spends nothing and reads no private data.
+
+    Example: tacit explain "SELECT AVG(cost) FROM visits" --epsilon 0.1
+    """
     budget = _budget(epsilon, delta, error, confidence, simultaneous)
     priced = {"epsilon", "error"} & set(budget)
     session = opened(catalog, analyst)

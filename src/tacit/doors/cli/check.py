@@ -22,9 +22,11 @@ def check(
     catalog: CatalogOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check the catalog: what it declares, what may be asked, whether the store still fits it. No data is read.
+    """Check the catalog: what it declares, what can be asked, and whether the store matches it. Reads no data.
 
-    Exits with 4 if the catalog cannot be used or the file of a source is missing.
+    Exits with 4 if the catalog is invalid or the file of a source is missing.
+
+    Example: tacit check
     """
     from tacit.doors.cli.check_report import described
 

@@ -20,7 +20,10 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing catalog.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Draft a catalog from the names and types of columns. No value is read; "?" marks what is to be filled in."""
+    """Draft a catalog from the names and types of columns. Reads no values; "?" marks what to fill in.
+
+    Example: tacit init patients.parquet --out draft.toml
+    """
     from tacit.data.catalog.draft import draft
     from tacit.data.files.schema import tables_in
 

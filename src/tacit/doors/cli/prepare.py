@@ -38,7 +38,10 @@ def prepare(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Copy the declared columns into the store: clean, on their grids, with units and ranks. Budgets stay as they are."""
+    """Copy the declared columns into the store: cleaned, on their grids, with units and ranks. Budgets do not change.
+
+    Example: tacit prepare
+    """
     from tacit.data.prepare.verdict import NotAccepted
     from tacit.session import open as open_data
 
