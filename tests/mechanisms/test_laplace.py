@@ -376,7 +376,7 @@ def test_the_chart_shows_three_epsilons_and_the_interval(tmp_path, name):
     saved = (tmp_path / name).read_bytes()
     assert len(saved) > 1000
     assert b"<script src=" not in saved  # self-contained
-    with pytest.raises(InvalidInput, match="saved as"):
+    with pytest.raises(InvalidInput, match="unsupported chart format"):
         Laplace(2, 0.5).chart(str(tmp_path / "noise.doc"))
 
 

@@ -122,6 +122,6 @@ def test_what_is_wrong_is_said_without_the_url(server, tmp_path):
     assert "hush" not in words
     assert "unknown table ward.visit" in refused(catalog(tmp_path, visits(server, name="ward.visit")))
     for name in ('visits"; DROP TABLE ward.visits; --', "", "pg_authid; x", "ward.visits; DROP TABLE ward.visits"):
-        assert "check its name and our rights" in refused(catalog(tmp_path, visits(server, name=name)))
+        assert "check its name and the permissions" in refused(catalog(tmp_path, visits(server, name=name)))
     assert "missing column 'height'" in refused(catalog(tmp_path, visits(server, number("height", 0, 1))))
     prepare(catalog(tmp_path, visits(server, number("small", 0, 10))))

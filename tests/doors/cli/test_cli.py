@@ -114,7 +114,7 @@ def test_a_folder_below_a_file_is_told_so(command, tmp_path):
     (tmp_path / "file").write_text("in the way")
     result = run(app, [*command, str(tmp_path / "file" / "folder")])
     assert result.exit_code == 2
-    assert "cannot be used (Not a directory)" in result.stderr
+    assert "is not a folder" in result.stderr or "cannot be used (Not a directory)" in result.stderr
 
 
 def test_an_error_is_json_where_that_was_asked_for():

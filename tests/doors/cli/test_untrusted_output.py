@@ -22,8 +22,8 @@ from tacit.doors.cli.screen import Described, Screen, bars, styled
 from tacit.evidence.attacks.hostile_key import HOSTILE, PEOPLE_OF_A_KEY
 
 run = CliRunner().invoke
-TABLE, COLUMN, ANALYST = "t[/x]\u202e", "c[red]\u200b", "[/x]:bomb:\u202e"
-ALIAS = "[/x]\u202e=1"
+TABLE, COLUMN, ANALYST = "t[/x]\u200b", "c[red]\u200b", "[/x]:bomb:\u202e"
+ALIAS = "[/x]\u200b=1"
 QUESTION = f'SELECT "{COLUMN}" AS "key[/y]", COUNT(*) AS "{ALIAS}" FROM "{TABLE}" GROUP BY "{COLUMN}"'
 PAID = ["--epsilon", "1", "--delta", "1e-6"]
 CATALOG = f"""
@@ -93,7 +93,7 @@ def test_every_command_prints_names_as_they_are(words, catalog, tmp_path, monkey
 
 
 def test_a_question_that_is_refused_is_told_in_one_line(catalog):
-    for name in ("\u202e[/x]\n", "x" * 5000):
+    for name in ("\u200b[/x]\n", "x" * 5000):
         words = ["sql", f'SELECT SUM("{name}") FROM "{TABLE}"', "--epsilon", "1", "--catalog", catalog]
         text = printed(*words, exit_code=3)
         assert text.count("\n") == 1

@@ -40,7 +40,7 @@ def test_a_sample_without_unique_rows_is_safe_and_more_of_them_are_worse():
     chances = [chance for _, chance in released_sample(50, 5, 10).curve]
     assert chances == sorted(chances)
     assert chances[-1] == 1
-    with pytest.raises(InvalidInput, match="do not fit"):
+    with pytest.raises(InvalidInput, match="too many for"):
         released_sample(5, 6, 1)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -62,7 +61,7 @@ def test_twenty_joins_are_refused_for_everybody_before_anything_is_paid(data: Da
     assert questions[0].count("JOIN") == 20
     assert "ON w0.\"site\" = CASE WHEN \"person\" = 1 AND (ill = 'yes') THEN 'north' END" in questions[0]
     assert told_apart(data.session(), questions, SHARE) == 0.0
-    assert fate(data.session(), questions[0], SHARE) == ("too_much_work", "the question has 20 joins: at most 8 are answered")
+    assert fate(data.session(), questions[0], SHARE) == ("too_much_work", "the question has 20 joins: the limit is 8")
     assert data.ledger.head.number == 0
 
 
@@ -87,10 +86,9 @@ def test_there_is_nothing_to_ask_without_public_tables_or_private_text(data: Dat
 
 def test_without_limits_the_time_out_is_the_secret(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was once: fan-outs multiply without end, ON may decide by anything, and no work is refused."""
-    qualify = sys.modules["tacit.query.binding.qualify"]
-    monkeypatch.setattr(qualify, "MOST_JOINS", 99)
-    monkeypatch.setattr(qualify, "_mapped", lambda term, at: term)
-    monkeypatch.setattr(stability, "_joined", lambda join, rows: rows)
+    monkeypatch.setattr("tacit.query.binding.relations.MOST_JOINS", 99)
+    monkeypatch.setattr("tacit.query.binding.public_joins._mapped", lambda term, public, at: term)
+    monkeypatch.setattr(stability, "_joined", lambda join, rows, other: rows)
     monkeypatch.setattr(pricing, "afford", lambda question: None)
     data.engine = DuckDBEngine(store_file(data.catalog), Limits(seconds=1))  # type: ignore[misc]
     session, questions = data.session(), joining_questions(data, TARGET)

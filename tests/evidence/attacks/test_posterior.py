@@ -58,7 +58,7 @@ def test_what_is_no_prior_is_refused():
     for prior in ({"ill": 0, "well": 0}, {"ill": -1, "well": 2}):
         with pytest.raises(InvalidInput, match="a weight of at least 0"):
             posterior(COIN, prior)
-    with pytest.raises(InvalidInput, match="two candidates"):
+    with pytest.raises(InvalidInput, match="two or more candidates"):
         posterior({"ill": COIN["ill"]})
 
 

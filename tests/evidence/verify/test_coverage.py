@@ -68,5 +68,5 @@ def test_the_bounds_hold_the_true_share():
 def test_a_vector_needs_a_simultaneous_interval_and_a_list_needs_an_entry():
     with pytest.raises(InvalidInput, match="simultaneous_interval"):
         coverage(toys.Toy(), [1, 2])
-    with pytest.raises(InvalidInput, match="at least one"):
+    with pytest.raises(InvalidInput, match="non-empty list"):
         coverage_of_draws([], 0.95)

@@ -169,7 +169,7 @@ def test_the_twenty_joins_are_refused_for_each_of_their_reasons(place: World) ->
     with pytest.raises(TooMuchWork) as caught:
         priced(place, joined(8))
     assert str(caught.value) == (
-        "one unit of visits can have 2,187 rows after the join with wards: at most 1,000 are answered; "
+        "one unit of visits can have 2,187 rows after the join with wards: the limit is 1,000; "
         "join fewer tables or on a column with fewer matches, or have max_joined_rows raised in the catalog"
     )
     raised = place.with_catalog(changed(place.catalog, max_joined_rows=3**8))

@@ -104,7 +104,8 @@ def _decimal(text: str) -> Decimal:
 def _plain(value: Any) -> Any:
     """The value with dates as texts, so that it does not matter which way they are written."""
     if isinstance(value, str) and "\0" in value:
-        raise InvalidCatalog("a text has the character NUL (\\u0000): no path, name or value can have it; remove it")
+        problem = Problem("a text", "has the character NUL (\\u0000), which no path, name or value can have", "remove it")
+        raise InvalidCatalog("the catalog has a problem:", (problem,))
     if isinstance(value, dict):
         return {_plain(name): _plain(member) for name, member in value.items()}
     if isinstance(value, list):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from tacit.errors import NeverTrue
+from tacit.privacy import catalog
+from tacit.privacy.rounding import as_text
 from tacit.query.binding.binder import Binder
 from tacit.query.binding.identities import conjuncts, names_in
 from tacit.query.binding.possible import can_be
-from tacit.query.binding.scope import Declared, Scope, declared_range
+from tacit.query.binding.scope import Declared, Scope
 from tacit.query.language.syntax import Expression
 from tacit.query.plan import Condition, Truth
 
@@ -32,3 +34,15 @@ def _never(written: Expression, found: Condition, scope: Scope) -> NeverTrue:
     declared = ", ".join(f"{column.name} is {words}" for column in columns if (words := declared_range(column)))
     what = "the condition is never true" + (f": {declared}" if declared else "")
     return NeverTrue(what, remedy="compare with a value that can occur", at=written.at)
+
+
+def declared_range(column: catalog.Column) -> str:
+    """What is declared of a column's values, in words; nothing where their values are private."""
+    if column.kind == "category":
+        return f"one of {', '.join(map(repr, column.domain[:20]))}" + (", ..." if column.domain[20:] else "")
+    if column.bounds is None or column.step is None:
+        return ""
+    if column.kind == "date":
+        return f"from {catalog.day_of(int(column.bounds[0]))} to {catalog.day_of(int(column.bounds[1]))}"
+    steps = f" in steps of {as_text(column.step)}" if column.step != 1 else ""
+    return f"from {as_text(column.bounds[0])} to {as_text(column.bounds[1])}{steps}"

@@ -10,7 +10,6 @@ from typing import Protocol
 from tacit.errors import NoBounds, NotAllowed, UnknownName
 from tacit.privacy import catalog
 from tacit.privacy.catalog import Table
-from tacit.privacy.rounding import as_text
 from tacit.query.binding import terms
 from tacit.query.language.syntax import At, Name
 from tacit.query.plan import (
@@ -215,18 +214,6 @@ def column_term(index: int, column: catalog.Column, nullable: bool) -> Term:
         return Term(Column(index, column.name.lower(), int(low), int(low) + column.points - 1, nullable), meaning)
     offset = Term(Column(index, column.name.lower(), 0, column.points - 1, nullable), meaning)
     return terms.add(offset, terms.constant(column.bounds[0]))
-
-
-def declared_range(column: catalog.Column) -> str:
-    """What is declared of a column's values, in words; nothing where their values are private."""
-    if column.kind == "category":
-        return f"one of {', '.join(map(repr, column.domain[:20]))}" + (", ..." if column.domain[20:] else "")
-    if column.bounds is None or column.step is None:
-        return ""
-    if column.kind == "date":
-        return f"from {catalog.day_of(int(column.bounds[0]))} to {catalog.day_of(int(column.bounds[1]))}"
-    steps = f" in steps of {as_text(column.step)}" if column.step != 1 else ""
-    return f"from {as_text(column.bounds[0])} to {as_text(column.bounds[1])}{steps}"
 
 
 def _no_bounds(source: Source, column: catalog.Column, at: At) -> NoBounds:
