@@ -132,7 +132,7 @@ def test_what_cannot_be_counted_in_public_cells_is_refused_by_the_catalog_alone(
         chosen_columns(place.catalog, "visits", ["age"])
     with pytest.raises(WrongType, match="its values are private"):
         chosen_columns(place.catalog, "visits", ["note"])
-    with pytest.raises(NotAllowed, match="twice"):
+    with pytest.raises(NotAllowed, match="duplicate column"):
         chosen_columns(place.catalog, "visits", ["ward", "Ward"])
     public = replace(place.catalog, tables={"visits": replace(visits, public=True)})
     with pytest.raises(NotAllowed, match="public"):
