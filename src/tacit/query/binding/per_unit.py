@@ -16,7 +16,7 @@ from tacit.query.binding.possible_rows import possible
 from tacit.query.binding.relations import Built, Part, Relations
 from tacit.query.binding.scope import Declared, Identity, Scope, Source
 from tacit.query.binding.select_list import has_aggregate
-from tacit.query.binding.totals import Totals, meant
+from tacit.query.binding.totals import Totals
 from tacit.query.binding.unions import Found, Held, union
 from tacit.query.language.syntax import At, Expression, Item, Name, Nested, Query, Select, Star, UnionAll
 from tacit.query.plan import (
@@ -141,9 +141,9 @@ def _per_unit(relations: Relations, query: Select, built: Built, rows: Rows) -> 
     totals = Totals(binder, rows_of(rows), source, keys)
     columns = [column for item in query.items for column in _of_item(item, built, totals, identities)]
     having = totals.written(query.having) if query.having is not None else None
-    per = PerUnit(rows, tuple(nodes), tuple(totals.found), source)
+    per = PerUnit(rows, tuple(nodes), tuple(made.total for made in totals.found.values()), source)
     known: dict[str, Declared | Term] = dict(keys.values())
-    known |= {total.name: meant(term) for total, term in totals.found.items()}
+    known |= {made.column.name: made.term for made in totals.found.values()}
     inside = Scope((Source("", known),))
     given: list[tuple[str, Held]] = [
         (name, held if isinstance(held, Identity) else Binder(inside).term(held)) for name, held in columns

@@ -7,28 +7,50 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal as Choice
 
-from tacit.errors import NotAllowed, WrongType
+from tacit.errors import NotAllowed, RangeTooLarge, WrongType
 from tacit.query.binding import terms
 from tacit.query.binding.binder import AGGREGATES, Binder
 from tacit.query.binding.comparisons import as_number
 from tacit.query.binding.naming import plain
 from tacit.query.binding.scope import identifies
 from tacit.query.language.syntax import Apply, At, Expression, Name, Star
-from tacit.query.plan import BooleanType, CategoryType, Column, DateType, NumberType, Row, Term, TextColumn, Total
+from tacit.query.plan import BooleanType, CategoryType, Column, DateType, NumberType, Row, Term, TextColumn, Total, Type
 
 FINEST = 2**20  # steps in the range of a mean whose step is not declared
+COARSEST = 40  # powers of ten that a mean's step may be coarser
+WHOLE = NumberType(Fraction(1))
 Kind = Choice["rows", "sum", "least", "largest", "mean", "distinct"]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A total as the engine makes it, the column that holds it, and what its integers mean: `low` plus so many steps."""
+
+    total: Total
+    column: Column
+    type: Type
+    low: Fraction = Fraction(0)
+
+    @property
+    def term(self) -> Term:
+        """The column as a term of the sub-query's rows."""
+        held = Term(self.column, self.type)
+        return terms.add(held, terms.constant(self.low)) if self.low else held
+
+    def named(self, name: str) -> Made:
+        """The same under a name."""
+        return replace(self, total=replace(self.total, name=name), column=replace(self.column, name=name))
 
 
 @dataclass
 class Totals:
-    """Collects the aggregates of a grouped sub-query as columns of its rows."""
+    """Collects the aggregates of a grouped sub-query as columns of its rows, each once."""
 
     binder: Binder
     rows: int
     source: int
     keys: Mapping[object, tuple[str, Term]]
-    found: dict[Total, Term] = field(default_factory=dict)
+    found: dict[Total, Made] = field(default_factory=dict)
 
     def written(self, expression: Expression) -> Expression:
         """The expression over the rows of the sub-query: aggregates and keys are names of its columns."""
@@ -50,20 +72,13 @@ class Totals:
 
     def total(self, expression: Apply) -> str:
         """The name of the column that holds an aggregate."""
-        total, term = self._made(expression)
-        for known in self.found:
-            if replace(known, name="") == total:
-                return known.name
-        named = replace(total, name=f"total {len(self.found)}")
-        node = term.node
-        assert isinstance(node, Column)  # noqa: S101
-        self.found[named] = replace(term, node=replace(node, name=named.name))
-        return named.name
+        made = self._made(expression)
+        return self.found.setdefault(made.total, made.named(f"total {len(self.found)}")).column.name
 
-    def _made(self, expression: Apply) -> tuple[Total, Term]:
+    def _made(self, expression: Apply) -> Made:
         function, (argument, *_) = expression.function, expression.arguments
         if function == "count" and isinstance(argument, Star):
-            return self._column(Total("", "rows", None, 1), self.rows, False, NumberType(Fraction(1)))
+            return self._column(Total("", "rows", None, 1), self.rows, False)
         if function not in TOTALS:
             raise NotAllowed(
                 f"{function.upper()} is not supported per unit",
@@ -72,63 +87,57 @@ class Totals:
             )
         return TOTALS[function](self, self.binder.term(argument), expression.at)
 
-    def _column(self, total: Total, high: int, nullable: bool, meaning: object) -> tuple[Total, Term]:
+    def _column(self, total: Total, high: int, nullable: bool, meaning: Type = WHOLE) -> Made:
         terms.checked(total.low, high)
-        return total, Term(Column(self.source, "", total.low, high, nullable), meaning)  # type: ignore[arg-type]
+        return Made(total, Column(self.source, "", total.low, high, nullable), meaning)
 
-    def count(self, term: Term, at: At) -> tuple[Total, Term]:
+    def count(self, term: Term, at: At) -> Made:
         if not term.nullable:
-            return self._column(Total("", "rows", None, 1), self.rows, False, NumberType(Fraction(1)))
-        return self._column(Total("", "rows", _row(term, at), 0), self.rows, False, NumberType(Fraction(1)))
+            return self._column(Total("", "rows", None, 1), self.rows, False)
+        return self._column(Total("", "rows", _row(term, at), 0), self.rows, False)
 
-    def distinct(self, term: Term, at: At) -> tuple[Total, Term]:
+    def distinct(self, term: Term, at: At) -> Made:
         node = _row(term, at)
         most = min(self.rows, len(term.points) if term.points else node.high - node.low + 1)
-        return self._column(Total("", "distinct", node, 0 if term.nullable else 1), most, False, NumberType(Fraction(1)))
+        return self._column(Total("", "distinct", node, 0 if term.nullable else 1), most, False)
 
-    def sum(self, term: Term, at: At) -> tuple[Total, Term]:
+    def sum(self, term: Term, at: At) -> Made:
         """At most `rows` values of [a, b]: from rows min(a, 0) to rows max(b, 0), and never more in absolute value together."""
         number = _number(term, "SUM", at)
         node, rows = terms.number_node(number), self.rows
         low, high = min(node.low, rows * node.low), max(node.high, rows * node.high)
-        total, found = self._column(Total("", "sum", node, low), high, node.nullable, number.type)
-        together = rows * max(abs(node.low), abs(node.high))
-        assert isinstance(found.node, Column)  # noqa: S101
-        return total, replace(found, node=replace(found.node, together=together))
+        made = self._column(Total("", "sum", node, low), high, node.nullable, number.type)
+        return replace(made, column=replace(made.column, together=rows * max(abs(node.low), abs(node.high))))
 
-    def least(self, term: Term, at: At) -> tuple[Total, Term]:
+    def least(self, term: Term, at: At) -> Made:
         return self._extreme(term, at, "least")
 
-    def largest(self, term: Term, at: At) -> tuple[Total, Term]:
+    def largest(self, term: Term, at: At) -> Made:
         return self._extreme(term, at, "largest")
 
-    def _extreme(self, term: Term, at: At, kind: Kind) -> tuple[Total, Term]:
+    def _extreme(self, term: Term, at: At, kind: Kind) -> Made:
         if isinstance(term.type, CategoryType | BooleanType):
             term = _number(term, "MIN and MAX", at)
         node = _row(term, at)
         return self._column(Total("", kind, node, node.low), node.high, node.nullable, term.type)
 
-    def mean(self, term: Term, at: At) -> tuple[Total, Term]:
-        """The floor of the mean on a public step: the finest power of ten with at most 2^20 steps in the range."""
+    def mean(self, term: Term, at: At) -> Made:
+        """The floor of the mean on a public step: the finest power of ten with at most 2^20 steps in the range.
+
+        A coarser one where integers would leave 2^53; refused where that does not help, as with a step of thirteen digits.
+        """
         number = _number(term, "AVG", at)
         node, step = terms.number_node(number), terms.number_step(number)
-        spread = node.high - node.low
-        public = _public_step(spread * step)
-        while (step / public).numerator * spread * self.rows >= 2**53:
-            public *= 10
-        times, divisor = (step / public).numerator, (step / public).denominator
-        total, found = self._column(
-            Total("", "mean", node, 0, times, divisor), spread * times // divisor, node.nullable, NumberType(public)
+        spread, public = node.high - node.low, _public_step((node.high - node.low) * step)
+        for coarser in range(COARSEST):
+            ratio = step / (public * 10**coarser)
+            if max(ratio.numerator * spread * self.rows, ratio.denominator * self.rows) < 2**53:
+                total = Total("", "mean", node, 0, ratio.numerator, ratio.denominator)
+                made = self._column(total, int(spread * ratio), node.nullable, NumberType(public * 10**coarser))
+                return replace(made, low=node.low * step)
+        raise RangeTooLarge(
+            "AVG per unit exceeds 2^53 steps, the limit of exact arithmetic", remedy="declare a step with fewer digits", at=at
         )
-        return total, replace(found, type=Mean(public, node.low * step))  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """The meaning of a mean while it is made: steps from the low end of what it is the mean of."""
-
-    step: Fraction
-    low: Fraction
 
 
 TOTALS = {
@@ -162,10 +171,3 @@ def _number(term: Term, word: str, at: At) -> Term:
     if isinstance(term.type, CategoryType | DateType):
         raise WrongType(f"{word} needs a number, not {terms.word(term.type)}", remedy="count it instead", at=at)
     return as_number(term)
-
-
-def meant(term: Term) -> Term:
-    """A total as a term; a mean is moved to where its range begins."""
-    if not isinstance(term.type, Mean):
-        return term
-    return terms.add(Term(term.node, NumberType(term.type.step)), terms.constant(term.type.low))
