@@ -7,7 +7,7 @@ HEART  := tests/test_layers.py tests/test_public_names.py tests/privacy/test_los
           tests/mechanisms/test_laplace.py tests/query/test_golden.py tests/query/price/test_stability.py tests/release/test_once.py tests/release/test_answer.py
 # Tests are compiled once and not by each worker; tests, not files, move to whoever is idle, so that no long file is left for the end.
 TESTED := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
-SPREAD := -n auto --dist worksteal
+SPREAD := -n auto --dist loadfile
 SHELL  := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 

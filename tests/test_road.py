@@ -381,7 +381,7 @@ class TestCommands:
         assert "Remaining: epsilon 2.66666.\n" in asked.stdout
         assert " 2.66666 " in self.ask(folder, "budget").stdout
         explained = self.ask(folder, "explain", COUNT, "--epsilon", "1", "--analyst", "ana")
-        assert "left: epsilon 2.66666, " in explained.stdout
+        assert "remaining: epsilon 2.66666, " in explained.stdout
 
     def test_a_tampered_ledger_ends_with_one(self, folder):
         import sqlite3

@@ -120,7 +120,7 @@ class Session:
 
     def _left(self) -> str:
         left = self.data.ledger.left(self.analyst)
-        return f"left: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
+        return f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
 
 
 class DataSet:

@@ -226,13 +226,18 @@ def every_kind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield made
 
 
-@given(built=frames())
-def test_a_frame_and_its_text_have_one_plan(every_kind: World, built: Frame[Any]) -> None:
-    try:
-        plan = rewrite(built.select, every_kind.catalog, every_kind.facts)
-    except Refused:
-        assume(False)
-    assert canonical_plan(every_kind.plan(written(built.select))) == canonical_plan(plan)
+@pytest.mark.parametrize("examples", [15, pytest.param(300, marks=pytest.mark.slow)])
+def test_a_frame_and_its_text_have_one_plan(every_kind: World, examples: int) -> None:
+    @settings(max_examples=examples, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+    @given(built=frames())
+    def same(built: Frame[Any]) -> None:
+        try:
+            plan = rewrite(built.select, every_kind.catalog, every_kind.facts)
+        except Refused:
+            assume(False)
+        assert canonical_plan(every_kind.plan(written(built.select))) == canonical_plan(plan)
+
+    same()
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def told(place: World, text: str, **budget: float) -> Explanation:
-    return explained(price(place.plan(text), request(**(budget or {"epsilon": 1})))[0], "left: epsilon 7, delta 0")  # type: ignore[arg-type]
+    return explained(price(place.plan(text), request(**(budget or {"epsilon": 1})))[0], "remaining: epsilon 7, delta 0")  # type: ignore[arg-type]
 
 
 def test_the_tree_says_how_many_rows_of_one_unit_there_are_at_each_step(place: World) -> None:
@@ -39,7 +39,7 @@ sum of cost: Laplace, sensitivity 450 (l1), scale 900, pure epsilon 0.5 (add or 
 n: ± 54 at 0.95 confidence
 total: ± 2696.16 at 0.95 confidence
 
-price: epsilon 1; left: epsilon 7, delta 0"""
+price: epsilon 1; remaining: epsilon 7, delta 0"""
     )
 
 
@@ -101,4 +101,4 @@ def test_plain_values_hold_the_same(place: World) -> None:
     assert found["price"] == {"epsilon": "1", "delta": "0"}
     assert found["noise"][0]["mechanism"] == "Laplace"
     assert found["errors"] == [{"column": "n", "error": "± 24 at 0.95 confidence"}]
-    assert found["left"] == "left: epsilon 7, delta 0"
+    assert found["left"] == "remaining: epsilon 7, delta 0"

@@ -27,7 +27,7 @@ def read_catalog(path: Path) -> Catalog:
     try:
         text = path.read_text("utf-8-sig")
     except FileNotFoundError:
-        raise InvalidCatalog(f"there is no {path}; `tacit init FILE...` drafts one from the names of columns") from None
+        raise InvalidCatalog(f"file not found: {path}; draft one from column names with `tacit init FILE...`") from None
     except OSError as error:
         raise InvalidCatalog(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

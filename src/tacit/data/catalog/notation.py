@@ -15,7 +15,7 @@ from tacit.privacy.catalog import PLAIN, Notation, canonical
 Declared = Mapping[str, Any]
 
 KEYS = ("decimal", "thousands", "format", "missing")
-LETTERS = "YymdbBjHIMSpf%"  # of strftime; those with which a day is told apart from all others, and times, which are read over
+LETTERS = "YymdbBjHIMSpf%"  # of strftime; those that identify a day, and times, which are skipped
 YEARS, DAYS = ({"Y"}, {"y"}), ({"m", "d"}, {"b", "d"}, {"B", "d"}, {"j"})
 DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
 # Encodings in which no row can change how the next one is read: without states that last (ISO 2022, UTF-7), and such that no

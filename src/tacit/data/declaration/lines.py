@@ -61,7 +61,7 @@ def value_text(value: object) -> str:
 
 
 def _shown(value: object) -> object:
-    """The value without the passwords of URLs in it: whoever mistypes one is told of the mistake, and nobody of the password."""
+    """The value without the passwords of URLs in it: an error message shows the mistake and never the password."""
     if isinstance(value, Mapping):
         return {name: _shown(member) for name, member in value.items()}
     if isinstance(value, list | tuple):

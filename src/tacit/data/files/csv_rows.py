@@ -258,7 +258,7 @@ class Sieve:
         return [row.removesuffix(b"\r") for row in rows]
 
     def _cut(self, rest: bytes) -> int:
-        """Where the last whole row ends; 0 where there is none. A CR at the very end may be half a line end."""
+        """Where the last whole row ends, or 0. A CR at the very end may be half a line end."""
         if self.multiline and b'"' in rest:
             rest = np.where(_inside(rest), np.uint8(0), _codes(rest)).tobytes()
         by_return = rest.rfind(b"\r", 0, len(rest) - 1) + 1 if self.header.by_return else 0

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from tacit.data.files.memory import Given
 
 MEMORY = "60%"
-FACTORS = (2, 4)  # times max_rows: what the curator is told that these would keep
+FACTORS = (2, 4)  # times max_rows: the report says what these would keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ def _codes(workshop: Workshop, catalog: Catalog, spaces: Mapping[str, Reference]
 
 
 def _ranked_table(words: Dialect, table: Table, key_type: str, look_ups: list[LookUp], coded: tuple[str, ...]) -> str:
-    """The rows up to the largest limit of which the curator is told; fewer are stored."""
+    """The rows up to the largest limit that the data owner's report considers; fewer are stored."""
     columns, most = stored_columns(table), table.max_rows * (FACTORS[-1] if table.unit else 1)
     names_rows = table.key is not None and (table.key != own_key(table) or bool(look_ups))  # else the key names the unit
     repeated = key_name(table.key or "") if names_rows and most > 1 else None  # the first of all repeats no key

@@ -121,7 +121,7 @@ def _date(column: Column, raw: Raw) -> Cleaning:
 
 
 def written_day(t: str, written_as: str | None, words: Dialect) -> str:
-    """SQL for the day that a text is. A year has four digits: 31/12/20 is no day of the year 31, nor 1.2.23 one of the year 23."""
+    """SQL for the day that a text is. A year has four digits: 31/12/20 is not read as the year 31, nor 1.2.23 as the year 23."""
     if written_as is None:
         short = words.matches(t, "^[0-9]{1,3}[^0-9]")
         return f"CASE WHEN NOT {short} THEN {words.cast_or_null(t, words.types.day)} END"

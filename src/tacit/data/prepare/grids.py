@@ -71,7 +71,7 @@ class Grid:
         return f"CASE WHEN {scaled} < {low} THEN {BELOW} WHEN {above} THEN {ABOVE} WHEN {moved} THEN {ROUNDED} ELSE {CLEAN} END"
 
     def between(self, scaled: str) -> str:
-        """SQL for whether a number is no grid point, so that rounding moves it; to be asked of numbers within the bounds alone."""
+        """SQL for whether a number lies between grid points, so that rounding moves it; valid within the bounds."""
         return f"({scaled} - {self.number(self.low)}) % {self.number(self.step)} <> 0"
 
 

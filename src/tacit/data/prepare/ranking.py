@@ -81,7 +81,7 @@ class Ranking:
         return f"SELECT {', '.join(self._kept())}, {self.own_key} AS tacit_holder, {place} FROM ({rows})"
 
     def _first(self, rows: str) -> str:
-        """The first rows of every holder, each with its rank; rows alike in their values are told apart by the keys they keep."""
+        """The first rows of every holder, each with its rank; rows with equal values are ordered by their keys."""
         order = ", ".join(["tacit_place", *self._keys()])
         if self.key:
             first = f"row_number() OVER (PARTITION BY tacit_holder, {self.key} ORDER BY {order}) = 1"

@@ -33,7 +33,8 @@ def budget(analyst: AnalystOption = None, as_json: AsJson = False, catalog: Cata
     if as_json:
         print_json({"accounts": [_account(account) for account in accounts]})
         return
-    table = Table("", "epsilon", "delta", "spent epsilon", "spent rho", "left epsilon", "left delta", header_style="bold")
+    heads = ("", "epsilon", "delta", "spent\nepsilon", "spent\nrho", "remaining\nepsilon", "remaining\ndelta")
+    table = Table(*heads, header_style="bold")
     for account in accounts:
         spent = "by rho alone" if account.spent.epsilon is None else as_text(account.spent.epsilon)
         cells = (account.cap.epsilon, account.cap.delta), (account.left.epsilon, account.left.delta)

@@ -45,7 +45,7 @@ def people_data(bits: ArrayLike, epsilon: Number) -> Iterator[DataSet]:
 
     >>> with people_data([1, 0, 1], epsilon=1) as data:
     ...     print(data.session().explain("SELECT COUNT(*) FROM people", epsilon=1).left)
-    left: epsilon 1, delta 0
+    remaining: epsilon 1, delta 0
     """
     secret = np.asarray(bits).astype(int)
     rows = [f"{place + 1},{bit}" for place, bit in enumerate(secret)]
