@@ -27,12 +27,10 @@ def test_a_mean_whose_step_has_too_many_digits_is_refused_at_once() -> None:
         totals(8).mean(number(0, 1000, Fraction(1234567890123, 10**12)), None)
 
 
-@given(
-    st.integers(-(10**6), 10**6),
-    st.integers(0, 10**9),
-    st.fractions(Fraction(1, 10**6), 10**6, max_denominator=10**6),
-    st.integers(1, 1000),
-)
+STEPS = st.fractions(Fraction(1, 10**6), 10**6, max_denominator=10**6)
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(0, 10**9), STEPS, st.integers(1, 1000))
 def test_a_mean_is_a_floor_on_a_public_step_within_exact_integers(low: int, spread: int, step: Fraction, rows: int) -> None:
     try:
         made = totals(rows).mean(number(low, low + spread, step), None)
