@@ -230,7 +230,7 @@ class DataSet:
 
     @cached_property
     def store(self) -> StoreInfo:
-        """What the prepared store says of itself; refused where there is none, or one of another catalog."""
+        """What the prepared store says of itself; refused if it is missing, or belongs to another catalog."""
         found = store_info(self.catalog)
         if found is None:
             raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
@@ -277,7 +277,7 @@ class DataSet:
 
 
 def _stamp(path: Path) -> Stamp | None:
-    """What changes when a file is written anew; None where there is none."""
+    """What changes when a file is written anew; None if it does not exist."""
     try:
         known = path.stat()
     except (OSError, ValueError):  # a path with a NUL is a ValueError; reading it says so

@@ -58,7 +58,7 @@ def new_info(
 
 
 def kept_version(catalog: Catalog) -> str:
-    """The version of the store that is there; refused where there is none, or one of another catalog or format."""
+    """The version of the store; refused if it is missing, or belongs to another catalog or format."""
     found = store_info(catalog)
     if found is None:
         raise StoreUnusable("there is no store whose version can be kept", remedy="leave keep_version out")

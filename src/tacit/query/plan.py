@@ -1,6 +1,6 @@
 """The plan: what a question is once it is understood. Frozen nodes; no SQL text, no engine, no data.
 
-A row expression is an integer with a range known beforehand: every value lives on a public grid, value = k step, and the plan
+A row expression is an integer with a range known in advance: every value lives on a public grid, value = k step, and the plan
 computes with k. A condition is true, false or unknown, as in SQL. Every node is total: no row can make it fail (`terms.py` builds
 them and refuses what could).
 

@@ -97,7 +97,7 @@ def _is_date(value: Any) -> bool:
 
 
 def _axis(alt: Any, field: str, number: Column) -> Any:
-    """The axis of the number; dates are no numbers, have no zero, and are the same in every time zone."""
+    """The axis of the number; dates are not numbers, have no zero, and are the same in every time zone."""
     if any(isinstance(value, str) for value in number.values):
         return alt.Y(f"{field}:T", title=_name(number), scale=alt.Scale(type="utc"))
     return alt.Y(f"{field}:Q", title=_name(number))

@@ -28,7 +28,7 @@ IN_CSV = (
 
 
 def check_output(out: Path, inputs: Iterable[Path] = ()) -> Path:
-    """The path, if its name says a format that is written here, a file can be made there, and it is none of the inputs.
+    """The path, if its name says a format that is written here, a file can be made there, and it is not one of the inputs.
 
     Refused before anything is spent; its folder is made if need be.
     """

@@ -49,7 +49,7 @@ def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> 
 
 
 def _numbers(numbers: Floats) -> list[float | None]:
-    """Plain numbers; None where there is none. Zero has no sign."""
+    """Plain numbers; None for a missing one. Zero has no sign."""
     return _where_finite(numbers, (numbers + 0.0).tolist())
 
 

@@ -212,7 +212,7 @@ def test_one_more_person_moves_no_more_than_max_rows(tmp_path):
 def test_rows_of_their_own_are_refused_where_units_are_looked_up(tmp_path, monkeypatch):
     """One person with visit 7 would take 998 units away: that is what the planted bug, which lets it pass, does."""
     data = raw(visits=[(7, 1, 0)], labs=[(None, 7, place % 9) for place in range(1000)], own=["labs"])
-    with pytest.raises(InvalidCatalog, match=r'labs has no_unit = "own", and its unit is looked up in visits.*"drop"'):
+    with pytest.raises(InvalidCatalog, match=r'labs has no_unit = "own"'):
         prepared_from(tmp_path, data)
     honest = preparation.links
     monkeypatch.setattr(preparation, "links", lambda catalog, table: honest(catalog, replace(table, no_unit="drop")))

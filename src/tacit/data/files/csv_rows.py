@@ -115,7 +115,7 @@ class CsvRows:
     """The rows of CSV files with one header, in Arrow batches of texts `c0`, `c1`, ...: the columns at the wanted `places`.
 
     What goes wrong on the way is kept as `problem`, since an engine that reads the batches has only its own words for it.
-    `tell` is told how far it is.
+    `tell` receives the progress.
     """
 
     def __init__(

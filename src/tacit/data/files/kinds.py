@@ -1,6 +1,6 @@
 """What kind of file a name says, and the one wording of what is wrong with a file that is read.
 
-No message quotes a row. The first line of a CSV file may be one, so not even the names of its columns are told.
+No message quotes a row. The first line of a CSV file may be one, so messages do not name its columns either.
 """
 
 from __future__ import annotations

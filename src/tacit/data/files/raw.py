@@ -43,7 +43,7 @@ class Raw:
 
 
 def written(raw: Raw) -> str:
-    """The text of a value, trimmed; NULL where there is none: NULL, NaN and, in SQL of `filled`, a blank text.
+    """The text of a value, trimmed; NULL for a missing value: NULL, NaN and, in SQL of `filled`, a blank text.
 
     Numbers that are whole are written without a fraction and others in their shortest form, so that 1, 1.0 and 1.00 are one
     text; -0.0 is 0. A text is composed (NFC), and NUL becomes the replacement character.

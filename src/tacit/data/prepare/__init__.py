@@ -64,7 +64,7 @@ FACTORS = (2, 4)  # times max_rows: the report says what these would keep
 class TableReport:
     """What became of the rows of one table. For the curator alone.
 
-    `kept` rows are stored, once for each owner: as `copies` in all. Of the rows that no value drops, `shared` have several
+    `kept` rows are stored, once for each owner: as `copies` in total. Of the rows that no value drops, `shared` have several
     owners, at most `most_owners`; `unnamed` have none, and are dropped or units of their own, as declared.
     `dropped` counts rows by reason: "value" (a column says drop), "no unit", "limit" (beyond max_rows, or repeating a key).
     `left_out` names columns of a public table that are not declared and cannot be read from the data, and why. Where rows are
@@ -123,8 +123,8 @@ def prepare(
 ) -> Prepared:
     """Write the store of a catalog anew from its sources, and put it in the place of the old one when it is whole.
 
-    No row of a source makes it fail, if the catalog says what a row is (store.md, of CSV files). `progress` is told words and
-    a fraction; `memory` bounds the engine, which spills beyond it; `mark` names the ledger of the catalog (without one, that
+    No row of a source makes it fail, if the catalog says what a row is (store.md, of CSV files). `progress` receives words and a
+    fraction; `memory` bounds the engine, which spills beyond it; `mark` names the ledger of the catalog (without one, that
     of the old store stays). Without `accept`, what cannot be meant leaves the old store in its place. The version is a new one,
     unless `keep_version` declares that nothing has changed. `given` has the rows of tables whose source is memory.
     """
@@ -279,7 +279,7 @@ def _keeps_unnamed(table: Table) -> bool:
 
 
 def _without_key(table: Table) -> str:
-    """SQL that is true for staged rows in which the own key is missing."""
+    """SQL that is true for staged rows whose own key is missing."""
     own = own_key(table)
     return "TRUE" if own is None else f"{key_name(own)} IS NULL"
 

@@ -159,9 +159,9 @@ def from_text(column: Column, raw: Raw) -> Cleaning:
 
 
 def plain_number(sql: str, notation: Notation, words: Dialect) -> str:
-    """SQL for a number in text with the decimal point and without groups; what is not written as declared stays no number.
+    """SQL for a number in text with the decimal point and without groups; what is not written as declared stays unreadable.
 
-    Where groups are declared, digits stand in groups of three or in none; then `1.5` is no number with thousands = ".".
+    Where groups are declared, digits stand in groups of three or in none; then `1.5` is not a number with thousands = ".".
     """
     if (notation.decimal, notation.thousands) == (".", ""):
         return sql

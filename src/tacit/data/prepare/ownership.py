@@ -53,7 +53,7 @@ def led_through(catalog: Catalog, table: Table) -> Reference | None:
 
 
 def links(catalog: Catalog, table: Table) -> tuple[Link, ...]:
-    """The look-ups from the own key of a table to its units, in order; none where that key is the unit."""
+    """The look-ups from the key of a table to its units, in order; none where that key is the unit."""
     found: list[Link] = []
     here = table
     while (reference := led_through(catalog, here)) is not None:

@@ -1,4 +1,4 @@
-"""How many units the private tables have in common, which the data owner alone is told: a key with a typo has no unit in common.
+"""How many units the private tables have in common, reported to the data owner alone: a key with a typo has no unit in common.
 
 The counts are of units with a row that no value drops. They decide nothing that is stored.
 """

@@ -131,7 +131,7 @@ def with_examples(workshop: Workshop, catalog: Catalog, table: Table, found: Tal
 
 
 def examples_in(workshop: Workshop, columns: Mapping[str, Column], rows: Rows, found: Tally) -> Tally:
-    """The same, from rows that are there already."""
+    """The same, from rows that already exist."""
     odd = {key: column for key, column in columns.items() if _odd(found, key)}
     asked = [(key, fate) for key in odd for fate in _odd(found, key)]
     if not asked:

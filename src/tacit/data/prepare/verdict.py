@@ -1,4 +1,4 @@
-"""What the data owner alone is told when a source was read: what looks wrong, an example of it, and the likely cause.
+"""What `prepare` reports to the data owner alone after it reads a source: what looks wrong, an example of it, and the likely cause.
 
 An example is a value of the data. It is shown on the owner's screen and stored nowhere.
 """
@@ -39,7 +39,7 @@ REPLACEMENT = "\ufffd"
 class ColumnReport:
     """In how many rows a column was missing, unreadable, below or above its bounds, unknown or rounded. For the curator alone.
 
-    `rounded` counts numbers that are no grid point of the declared bounds and step (doubles: by more than a thousandth of a
+    `rounded` counts numbers that are not a grid point of the declared bounds and step (doubles: by more than a thousandth of a
     step), so that the prepared value is another than the one that is written. `as_text` says whether the source has texts here.
     """
 

@@ -25,7 +25,7 @@ class Kind:
 
 
 def opening(catalog: Catalog, version: str | None = None, limits: Limits | None = None) -> Opening:
-    """What an engine, in this process or in another, is told of the prepared data of a catalog."""
+    """What an engine, in this process or in another, needs to know of the prepared data of a catalog."""
     return Opening(store_file(catalog), catalog.store_engine, version, limits or Limits())
 
 

@@ -4,7 +4,7 @@ qualify   names and functions get their meaning; SELECT, HAVING and ORDER BY bec
 bound     every private table is limited to the declared rows of a unit, below all else
 totals    totals of a unit that move an answer less together than one by one
 split     aggregates become moments: exact integers, counted once even where several aggregates need them
-keys      every group of the answer is known beforehand, or must pass a threshold
+keys      every group of the answer is known in advance, or must pass a threshold
 fit       what is written out for the engine is not too large
 """
 

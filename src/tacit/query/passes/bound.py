@@ -21,7 +21,7 @@ def _per_group(group: Group) -> int | None:
     """The declared limit of the table that the rows come from, where a row of the question is a row of that table.
 
     Tables that are joined along a reference, or only looked at, add no row. Where rows multiply or are put together, the limit
-    would not be of what was declared, and there is none.
+    would not be of what was declared, so no limit applies.
     """
     step: Relation = group.child
     while isinstance(step, Join | UnitJoin | Semi | Where):

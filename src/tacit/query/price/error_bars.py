@@ -74,7 +74,7 @@ class Band:
 
 
 def _between(value: Floats, corners: list[Floats]) -> Band:
-    """The band between the least and the greatest corner; where one is no number, nothing is known."""
+    """The band between the least and the greatest corner; where one is not a number, nothing is known."""
     low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
     return Band(value, np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))
 

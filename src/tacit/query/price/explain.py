@@ -41,7 +41,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The error bar of a column, where it is public beforehand."""
+    """The error bar of a column, where it is public in advance."""
 
     column: str
     error: str

@@ -1,7 +1,7 @@
 """What is in a file of flows, counted for its curator before a map is made of it.
 
 No row makes a release fail, and no message of a release depends on a row: one whose number of jobs cannot be read counts as none,
-and the release says nothing of it, since how many there are is no public thing. The curator, who has the file, may count them; each
+and the release says nothing of it, since their number is private. The curator, who has the file, may count them; each
 number here is taken from the file without protection, so it is the curator's alone.
 """
 

@@ -2,7 +2,7 @@
 
 The destinations and how many jobs each has are public; the origins are private. They are read in that order: `read_totals` reads
 no origin, so that everything about a release is decided, and paid for, before `read_homes` looks at one.
-A row whose number of jobs is no whole number counts as no job (the report, and `checking.py`, tell the curator how many do); a
+A row whose number of jobs is not a whole number counts as no job (the report, and `check.py`, tell the data owner how many do); a
 destination that the map does not know is left out; an origin that it does not know is elsewhere. No row can make a run fail once
 it has been paid for.
 """

@@ -1,7 +1,7 @@
 """The public map: blocks with coordinates, zones they are gathered into, rings around a destination, and distances.
 
 Everything here comes from a public file of blocks, never from the flows. A coarser domain has fewer cells, and so less noise in
-all; which cells there are may depend on nothing else. A home that the file does not know belongs to one cell of its own,
+total; which cells there are may depend on nothing else. A home that the file does not know belongs to one cell of its own,
 "elsewhere", which every domain has.
 """
 

@@ -20,7 +20,7 @@ WIDTH = 380
 def side_by_side(
     blocks: Blocks, zones: Zones, work: tuple[Zones, int], maps: Sequence[tuple[str, Cells]], path: str | Path | None = None
 ) -> Any:
-    """The commuters to one destination, `work`: a panel for each named map, the real one first; the same scale in all.
+    """The commuters to one destination, `work`: a panel for each named map, the real one first; all on the same scale.
 
     A circle is a zone, its area the share of the map's jobs from it, so that a map of fewer jobs can be compared too. Where the
     first map has none, it is drawn in another colour.

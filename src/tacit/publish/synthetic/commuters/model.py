@@ -147,7 +147,7 @@ class Offer:
         return said
 
     def everywhere(self) -> list[str]:
-        """What delta is for the jobs of all destinations at once; nothing where there is none, or one destination."""
+        """What delta is for the jobs of all destinations at once; zero without a delta, or with one destination."""
         if not self.terms.delta or len(self.totals) == 1:
             return []
         together = at_least(min(self.terms.delta * len(self.totals), Fraction(1)))
@@ -192,7 +192,7 @@ def offered(totals: Totals, origins: Origins, terms: Terms) -> Offer:
 
 
 def undropped(offer: Offer) -> Offer:
-    """The release that keeps all cells and promises the same in all: what dropping is to be measured against."""
+    """The release that keeps all cells and makes the same promise in total: the baseline for dropping cells."""
     ratio = Fraction(math.floor(offer.ratio * 1000), 1000)
     return offered(offer.totals, offer.origins, Terms(ratio, offer.terms.delta, workers=offer.terms.workers))
 

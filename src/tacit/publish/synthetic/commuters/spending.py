@@ -109,7 +109,7 @@ def sold_beside(out: Path, loss: Pure | Approximate, what: str, run: Callable[[P
 
 
 def _beside(place: Path) -> Ledger:
-    """The ledger beside an output, begun where there is none; it counts the homes of jobs, and always did."""
+    """The ledger beside an output, begun if it is missing; it counts the homes of jobs, and always did."""
     address, policy = f"sqlite:///{place.absolute()}", Policy(NO_CAP, neighbours=ONE_JOB, units=HOMES)
     try:
         ledger = open_ledger(address, policy)
@@ -154,7 +154,7 @@ def for_person(loss: Pure | Approximate, table: Table, relation: Neighbours) -> 
 def affordable(
     offer: Offer, price: Callable[[Offer], Approximate], admits: Callable[[Approximate], bool], epsilon_of_one: Fraction
 ) -> Offer | None:
-    """The same release at a smaller ratio that is admitted, near the largest such ratio and rounded down; None where there is none.
+    """The same release at a smaller ratio that is admitted, near the largest such ratio and rounded down; None if none fits.
 
     `epsilon_of_one` is what one job may cost. What dropping adds grows as the ratio falls, so each ratio is priced anew.
     """

@@ -84,7 +84,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Utility:
-    """What the curator is told: averages of every destination, groups of commutes, bands, and the shares that are fake."""
+    """The report for the data owner: averages of every destination, groups of commutes, bands, and the shares that are fake."""
 
     jobs: Numbers
     mean_truth: Numbers

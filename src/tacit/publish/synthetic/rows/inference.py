@@ -120,7 +120,7 @@ def _missing() -> InvalidInput:
 
 
 def _cleaned(marginal: Floats) -> Floats:
-    """The marginal without what is no number or negative, evenly where nothing is left."""
+    """The marginal without NaN and negative cells; uniform if nothing is left."""
     positive = np.where(np.isfinite(marginal), marginal, 0.0).clip(min=0)
     return positive if positive.sum() > 0 else np.ones_like(positive)
 

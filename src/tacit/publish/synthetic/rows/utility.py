@@ -53,7 +53,7 @@ class Workload:
         return [error for error in self.errors if len(error.columns) == ways]
 
     def mean(self, ways: int) -> float:
-        """The mean total variation of the marginals of so many columns; NaN where there are none."""
+        """The mean total variation of the marginals of so many columns; NaN if there are no such marginals."""
         return float(np.mean([error.variation for error in self.of(ways)])) if self.of(ways) else float("nan")
 
     def worst(self, ways: int) -> Error:
