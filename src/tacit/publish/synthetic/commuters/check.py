@@ -1,8 +1,8 @@
-"""What is in a file of flows, counted for its curator before a map is made of it.
+"""Counts the content of a file of flows, for the data owner, before a map is made from it.
 
-No row makes a release fail, and no message of a release depends on a row: one whose number of jobs cannot be read counts as none,
-and the release says nothing of it, since their number is private. The curator, who has the file, may count them; each
-number here is taken from the file without protection, so it is the curator's alone.
+No row makes a release fail, and no message of a release depends on a row. A row whose number of jobs cannot be read counts as no
+job, and the release does not report it, since the number of such rows is private. The data owner, who has the file, may count them.
+Every number here comes from the file without protection, so it is for the data owner alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NOTICE = "For the curator alone: this is counted from the flows themselves, with
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a release would make of a file: rows and jobs, and those of them that count as none, are left out or are elsewhere."""
+    """What a release would use of a file: rows and jobs, and how many do not count, are left out or are elsewhere."""
 
     rows: int
     unreadable: int
@@ -34,11 +34,11 @@ class Checked:
     most: int
 
     def to_dict(self) -> dict[str, int | float | bool]:
-        """For JSON, which says whose it is first."""
+        """Plain values for JSON; the first key says whom they are for."""
         return {"for_the_curator_only": True, **asdict(self)}
 
     def sentences(self) -> list[str]:
-        """For people, whose it is first."""
+        """Sentences for people; the first says whom they are for."""
         return [
             NOTICE,
             f"{self.rows:,} rows.",
@@ -56,7 +56,7 @@ class Checked:
 
 
 def check_flows(path: str | Path, columns: Columns, blocks: Blocks, level: str = "tract") -> Checked:
-    """What a release of destinations at a level would make of a file of flows; nothing is released, spent or written.
+    """What a release at a given level of destinations would use of a file of flows; releases, spends and writes nothing.
 
     >>> from tempfile import TemporaryDirectory
     >>> from tacit.publish.synthetic.commuters.example_state import made_state

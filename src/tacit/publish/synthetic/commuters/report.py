@@ -1,6 +1,7 @@
-"""The curator's page about a map: what it promises, how far it is from the truth, and pictures of both. It is never published.
+"""The data owner's page about a map: its guarantee, how far it is from the real data, and pictures of both. Never published.
 
-Each number in it is computed from the private flows without noise; curators.py has how such a page begins and where it may lie.
+Every number in it is computed from the private flows without noise; curators.py defines how such a page begins and where it may be
+written.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from tacit.publish.synthetic.commuters.utility import FEW_JOBS, Cells, Group, Ut
 from tacit.release.curators import curators_page, curators_place, for_the_owner, write_for_curator
 from tacit.untrusted import for_html
 
-SHOWN = 3  # destinations that are drawn: the largest, the one in the middle, and a small one
-MOST_CIRCLES = 4000  # of one map: a page with more is slow, and nobody can see them
+SHOWN = 3  # destinations that are drawn: the largest, the median and a small one
+MOST_CIRCLES = 4000  # of one map: a page with more is slow and unreadable
 FEWEST = (2, 3, 5, 10)
 GROUPED = ("group", "share, real", "share, synthetic", "median error of the average", "the same with its sign")
 Rows = Sequence[Sequence[str]]
@@ -32,20 +33,20 @@ def truth_of(release: Release) -> list[Cells]:
 
 
 def utility_of(release: Release) -> Utility:
-    """How good the published map is."""
+    """How accurate the published map is."""
     return measured(compared(release.offer.domains(), truth_of(release), release.made.cells))
 
 
 def write_report(release: Release, report: Path, out: Path) -> Path:
-    """Write the curator's page; where it was asked for beside the public output, it goes where its owner alone can read it.
+    """Write the data owner's page; if it was requested next to the public output, it goes where only its owner can read it.
 
-    That it can be written is for `check_report` to say before the release is paid for.
+    `check_report` checks that it can be written before the release is paid for.
     """
     return write_for_curator(report_page(release), curators_place(report, out))
 
 
 def report_page(release: Release) -> str:
-    """The page: one file of HTML that loads nothing."""
+    """The page: one HTML file that loads nothing."""
     found = utility_of(release)
     parts = [
         _claim(release),
@@ -117,7 +118,7 @@ def _suppressed(release: Release) -> Rows:
 
 
 def _pictures(release: Release) -> list[str]:
-    """Real beside synthetic for a few destinations with few enough origins; rings have no place on a map."""
+    """Real next to synthetic for a few destinations with few enough origins; rings cannot be drawn on a map."""
     origins, totals = release.offer.origins, release.offer.totals
     if not isinstance(origins, Zones):
         return []

@@ -1,6 +1,6 @@
-"""Where flows come from and who pays for them: a file, with a ledger beside the output; or a declared table, with its catalog's.
+"""Where flows come from and which ledger pays: a file, with a ledger next to the output; or a declared table, with its catalog's.
 
-Both answer in the same order: the public totals, the payment, and only then the homes.
+Both work in the same order: the public totals, the payment, and only then the homes.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ DECLARED = "the totals of destinations are declared in the catalog, and the flow
 
 
 class Source(Protocol):
-    """Flows, and the one who pays."""
+    """Flows, and the ledger that pays for them."""
 
     @property
     def note(self) -> str:
         """Where the totals come from, for the receipt."""
 
     def check(self, out: Path) -> None:
-        """Refuse an output that cannot be written, that would replace what is read, or that would be read as flows later."""
+        """Refuse an output that cannot be written, that would replace an input, or that would later be read as flows."""
 
     def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
         """The public totals; no home is read."""
@@ -82,7 +82,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FlowsFile:
-    """A file of flows that no catalog declares; the ledger is kept beside `out`."""
+    """A file of flows that no catalog declares; the ledger is kept next to `out`."""
 
     path: Path
     out: Path
@@ -98,7 +98,7 @@ class FlowsFile:
         return read_totals(self.path, self.columns, blocks, destinations)
 
     def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
-        """What `run` makes, once the ledger beside the output has recorded it."""
+        """What `run` makes, after the ledger next to the output has recorded it."""
         return sold_beside(self.out, offer.loss, what, run)
 
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
@@ -108,7 +108,7 @@ class FlowsFile:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFlows:
-    """A private table of a catalog, one row for each job; `declared` is a public table with the columns destination and jobs."""
+    """A private table of a catalog, one row per job; `declared` is a public table with the columns destination and jobs."""
 
     data: DataSet
     table: str
@@ -118,7 +118,7 @@ class DeclaredFlows:
     note: str = DECLARED
 
     def check(self, out: Path) -> None:
-        """Refuses an output that would overwrite what the catalog keeps."""
+        """Refuses an output that would overwrite a file of the catalog."""
         check_apart(self.data.catalog, out)
         check_output(out, read_files(self.data.catalog))
 
@@ -138,7 +138,7 @@ class DeclaredFlows:
         return declared_totals({str(name): int(jobs) for name, jobs in zip(names, counted, strict=True)}, destinations)
 
     def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
-        """What `run` makes, once the catalog's ledger has recorded it."""
+        """What `run` makes, after the catalog's ledger has recorded it."""
         loss = self._price(offer)
         event, tables = event_of(loss, self.data.catalog.neighbours), (_table(self.data.catalog, self.table).name,)
         sale = Sale((event,), self.analyst, what, self.data.version, tables=tables)
@@ -152,7 +152,7 @@ class DeclaredFlows:
         return for_person(offer.loss, _table(self.data.catalog, self.table), self.data.catalog.neighbours)
 
     def _within_budget(self, offer: Offer) -> str:
-        """What to ask for instead: a ratio that is admitted, with its price, without dropping if need be. All of it is public."""
+        """An alternative that fits: an admitted ratio with its price, without dropping if necessary. All of it is public."""
         raised = "let the curator raise that budget in tacit.toml"
         if found := self._admitted(offer):
             keep = "" if found.terms.keeping == offer.terms.keeping else "keep=all "
@@ -160,7 +160,7 @@ class DeclaredFlows:
         return f"give a smaller delta, or --pure, or {raised}" if self._most() and offer.terms.delta else raised
 
     def _admitted(self, offer: Offer) -> Offer | None:
-        """The release at a ratio that the ledger admits; where none does with dropping, the one that keeps all cells."""
+        """The release at a ratio that the ledger admits; if dropping leaves no such ratio, the one that keeps all cells."""
         catalog = self.data.catalog
         most = self._most() / homes_moved(_table(catalog, self.table), catalog.neighbours)
 
@@ -177,14 +177,14 @@ class DeclaredFlows:
         return left if most is None else min(left, most)
 
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
-        """From the version that was opened before it was paid for, and from no other."""
+        """The homes, from the version that was opened before the payment, and from no other."""
         table, chosen = _table(self.data.catalog, self.table), self._columns()
         rows = self.data.engine.rows(Bound(Scan(table), table.max_rows), [column.name for column in chosen])
         work, home = (_blocks(rows, column, blocks) for column in chosen)
         return homes_of(work, home, None, totals)
 
     def _columns(self) -> tuple[Column, Column]:
-        """The two columns of the table, declared such that the names of blocks can be read from the store."""
+        """The two columns of the table, declared so that the names of blocks can be read from the store."""
         table = _table(self.data.catalog, self.table)
         if table.public:
             raise NotAllowed(f"{table.name} is public; nothing needs protection", remedy="name the private table of jobs")
@@ -193,9 +193,9 @@ class DeclaredFlows:
 
 
 def require_undeclared(path: Path, *named: Path) -> None:
-    """Refuse a file that a catalog declares: one of those that are named, or one in a folder above the file.
+    """Refuse a file that a catalog declares: one of the named catalogs, or one in a folder above the file.
 
-    A catalog that cannot be used declares nothing, unless the name of the file stands in it.
+    An invalid catalog declares nothing, unless it contains the name of the file.
     """
     for place in (*named, *(folder / CATALOG for folder in path.absolute().parents)):
         if not place.is_file():
@@ -208,7 +208,7 @@ def require_undeclared(path: Path, *named: Path) -> None:
 
 
 def undeclared(path: Path, catalog: Catalog) -> None:
-    """Refuse a file that a catalog declares: its own ledger would know nothing of what the catalog's has paid for."""
+    """Refuse a file that a catalog declares: a separate ledger would miss what the catalog's has paid for."""
     for table in catalog.tables.values():
         is_file = table.source.kind in ("csv", "parquet")
         if not table.public and is_file and (catalog.folder / table.source.location).resolve() == path.resolve():
@@ -237,7 +237,7 @@ def _column(table: Table, name: str) -> Column:
 
 
 def _blocks(rows: Sealed[Any], column: Column, blocks: Blocks) -> Sealed[Codes]:
-    """The number of the block in each row, from the text or the code that the store holds."""
+    """The index of the block in each row, from the text or the code in the store."""
     import pyarrow as arrow
 
     if column.kind == "text":

@@ -1,11 +1,11 @@
 """How many synthetic workers a destination gets: a function of its public number of jobs, and of nothing else.
 
     same         as many as it has jobs
-    each:500     so many at every destination
-    share:0.1    so large a share of its jobs, rounded up
+    each:500     500 at every destination
+    share:0.1    a tenth of its jobs, rounded up
 
-Fewer draws need less noise: a pure one falls with their number, a probabilistic one less so. A map of a tenth of the jobs is a
-sample, whose every worker stands for ten; the totals that it is to be weighed by are public.
+Fewer draws need less noise: pure noise falls with their number, probabilistic noise less so. A map of a tenth of the jobs is a
+sample in which each worker represents ten; the totals for weighting it are public.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """So many at every destination."""
+    """The same number at every destination."""
 
     number: int
 
@@ -84,7 +84,7 @@ SyntheticWorkers = Same | Each | Share
 
 
 def read_workers(written: str) -> SyntheticWorkers:
-    """The rule that is written as in the head of this file.
+    """The rule in the notation that the module describes.
 
     >>> [read_workers(rule).draws(1041) for rule in ("same", "each:500", "share:0.1", "share:2")]
     [1041, 500, 105, 2082]
@@ -96,7 +96,7 @@ def read_workers(written: str) -> SyntheticWorkers:
 
 
 def draws_at(rule: SyntheticWorkers, jobs: int) -> int:
-    """The synthetic workers of a destination with so many jobs, if they are no more than can be drawn; all of it is public."""
+    """The synthetic workers of a destination with the given number of jobs; raises if there are too many. All of it is public."""
     draws = rule.draws(jobs)
     if draws > MOST_JOBS:
         raise InvalidInput(f"a destination would get more than {MOST_JOBS:,} synthetic workers; give a smaller share")
