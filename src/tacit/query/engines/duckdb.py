@@ -1,7 +1,7 @@
-"""The embedded engine: DuckDB on the prepared store, where a plan comes back as sealed, exact integers.
+"""The embedded engine: DuckDB on the prepared store; runs a plan and returns sealed, exact integers.
 
-The store is opened read-only, with no way out of it: no external access, no extensions, no change of configuration, and limits
-of memory and time.
+The store is opened read-only and isolated: no external access, no extensions, no change of configuration, and limits on memory and
+time.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ AS_WRITTEN = "join_order,build_side_probe_side,partial_aggregate_pushdown,window
 
 
 class DuckDBEngine:
-    """The prepared store in DuckDB, in this process; of the given version, where one is given, and of no other.
+    """The prepared store in DuckDB, in this process; only of the given version, if any.
 
-    Prices follow from what one version says of its public tables, so they hold for the rows of that version alone.
+    Prices follow from the public tables of one version, so they hold for the rows of that version alone.
     """
 
     def __init__(self, path: Path, limits: Limits | None = None, version: str | None = None) -> None:
@@ -44,17 +44,17 @@ class DuckDBEngine:
         self._lock = threading.Lock()
 
     def open(self) -> None:
-        """Opens the store, if it is still the version that is asked, and reads no row."""
+        """Opens the store if it still has the expected version; reads no row."""
         with self._lock:
             self._opened()
 
     def run(self, group: Group) -> Exact:
-        """The exact moments of every group, sealed; a time-out or an engine failure tells nothing of the data."""
+        """The exact moments of every group, sealed; a time-out or an engine failure reveals nothing about the data."""
         with self._lock, self._deadline(self.limits.seconds):
             return assemble(group, self._arrays(group))
 
     def rows(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
-        """The stored codes and texts of some columns, a sealed Arrow table; an engine failure tells nothing of the data."""
+        """The stored codes and texts of some columns as a sealed Arrow table; an engine failure reveals nothing about the data."""
         import tacit.query.engines.compile as compiled
 
         with self._lock, self._deadline(None):
@@ -69,7 +69,7 @@ class DuckDBEngine:
         return self._fact(f"SELECT count(*) FROM {quoted(table.lower())}")  # noqa: S608  # a name of the catalog, quoted
 
     def close(self) -> None:
-        """Lets go of the store."""
+        """Closes the store."""
         for connection in (self._connection, self._public):
             if connection is not None:
                 connection.close()
@@ -77,7 +77,7 @@ class DuckDBEngine:
         self._tables = {}
 
     def _fact(self, query: str) -> int:
-        """One number about a public table; asked without the backend, which takes long to load."""
+        """One number about a public table; queried without the Ibis backend, which takes long to load."""
         with self._lock:
             if self._connection is None and self._public is None:
                 self._public = _locked(_attached(self.path, self.limits, self.version))
@@ -102,7 +102,7 @@ class DuckDBEngine:
         return self._connection.sql(backend.compile(build(self._table))).to_arrow_table()
 
     def _table(self, name: str) -> Any:
-        """A stored table; its columns are read once, since the store that is open never changes."""
+        """A stored table; its columns are read once, since an open store never changes."""
         if name not in self._tables:
             self._tables[name] = self._opened().table(name)
         return self._tables[name]
@@ -114,7 +114,7 @@ class DuckDBEngine:
 
     @contextmanager
     def _deadline(self, seconds: float | None, connection: Any = None) -> Iterator[None]:
-        """Stops the engine when its time is up; whatever it raises, the message is ours, and the same for every reason."""
+        """Stops the engine when its time is up; whatever it raises, tacit's message is the same for every reason."""
         import duckdb
         import pyarrow
 
@@ -122,7 +122,7 @@ class DuckDBEngine:
         done = threading.Event()
 
         def stop() -> None:
-            """Again and again: one question is several statements, and an interrupt between two of them is lost."""
+            """Interrupts repeatedly: one query is several statements, and an interrupt between two of them is lost."""
             wait = seconds
             while not done.wait(wait):
                 connection.interrupt()
@@ -141,12 +141,12 @@ def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]
     import ibis
 
     connection = _attached(path, limits, version)
-    backend = ibis.duckdb.from_connection(connection)  # it changes settings, so they are locked after it
+    backend = ibis.duckdb.from_connection(connection)  # it changes settings, so they are locked afterwards
     return _locked(connection), backend
 
 
 def _attached(path: Path, limits: Limits, version: str | None) -> Any:
-    """A connection to the store alone, of one version where one is named."""
+    """A connection to the store alone, of one version if named."""
     import duckdb
 
     if not path.exists():
@@ -171,7 +171,7 @@ def _attached(path: Path, limits: Limits, version: str | None) -> Any:
 
 
 def _locked(connection: Any) -> Any:
-    """The connection, with no way out of the store and no way back."""
+    """The connection, isolated from everything outside the store, with its configuration locked."""
     connection.execute(f"SET disabled_optimizers = '{AS_WRITTEN}'")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
@@ -179,7 +179,7 @@ def _locked(connection: Any) -> Any:
 
 
 def _numbers(column: Any) -> Integers:
-    """A column of the engine's answer: integers, with a mask of NULLs where there are any, or text."""
+    """A column of the engine's result: integers, with a mask if there are NULLs, or text."""
     import pyarrow as pa
 
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
@@ -194,7 +194,7 @@ def _numbers(column: Any) -> Integers:
 
 
 def _whole(column: Any) -> Integers:
-    """Integers without a NULL, in an array of their own; `to_numpy` would load pandas for it."""
+    """Integers without NULL, in a new array; `to_numpy` would load pandas."""
     import pyarrow as pa
 
     bytewise = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column

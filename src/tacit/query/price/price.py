@@ -1,6 +1,6 @@
-"""A plan and a budget to a quote: which mechanism with which noise for every released number, and what it costs.
+"""From a plan and a budget to a quote: the mechanism and the noise for every released number, and the cost.
 
-Everything here is a function of the question, the catalog and the budget: the quote is the same whatever the data holds. The price
+Everything here is a function of the query, the catalog and the budget: the quote is the same whatever the data contains. The price
 over groups follows what one unit can touch (stability.py): disjoint groups are not disjoint people.
 
 A group-by-group mechanism (a quantile) gets the whole share of epsilon in every group, with the unit counted as the most rows that
