@@ -54,7 +54,7 @@ KEPT = Form(record, recorded)
 
 
 class Session:
-    """One analyst's queries. Every answer is paid for from the budget of the data set."""
+    """One analyst's questions. Every answer is paid for from the one budget of the data set."""
 
     def __init__(self, data: DataSet, analyst: str) -> None:
         self.data, self.analyst = data, analyst
@@ -91,19 +91,19 @@ class Session:
 
     @one_exit
     def sql(self, question: str, **budget: Any) -> Answer:
-        """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL applies too."""
+        """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts."""
         select = parse(question)
         return self.answer(select, _asked(select, budget), question)
 
     @one_exit
     def explain(self, question: str | Select, **budget: Any) -> Explanation:
-        """The cost and the accuracy that the answer would have. Spends nothing and opens no data; prices epsilon 1 by default."""
+        """What the answer would cost and how good it would be. Spends nothing and opens no data; prices epsilon 1 by default."""
         from tacit.query.price.explain import explained
 
         select = question if isinstance(question, Select) else parse(question)
         given = {name: value for name, value in budget.items() if value is not None}
         default = {} if select.options or {"epsilon", "error"} & set(given) else {"epsilon": 1}
-        asked = _asked(select, {"groups": MOST_CELLS, **default, **given})  # explaining is free: any number of groups
+        asked = _asked(select, {"groups": MOST_CELLS, **default, **given})  # what costs nothing is told of any number of groups
         quote = price(rewrite(select, self.data.catalog, self.data.public), asked, self.data.catalog.change)[0]
         return explained(quote, self._left())
 

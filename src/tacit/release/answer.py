@@ -21,8 +21,8 @@ from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_term
 
 AGAIN = "nothing was spent: this question was answered before"
 Numeric = int | float | Decimal
-MOST_SHOWN = 40  # rows printed for people
-MOST_DIGITS = 38  # of a decimal in Arrow and Polars; a longer one is written as text
+MOST_SHOWN = 40  # rows that are printed for people
+MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves as text
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class Answer:
         return "\n".join([*(line.rstrip() for line in lines), "", *self.below()])
 
     def footer(self) -> str:
-        """The price and the meaning of the intervals, in one line."""
+        """The price and the meaning of the error bars, in one line."""
         held = "all values together" if self.simultaneous else "per value"
         price = f"epsilon {as_text(self.receipt.epsilon)}" + (
             f", delta {as_text(self.receipt.delta)}" if self.receipt.delta else ""

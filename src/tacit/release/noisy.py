@@ -37,7 +37,7 @@ class Noisy:
 
 
 Observer = Callable[[Quote, Exact, Noisy], None]
-"""Sees a quote with its sealed input and its output; given by whoever makes a runner, and by nothing in the package."""
+"""Sees a quote with its sealed input and its output; passed by the caller that makes a runner, and by nothing in the package."""
 
 
 def noised(quote: Quote, exact: Exact, observers: Sequence[Observer] = ()) -> Noisy:

@@ -287,8 +287,8 @@ class Sieve:
 
     def _not_multiline(self, what: str) -> InvalidCatalog:
         return InvalidCatalog(
-            f"{self.name} is declared with multiline = true, and {what}: its rows cannot be told apart safely; "
-            "write it anew with every such field quoted, or declare multiline = false"
+            f"{self.name} is declared with multiline = true, and {what}: its rows cannot be separated safely; "
+            "quote every such field, or declare multiline = false"
         )
 
     @cached_property
@@ -359,6 +359,6 @@ def _opened(file: Path, encoding: str | None = None) -> Iterator[tuple[BinaryIO,
             raw = cast("BinaryIO", gzip.GzipFile(fileobj=on_disk)) if is_compressed(file) else on_disk
             yield (raw if encoding is None else cast("BinaryIO", Transcoded(raw, encoding))), on_disk
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise InvalidCatalog(f"{file.name} cannot be decompressed; compress it anew") from None
+        raise InvalidCatalog(f"{file.name} cannot be decompressed; compress it again") from None
     except OSError as error:
         raise InvalidCatalog(f"{file.name} cannot be read: {error.strerror or 'unknown reason'}") from None

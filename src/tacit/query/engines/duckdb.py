@@ -69,7 +69,7 @@ class DuckDBEngine:
         return self._fact(f"SELECT count(*) FROM {quoted(table.lower())}")  # noqa: S608  # a name of the catalog, quoted
 
     def close(self) -> None:
-        """Closes the store."""
+        """Lets go of the store."""
         for connection in (self._connection, self._public):
             if connection is not None:
                 connection.close()
@@ -77,7 +77,7 @@ class DuckDBEngine:
         self._tables = {}
 
     def _fact(self, query: str) -> int:
-        """One number about a public table; queried without the Ibis backend, which takes long to load."""
+        """One number about a public table; asked without the backend, which takes long to load."""
         with self._lock:
             if self._connection is None and self._public is None:
                 self._public = _locked(_attached(self.path, self.limits, self.version))
