@@ -1,4 +1,4 @@
-"""The store is replaced as a whole or not at all, is for the curator alone, and says of itself nothing that comes from rows."""
+"""The store is replaced as a whole or not at all, is for the data owner only, and says of itself nothing that comes from rows."""
 
 import gzip
 import json
@@ -304,7 +304,7 @@ def test_kill_9_leaves_the_old_store_and_the_next_one_clears_up(word, tmp_path):
     assert done.returncode == -signal.SIGKILL
     assert stored(prepared, "people") == before
     (left,) = (prepared.kept / "store").glob("preparing-*")
-    assert mode(left) == 0o700, "what is left of raw rows is for the curator alone"
+    assert mode(left) == 0o700, "what is left of raw rows is for the data owner only"
     prepare(prepared)
     assert not left.exists()
 

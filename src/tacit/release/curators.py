@@ -16,7 +16,9 @@ from tacit.mechanisms.unseal import opened
 from tacit.privacy.sealed import Sealed
 from tacit.untrusted import for_html
 
-NOTICE = "For the curator alone: this page compares with the real data, so it is as private as that, and carries no guarantee."
+NOTICE = (
+    "For the data owner only: this page compares with the real data, so it is as private as the data itself, without any guarantee."
+)
 PAGES = (".html", ".htm")
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }

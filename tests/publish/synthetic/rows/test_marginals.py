@@ -142,7 +142,7 @@ def test_what_cannot_be_counted_in_public_cells_is_refused_by_the_catalog_alone(
         chosen_columns(none, "visits")
     many = tuple(map(Fraction, range(1001)))
     binned = {name: replace(wide, name=name, bins=many) for name in ("x", "y")}
-    with pytest.raises(TooManyGroups, match=f"{1002 * 1002:,} together"):
+    with pytest.raises(TooManyGroups, match=f"{1002 * 1002:,} cells"):
         chosen_columns(replace(place.catalog, tables={"visits": replace(visits, columns=binned)}), "visits")
     wide = {f"c{at}": replace(wide, name=f"c{at}", bins=many[:299]) for at in range(30)}
     with pytest.raises(TooManyGroups, match=f"have {435 * 300**2:,} cells"):

@@ -16,7 +16,7 @@ from tacit.publish.synthetic.commuters.flows import Columns, found_totals, read_
 from tacit.publish.synthetic.commuters.geography import Blocks
 from tacit.release.curators import for_the_owner
 
-NOTICE = "For the curator alone: this is counted from the flows themselves, without any protection. Do not publish it."
+NOTICE = "For the data owner only: these are exact counts of the private flows, without protection. Do not publish them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,16 @@ class Checked:
         return [
             NOTICE,
             f"{self.rows:,} rows.",
-            f"{self.unreadable:,} rows have a number of jobs that cannot be read, and count as none.",
+            f"{self.unreadable:,} rows have an unreadable number of jobs and count as no job.",
             self._destinations_said(),
-            f"{self.left_out:,} jobs are at destinations that the map does not know, and are left out.",
-            f"{self.elsewhere:,} jobs have homes that the map does not know, and come from elsewhere.",
+            f"{self.left_out:,} jobs are at destinations that are not on the map; they are left out.",
+            f"{self.elsewhere:,} jobs have homes that are not on the map; they come from elsewhere.",
         ]
 
     def _destinations_said(self) -> str:
         if not self.destinations:
-            return "No jobs at destinations that the map knows: a release would be refused; see to the map and the columns."
-        spread = f"a destination has {self.least:,} to {self.most:,}, in the middle {self.median:,.10g}"
+            return "No jobs at destinations on the map: a release would be refused; check the map and the columns."
+        spread = f"jobs per destination: {self.least:,} to {self.most:,} (median {self.median:,.10g})"
         return f"{self.jobs:,} jobs at {self.destinations:,} destinations; {spread}."
 
 

@@ -117,7 +117,7 @@ class ByName:
     def require_known(self, names: Iterable[NDArray[Any]]) -> None:
         """Refuse probabilities if none of them is for a cell: names are written as on the map. Others may be of a larger map."""
         if not any(str(name) in self.named for cells in names for name in cells):
-            raise InvalidInput(f"{self.source} names no cell of the map; write its origins as the map does, with leading zeros")
+            raise InvalidInput(f"no origin of {self.source} is on the map; write origins as the map does, with leading zeros")
 
     def chances(self, domain: Domain) -> Chances:
         """The probability of each cell of a domain to be kept if it is empty."""
@@ -142,12 +142,12 @@ def read_keeping(written: str) -> Keeping:
     >>> read_keeping("uniform:0")
     Traceback (most recent call last):
     ...
-    tacit.errors.NotAllowed: a chance of 0 puts noise on occupied cells only, and a worker alone in a cell is then proved to live \
-there; give every empty cell a chance above 0, for example distance:0.1
+    tacit.errors.NotAllowed: a probability of 0 puts noise on occupied cells only, which proves that a worker alone in a cell \
+lives there; give every empty cell a probability above 0, for example distance:0.1
     """
     kind, _, rest = written.partition(":")
     if kind not in KINDS or (kind == "all") != (not rest):
-        raise InvalidInput(f"chances are written all, uniform:0.1, distance:0.1 or file:CHANCES.csv, and not {written[:60]!r}")
+        raise InvalidInput(f"invalid rule {written[:60]!r}; expected all, uniform:0.1, distance:0.1 or file:CHANCES.csv")
     return KINDS[kind](rest)
 
 
@@ -156,11 +156,11 @@ def chance(value: Number) -> Fraction:
     found = exact(value, "keep")
     if found == 0:
         raise NotAllowed(
-            "a chance of 0 puts noise on occupied cells only, and a worker alone in a cell is then proved to live there",
-            remedy="give every empty cell a chance above 0, for example distance:0.1",
+            "a probability of 0 puts noise on occupied cells only, which proves that a worker alone in a cell lives there",
+            remedy="give every empty cell a probability above 0, for example distance:0.1",
         )
     if not 0 < found <= 1:
-        raise InvalidInput(f"a chance to keep is above 0 and at most 1, not {value}")
+        raise InvalidInput(f"invalid probability {value}; it must be above 0 and at most 1")
     return found
 
 
@@ -168,7 +168,7 @@ def _by_distance(written: str) -> Keeping:
     least, _, begin = written.partition(":")
     start = exact(begin, "kilometres") if begin else Fraction(BEGIN)
     if not METRE <= start <= FARTHEST:
-        raise InvalidInput(f"the distance within which everything is kept is from 0.001 to {FARTHEST:,} km, not {begin[:40]}")
+        raise InvalidInput(f"invalid distance {begin[:40]}; it must be from 0.001 to {FARTHEST:,} km")
     return ByDistance(chance(least), float(start))
 
 
@@ -176,7 +176,7 @@ def _by_name(path: str) -> Keeping:
     names, chances = read_columns(path, ["origin", "keep"])
     listed = names.to_pylist()
     if len(set(listed)) < len(listed):
-        raise InvalidInput(f"{Path(path).name} names an origin twice; give each cell one chance")
+        raise InvalidInput(f"{Path(path).name} has a duplicate origin; give each cell one probability")
     named = {name: chance(written) for name, written in zip(listed, chances.to_pylist(), strict=True) if name != ELSEWHERE}
     return ByName(named, f"file:{Path(path).name}")
 

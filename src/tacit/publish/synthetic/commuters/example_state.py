@@ -64,10 +64,10 @@ def made_state(blocks: int = 3000, workplaces: int = 60, jobs: int = 20_000, rad
     (400, 1000, 71, 9)
     """
     if not 0 < radius <= WIDEST:
-        raise InvalidInput(f"radius is above 0 and at most {WIDEST:,} kilometres, not {radius:g}; give for example radius=50")
+        raise InvalidInput(f"invalid radius {radius:g}; it must be above 0 and at most {WIDEST:,} km, for example radius=50")
     if not 1 <= workplaces <= min(blocks, jobs):
         raise InvalidInput(
-            f"workplaces are at least 1, and no more than there are blocks or jobs, not {workplaces:,} of {blocks:,} and {jobs:,}"
+            f"invalid number of workplaces {workplaces:,}; expected 1 to {min(blocks, jobs):,}, the fewer of blocks and jobs"
         )
     chart = _spiral(blocks, radius)
     places = np.linspace(0, blocks - 1, workplaces).astype(np.int64)

@@ -42,7 +42,7 @@ class Columns:
         """Parse DESTINATION,ORIGIN,JOBS or DESTINATION,ORIGIN."""
         names = [name.strip() for name in written.split(",")]
         if len(names) not in (2, 3) or not all(names) or len(set(names)) < len(names):
-            raise InvalidInput(f"columns are written DESTINATION,ORIGIN,JOBS or DESTINATION,ORIGIN, and not {written[:60]!r}")
+            raise InvalidInput(f"invalid columns {written[:60]!r}; expected DESTINATION,ORIGIN,JOBS or DESTINATION,ORIGIN")
         return cls(names[0], names[1], names[2] if len(names) == 3 else None)
 
 
@@ -111,8 +111,8 @@ def totals_of(zone: Codes, jobs: Codes, destinations: Zones) -> Totals:
 def _some(totals: Totals) -> Totals:
     if not len(totals):
         raise InvalidInput(
-            "there is no job at a destination that the map knows; is it the right map, are the columns right, and the jobs "
-            "whole numbers? (for the curator: `tacit synthesize check` counts them)"
+            "no jobs at destinations on the map; check that the map and the columns are the right ones and that jobs are whole "
+            "numbers (`tacit synthesize check` counts them for the data owner)"
         )
     return totals
 
@@ -130,9 +130,9 @@ def declared_totals(declared: Mapping[str, int], destinations: Zones) -> Totals:
     """Declared totals, by the name of the destination; one that is not on the map is refused, since all of this is public."""
     numbers = {str(name): zone for zone, name in enumerate(destinations.names[:-1])}
     if unknown := [name for name in declared if name not in numbers]:
-        raise InvalidInput(f"the totals name a destination {unknown[0]!r}, and the map has no such {destinations.level}")
+        raise InvalidInput(f"unknown destination {unknown[0]!r} in the totals; the map has no such {destinations.level}")
     if not all(0 <= jobs <= MOST_JOBS for jobs in declared.values()):
-        raise InvalidInput(f"the jobs of a destination are a whole number, not below 0 and at most {MOST_JOBS:,}")
+        raise InvalidInput(f"invalid number of jobs in the totals; expected a whole number from 0 to {MOST_JOBS:,}")
     zone = np.array([numbers[name] for name in declared], dtype=np.int64)
     return totals_of(zone, np.array(list(declared.values()), dtype=np.int64), destinations)
 

@@ -110,7 +110,7 @@ class Blocks:
             return Zones(level, np.append(self.names, ELSEWHERE), self.latitudes, self.longitudes, np.arange(len(self) + 1))
         if level not in self.levels:
             known = ", ".join(("block", *self.levels))
-            raise InvalidInput(f"the map has no level {level!r}; it has {known}; origins may also be rings, or rings:2,5,10 (km)")
+            raise InvalidInput(f"the map has no level {level!r}; expected {known}, or for origins rings or rings:2,5,10 (km)")
         names, of_block = np.unique(self.levels[level], return_inverse=True)
         north, east = (np.bincount(of_block, axis) / np.bincount(of_block) for axis in (self.latitudes, self.longitudes))
         return Zones(level, np.append(names, ELSEWHERE), north, east, np.append(of_block, len(names)).astype(np.int64))
@@ -141,9 +141,9 @@ def made_blocks(names: ArrayLike, latitudes: ArrayLike, longitudes: ArrayLike, l
         {name: np.asarray(column, dtype=object) for name, column in levels.items()},
     )
     if not len(found):
-        raise InvalidInput("the map has no blocks; give a file with a line for each block")
+        raise InvalidInput("the map has no blocks; give a file with one line per block")
     if len(set(found.names)) < len(found) or any(ELSEWHERE in column for column in (found.names, *found.levels.values())):
-        raise InvalidInput(f"the map names a block twice, or a zone {ELSEWHERE!r}, which stands for all that it does not name")
+        raise InvalidInput(f"the map has a duplicate block, or a zone {ELSEWHERE!r}, which is reserved for places outside the map")
     return found
 
 
@@ -166,7 +166,7 @@ def _edges(written: str) -> tuple[float, ...]:
     except ValueError:
         edges = ()
     if not edges or list(edges) != sorted({edge for edge in edges if 0 < edge < np.inf}):
-        raise InvalidInput(f"rings are written as rising kilometres, for example rings:2,5,10,20, and not {written[:40]!r}")
+        raise InvalidInput(f"invalid rings {written[:40]!r}; expected increasing kilometers, for example rings:2,5,10,20")
     return edges
 
 
@@ -180,5 +180,7 @@ def _degrees(column: Any, most: int) -> Numbers:
     except ValueError:
         angles = np.array([np.nan])
     if not (np.abs(angles) <= most).all():
-        raise InvalidInput(f"every block of the map needs a latitude and a longitude in degrees, of at most {most} in size")
+        raise InvalidInput(
+            f"every block of the map needs a latitude and a longitude in degrees, of at most {most} in absolute value"
+        )
     return angles

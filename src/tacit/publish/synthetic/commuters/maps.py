@@ -41,7 +41,7 @@ def side_by_side(
     ]
     title = f"Where the workers of {destinations.names[place]} live"
     level = zones.level.replace("blockgroup", "block group")
-    said = f"A circle is a {level} with jobs, its area their share; the cross is the workplace, grey dots are the land."
+    said = f"Each circle is a {level} with jobs; its area is their share. The cross is the workplace, gray dots are the land."
     chart = alt.hconcat(*panels).properties(title=alt.TitleParams(title, subtitle=said, anchor="start", offset=12))
     return save(chart.configure_view(stroke=None), path)
 
@@ -129,7 +129,7 @@ def _circles(zones: Zones, here: tuple[float, float], cells: Cells, real: set[in
     ]
 
 
-KINDS = {True: "real workers come from there", False: "no real worker does"}
+KINDS = {True: "home of real workers", False: "no real worker lives there"}
 
 
 def _frame(land: list[dict[str, float]]) -> tuple[list[float], list[float], float]:

@@ -138,11 +138,11 @@ class Offer:
     def promise(self) -> list[str]:
         """How much the release may reveal, and about what."""
         kind = "Probabilistic differential privacy" if self.terms.delta else "Pure differential privacy"
-        delta = f", outside of outputs of probability {at_least(self.terms.delta)}" if self.terms.delta else ""
+        delta = f", exceeded with probability at most {at_least(self.terms.delta)}" if self.terms.delta else ""
         said = [f"{kind}: {ratio_text(self.ratio)}{delta}.", f"The relation: {self.relation}."]
         if self.ratio != self.terms.ratio:
             extra = ratio_text(self.ratio / self.terms.ratio)
-            said.insert(1, f"Of this, resampling has {ratio_text(self.terms.ratio)} and dropping empty cells a further {extra}.")
+            said.insert(1, f"Of this, {ratio_text(self.terms.ratio)} is for resampling and {extra} for dropping empty cells.")
         return said
 
     def everywhere(self) -> list[str]:
@@ -151,7 +151,7 @@ class Offer:
             return []
         together = at_least(min(self.terms.delta * len(self.totals), Fraction(1)))
         return [
-            "Delta is for any two neighbours, and for all jobs of one destination at once; "
+            "Delta holds for any two neighbours, and for all jobs of one destination at once; "
             f"for those of all {len(self.totals):,} destinations at once it is {together}."
         ]
 
@@ -228,7 +228,7 @@ def require_promise(epsilon: Fraction) -> None:
     if epsilon > MOST_EPSILON:
         raise InvalidBudget(
             f"an epsilon of {at_least(epsilon)} is not a meaningful guarantee; give a smaller ratio, "
-            "and where cells with much noise are left out at random, keep all cells or give a delta"
+            "and if empty cells are dropped, keep all cells or give a delta"
         )
 
 

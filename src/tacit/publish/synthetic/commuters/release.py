@@ -100,7 +100,7 @@ def receipt_of(offer: Offer, paid: Paid, totals: str) -> dict[str, Any]:
         "destinations": {"level": offer.totals.destinations.level, "number": len(offer.totals), "left out": offer.totals.left_out},
         "synthetic workers": {"rule": str(terms.workers), "number": sum(offer.draws)},
         "cells": {"least": min(cells), "most": max(cells)},
-        "outside": f"origins that the map does not know are {ELSEWHERE!r}",
+        "outside": f"origins that are not on the map are {ELSEWHERE!r}",
         "fake workers on a cell": {
             "least": float(min(offer.noises)),
             "median": float(median(offer.noises)),

@@ -23,7 +23,7 @@ from tacit.untrusted import for_html
 SHOWN = 3  # destinations that are drawn: the largest, the median and a small one
 MOST_CIRCLES = 4000  # of one map: a page with more is slow and unreadable
 FEWEST = (2, 3, 5, 10)
-GROUPED = ("group", "share, real", "share, synthetic", "median error of the average", "the same with its sign")
+GROUPED = ("group", "share, real", "share, synthetic", "median error of the average", "median signed error")
 Rows = Sequence[Sequence[str]]
 
 
@@ -50,7 +50,7 @@ def report_page(release: Release) -> str:
     found = utility_of(release)
     parts = [
         _claim(release),
-        "<h2>How far it is from the truth</h2>",
+        "<h2>Distance from the real data</h2>",
         _table(("", "value"), _figures(release, found)),
         f"<figure>{svg(maps.average_commutes(found))}</figure>",
         "<h2>Short and long commutes, dense and sparse origins</h2>",
@@ -61,12 +61,12 @@ def report_page(release: Release) -> str:
         "<h2>By distance</h2>",
         _table(("band", "share, real", "share, synthetic", "part of the total variation"), _bands(found)),
         f"<figure>{svg(maps.bands(found))}</figure>",
-        "<h2>Leaving outliers out instead</h2>",
-        "<p>Suppression of rare origins does not protect by itself, and it costs this share of the jobs:</p>",
-        _table(("cells left out", "jobs lost"), _suppressed(release)),
+        "<h2>Suppressing outliers instead</h2>",
+        "<p>Suppressing rare origins is not a guarantee, and it loses this share of the jobs:</p>",
+        _table(("suppressed cells", "jobs lost"), _suppressed(release)),
         *_pictures(release),
     ]
-    return curators_page("The synthetic map beside the real one", "\n".join(parts))
+    return curators_page("The synthetic map compared with the real one", "\n".join(parts))
 
 
 def _claim(release: Release) -> str:
@@ -81,21 +81,21 @@ def _figures(release: Release, found: Utility) -> Rows:
     middle = len(noises) // 2
     return (
         ("destinations", f"{len(found.jobs):,}"),
-        (f"of them with at least {FEW_JOBS} jobs", f"{large:,}"),
+        (f"destinations with at least {FEW_JOBS} jobs", f"{large:,}"),
         ("jobs, real", f"{int(found.jobs.sum()):,}"),
         ("jobs, synthetic", f"{sum(offer.draws):,}"),
         (
-            "jobs that the flows have at these destinations, before they were brought to the totals",
+            "jobs in the flows at these destinations, before the adjustment to the totals",
             f"{int(for_the_owner(release.homes.jobs)[2].sum()):,}",
         ),
         (
-            "rows of the flows whose number of jobs cannot be read; they count as none",
+            "rows of the flows with an unreadable number of jobs; they count as no job",
             f"{for_the_owner(release.homes.unreadable):,}",
         ),
         ("median relative error of a destination's average commute", _share(found.error)),
-        ("total variation within a destination, by job", _share(found.variation)),
+        ("total variation within a destination, averaged over jobs", _share(found.variation)),
         ("fake workers on a cell: least, median, most", ", ".join(as_text(noises[at]) for at in (0, middle, -1))),
-        ("synthetic jobs that are expected to be fake: the fake workers' share of all, real and fake", _share(offer.fake)),
+        ("expected share of fake synthetic jobs: fake workers among all, real and fake", _share(offer.fake)),
         ("synthetic jobs from cells where no real worker lives", _share(found.from_nowhere)),
         ("synthetic jobs farther than the longest real commute", _share(found.too_far)),
     )

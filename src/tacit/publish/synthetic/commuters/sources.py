@@ -52,12 +52,10 @@ from tacit.release.outputs import check_apart, check_output
 if TYPE_CHECKING:
     from tacit.session import DataSet
 
-FROM_THE_FILE = (
-    "the totals of destinations were taken from the flows themselves; they are published as they are, with no protection"
-)
+FROM_THE_FILE = "the totals of destinations are exact counts of the flows; they are published without protection"
 CATALOG = "tacit.toml"
 LODES = Columns()
-DECLARED = "the totals of destinations are declared in the catalog, and the flows were brought to them"
+DECLARED = "the totals of destinations are declared in the catalog; the flows were adjusted to them"
 
 
 class Source(Protocol):
@@ -134,7 +132,7 @@ class DeclaredFlows:
         place = self.data.catalog.folder / table.source.location
         names, counted = (column.to_pylist() for column in read_columns(place, ["destination", "jobs"], table.source.encoding))
         if not all(jobs and jobs.isascii() and jobs.isdigit() for jobs in counted) or len(set(names)) < len(names):
-            raise InvalidInput(f"{table.name} needs a whole number of jobs in every row, and each destination once")
+            raise InvalidInput(f"{table.name} must have a whole number of jobs in every row, and each destination once")
         return declared_totals({str(name): int(jobs) for name, jobs in zip(names, counted, strict=True)}, destinations)
 
     def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
@@ -153,7 +151,7 @@ class DeclaredFlows:
 
     def _within_budget(self, offer: Offer) -> str:
         """An alternative that fits: an admitted ratio with its price, without dropping if necessary. All of it is public."""
-        raised = "let the curator raise that budget in tacit.toml"
+        raised = "ask the data owner to raise that budget in tacit.toml"
         if found := self._admitted(offer):
             keep = "" if found.terms.keeping == offer.terms.keeping else "keep=all "
             return f"give {keep}ratio={at_least(found.terms.ratio)}, which costs {claimed(self._price(found))}, or {raised}"
@@ -187,7 +185,7 @@ class DeclaredFlows:
         """The two columns of the table, declared so that the names of blocks can be read from the store."""
         table = _table(self.data.catalog, self.table)
         if table.public:
-            raise NotAllowed(f"{table.name} is public; nothing needs protection", remedy="name the private table of jobs")
+            raise NotAllowed(f"{table.name} is public and needs no protection", remedy="name the private table of jobs")
         destination, origin = (_column(table, name) for name in (self.columns.destination, self.columns.origin))
         return destination, origin
 
@@ -214,13 +212,13 @@ def undeclared(path: Path, catalog: Catalog) -> None:
         if not table.public and is_file and (catalog.folder / table.source.location).resolve() == path.resolve():
             raise NotAllowed(
                 f"{path.name} is the table {table.name} of {catalog.path}, whose budget pays for every release of it",
-                remedy=f"give --catalog {catalog.path}, and {table.name} in the place of the file",
+                remedy=f"give --catalog {catalog.path}, and {table.name} instead of the file",
             )
 
 
 def _table(catalog: Catalog, name: str) -> Table:
     if name.lower() not in catalog.tables:
-        raise UnknownName(f"unknown table {name}", remedy=f"declared are: {', '.join(catalog.tables)}")
+        raise UnknownName(f"unknown table {name}", remedy=f"expected one of: {', '.join(catalog.tables)}")
     return catalog.tables[name.lower()]
 
 
@@ -230,7 +228,7 @@ def _column(table: Table, name: str) -> Column:
         raise UnknownName(f"unknown column {name} of {table.name}", remedy='declare it, for example { keys = "private" }')
     if column.kind not in ("text", "category"):
         raise WrongType(
-            f"{table.name}.{name} is declared as a {column.kind}, and names of blocks are texts",
+            f"{table.name}.{name} is declared as a {column.kind}, but names of blocks must be text",
             remedy='declare it as { keys = "private" }, or with its values',
         )
     return column

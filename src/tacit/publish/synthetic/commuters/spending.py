@@ -42,7 +42,7 @@ NO_CAP = Budget(Fraction(10**9), Fraction(1, 2))
 HOMES = Units((("flows", '["job"]'),))
 TRIES = 20
 NOTHING = Approximate(0, 0, ONE_JOB)
-KNOWS = "this ledger lies beside its output and knows of no other release of the same flows; with a catalog one budget pays for all"
+KNOWS = "this ledger records only releases to this file; with a catalog, one budget covers all releases of the same flows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def sold_beside(out: Path, loss: Pure | Approximate, what: str, run: Callable[[P
         return once(Till(_beside(place)), sale, recorded).value
     except BudgetExceeded:
         raise InvalidBudget(
-            f"with this release those of {place.name} would have a delta so large that together they promise nothing; "
+            f"with this release, the total delta in {place.name} would be too large for a meaningful guarantee; "
             "give a smaller delta, or --pure"
         ) from None
 
@@ -145,7 +145,7 @@ def for_person(loss: Pure | Approximate, table: Table, relation: Neighbours) -> 
         several = weakened(loss).group(moves)
     except InvalidBudget:
         raise InvalidBudget(
-            f"one person of {table.name} moves up to {moves} homes, and for that many delta {as_text(loss.delta)} grows beyond 1; "
+            f"one person of {table.name} moves up to {moves} homes, for which delta {as_text(loss.delta)} grows beyond 1; "
             "use a much smaller delta, --pure, or a smaller max_rows"
         ) from None
     return Approximate(several.epsilon, several.delta, relation)

@@ -169,7 +169,7 @@ def fake_share(cells: Number, noise: Number, workers: Number) -> Fraction:
     made = exact(cells, "cells") * exact(noise, "noise")
     whole = made + exact(workers, "workers")
     if made < 0 or whole <= 0:
-        raise InvalidInput("a share of fake workers needs cells, noise and workers, none of them negative")
+        raise InvalidInput("cells, noise and workers must not be negative, nor all zero")
     return made / whole
 
 

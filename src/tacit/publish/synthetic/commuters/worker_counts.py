@@ -48,7 +48,7 @@ class Each:
         read = exact(number, "synthetic workers")
         if read.denominator != 1 or not 1 <= read <= MOST_JOBS:
             raise InvalidInput(
-                f"synthetic workers of each destination are a whole number from 1 to {MOST_JOBS:,}, not {str(number)[:40]}"
+                f"invalid number of synthetic workers {str(number)[:40]}; expected a whole number from 1 to {MOST_JOBS:,}"
             )
         object.__setattr__(self, "number", int(read))
 
@@ -69,7 +69,9 @@ class Share:
     def __init__(self, share: Number) -> None:
         read = exact(share, "share")
         if not 0 < read <= MOST_SHARE:
-            raise InvalidInput(f"the share of synthetic workers is above 0 and at most {MOST_SHARE:,}, not {str(share)[:40]}")
+            raise InvalidInput(
+                f"invalid share of synthetic workers {str(share)[:40]}; it must be above 0 and at most {MOST_SHARE:,}"
+            )
         object.__setattr__(self, "share", read)
 
     def draws(self, jobs: int) -> int:
@@ -91,7 +93,7 @@ def read_workers(written: str) -> SyntheticWorkers:
     """
     kind, _, rest = written.partition(":")
     if kind not in KINDS or (kind == "same") != (not rest):
-        raise InvalidInput(f"synthetic workers are written same, each:500 or share:0.1, and not {written[:60]!r}")
+        raise InvalidInput(f"invalid synthetic workers {written[:60]!r}; expected same, each:500 or share:0.1")
     return KINDS[kind](rest)
 
 

@@ -151,9 +151,9 @@ def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None =
     """
     found = catalog.tables.get(table.lower())
     if found is None:
-        raise UnknownName(f"unknown table {table}", remedy=f"declared are: {', '.join(sorted(catalog.tables))}")
+        raise UnknownName(f"unknown table {table}", remedy=f"expected one of: {', '.join(sorted(catalog.tables))}")
     if found.public:
-        raise NotAllowed(f"{found.name} is public: it can be published as it is", remedy="name a private table")
+        raise NotAllowed(f"{found.name} is public: it can be published without protection", remedy="name a private table")
     if columns is None:
         left_out = {name: LEFT_OUT[each.kind] for name, each in found.columns.items() if each.kind in LEFT_OUT}
         kept = [each for name, each in found.columns.items() if name not in left_out]
@@ -167,7 +167,7 @@ def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None =
 def _named(table: Table, name: str) -> Column:
     column = table.columns.get(name.strip().lower())
     if column is None:
-        raise UnknownName(f"unknown column {name} of {table.name}", remedy=f"declared are: {', '.join(table.columns)}")
+        raise UnknownName(f"unknown column {name} of {table.name}", remedy=f"expected one of: {', '.join(table.columns)}")
     if column.kind in LEFT_OUT:
         raise WrongType(f"{table.name}.{column.name} cannot be synthesized: {LEFT_OUT[column.kind]}", remedy="leave it out")
     return column
@@ -188,17 +188,17 @@ def _check_sizes(table: Table, axes: Sequence[Axis]) -> None:
     if len({axis.name for axis in axes}) < len(axes):
         raise NotAllowed("duplicate column", remedy="name each once")
     if len(axes) > MOST_COLUMNS:
-        raise TooManyGroups(f"{len(axes)} columns are too many; at most {MOST_COLUMNS}", remedy="name fewer columns")
+        raise TooManyGroups(f"too many columns: {len(axes)}; at most {MOST_COLUMNS}", remedy="name fewer columns")
     *_, second, first = sorted((1, *(axis.size for axis in axes)))
     if first * second > MOST_CELLS:
         raise TooManyGroups(
-            f"the two columns with most cells have {first * second:,} together; at most {MOST_CELLS:,}",
+            f"the largest pair of columns has {first * second:,} cells; at most {MOST_CELLS:,}",
             remedy="declare fewer bins, or leave a column out",
         )
     sizes = [axis.size for axis in axes]
     cells = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
     if cells > MOST_CELLS_IN_ALL:
         raise TooManyGroups(
-            f"all pairs of the {len(axes)} columns have {cells:,} cells together; at most {MOST_CELLS_IN_ALL:,}",
+            f"all pairs of the {len(axes)} columns have {cells:,} cells in total; at most {MOST_CELLS_IN_ALL:,}",
             remedy="declare fewer bins, or leave columns out",
         )

@@ -60,15 +60,15 @@ class SyntheticContingency:
     def claim(self) -> tuple[str, ...]:
         """The guarantee, whom it protects, and how many rows are fake."""
         most, ratio = self.chosen.table.max_rows, self.urn.ratio
-        rows = "its row" if most == 1 else f"its rows, of which at most {most} are used"
+        rows = "its row" if most == 1 else f"its rows (at most {most} are used)"
         fakes = self.urn.blocks * self.urn.noise
         return (
-            f"{self.relation}, with {rows}: no output is more than {as_text(ratio**most)} times likelier or less likely, "
+            f"{self.relation}, with {rows}: no output is more than {as_text(ratio**most)} times more or less likely, "
             f"epsilon {as_text(self.receipt.epsilon)}",
-            f"one row that comes, goes or changes: ratio {as_text(ratio)}, epsilon {as_text(log_up(ratio))}; "
+            f"one row added, removed or changed: ratio {as_text(ratio)}, epsilon {as_text(log_up(ratio))}; "
             f"the number of rows drawn, {self.rows:,}, is public",
             f"{as_text(self.urn.noise)} fake rows on each of {self.urn.blocks:,} cells: if the table itself has {self.rows:,} "
-            f"rows, {float(fakes / (self.rows + fakes)):.1%} of what is drawn is fake, and less if it has more",
+            f"rows, {float(fakes / (self.rows + fakes)):.1%} of the drawn rows are fake, fewer if it has more",
         )
 
     def to_arrow(self) -> Any:
@@ -102,7 +102,7 @@ def synthesize_contingency(
     """`rows` synthetic rows of the named columns: pure epsilon for each unit, under the catalog's relation."""
     chosen, number = chosen_columns(data.catalog, table, columns), read_rows(rows)
     if number is None:
-        raise InvalidInput("resampling needs a number of rows, which is public; give for example rows=1000")
+        raise InvalidInput("missing number of rows: resampling needs a public one; give for example rows=1000")
     urn, relation = urn_for(chosen, epsilon, number), data.catalog.neighbours
     afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], len(chosen.axes))
     event, what = _event(urn, chosen, relation), f"synthetic rows of {chosen.table.name} by resampling"
@@ -122,7 +122,7 @@ def urn_for(chosen: Chosen, epsilon: Number, rows: int) -> DirichletResampling:
     cells = math.prod(axis.size for axis in chosen.axes)
     if cells > MOST_CELLS:
         raise TooManyGroups(
-            f"the columns have {cells:,} cells together; at most {MOST_CELLS:,} are resampled",
+            f"the columns have {cells:,} joint cells; resampling allows at most {MOST_CELLS:,}",
             remedy="name fewer columns or declare fewer bins; marginals are for tables of many columns",
         )
     each = positive_budget(epsilon) / chosen.table.max_rows
@@ -132,7 +132,7 @@ def urn_for(chosen: Chosen, epsilon: Number, rows: int) -> DirichletResampling:
         )
     least = Fraction(rows) / (exp_down(each) - 1) if exp_down(each) > 1 else None
     if least is None:
-        raise NoBudget("the budget is so small that only noise would be left", remedy="give for example epsilon=1")
+        raise NoBudget("the budget is too small: only noise would be left", remedy="give for example epsilon=1")
     urn = DirichletResampling(cells, Fraction(max(1, math.ceil(least * GRAIN)), GRAIN), rows)
     # The logarithm is rounded up too: if that exceeds epsilon in the last digit, one more grain does not.
     return urn if urn.epsilon <= each else DirichletResampling(cells, urn.noise + Fraction(1, GRAIN), rows)

@@ -23,7 +23,7 @@ MOST_ROWS = 10**7
 def read_rows(rows: int | None) -> int | None:
     """The requested number of rows, validated."""
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS):
-        raise InvalidInput(f"rows is a whole number from 0 to {MOST_ROWS:,}, not {rows!r}")
+        raise InvalidInput(f"invalid number of rows {rows!r}; expected a whole number from 0 to {MOST_ROWS:,}")
     return rows
 
 

@@ -181,7 +181,7 @@ def _budgets(asked: Request, change: Change) -> list[tuple[Law, Fraction]]:
 def _design(table: Table, axes: Sequence[Axis], law: Law, asked: Request, single: Noise, *more: Any) -> Design:
     delta = asked.delta if law.concentrated else Fraction(0)
     if single.budget <= 0 or single.deviation > LARGEST_DEVIATION:
-        raise NoBudget("the budget is so small that only noise would be left", remedy="give for example epsilon=1")
+        raise NoBudget("the budget is too small: only noise would be left", remedy="give for example epsilon=1")
     return Design(table, tuple(axes), asked.epsilon or Fraction(0), delta, single, *more)
 
 

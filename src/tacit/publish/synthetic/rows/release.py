@@ -34,7 +34,7 @@ from tacit.release.outputs import check_output, write_output
 from tacit.session import DataSet, Session
 
 Designer = Callable[[Any, Sequence[Axis], Request, Change], tuple[Design, ...]]
-ALONE = "rows are drawn one by one: nothing of how the rows of one person go together is kept"
+ALONE = "rows are drawn one by one: the synthetic data does not keep which rows belong to one person"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +114,7 @@ class SyntheticTable:
     def __str__(self) -> str:
         receipt = self.receipt
         delta = f", delta {as_text(receipt.delta)}" if receipt.delta else ""
-        spent = "nothing, as it was measured before" if self.recalled else f"epsilon {as_text(receipt.epsilon)}{delta}"
+        spent = "nothing, because it was measured before" if self.recalled else f"epsilon {as_text(receipt.epsilon)}{delta}"
         tree = ", ".join(" and ".join(pair) for pair in self.pairs) or "none"
         return f"{self.rows:,} synthetic rows of {self.chosen.table.name}; pairs measured: {tree}; spent {spent}"
 
@@ -192,7 +192,7 @@ def _drawn(chosen: Chosen, measured: Measured, receipt: Receipt, rows: int | Non
         say("drawing rows", 0.98)
         codes = drawn_codes(measured, model, usual_rows(measured) if rows is None else rows)
     except KeyboardInterrupt:
-        kept = f"stopped; entry {receipt.entry} of the ledger stays spent, and what it paid for is kept: ask again, for nothing"
+        kept = f"stopped; entry {receipt.entry} of the ledger stays spent, and its result is kept: repeat the request at no cost"
         raise StoppedAfterSpending(kept) from None
     return SyntheticTable(chosen, measured, model, codes, values_of(chosen, codes), receipt)
 

@@ -59,7 +59,7 @@ def chosen_pairs(design: Design, guess: Mapping[Pair, Counts], sealed: Mapping[P
 
 def _chosen(design: Design, joining: Sequence[Pair], guess: Mapping[Pair, Counts], sealed: Mapping[Pair, Sealed[Any]]) -> int:
     if design.choice is None:
-        raise InvalidInput("the design has several pairs to choose from and no budget for a choice")
+        raise InvalidInput("the design has several pairs to choose from, but no budget for the choice")
     choice = Farthest([guess[pair] for pair in joining], design.table.max_rows, design.choice, UNIT)
     return choice.release([sealed[pair] for pair in joining])
 

@@ -120,12 +120,12 @@ def _joined(axes: Sequence[Axis], places: Sequence[int], codes: Sequence[Codes])
     return joined
 
 
-# --- the curator's page --------------------------------------------------------------------------------------------------------
+# --- the owner's page ----------------------------------------------------------------------------------------------------------
 
 
 def write_report(found: Workload, made: SyntheticTable, place: Path) -> Path:
     """Write the self-contained page with numbers and charts; `curators_place` decides where."""
-    title = f"Synthetic rows of {found.table}: how far from the truth"
+    title = f"Synthetic rows of {found.table}: distance from the real data"
     parts = [_summary(found, made), _charts(found, made)]
     return write_for_curator(curators_page(title, "\n".join(parts)), place)
 
@@ -137,11 +137,11 @@ def _summary(found: Workload, made: SyntheticTable) -> str:
         for ways in WAYS
         if found.of(ways)
     )
-    skipped = f"<p>{found.skipped:,} marginals were left out, evenly: there are very many.</p>" if found.skipped else ""
+    skipped = f"<p>{found.skipped:,} marginals were skipped at even intervals, to limit the work.</p>" if found.skipped else ""
     head = "<tr><th>columns</th><th>marginals</th><th>mean error</th><th>worst error</th><th>of</th></tr>"
     meaning = (
-        "An error is the total variation of a marginal, from 0 (the same) to 1 (nothing in common), between the real rows "
-        "that answers use and the synthetic ones, in the declared cells."
+        "The error is the total variation of a marginal in the declared cells, from 0 (the same) to 1 (nothing in common), "
+        "between the synthetic rows and the real rows that answers use."
     )
     return f"<p>{for_html(str(made))}.</p><p>{meaning}</p><table>{head}{rows}</table>{skipped}"
 
