@@ -26,7 +26,7 @@ from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_f
 BEGINNING, LOCK = "preparing-", "prepare.lock"
 NAMES: Mapping[str, str] = {"duckdb": "store.duckdb"}  # the file name of the store in its folder, by engine
 LARGE = 1 << 24  # bytes copied at a time
-FORMAT = 3  # 2: no codes of keys; 1 (no format recorded): a row of several owners belonged to the least of them
+FORMAT = 4  # store.md describes the earlier ones
 
 PublicColumns = Mapping[str, Mapping[str, Column]]
 

@@ -37,6 +37,14 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Code(Column):
+    """The stored code of a key: one for each pair of a key and a unit, so rows with equal codes are of one unit (store.md).
+
+    A separate type, since no name in a query can make one.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Literal:
     """A constant integer, or NULL."""
 

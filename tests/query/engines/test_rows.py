@@ -107,7 +107,7 @@ def engine_values(little: World, **nodes: Any) -> dict[str, list[Any]]:
         shown = rows.mutate(**{name: compiled.value(node, rows) for name, node in nodes.items()})
         return shown.order_by(shown["tacit_unit"]).select(*(shown[name].cast("int64").name(name) for name in nodes))
 
-    found = little.engine._fetch(build)
+    found = little.engine._fetch(build, repr(nodes))
     return {name: [None if hidden is None else int(hidden) for hidden in found[name].tolist()] for name in nodes}
 
 

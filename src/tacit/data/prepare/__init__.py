@@ -191,14 +191,16 @@ def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> tuple[di
     key_type = next((kind for kind in (names.text, names.wide) if kind in types), names.whole)
     ways = _look_ups(workshop, {table.name: links(catalog, table) for table in tables}, key_type)
     keyed = [table for table in tables if own_key(table)]
-    codes = {name: _codes(workshop, catalog, spaces, key_type) for name, spaces in coded(catalog).items()}
+    spaces = coded(catalog)
     for table in keyed:
-        ranked = _ranked_table(workshop.words, table, key_type, ways[table.name], tuple(map(key_name, codes[table.name])))
+        ranked = _ranked_table(workshop.words, table, key_type, ways[table.name], tuple(map(key_name, spaces[table.name])))
         workshop.step(f"ranking {table.name}", ranked, {"key": key})
+    codes = _codes(workshop, catalog, ways, key_type)
     units = _number_units(workshop, keyed) if keyed else 0
     reports = {}
     for table in tables:
-        workshop.step(f"writing {table.name}", _stored_table(workshop.words, table, units, codes[table.name], key_type))
+        kept_codes = {column: codes[space] for column, space in spaces[table.name].items()}
+        workshop.step(f"writing {table.name}", _stored_table(workshop.words, table, units, kept_codes, key_type))
         reports[table.name] = report = _report(workshop, catalog, table, ways[table.name], key_type)
         _check_size(table, report.copies)
         units += report.unnamed if _keeps_unnamed(table) else 0
@@ -217,17 +219,25 @@ def _look_ups(workshop: Workshop, ways: Mapping[str, tuple[Link, ...]], key_type
     return {table: [found[link.table.name, link.column] for link in way] for table, way in ways.items()}
 
 
-def _codes(workshop: Workshop, catalog: Catalog, spaces: Mapping[str, Reference], key_type: str) -> dict[str, str]:
-    """The table of codes for each key of a table that is stored as codes: one code for every looked-up value of the key."""
-    found: dict[str, str] = {}
-    for column, (target, looked_up) in spaces.items():
-        codes = name(f"tacit_codes {target} {looked_up}")
-        key, rows = key_sql(looked_up, key_type), staged_name(catalog.tables[target])
-        values = f"SELECT DISTINCT {key} AS tacit_value FROM {rows} WHERE {key} IS NOT NULL"
-        workshop.run(
-            f"CREATE TEMP TABLE IF NOT EXISTS {codes} AS SELECT tacit_value, row_number() OVER () - 1 AS tacit_code FROM ({values})"
-        )
-        found[column] = codes
+def _codes(workshop: Workshop, catalog: Catalog, ways: Mapping[str, list[LookUp]], key_type: str) -> dict[Reference, str]:
+    """A table of codes for each key in which others look up their unit: one code for every pair of a value and a unit.
+
+    If the key leads to its units in one step, its pairs are known. Otherwise they are those of the ranked rows, which are few
+    even if a key has a crowd of holders.
+    """
+    held: dict[Reference, list[tuple[Table, str]]] = {}
+    for table, columns in coded(catalog).items():
+        for column, space in columns.items():
+            held.setdefault(space, []).append((catalog.tables[table], column))
+    found: dict[Reference, str] = {}
+    for space, holders in held.items():
+        led, *further = next(ways[table.name] for table, column in holders if column == own_key(table))
+        rows = (f"SELECT {key_sql(column, key_type)}, tacit_holder FROM {_ranked_name(table)}" for table, column in holders)
+        pairs = " UNION ".join(rows) if further else f"SELECT tacit_link, tacit_holder FROM {led.pairs}"
+        codes = name(f"tacit_codes {'.'.join(space)}")
+        numbered = f"SELECT *, row_number() OVER () - 1 AS tacit_code FROM ({pairs}) AS pairs (tacit_value, tacit_holder)"
+        workshop.run(f"CREATE TEMP TABLE {codes} AS {numbered}")
+        found[space] = codes
     return found
 
 
@@ -260,6 +270,7 @@ def _stored_table(words: Dialect, table: Table, first: int, codes: Mapping[str, 
     coded = "".join(f", codes_{place}.tacit_code AS {name(code_name(column))}" for place, column in enumerate(codes))
     looked_up = "".join(
         f" LEFT JOIN {table_of} AS codes_{place} ON CAST(held.{key_name(column)} AS {key_type}) = codes_{place}.tacit_value"
+        f" AND held.tacit_holder = codes_{place}.tacit_holder"
         for place, (column, table_of) in enumerate(codes.items())
     )
     named = (

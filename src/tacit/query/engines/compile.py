@@ -22,6 +22,7 @@ from tacit.query.plan import (
     Among,
     Bound,
     Choose,
+    Code,
     Column,
     Compare,
     Condition,
@@ -252,12 +253,14 @@ def _(node: Join, reading: Reading) -> ir.Table:
 
 @relation.register
 def _(node: UnitJoin, reading: Reading) -> ir.Table:
-    """Joins on the unit, whatever else is compared: two units may claim one key."""
+    """Joins on the unit, whatever else is compared: two units may claim one key, with different codes (store.md)."""
     rows, other = relation(node.child, reading), relation(node.other, reading)
     here = stored_name(node.here, "here")
     marked = {here: _whole(0)} if here in reading.needed else {}
     other = other.mutate(**{OTHER: other[UNIT]}, **marked).drop(UNIT)
-    on = [rows[UNIT] == other[OTHER], *(value(left, rows) == value(right, other) for left, right in node.pairs)]
+    on = [value(left, rows) == value(right, other) for left, right in node.pairs]
+    if not implies_unit(node.pairs):
+        on.insert(0, rows[UNIT] == other[OTHER])
     return rows.join(other, on, how=node.kind).drop(OTHER)
 
 
@@ -266,9 +269,17 @@ def _(node: Semi, reading: Reading) -> ir.Table:
     """A semi- or anti-join: on the unit, if the other rows have one. NULL equals nothing."""
     rows, other = relation(node.child, reading), relation(node.other, reading).view()  # both may be the same rows
     on = [value(left, rows) == value(right, other) for left, right in node.pairs]
-    if UNIT in other.columns:
+    if UNIT in other.columns and not implies_unit(node.pairs):
         on.insert(0, rows[UNIT] == other[UNIT])
     return rows.anti_join(other, on) if node.negated else rows.semi_join(other, on)
+
+
+def implies_unit(pairs: Sequence[tuple[Row, Row]]) -> bool:
+    """Whether rows that agree in all pairs are of one unit: a stored code stands for a key and its unit (store.md).
+
+    One comparison of dense integers is what engines join fastest, so the unit is compared only where no code is.
+    """
+    return any(isinstance(left, Code) and isinstance(right, Code) for left, right in pairs)
 
 
 @relation.register
@@ -357,14 +368,13 @@ def sums(group: Group, tables: Tables) -> ir.Table:
 
 
 def lists(group: Group, place: int, tables: Tables) -> ir.Table:
-    """One row per group and value of a moment of kind list: the keys, `value` (relative to its low end) and `rows`."""
+    """One row, unordered, per group and value of a moment of kind list: the keys, `value` (relative to its low end) and `rows`."""
     node = group.moments[place].value
     rows = grouped(group, tables)
     rows = rows.mutate(value=value(node, rows) - _whole(node.low) if node is not None else _whole(0))
     rows = rows.filter(rows["value"].notnull())
     keys = [f"key_{place}" for place in range(len(group.keys))]
-    counted = rows.group_by([*keys, "value"]).aggregate(rows=rows.count())
-    return counted.order_by([*keys, "value"])
+    return rows.group_by([*keys, "value"]).aggregate(rows=rows.count())
 
 
 def stored(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:

@@ -20,11 +20,14 @@ from tacit.data.quoting import name as quoted
 from tacit.data.quoting import text
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
+from tacit.query.canonical import canonical_text
 from tacit.query.engines.engine import Limits, out_of_limits
 from tacit.query.engines.exact import Answers, Exact, assemble
 from tacit.query.plan import Bound, Group
 
 Integers = NDArray[Any]
+Build = Callable[[Callable[[str], Any]], Any]
+MOST_COMPILED = 64  # plans whose SQL is cached, the oldest dropped first; one takes at most a few hundred kilobytes
 AS_WRITTEN = "join_order,build_side_probe_side,partial_aggregate_pushdown,window_self_join,top_n_window_elimination"
 """Optimizers that are off: by what the rows hold they choose another plan, which the worst work (work.md) does not know."""
 
@@ -41,6 +44,7 @@ class DuckDBEngine:
         self._backend: Any = None
         self._public: Any = None
         self._tables: dict[str, Any] = {}
+        self._compiled: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def open(self) -> None:
@@ -58,7 +62,7 @@ class DuckDBEngine:
         import tacit.query.engines.compile as compiled
 
         with self._lock, self._deadline(None):
-            return Sealed(self._arrow(partial(compiled.stored, bound, columns)))
+            return Sealed(self._arrow(partial(compiled.stored, bound, columns), canonical_text((bound, *columns))))
 
     def fan_out(self, table: str, column: str) -> int:
         key = quoted(column.lower())
@@ -74,7 +78,7 @@ class DuckDBEngine:
             if connection is not None:
                 connection.close()
         self._connection = self._backend = self._public = None
-        self._tables = {}
+        self._tables, self._compiled = {}, {}
 
     def _fact(self, query: str) -> int:
         """One number about a public table; asked without the backend, which takes long to load."""
@@ -89,17 +93,23 @@ class DuckDBEngine:
     def _arrays(self, group: Group) -> Answers:
         import tacit.query.engines.compile as compiled
 
+        plan = canonical_text(group)
         listed = [place for place, moment in enumerate(group.moments) if moment.kind == "list"]
-        summed = self._fetch(partial(compiled.sums, group)) if len(listed) < len(group.moments) else {}
-        return Answers(summed, {place: self._fetch(partial(compiled.lists, group, place)) for place in listed})
+        summed = self._fetch(partial(compiled.sums, group), plan) if len(listed) < len(group.moments) else {}
+        return Answers(summed, {place: self._fetch(partial(compiled.lists, group, place), f"{place} {plan}") for place in listed})
 
-    def _fetch(self, build: Callable[[Callable[[str], Any]], Any]) -> Mapping[str, Integers]:
-        table = self._arrow(build)
+    def _fetch(self, build: Build, key: str) -> Mapping[str, Integers]:
+        table = self._arrow(build, key)
         return {name: _numbers(table.column(name)) for name in table.column_names}
 
-    def _arrow(self, build: Callable[[Callable[[str], Any]], Any]) -> Any:
+    def _arrow(self, build: Build, key: str) -> Any:
+        """The engine's result for what is built. Its SQL is cached by `key`, the plan, since Ibis takes as long as the engine."""
         backend = self._opened()
-        return self._connection.sql(backend.compile(build(self._table))).to_arrow_table()
+        if key not in self._compiled:
+            if len(self._compiled) >= MOST_COMPILED:
+                self._compiled.pop(next(iter(self._compiled)))
+            self._compiled[key] = backend.compile(build(self._table))
+        return self._connection.sql(self._compiled[key]).to_arrow_table()
 
     def _table(self, name: str) -> Any:
         """A stored table; its columns are read once, since an open store never changes."""

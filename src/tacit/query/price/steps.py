@@ -12,6 +12,7 @@ from tacit.query.plan import (
     All,
     Among,
     Choose,
+    Code,
     Column,
     Compare,
     Either,
@@ -55,6 +56,7 @@ def _lookup(node: Lookup, _: int) -> int:
 
 OWN: Mapping[type, Callable[[Any, int], int]] = {
     Column: lambda node, _: 2,
+    Code: lambda node, _: 2,
     TextColumn: lambda node, _: 2,
     Literal: lambda node, _: 1,
     Add: lambda node, _: 3,
