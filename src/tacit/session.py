@@ -29,8 +29,8 @@ from tacit.query.canonical import canonical_plan, canonical_text
 from tacit.query.engines import engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.engines.public import asked_of_public
-from tacit.query.groups import MOST_CELLS
 from tacit.query.free import check_free, declared_values, described, public_tables, shown_tables
+from tacit.query.groups import MOST_CELLS
 from tacit.query.language.given import Parameters, given
 from tacit.query.language.sql import read
 from tacit.query.language.syntax import Describe, Select, ShowTables, Statement
@@ -61,8 +61,8 @@ KEPT = Form(record, recorded)
 class Session:
     """One analyst's questions. Every answer is paid for from the one budget of the data set."""
 
-    def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] = partial(datetime.now, UTC)) -> None:
-        self.data, self.analyst, self.clock = data, analyst, clock
+    def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None) -> None:
+        self.data, self.analyst, self.clock = data, analyst, clock or partial(datetime.now, UTC)
 
     @property
     def kept(self) -> Path:

@@ -71,10 +71,10 @@ class DuckDBEngine:
     def public_rows(self, table: str) -> Any:
         """The stored codes of a public table; refused for one whose rows have a unit, whatever the caller believes."""
         with self._asked() as connection:
-            found = connection.execute(f"SELECT * FROM {quoted(table.lower())}").to_arrow_table()  # noqa: S608  # a name of the catalog
-        if any(name.startswith("tacit_") for name in found.column_names):
-            raise TypeError("rows of private tables leave the engine sealed, or not at all")
-        return found
+            found = connection.sql(f"SELECT * FROM {quoted(table.lower())}")  # noqa: S608  # a name of the catalog, quoted
+            if any(name.startswith("tacit_") for name in found.columns):
+                raise TypeError("rows of private tables leave the engine sealed, or not at all")
+            return found.to_arrow_table()
 
     def close(self) -> None:
         """Lets go of the store."""
