@@ -32,6 +32,7 @@ from tacit.query.engines.public import asked_of_public
 from tacit.query.free import check_free, declared_values, described, public_tables, shown_tables
 from tacit.query.groups import MOST_CELLS
 from tacit.query.language.given import Parameters, given
+from tacit.query.language.places import pointing
 from tacit.query.language.sql import read
 from tacit.query.language.syntax import Describe, Select, ShowTables, Statement
 from tacit.query.language.writer import written
@@ -101,9 +102,10 @@ class Session:
         `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. What asks public
         tables or the catalog alone is free.
         """
-        asked = read(question, given(params, self._today()))
-        text = written(asked.statement) if asked.filled and isinstance(asked.statement, Select) else question
-        return self._answered(asked.statement, budget, text)
+        with pointing(question):
+            asked = read(question, given(params, self._today()))
+            text = written(asked.statement) if asked.filled and isinstance(asked.statement, Select) else question
+            return self._answered(asked.statement, budget, text)
 
     def _answered(self, asked: Statement, budget: Mapping[str, Any], text: str | None = None) -> Answer:
         self.data.refresh()
@@ -127,6 +129,10 @@ class Session:
     @one_exit
     def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
         """What the answer would cost and how good it would be. Spends nothing and opens no data; prices epsilon 1 by default."""
+        with pointing(question):
+            return self._explained(question, params, budget)
+
+    def _explained(self, question: str | Select, params: Parameters, budget: Mapping[str, Any]) -> Explanation:
         from tacit.query.price.explain import explained, explained_free
 
         asked = question if isinstance(question, Select) else read(question, given(params, self._today())).statement

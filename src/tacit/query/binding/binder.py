@@ -77,7 +77,7 @@ class Binder:
             return self._case(expression.arguments)
         function = FUNCTIONS.get(expression.function)
         if function is None:
-            raise NotAllowed(f"{expression.function.upper()} is not supported", remedy="see the reference for what may be asked")
+            raise NotAllowed(f"{expression.function.upper()} is not supported", remedy="see: tacit reference sql")
         return function([self.term(argument) for argument in expression.arguments], expression.arguments)
 
     def _case(self, arguments: tuple[Expression, ...]) -> Term:

@@ -36,6 +36,7 @@ from tacit.query.language.syntax import (
     Star,
     UnionAll,
 )
+from tacit.query.language.vocabulary import CALLED, CLAUSES
 from tacit.query.language.words import WORDS
 
 MOST_DIGITS = 40
@@ -91,12 +92,12 @@ _CASTS = {
 _PARTS = frozenset({"year", "quarter", "month", "day", "dayofyear", "dayofweek", "isodow"})
 _FILTERED = frozenset({_UNARY[kind] for kind in _UNARY if issubclass(kind, exp.AggFunc)} | {"count"})
 _NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%"}
-_NEAREST = {
-    "Distinct": "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",
-    "Subquery": "ask the inner question on its own, and write its released number here",
-    "Window": "windows rank single rows; ask for an aggregate with GROUP BY",
-    "Union": "use UNION ALL in a sub-query over tables of the same unit, or ask the questions one by one",
-    "Anonymous": "use one of the functions in the reference",
+_NEAREST: dict[type[exp.Expr], str] = {
+    exp.Distinct: "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",
+    exp.Subquery: "ask the inner question on its own, and write its released number here",
+    exp.Window: "windows rank single rows; ask for an aggregate with GROUP BY",
+    exp.Union: "use UNION ALL in a sub-query over tables of the same unit, or ask the questions one by one",
+    exp.Anonymous: "see: tacit reference sql",
 }
 
 
@@ -108,7 +109,7 @@ _USAGE = {
 
 
 def _usage(function: str) -> str:
-    return _USAGE.get(function, "see the reference for its arguments")
+    return _USAGE.get(function, "see: tacit reference sql")
 
 
 def _moved(day: date, sign: str, months: int) -> date | None:
@@ -134,16 +135,27 @@ class Reader:
         return line_and_column(self.text, min(starts)) if starts else None
 
     def refuse(self, node: exp.Expr, what: str | None = None) -> NotAllowed:
-        kind = type(node).__name__
-        word = node.name.upper()[:40] if isinstance(node, exp.Anonymous) else kind.upper()
-        remedy = _NEAREST.get(kind, "see the reference for what may be asked")
-        return NotAllowed(what or f"{word} is not supported", remedy=remedy, at=self.at(node))
+        remedy = _NEAREST.get(type(node), "see: tacit reference sql")
+        return NotAllowed(what or f"{self.word(node)} is not supported", remedy=remedy, at=self.at(node))
+
+    def word(self, node: exp.Expr) -> str:
+        """What a construct is called, in the words of whoever wrote it; never by the name that the parser has for it."""
+        if isinstance(node, exp.Anonymous):
+            return node.name.upper()[:40]
+        if type(node) in CALLED:
+            return CALLED[type(node)]
+        names = list(map(str, node.sql_names())) if isinstance(node, exp.Func) else []
+        written = (name for name in names if re.search(rf"\b{name}\s*\(", self.text, flags=re.IGNORECASE))
+        return next(written, names[0] if names else "this expression")
 
     def only(self, node: exp.Expr, *allowed: str) -> None:
         """Refuses a node that carries an argument which the caller does not read."""
         for name, value in node.args.items():
             if name not in allowed and name not in _IGNORED and value not in (None, False, [], ""):
-                raise self.refuse(node, f"{type(node).__name__.upper()} with {name.rstrip('_').upper()} is not supported")
+                clause = CLAUSES.get(name)
+                raise self.refuse(
+                    node, f"{clause} is not supported" if clause else f"this form of {self.word(node)} is not supported"
+                )
 
     # --- the question ---
 
