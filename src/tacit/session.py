@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from datetime import UTC, date, datetime
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +28,19 @@ from tacit.privacy.catalog import Catalog, analyst_name, fingerprint
 from tacit.query.canonical import canonical_plan, canonical_text
 from tacit.query.engines import engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
+from tacit.query.engines.public import asked_of_public
+from tacit.query.free import check_free, declared_values, described, public_tables, shown_tables
 from tacit.query.groups import MOST_CELLS
-from tacit.query.language.sql import parse
-from tacit.query.language.syntax import Select
+from tacit.query.language.given import Parameters, given
+from tacit.query.language.places import pointing
+from tacit.query.language.sql import read
+from tacit.query.language.syntax import Describe, Select, ShowTables, Statement
 from tacit.query.language.writer import written
 from tacit.query.passes import rewrite
 from tacit.query.price.price import Quote, Request, price, request
 from tacit.query.price.stability import tables_of
 from tacit.release.answer import Answer, Receipt
+from tacit.release.free import free_answer
 from tacit.release.once import Form, Sold, Till, once
 from tacit.release.record import record, recorded, renamed
 from tacit.release.running import InProcess, OwnProcess, Runner
@@ -56,8 +62,8 @@ KEPT = Form(record, recorded)
 class Session:
     """One analyst's questions. Every answer is paid for from the one budget of the data set."""
 
-    def __init__(self, data: DataSet, analyst: str) -> None:
-        self.data, self.analyst = data, analyst
+    def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None) -> None:
+        self.data, self.analyst, self.clock = data, analyst, clock or partial(datetime.now, UTC)
 
     @property
     def kept(self) -> Path:
@@ -90,28 +96,64 @@ class Session:
         return answer(quote, self.data.runner.noisy(quote), Receipt(quote.epsilon, quote.delta), [BIASES])
 
     @one_exit
-    def sql(self, question: str, **budget: Any) -> Answer:
-        """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts."""
-        select = parse(question)
-        return self.answer(select, _asked(select, budget), question)
+    def sql(self, question: str, *, params: Parameters = None, **budget: Any) -> Answer:
+        """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts.
+
+        `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. What asks public
+        tables or the catalog alone is free.
+        """
+        with pointing(question):
+            asked = read(question, given(params, self._today()))
+            text = written(asked.statement) if asked.filled and isinstance(asked.statement, Select) else question
+            return self._answered(asked.statement, budget, text)
+
+    def _answered(self, asked: Statement, budget: Mapping[str, Any], text: str | None = None) -> Answer:
+        self.data.refresh()
+        if (columns := self._free(asked)) is not None:
+            return free_answer(columns)
+        assert isinstance(asked, Select)  # noqa: S101  # all else is free
+        return self.answer(asked, _asked(asked, budget), text)
+
+    def _free(self, asked: Statement) -> Sequence[tuple[str, tuple[Any, ...]]] | None:
+        """The columns of an answer in which no private row can have a part; None for any other question."""
+        catalog = self.data.catalog
+        if isinstance(asked, ShowTables):
+            return shown_tables(catalog)
+        if isinstance(asked, Describe):
+            return described(asked, catalog, lambda: self.data.public)
+        if (tables := public_tables(asked, catalog)) is None:
+            return declared_values(asked, catalog)
+        text = written(check_free(asked, tables, self.data.public))
+        return asked_of_public(text, {table.name: self.data.public.rows(table.name) for table in tables})
 
     @one_exit
-    def explain(self, question: str | Select, **budget: Any) -> Explanation:
+    def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
         """What the answer would cost and how good it would be. Spends nothing and opens no data; prices epsilon 1 by default."""
-        from tacit.query.price.explain import explained
+        with pointing(question):
+            return self._explained(question, params, budget)
 
-        select = question if isinstance(question, Select) else parse(question)
-        given = {name: value for name, value in budget.items() if value is not None}
-        default = {} if select.options or {"epsilon", "error"} & set(given) else {"epsilon": 1}
-        asked = _asked(select, {"groups": MOST_CELLS, **default, **given})  # what costs nothing is told of any number of groups
-        quote = price(rewrite(select, self.data.catalog, self.data.public), asked, self.data.catalog.change)[0]
+    def _explained(self, question: str | Select, params: Parameters, budget: Mapping[str, Any]) -> Explanation:
+        from tacit.query.price.explain import explained, explained_free
+
+        asked = question if isinstance(question, Select) else read(question, given(params, self._today())).statement
+        if not isinstance(asked, Select) or public_tables(asked, self.data.catalog) or declared_values(asked, self.data.catalog):
+            return explained_free(self._left())
+        select = asked
+        known = {name: value for name, value in budget.items() if value is not None}
+        default = {} if select.options or {"epsilon", "error"} & set(known) else {"epsilon": 1}
+        wanted = _asked(select, {"groups": MOST_CELLS, **default, **known})  # what costs nothing is told of any number of groups
+        quote = price(rewrite(select, self.data.catalog, self.data.public), wanted, self.data.catalog.change)[0]
         return explained(quote, self._left())
 
     def table(self, name: str) -> Frame[Answer]:
         """The same queries built step by step in Python: where, join, group_by, agg, then release."""
         from tacit.query.language.frame import start
 
-        return start(name, lambda select, **budget: self.answer(select, _asked(select, budget)), self.explain)
+        return start(name, lambda select, **budget: self._answered(select, budget), self.explain, given(None, self._today()))
+
+    def _today(self) -> date:
+        """Today's date in UTC, by the clock of this session."""
+        return self.clock().astimezone(UTC).date()
 
     def _receipt(self, quote: Quote, sold: Sold[Answer]) -> Receipt:
         """What the answer cost this analyst now, and their remaining budget."""

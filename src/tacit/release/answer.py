@@ -19,6 +19,8 @@ from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
 from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
 
+PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
+FREE = "Exact, from public tables or the catalog. Nothing was spent."
 AGAIN = "nothing was spent: this question was answered before"
 Numeric = int | float | Decimal
 MOST_SHOWN = 40  # rows that are printed for people
@@ -27,7 +29,7 @@ MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of an answer: `kind` is "key", or the aggregate it shows."""
+    """A column of an answer: `kind` is "key", "public" where nothing in it is private, or the aggregate it shows."""
 
     name: str
     kind: str
@@ -37,7 +39,8 @@ class Column:
 
     @property
     def is_key(self) -> bool:
-        return self.kind == "key"
+        """Whether its values are without noise."""
+        return self.kind in ("key", PUBLIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,8 @@ class Answer:
 
     def footer(self) -> str:
         """The price and the meaning of the error bars, in one line."""
+        if self.columns and all(column.kind == PUBLIC for column in self.columns):
+            return FREE
         held = "all values together" if self.simultaneous else "per value"
         price = f"epsilon {as_text(self.receipt.epsilon)}" + (
             f", delta {as_text(self.receipt.delta)}" if self.receipt.delta else ""

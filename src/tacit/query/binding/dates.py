@@ -130,6 +130,14 @@ def date_node(term: Term) -> Row:
     return term.node
 
 
+def known_days(term: Term) -> tuple[int, int]:
+    """The first and the last day that a date can be, refused where they are too far apart to be listed."""
+    node = date_node(term)
+    if not FIRST <= node.low <= node.high <= LAST or node.high - node.low > 366 * MOST_YEARS:
+        raise RangeTooLarge(f"the dates span more than {MOST_YEARS} years", remedy="declare tighter bounds for the column")
+    return node.low, node.high
+
+
 def checked(term: Term) -> Term:
     """The date itself, refused where it can leave the calendar."""
     node = date_node(term)

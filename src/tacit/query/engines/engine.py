@@ -15,6 +15,7 @@ from tacit.errors import TimedOut
 from tacit.privacy.catalog import Column
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact
+from tacit.query.engines.public import PublicTable
 from tacit.query.plan import Bound, Group
 
 
@@ -61,6 +62,9 @@ class Engine(Protocol):
     def size(self, table: str) -> int:
         """How many rows a public table has."""
 
+    def public_rows(self, table: str) -> Any:
+        """The stored codes of a public table, an Arrow table; a table whose rows have a unit is never returned."""
+
     def close(self) -> None:
         """Close the store."""
 
@@ -80,6 +84,11 @@ class StoredFacts:
 
     def size(self, table: str) -> int:
         return self.engine.size(table)
+
+    def rows(self, table: str) -> PublicTable:
+        """All rows of a public table."""
+        columns = self.columns(table)  # which knows public tables alone
+        return PublicTable(self.engine.public_rows(table), columns)
 
 
 def out_of_limits() -> TimedOut:

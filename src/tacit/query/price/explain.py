@@ -83,6 +83,12 @@ class Explanation:
         }
 
 
+def explained_free(left: str = "") -> Explanation:
+    """What is free: public tables, and the catalog."""
+    nothing = Fraction(0)
+    return Explanation(("public tables or the catalog alone",), "exact, without noise", (), (), nothing, nothing, Fraction(1), left)
+
+
 def explained(quote: Quote, left: str = "") -> Explanation:
     """The explanation of a quote."""
     return Explanation(
