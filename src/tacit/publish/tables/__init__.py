@@ -1,0 +1,6 @@
+"""Tables made anonymous the older, syntactic way, required by law and habit. None of it is differentially private.
+
+The table
+    table.py        columns of integer codes with their values      hierarchy.py    values and their coarser forms, drawn as a tree
+    ranges.py       hierarchies of intervals, dates and prefixes
+"""
