@@ -7,6 +7,7 @@ from collections.abc import Callable
 import typer
 
 from tacit.doors.cli.anonymize.hierarchy import hierarchy
+from tacit.doors.cli.anonymize.lattice import lattice
 
 anonymize = typer.Typer(
     no_args_is_help=True,
@@ -14,5 +15,6 @@ anonymize = typer.Typer(
 )
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "lattice": lattice,
     "hierarchy": hierarchy,
 }
