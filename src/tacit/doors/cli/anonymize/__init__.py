@@ -8,6 +8,7 @@ import typer
 
 from tacit.doors.cli.anonymize.hierarchy import hierarchy
 from tacit.doors.cli.anonymize.lattice import lattice
+from tacit.doors.cli.anonymize.table import table
 
 anonymize = typer.Typer(
     no_args_is_help=True,
@@ -15,6 +16,7 @@ anonymize = typer.Typer(
 )
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "table": table,
     "lattice": lattice,
     "hierarchy": hierarchy,
 }
