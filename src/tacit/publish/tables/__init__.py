@@ -3,4 +3,7 @@
 The table
     table.py        columns of integer codes with their values      hierarchy.py    values and their coarser forms, drawn as a tree
     ranges.py       hierarchies of intervals, dates and prefixes
+
+The models
+    models/         a checker for each anonymity model; shares no code with what makes tables anonymous
 """
