@@ -13,7 +13,7 @@ from tacit.privacy.rounding import Number, as_text
 from tacit.publish.tables.models.counts import Counts
 from tacit.publish.tables.models.exactly import compare, largest_ratio
 from tacit.publish.tables.models.k_anonymity import whole
-from tacit.publish.tables.models.verdict import Figure, SensitiveModel, parameter, shown
+from tacit.publish.tables.models.verdict import Figure, SensitiveModel, at_most, parameter
 
 
 @dataclass(frozen=True)
@@ -50,4 +50,4 @@ class AlphaK(SensitiveModel):
     def figure(self, counts: Counts) -> Figure:
         """The largest share of a value in a group."""
         worst = largest_ratio(counts.largest, counts.sizes)
-        return Figure(worst, f"alpha = {shown(worst)}, k = {int(counts.outer.min())}")
+        return Figure(worst, f"alpha = {at_most(worst)}, k = {int(counts.outer.min())}")

@@ -20,7 +20,7 @@ from tacit.publish.tables.models.counts import Counts
 from tacit.publish.tables.models.distances import Ratios, equal_distance, hierarchical_distance, ordered_distance
 from tacit.publish.tables.models.exactly import compare, largest_ratio
 from tacit.publish.tables.models.tree import Tree
-from tacit.publish.tables.models.verdict import Figure, SensitiveModel, parameter, shown
+from tacit.publish.tables.models.verdict import Figure, SensitiveModel, at_most, parameter
 
 DISTANCES = ("equal", "ordered", "hierarchical")
 
@@ -71,4 +71,4 @@ class Closeness(SensitiveModel):
     def figure(self, counts: Counts) -> Figure:
         """The largest distance of a group."""
         worst: Fraction | float = largest_ratio(*self.ratios(counts))
-        return Figure(worst, f"t = {shown(worst)}")
+        return Figure(worst, f"t = {at_most(worst)}")

@@ -14,7 +14,7 @@ from tacit.errors import InvalidInput
 from tacit.privacy.rounding import DIGITS, Number, as_text, exp_down, exp_up, float_up, log_up
 from tacit.publish.tables.models.counts import Counts
 from tacit.publish.tables.models.exactly import compare, integers, largest_ratio
-from tacit.publish.tables.models.verdict import Figure, SensitiveModel, parameter
+from tacit.publish.tables.models.verdict import Figure, SensitiveModel, at_most, parameter
 
 LARGEST_DELTA = 64  # p/q and q/p are at most the number of rows, which is below 2^63 < e^64
 
@@ -28,7 +28,7 @@ class DeltaDisclosure(SensitiveModel):
 
     >>> from tacit.publish.tables.models.counts import counts_of
     >>> print(DeltaDisclosure(1).on(counts_of([[2, 2], [3, 1]])))
-    delta-disclosure privacy, delta = 1: passes (delta above 0.405465)
+    delta-disclosure privacy, delta = 1: passes (delta above 0.405466)
     >>> print(DeltaDisclosure(1).on(counts_of([[4, 0], [1, 3]])).figure.holds)
     no delta: a group lacks a value of the table
     """
@@ -59,7 +59,7 @@ class DeltaDisclosure(SensitiveModel):
         if isinstance(ratio, float):
             return Figure(ratio, "no delta: a group lacks a value of the table")
         worst = Fraction(float_up(log_up(ratio)))
-        return Figure(worst, f"delta above {as_text(worst)}")
+        return Figure(worst, f"delta above {at_most(worst)}")
 
 
 def largest_disclosure(counts: Counts) -> Fraction | float:

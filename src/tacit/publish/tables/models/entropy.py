@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tacit.privacy.rounding import Number, as_text, exp_down, float_down
 from tacit.publish.tables.models.counts import Counts
 from tacit.publish.tables.models.exactly import compare
-from tacit.publish.tables.models.verdict import Figure, SensitiveModel, parameter
+from tacit.publish.tables.models.verdict import Figure, SensitiveModel, at_least, parameter
 
 UNIT = 2.0**-52
 SLACK = 64  # units of rounding beside one for each value of a group: logarithms, products and the last sums
@@ -74,7 +74,7 @@ class EntropyDiversity(SensitiveModel):
     def figure(self, counts: Counts) -> Figure:
         """e to the least entropy: exact if whole, else rounded down to a float."""
         worst = effective_values(_lowest(counts))
-        return Figure(worst, f"l = {as_text(worst)}")
+        return Figure(worst, f"l = {at_least(worst)}")
 
 
 def effective_values(vectors: Iterable[tuple[int, ...]]) -> Fraction:

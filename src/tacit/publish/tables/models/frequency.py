@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from tacit.errors import InvalidInput
 from tacit.privacy.rounding import Number, as_text
 from tacit.publish.tables.models.counts import Counts
 from tacit.publish.tables.models.exactly import compare, largest_ratio
-from tacit.publish.tables.models.verdict import Figure, SensitiveModel, parameter, shown
+from tacit.publish.tables.models.verdict import Figure, SensitiveModel, at_least, parameter
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class FrequencyDiversity(SensitiveModel):
     def figure(self, counts: Counts) -> Figure:
         """The largest share of a protected value in a group."""
         worst = largest_ratio(self._largest(counts), counts.sizes)
-        return Figure(worst, f"l = {shown(1 / worst)}" if worst else "no protected value occurs")
+        return Figure(worst, f"l = {at_least(1 / Fraction(worst))}" if worst else "no protected value occurs")
 
     def _largest(self, counts: Counts) -> NDArray[np.int64]:
         if self.protected is None:

@@ -21,7 +21,7 @@ from tacit.publish.tables.models.counts import Counts
 from tacit.publish.tables.models.exactly import compare, integers, largest_ratio
 from tacit.publish.tables.models.rows import Rows
 from tacit.publish.tables.models.tree import Tree
-from tacit.publish.tables.models.verdict import Figure, Verdict, parameter, shown
+from tacit.publish.tables.models.verdict import Figure, Verdict, at_most, parameter
 
 NO_GUARD = (None, "")
 
@@ -58,7 +58,7 @@ class PersonalizedPrivacy:
         if len(group):
             chances = self._chances(counts, group, [rows.others[self.guard].values[each] for each in node.tolist()])
             failing = compare(*chances, limit) > 0
-            figure = Figure(worst := largest_ratio(*chances), f"breach = {shown(worst)}")
+            figure = Figure(worst := largest_ratio(*chances), f"breach = {at_most(worst)}")
         number = len(counts.sizes), len(np.unique(group[failing])), int(counts.sizes.sum()), int(people[failing].sum())
         return (Verdict("personalized privacy", f"breach = {as_text(limit)}", not failing.any(), figure, *number, counts.name),)
 

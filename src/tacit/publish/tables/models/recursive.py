@@ -15,7 +15,7 @@ from tacit.privacy.rounding import Number, as_text
 from tacit.publish.tables.models.counts import Counts
 from tacit.publish.tables.models.exactly import compare, largest_ratio
 from tacit.publish.tables.models.k_anonymity import whole
-from tacit.publish.tables.models.verdict import Figure, SensitiveModel, parameter
+from tacit.publish.tables.models.verdict import Figure, SensitiveModel, at_most, parameter
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class RecursiveDiversity(SensitiveModel):
         worst = largest_ratio(counts.largest, self._tail(counts))
         if worst == math.inf:
             return Figure(worst, f"no c for l = {self.l}: a group has fewer than {self.l} values")
-        return Figure(worst, f"c above {as_text(Fraction(worst))}, l = {self.l}")
+        return Figure(worst, f"c above {at_most(worst)}, l = {self.l}")
 
     def _tail(self, counts: Counts) -> NDArray[np.int64]:
         """Rows of each group that have none of its l - 1 most frequent values."""

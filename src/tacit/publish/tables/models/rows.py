@@ -88,7 +88,7 @@ class Rows:
     def _grouped(self, columns: Sequence[Column]) -> Groups:
         kept = ~self.suppressed
         every = bool(kept.all())
-        codes, number = _packed([each.codes if every else each.codes[kept] for each in columns], [len(e.values) for e in columns])
+        codes, number = packed([each.codes if every else each.codes[kept] for each in columns], [len(e.values) for e in columns])
         sizes = np.bincount(codes, minlength=number).astype(np.int64)
         if every:
             return Groups(codes, sizes)
@@ -170,7 +170,7 @@ def _recoded(codes: NDArray[np.int64], values: tuple[Any, ...]) -> Column:
     return Column(dense.astype(np.int64), tuple(values[at] for at in present.tolist()))
 
 
-def _packed(columns: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+def packed(columns: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
     """One code for each row, equal for rows that are equal in every column, and the number of codes.
 
     Codes of several columns are one number in mixed radix. It is made dense again before it would leave 62 bits.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -120,6 +121,21 @@ def parameter(number: Number, name: str, low: Fraction | int, high: Fraction | i
     return read
 
 
-def shown(worst: Fraction | float) -> str:
-    """A figure for people."""
-    return "infinity" if isinstance(worst, float) else as_text(worst)
+def at_most(worst: Fraction | float) -> str:
+    """A limit from above for people: six digits, rounded up, so that what is printed holds.
+
+    >>> at_most(Fraction(1, 3)), at_most(Fraction(1, 2)), at_least(Fraction(2, 3)), at_most(Fraction(20000001))
+    ('0.333334', '0.5', '0.666666', '20000001')
+    """
+    return "infinity" if isinstance(worst, float) else _six_digits(worst, ROUND_CEILING)
+
+
+def at_least(worst: Fraction) -> str:
+    """A limit from below for people: six digits, rounded down."""
+    return _six_digits(worst, ROUND_FLOOR)
+
+
+def _six_digits(number: Fraction, direction: str) -> str:
+    digits = max(6, len(str(abs(number.numerator // number.denominator))))
+    rounded = Context(prec=digits, rounding=direction).divide(Decimal(number.numerator), Decimal(number.denominator))
+    return f"{rounded.normalize():f}"
