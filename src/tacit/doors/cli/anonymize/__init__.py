@@ -8,6 +8,7 @@ import typer
 
 from tacit.doors.cli.anonymize.check import check_table
 from tacit.doors.cli.anonymize.hierarchy import hierarchy
+from tacit.doors.cli.anonymize.sample_risk import sample_risk
 
 anonymize = typer.Typer(
     no_args_is_help=True,
@@ -17,4 +18,5 @@ anonymize = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "check": check_table,
     "hierarchy": hierarchy,
+    "sample-risk": sample_risk,
 }

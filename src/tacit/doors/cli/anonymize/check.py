@@ -84,7 +84,7 @@ def check_table(
         raise typer.Exit(1)
 
 
-def read_rows(file: Path, quasi: list[str], sensitive: list[str], marks: tuple[str | None, str], others: list[str]) -> Rows:
+def read_rows(file: Path, quasi: list[str], sensitive: list[str], marks: tuple[str | None, str | None], others: list[str]) -> Rows:
     """The named columns of a file as texts, where no value and an empty text are the same."""
     from tacit.data.files.columns import read_columns
     from tacit.publish.tables.models.rows import rows_of
