@@ -1,9 +1,14 @@
 """Tables made anonymous the older, syntactic way, required by law and habit. None of it is differentially private.
 
 The table
-    table.py        columns of integer codes with their values      hierarchy.py    values and their coarser forms, drawn as a tree
-    ranges.py       hierarchies of intervals, dates and prefixes
-
-The models
-    models/         a checker for each anonymity model; shares no code with what makes tables anonymous
+    table.py         columns of integer codes with their values     hierarchy.py     values and their coarser forms, drawn as a tree
+    ranges.py        hierarchies of intervals, dates and prefixes   grouping.py      rows that are equal, by one integer key
+What is asked
+    requirements.py  columns, models, suppression and measure       wanted.py        models in words such as entropy:2
+    conditions.py    models as tests of groups, exact on the edge   measures.py      seven losses, with range_queries.py
+Anonymizers
+    lattice.py       full-domain generalizations and their groups   search.py        the best of them, by tagging and bounds
+Checkers
+    models/          one for each model; shares no code with the anonymizers
+    risk.py          how likely a row is re-identified              sampling.py      how likely a random sample gives nobody away
 """

@@ -141,6 +141,17 @@ class Hierarchy:
         return "\n".join(self.tree())
 
 
+def read_hierarchies(folder: str | Path, names: Sequence[str]) -> dict[str, Hierarchy]:
+    """The hierarchies of columns, each from the file of its name in a folder: `age.csv` for the column age."""
+    found = {}
+    for name in names:
+        file = Path(folder) / f"{name}.csv"
+        if not file.is_file():
+            raise InvalidInput(f"missing hierarchy of {name}: expected {file}; write one, or declare intervals in a configuration")
+        found[name] = Hierarchy.read(file, name)
+    return found
+
+
 def _check_rows(name: str, rows: Sequence[Sequence[str]]) -> None:
     if not rows:
         raise InvalidInput(f"hierarchy of {name} is empty; write one line for each value, for example: 31;30-39;*")

@@ -8,6 +8,7 @@ import typer
 
 from tacit.doors.cli.anonymize.check import check_table
 from tacit.doors.cli.anonymize.hierarchy import hierarchy
+from tacit.doors.cli.anonymize.lattice import lattice
 from tacit.doors.cli.anonymize.sample_risk import sample_risk
 
 anonymize = typer.Typer(
@@ -16,6 +17,7 @@ anonymize = typer.Typer(
 )
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "lattice": lattice,
     "check": check_table,
     "hierarchy": hierarchy,
     "sample-risk": sample_risk,
