@@ -56,8 +56,8 @@ def test_columns_of_every_kind(kind):
 def test_a_missing_value_is_a_value_of_its_own_unless_dropped():
     columns = {"q": ["a", None, "a", None, "?"], "s": ["x", "y", "x", "z", "x"]}
     assert sorted(rows_of(columns, ["q"], ["s"]).groups.sizes.tolist()) == [1, 2, 2]
-    assert sorted(rows_of(columns, ["q"], ["s"], drop="?").groups.sizes.tolist()) == [2, 2]
-    assert sorted(rows_of(columns, ["q"], ["s"], drop="").groups.sizes.tolist()) == [1, 2]
+    assert sorted(rows_of(columns, ["q"], ["s"], drop=["?"]).groups.sizes.tolist()) == [2]
+    assert sorted(rows_of(columns, ["q"], ["s"], drop=()).groups.sizes.tolist()) == [1, 2]
 
 
 def test_a_table_whose_every_value_is_the_mark_is_one_group():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.doors.cli.anonymize.options import DropMissing, names
 from tacit.doors.cli.ask import AsJson
 from tacit.doors.cli.output import console, print_json, say
 from tacit.errors import InvalidInput
@@ -23,7 +24,6 @@ NOTE = "Not differentially private: these models say nothing about what an adver
 File = Annotated[Path, typer.Argument(help="Table to check, a CSV or Parquet file.")]
 Quasi = Annotated[str, typer.Option("--quasi", help="Quasi-identifiers, comma-separated.")]
 Sensitive = Annotated[str, typer.Option("--sensitive", help="Sensitive columns, comma-separated.")]
-DropMissing = Annotated[str | None, typer.Option("--drop-missing", help="Leave out rows that have this text in a named column.")]
 Suppressed = Annotated[
     str, typer.Option("--suppressed", help="Mark of suppressed values; a row with the mark everywhere has no group.")
 ]
@@ -31,7 +31,7 @@ Diversities = Annotated[
     list[str] | None, typer.Option("--l", help="Required l-diversity: distinct:3, frequency:2, entropy:2, recursive:3:2.")
 ]
 Closenesses = Annotated[list[str] | None, typer.Option("--t", help="Required t-closeness: 0.2, ordered:0.2 or hierarchical:0.2.")]
-Protected = Annotated[str, typer.Option("--protected", help="frequency: values that are protected, comma-separated; default: all.")]
+Protected = Annotated[str, typer.Option("--protected", help="frequency, --alpha: protected values, comma-separated; default: all.")]
 Order = Annotated[str, typer.Option("--order", help="ordered: values in their order, comma-separated; default: by number.")]
 Tree_ = Annotated[Path | None, typer.Option("--hierarchy", help="Hierarchy of the sensitive column, for hierarchical and --guard.")]
 Guard = Annotated[str | None, typer.Option("--guard", help="Column of guarding nodes, for personalized privacy.")]
@@ -50,7 +50,7 @@ def check_table(
     alpha: Annotated[str | None, typer.Option(help="Required largest share of a value in a group; with --k.")] = None,
     l: Diversities = None,  # noqa: E741
     t: Closenesses = None,
-    delta: Annotated[str | None, typer.Option(help="Required delta-disclosure privacy.")] = None,
+    delta: Annotated[str | None, typer.Option("--delta", "--delta-disclosure", help="Required delta-disclosure privacy.")] = None,
     protected: Protected = "",
     order: Order = "",
     hierarchy: Tree_ = None,
@@ -69,10 +69,10 @@ def check_table(
     from tacit.publish.tables.models.named import strictest
 
     tree = _tree(hierarchy)
-    models = [*_of_groups(k, alpha), *_of_values(l, t, delta, (_names(protected), _names(order), tree))]
+    models = [*_of_groups(k, alpha, names(protected)), *_of_values(l, t, delta, (names(protected), names(order), tree))]
     if guard is not None:
         models.append(_personal(breach, tree, guard))
-    rows = read_rows(file, _names(quasi), _names(sensitive), (drop_missing, suppressed), [guard] if guard else [])
+    rows = read_rows(file, names(quasi), names(sensitive), (drop_missing, suppressed), [guard] if guard else [])
     required = [verdict for model in models for verdict in model.check(rows, strict=not separate)]
     others = strictest(rows, strict=not separate)
     risks = _risks(rows, population, (drop_missing, suppressed))
@@ -84,20 +84,21 @@ def check_table(
         raise typer.Exit(1)
 
 
-def read_rows(file: Path, quasi: list[str], sensitive: list[str], marks: tuple[str | None, str | None], others: list[str]) -> Rows:
-    """The named columns of a file as texts, where no value and an empty text are the same."""
+def read_rows(
+    file: Path, quasi: Sequence[str], sensitive: Sequence[str], marks: tuple[str | None, str | None], others: Sequence[str]
+) -> Rows:
+    """The named columns of a file as trimmed texts, where no value and a blank are the same."""
+    from pyarrow.compute import utf8_trim_whitespace
+
     from tacit.data.files.columns import read_columns
     from tacit.publish.tables.models.rows import rows_of
 
-    names = list(dict.fromkeys([*quasi, *sensitive, *others]))
+    wanted = list(dict.fromkeys([*quasi, *sensitive, *others]))
     if not quasi:
         raise InvalidInput("no quasi-identifier is named; give for example --quasi age,sex")
-    columns = dict(zip(names, (each.fill_null("") for each in read_columns(file, names)), strict=True))
-    return rows_of(columns, quasi, sensitive, mark=marks[1], drop=marks[0])
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    texts = (utf8_trim_whitespace(each.fill_null("")) for each in read_columns(file, wanted))
+    missing = None if marks[0] is None else names(marks[0])
+    return rows_of(dict(zip(wanted, texts, strict=True)), quasi, sensitive, mark=marks[1], drop=missing)
 
 
 def _tree(path: Path | None) -> Tree | None:
@@ -107,14 +108,14 @@ def _tree(path: Path | None) -> Tree | None:
     return None if path is None else Tree(tuple(tuple(row) for row in level_rows(path)))
 
 
-def _of_groups(k: int | None, alpha: str | None) -> Iterable[Model]:
+def _of_groups(k: int | None, alpha: str | None, protected: Sequence[str]) -> Iterable[Model]:
     from tacit.publish.tables.models.alpha_k import AlphaK
     from tacit.publish.tables.models.k_anonymity import KAnonymity
 
     if alpha is not None and k is None:
         raise InvalidInput("--alpha is checked together with k; add for example --k 5")
     if k is not None:
-        yield KAnonymity(k) if alpha is None else AlphaK(alpha, k)
+        yield KAnonymity(k) if alpha is None else AlphaK(alpha, k, protected or None)
 
 
 def _of_values(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.doors.cli.anonymize.check import DropMissing, read_rows
+from tacit.doors.cli.anonymize.check import read_rows
+from tacit.doors.cli.anonymize.options import DropMissing, names
 from tacit.doors.cli.ask import AsJson
 from tacit.doors.cli.output import console, print_json, say
 from tacit.errors import InvalidInput
@@ -45,10 +46,10 @@ def sample_risk(
     """
     from tacit.publish.tables.sampling import sample_risk as risk_of
 
-    names = [name.strip() for name in columns.split(",") if name.strip()]
-    if not names:
+    shown = names(columns)
+    if not shown:
         raise InvalidInput("no column is named; give for example --columns age,sex")
-    rows = read_rows(file, names, [], (drop_missing, None), [])
+    rows = read_rows(file, shown, [], (drop_missing, None), [])
     found = risk_of(rows, rate, epsilon, design.value)
     if as_json:
         print_json(found.as_dict())

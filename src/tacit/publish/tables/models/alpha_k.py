@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from tacit.publish.tables.models.verdict import Figure, SensitiveModel, at_most,
 
 @dataclass(frozen=True)
 class AlphaK(SensitiveModel):
-    """Every group of the quasi-identifiers has at least k rows, and the most frequent value at most the share alpha.
+    """Every group of the quasi-identifiers has at least k rows, and each protected value at most the share alpha.
 
     >>> from tacit.publish.tables.models.counts import counts_of
     >>> print(AlphaK("2/3", 12).on(counts_of([[8, 2, 2]])))
@@ -27,6 +28,7 @@ class AlphaK(SensitiveModel):
 
     alpha: Number
     k: int
+    protected: Collection[Any] | None = None
     name: ClassVar[str] = "(alpha,k)-anonymity"
 
     def __post_init__(self) -> None:
@@ -44,10 +46,12 @@ class AlphaK(SensitiveModel):
 
     def fails(self, counts: Counts) -> NDArray[np.bool_]:
         """Groups that are too small, or in which a value is too frequent."""
-        failing: NDArray[np.bool_] = (counts.outer < self.k) | (compare(counts.largest, counts.sizes, self._alpha) > 0)
+        failing: NDArray[np.bool_] = (counts.outer < self.k) | (
+            compare(counts.largest_of(self.protected), counts.sizes, self._alpha) > 0
+        )
         return failing
 
     def figure(self, counts: Counts) -> Figure:
-        """The largest share of a value in a group."""
-        worst = largest_ratio(counts.largest, counts.sizes)
+        """The largest share of a protected value in a group."""
+        worst = largest_ratio(counts.largest_of(self.protected), counts.sizes)
         return Figure(worst, f"alpha = {at_most(worst)}, k = {int(counts.outer.min())}")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput
 
 DENSE = 4  # a table of groups by values with up to so many cells a row is quicker than sorting
 
@@ -52,6 +54,17 @@ class Counts:
     def largest(self) -> NDArray[np.int64]:
         """The count of the most frequent value of each group."""
         found: NDArray[np.int64] = np.maximum.reduceat(self.count, self.starts)
+        return found
+
+    def largest_of(self, protected: Collection[Any] | None) -> NDArray[np.int64]:
+        """The count of the most frequent of the protected values in each group; None protects all."""
+        if protected is None:
+            return self.largest
+        if unknown := [value for value in protected if value not in self.values]:
+            column = self.name or "the column"
+            raise InvalidInput(f"protected value {str(unknown[0])[:40]!r} does not occur in {column}; check its spelling")
+        chosen = np.array([value in protected for value in self.values], dtype=np.bool_)[self.value]
+        found: NDArray[np.int64] = np.maximum.reduceat(np.where(chosen, self.count, 0), self.starts)
         return found
 
     @cached_property

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import InvalidInput
 from tacit.privacy.rounding import Number, as_text
 from tacit.publish.tables.models.counts import Counts
 from tacit.publish.tables.models.exactly import compare, largest_ratio
@@ -43,21 +42,10 @@ class FrequencyDiversity(SensitiveModel):
 
     def fails(self, counts: Counts) -> NDArray[np.bool_]:
         """Groups in which a protected value is too frequent."""
-        found: NDArray[np.bool_] = compare(self._largest(counts), counts.sizes, 1 / parameter(self.l, "l", 1)) > 0
+        found: NDArray[np.bool_] = compare(counts.largest_of(self.protected), counts.sizes, 1 / parameter(self.l, "l", 1)) > 0
         return found
 
     def figure(self, counts: Counts) -> Figure:
         """The largest share of a protected value in a group."""
-        worst = largest_ratio(self._largest(counts), counts.sizes)
+        worst = largest_ratio(counts.largest_of(self.protected), counts.sizes)
         return Figure(worst, f"l = {at_least(1 / Fraction(worst))}" if worst else "no protected value occurs")
-
-    def _largest(self, counts: Counts) -> NDArray[np.int64]:
-        if self.protected is None:
-            return counts.largest
-        if unknown := [value for value in self.protected if value not in counts.values]:
-            raise InvalidInput(
-                f"protected value {str(unknown[0])[:40]!r} does not occur in {counts.name or 'the column'}; check its spelling"
-            )
-        chosen = np.array([value in self.protected for value in counts.values], dtype=np.bool_)[counts.value]
-        found: NDArray[np.int64] = np.maximum.reduceat(np.where(chosen, counts.count, 0), counts.starts)
-        return found

@@ -7,7 +7,7 @@ too. Where every row has the mark everywhere, no row is told from another, and a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -102,12 +102,12 @@ def rows_of(
     quasi: Sequence[str],
     sensitive: Sequence[str] = (),
     mark: str | None = MARK,
-    drop: str | None = None,
+    drop: Collection[str] | None = None,
 ) -> Rows:
     """The rows of a table of columns: Arrow arrays, NumPy arrays or lists.
 
-    `mark` is the text of suppressed values (None: no row counts as suppressed). Rows that hold the text `drop`, or no value if it
-    is empty, in a chosen column are left out first. Chosen columns that are neither, such as guarding nodes, are kept as `others`.
+    `mark` is the text of suppressed values (None: no row counts as suppressed). With `drop`, rows that hold one of its texts, or no
+    value, in a chosen column are left out first. Chosen columns that are neither, such as guarding nodes, are kept as `others`.
     """
     _check_names(columns, quasi, sensitive)
     coded = {name: _coded(name, values) for name, values in columns.items()}
@@ -156,11 +156,11 @@ def _coded(name: str, values: Any) -> Column:
     return Column(encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), tuple(encoded.dictionary.to_pylist()))
 
 
-def _without(coded: Mapping[str, Column], drop: str) -> dict[str, Column]:
-    """The columns without the rows that hold `drop` in any of them; values that occur no more are forgotten."""
+def _without(coded: Mapping[str, Column], drop: Collection[str]) -> dict[str, Column]:
+    """The columns without the rows that hold one of the texts, or no value, in any of them, and without values that are gone."""
     kept = np.ones(len(next(iter(coded.values())).codes), dtype=np.bool_)
     for each in coded.values():
-        lost = np.array([value == drop or (value is None and not drop) for value in each.values], dtype=np.bool_)
+        lost = np.array([value is None or value in ("", *drop) for value in each.values], dtype=np.bool_)
         kept &= ~lost[each.codes]
     return {name: _recoded(each.codes[kept], each.values) for name, each in coded.items()}
 
