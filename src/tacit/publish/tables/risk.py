@@ -12,15 +12,18 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from math import lcm
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
+from tacit.privacy.rounding import exact
 from tacit.publish.tables.models.rows import Column, Rows, packed
 
 NOT_TO_BE_PUBLISHED = "for the data owner: not to be published"
+FINEST = 10**9  # weights have at most 9 decimals
 HIGH = Fraction(1, 5)  # the threshold that regulators of health data most often set: groups of fewer than 5
 
 
@@ -82,15 +85,40 @@ def journalist(rows: Rows, population: Rows) -> Risk:
     return _risk(sizes[there], larger[there])
 
 
-def _risk(sizes: NDArray[np.int64], larger: NDArray[np.int64]) -> Risk:
-    """Rows of each group, and the number of people that each of them is taken from."""
-    total = int(sizes.sum())
-    different, place = np.unique(larger, return_inverse=True)
+def estimated(rows: Rows, weight: str) -> Risk:
+    """The journalist's risk if the rows are a sample: the people of a group are estimated by the sum of the weights of its rows.
+
+    An estimate, and no bound: sampling errors of small groups are large. `uniques` counts rows of groups of at most one person.
+
+    >>> from tacit.publish.tables.models.rows import rows_of
+    >>> sample = rows_of({"age": ["20-29", "20-29", "30-39"], "weight": ["50", "30.5", "12"]}, ["age"])
+    >>> print(estimated(sample, "weight").largest)
+    1/12
+    """
+    if weight not in rows.others:
+        raise InvalidInput(f"unknown column of weights {weight!r}; name a column that is neither a quasi-identifier nor sensitive")
+    column, kept = rows.others[weight], ~rows.suppressed
+    numbers = [exact(value, "weight") for value in column.values]
+    if any(number <= 0 for number in numbers):
+        raise InvalidInput("weight must be above 0 in every row; a row stands for that many people")
+    scale = lcm(*(number.denominator for number in numbers))
+    if scale > FINEST:
+        raise InvalidInput("weight must have at most 9 decimals; round the weights")
+    scaled = np.array([int(number * scale) for number in numbers], dtype=object)[column.codes[kept]]
+    people = np.zeros(len(rows.groups.sizes), dtype=object)
+    np.add.at(people, rows.groups.of_row[kept], scaled)
+    return _risk(rows.groups.sizes, people, scale)
+
+
+def _risk(sizes: NDArray[np.int64], larger: NDArray[Any], scale: int = 1) -> Risk:
+    """Rows of each group, and the number of people that each of them is taken from, in units of 1/scale; at least one person."""
+    total, people = int(sizes.sum()), np.maximum(larger, scale)
+    different, place = np.unique(people, return_inverse=True)
     rows_of = np.zeros(len(different), dtype=np.int64)
     np.add.at(rows_of, place, sizes)
-    mean = sum((Fraction(int(rows), int(size)) for rows, size in zip(rows_of, different, strict=True)), Fraction(0)) / total
-    high = Fraction(int(sizes[larger * HIGH.numerator < HIGH.denominator].sum()), total)
-    return Risk(total, len(sizes), Fraction(1, int(larger.min())), mean, high, int(sizes[larger == 1].sum()))
+    mean = sum((Fraction(int(rows) * scale, int(size)) for rows, size in zip(rows_of, different, strict=True)), Fraction(0)) / total
+    high = Fraction(int(sizes[people * HIGH.numerator < HIGH.denominator * scale].sum()), total)
+    return Risk(total, len(sizes), Fraction(scale, int(different[0])), mean, high, int(sizes[people == scale].sum()))
 
 
 def _joined(one: Column, kept: NDArray[np.bool_], other: Column, people: NDArray[np.bool_]) -> Column:

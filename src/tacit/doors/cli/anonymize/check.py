@@ -39,6 +39,7 @@ Breach = Annotated[str, typer.Option("--breach", help="Largest probability of a 
 Separate = Annotated[
     bool, typer.Option("--separate", help="Check each sensitive column alone; the others are not known to anyone.")
 ]
+Weight = Annotated[str | None, typer.Option("--weight", help="Column of sampling weights, to estimate the journalist risk.")]
 Population = Annotated[Path | None, typer.Option("--population", help="Table of the whole population, for the journalist risk.")]
 
 
@@ -60,6 +61,7 @@ def check_table(
     suppressed: Suppressed = "*",
     separate: Separate = False,
     population: Population = None,
+    weight: Weight = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a table against anonymity models, and print the strictest parameters that hold. Exits with 1 if a model fails.
@@ -72,10 +74,10 @@ def check_table(
     models = [*_of_groups(k, alpha, names(protected)), *_of_values(l, t, delta, (names(protected), names(order), tree))]
     if guard is not None:
         models.append(_personal(breach, tree, guard))
-    rows = read_rows(file, names(quasi), names(sensitive), (drop_missing, suppressed), [guard] if guard else [])
+    rows = read_rows(file, names(quasi), names(sensitive), (drop_missing, suppressed), [each for each in (guard, weight) if each])
     required = [verdict for model in models for verdict in model.check(rows, strict=not separate)]
     others = strictest(rows, strict=not separate)
-    risks = _risks(rows, population, (drop_missing, suppressed))
+    risks = _risks(rows, population, weight, (drop_missing, suppressed))
     if as_json:
         print_json(_told(rows, required, others, risks))
     else:
@@ -139,14 +141,16 @@ def _personal(breach: str, tree: Tree | None, guard: str) -> Model:
     return PersonalizedPrivacy(breach, tree, guard)
 
 
-def _risks(rows: Rows, population: Path | None, marks: tuple[str | None, str]) -> dict[str, Risk]:
-    from tacit.publish.tables.risk import journalist, prosecutor, with_suppressed
+def _risks(rows: Rows, population: Path | None, weight: str | None, marks: tuple[str | None, str]) -> dict[str, Risk]:
+    from tacit.publish.tables.risk import estimated, journalist, prosecutor, with_suppressed
 
     found = {"prosecutor": prosecutor(rows)}
     if rows.suppressed.any():
         found["prosecutor, suppressed rows as one group"] = with_suppressed(rows)
     if population is not None:
         found["journalist"] = journalist(rows, read_rows(population, list(rows.quasi), [], marks, []))
+    if weight is not None:
+        found["journalist, estimated by weights"] = estimated(rows, weight)
     return found
 
 

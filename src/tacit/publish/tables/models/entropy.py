@@ -188,7 +188,9 @@ def _lowest(counts: Counts) -> set[tuple[int, ...]]:
     near = np.flatnonzero(entropy - doubt <= (entropy + doubt).min())
     if (counts.distinct[near] == 1).any():
         return {(1,)}
-    return {_reduced(counts.vector(group)) for group in near.tolist()}
+    even = counts.largest[near] * counts.distinct[near] == counts.sizes[near]
+    vectors = {(1,) * number for number in np.unique(counts.distinct[near][even]).tolist()}
+    return vectors | {_reduced(counts.vector(group)) for group in near[~even].tolist()}
 
 
 def _reduced(vector: tuple[int, ...]) -> tuple[int, ...]:

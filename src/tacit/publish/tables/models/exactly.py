@@ -1,7 +1,7 @@
 """Exact comparisons of many ratios of integers with one number: floats decide what is clear, integers decide the rest.
 
 A ratio of two int64 is off by less than 2^-51 of itself when it is computed in floating point. What lies within 2^-48 of the limit
-is therefore compared again as Python integers, once for each distinct ratio, so that no tie is decided by a rounding.
+is therefore compared again by products of integers, so that no tie is decided by a rounding.
 """
 
 from __future__ import annotations
@@ -34,14 +34,18 @@ def compare(numerators: NDArray[Any], denominators: NDArray[Any], limit: Fractio
     goal = float_up(limit)
     signs = np.sign(ratios - goal).astype(np.int8)
     near = np.flatnonzero(np.abs(ratios - goal) <= NEAR * np.maximum(np.abs(ratios), abs(goal)))
-    known: dict[tuple[int, int], int] = {}
-    for at in near.tolist():
-        pair = int(numerators[at]), int(denominators[at])
-        if pair not in known:
-            gap = pair[0] * limit.denominator - pair[1] * limit.numerator
-            known[pair] = (gap > 0) - (gap < 0)
-        signs[at] = known[pair]
+    if len(near):
+        signs[near] = _exactly(numerators[near], denominators[near], limit)
     return signs
+
+
+def _exactly(numerators: NDArray[Any], denominators: NDArray[Any], limit: Fraction) -> NDArray[np.int8]:
+    """The same by products of integers, of 64 bits if they fit, else of any size."""
+    most = max(int(numerators.max()) * limit.denominator, int(denominators.max()) * limit.numerator)
+    if most >= LARGEST:
+        numerators, denominators = numerators.astype(object), denominators.astype(object)
+    left, right = numerators * limit.denominator, denominators * limit.numerator
+    return (left > right).astype(np.int8) - (left < right).astype(np.int8)
 
 
 def largest_ratio(numerators: NDArray[Any], denominators: NDArray[Any]) -> Fraction | float:
