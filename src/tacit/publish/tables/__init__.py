@@ -13,4 +13,7 @@ Anonymizers
 What leaves
     anonymized.py    the whole road, and the published table        report.py        the data owner's page, with pictures.py
     configuration.py the TOML that declares all of it
+Checkers
+    models/          one for each model; shares no code with the anonymizers
+    risk.py          how likely a row is re-identified              sampling.py      how likely a random sample gives nobody away
 """
