@@ -78,9 +78,11 @@ class Requirements:
 
     def hierarchies_of(self, table: Table, needed: bool = True) -> dict[str, Hierarchy]:
         """The hierarchies of the quasi-identifiers, and of sensitive columns that have one; from files, folder or values."""
-        found = {name: Hierarchy.read(path, name) for name, path in self.files.items()}
+        used = {*self.quasi, *self.sensitive}
+        found = {name: Hierarchy.read(path, name) for name, path in self.files.items() if name in used}
         for name, (kind, given) in self.made.items():
-            found[name] = _made(kind, name, table[name].values, given)
+            if name in used:
+                found[name] = _made(kind, name, table[name].values, given)
         missing = [name for name in self.quasi if name not in found]
         if missing and self.hierarchies is not None:
             found |= read_hierarchies(self.hierarchies, missing)
