@@ -51,7 +51,7 @@ def check_table(
     alpha: Annotated[str | None, typer.Option(help="Required largest share of a value in a group; with --k.")] = None,
     l: Diversities = None,  # noqa: E741
     t: Closenesses = None,
-    delta: Annotated[str | None, typer.Option("--delta", "--delta-disclosure", help="Required delta-disclosure privacy.")] = None,
+    delta: Annotated[str | None, typer.Option("--delta-disclosure", help="Required delta-disclosure privacy.")] = None,
     protected: Protected = "",
     order: Order = "",
     hierarchy: Tree_ = None,
@@ -66,7 +66,7 @@ def check_table(
 ) -> None:
     """Check a table against anonymity models, and print the strictest parameters that hold. Exits with 1 if a model fails.
 
-    Example: tacit anonymize check people.csv --quasi sex --sensitive disease --k 5 --l entropy:2 --t 0.2 --delta 1
+    Example: tacit anonymize check people.csv --quasi sex --sensitive disease --k 5 --l entropy:2 --t 0.2 --delta-disclosure 1
     """
     from tacit.publish.tables.models.named import strictest
 
