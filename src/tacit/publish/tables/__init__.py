@@ -8,6 +8,11 @@ What is asked
     conditions.py    models as tests of groups, exact on the edge   measures.py      seven losses, with range_queries.py
 Anonymizers
     lattice.py       full-domain generalizations and their groups   search.py        the best of them, by tagging and bounds
+    local.py         the search again, for the rows that are left   mondrian.py      cuts at medians, with boxes.py
+    mdav.py          means of k near neighbours                     recoded.py       what each of them gives back
+What leaves
+    anonymized.py    the whole road, and the published table        report.py        the data owner's page, with pictures.py
+    configuration.py the TOML that declares all of it
 Checkers
     models/          one for each model; shares no code with the anonymizers
     risk.py          how likely a row is re-identified              sampling.py      how likely a random sample gives nobody away

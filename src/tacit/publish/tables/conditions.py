@@ -268,7 +268,7 @@ class DeltaDisclosure(Nearly):
         """The allowed logarithm less the largest."""
         there = totals > 0
         expected = totals[there] / max(int(totals.sum()), 1) * sizes[:, None]
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.abs(np.log(counts[:, there] / expected))
         return float(self.delta) - ratios.max(axis=1, initial=0.0), np.ones(len(sizes))
 

@@ -116,7 +116,7 @@ class Hierarchy:
                 one, other = self.forms[level + 1][self.levels[level + 1][leaf]], self.forms[level + 1][above[leaf]]
                 raise InvalidInput(
                     f"levels of the hierarchy of {self.name} do not nest: {_quoted(form)} of level {level} is in both "
-                    f"{_quoted(other)} and {_quoted(one)} of level {level + 1}; give it one coarser form"
+                    f"{_quoted(one)} and {_quoted(other)} of level {level + 1}; give it one coarser form"
                 )
 
     def tree(self, most: int = 12) -> Iterator[str]:

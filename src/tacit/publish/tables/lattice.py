@@ -6,17 +6,16 @@ on the tuples, or rolled up from the fewer groups of a node below it: a group of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from math import prod
 
 import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.publish.tables.conditions import Condition, Truths
-from tacit.publish.tables.grouping import Groups, Integers, grouped, grouped_keys, packed, summed
+from tacit.publish.tables.grouping import BITS, Groups, Integers, grouped, grouped_keys, packed, summed
 from tacit.publish.tables.hierarchy import Hierarchy
 from tacit.publish.tables.table import Codes, Table
 
@@ -56,7 +55,6 @@ class Lattice:
     sensitive: tuple[str, ...] = ()
     strict: bool = True
     totals_given: Mapping[str, Integers] | None = None
-    above: tuple[tuple[Codes, ...], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         if not self.quasi:
@@ -67,14 +65,11 @@ class Lattice:
             raise InvalidInput(
                 "the table has no rows left; expected at least one, so check the file and the values that are missing"
             )
-        columns = [self.table[name] for name in self.quasi]
-        object.__setattr__(
-            self, "above", tuple(self.hierarchies[name].of_column(column) for name, column in zip(self.quasi, columns, strict=True))
-        )
-        if self.nodes > MOST_NODES:
-            raise InvalidInput(
-                f"the lattice has {self.nodes:,} nodes, at most {MOST_NODES:,} are searched; use fewer levels or columns"
-            )
+
+    @cached_property
+    def above(self) -> tuple[tuple[Codes, ...], ...]:
+        """For each quasi-identifier and level, the form of each value of the column."""
+        return tuple(self.hierarchies[name].of_column(self.table[name]) for name in self.quasi)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -86,9 +81,11 @@ class Lattice:
         """How many nodes there are."""
         return prod(self.shape)
 
-    def all_nodes(self) -> Iterator[Node]:
-        """Every node, the last quasi-identifier first."""
-        return product(*map(range, self.shape))
+    def check_size(self) -> None:
+        """Refuse a lattice that is too large to be searched."""
+        if self.nodes > MOST_NODES:
+            most = f"at most {MOST_NODES:,} are searched"
+            raise InvalidInput(f"the lattice has {self.nodes:,} nodes: {most}; use fewer levels or columns, or the method mondrian")
 
     @cached_property
     def tuples(self) -> Groups:
@@ -101,14 +98,21 @@ class Lattice:
         return tuple(len(self.table[name].values) for name in self.sensitive)
 
     @cached_property
+    def sensitive_keys(self) -> Integers:
+        """The sensitive values of every row as one key."""
+        if prod(self._sensitive_sizes) >= 1 << BITS:
+            raise InvalidInput("the sensitive columns have too many values together; name fewer of them")
+        return packed([self.table[name].codes for name in self.sensitive], self._sensitive_sizes)[0]
+
+    @cached_property
     def bottom(self) -> Rolled:
         """The groups of the table as it is."""
         sizes = self.tuples.sizes()
         if not self.sensitive:
             nothing = np.empty(0, dtype=np.int64)
             return Rolled((0,) * len(self.quasi), np.arange(len(self.tuples)), sizes, (nothing, nothing, nothing))
-        key, space = packed([self.table[name].codes for name in self.sensitive], self._sensitive_sizes)
-        cells = grouped([self.tuples.of_row, key], [len(self.tuples), space])
+        key = self.sensitive_keys
+        cells = grouped([self.tuples.of_row, key], [len(self.tuples), prod(self._sensitive_sizes)])
         kept = self.tuples.of_row[cells.first], key[cells.first], cells.sizes()
         return Rolled((0,) * len(self.quasi), np.arange(len(self.tuples)), sizes, kept)
 
@@ -156,7 +160,12 @@ class Lattice:
 
     def totals(self, name: str) -> Integers:
         """How often each value of a sensitive column occurs in the whole table."""
-        return self.table[name].counts() if self.totals_given is None else self.totals_given[name]
+        return self._totals[name]
+
+    @cached_property
+    def _totals(self) -> dict[str, Integers]:
+        given = self.totals_given or {}
+        return {name: given[name] if name in given else self.table[name].counts() for name in self.sensitive}
 
     def _meets(self, rolled: Rolled, condition: Condition, name: str) -> Truths:
         inside, codes, others = self._parted(rolled.cells[1], name)

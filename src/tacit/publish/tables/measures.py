@@ -110,9 +110,10 @@ def _ncp(hierarchy: Hierarchy, level: int, codes: Codes, counts: Integers) -> Fl
 
 def _entropy(hierarchy: Hierarchy, level: int, codes: Codes, counts: Integers) -> Floats:
     """The information on the value of a row that its form does not give, over that of the column."""
-    together = np.bincount(codes, weights=counts)[codes]
-    whole = float((counts * np.log2(counts.sum() / counts)).sum()) / float(counts.sum())
-    lost = np.log2(together / counts)
+    there = np.maximum(counts, 1)  # a value that does not occur has no rows that lose
+    together = np.maximum(np.bincount(codes, weights=counts)[codes], 1)
+    whole = float((counts * np.log2(counts.sum() / there)).sum()) / float(counts.sum())
+    lost = np.log2(together / there)
     return np.asarray(lost / whole if whole > 0 else lost)
 
 

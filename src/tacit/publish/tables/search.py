@@ -86,7 +86,10 @@ class Counter:
         return found
 
     def _source(self, node: Node) -> Rolled:
-        below = [kept for kept in self._kept.values() if all(map(int.__le__, kept.node, node))]
+        """What to roll up from: a node right below, which nodes by height mostly have, or else the smallest anywhere below."""
+        right_below = ((*node[:place], level - 1, *node[place + 1 :]) for place, level in enumerate(node) if level)
+        near = [self._kept[each] for each in right_below if each in self._kept]
+        below = near or [kept for kept in self._kept.values() if all(map(int.__le__, kept.node, node))]
         return min(below, key=len, default=self.lattice.bottom)
 
     def published(self, rolled: Rolled, conditions: Sequence[Condition] | None = None) -> Truths:
@@ -102,14 +105,25 @@ class Counter:
 def search(
     lattice: Lattice, conditions: Sequence[Condition], losses: Losses, measure: str, limit: int = 0, told: Told = None
 ) -> Found:
-    """The node with the least loss among those with at most `limit` rows in violating groups."""
-    counter = Counter(lattice, conditions, limit)
-    tags = tagged(counter, told)
-    if not (tags == COMPLIES).any():
+    """The node with the least loss among those with at most `limit` rows in violating groups; without one, an error."""
+    found = found_in(lattice, conditions, losses, measure, limit, told)
+    if found is None:
         raise InvalidInput(
             f"no generalization of the table meets {', '.join(map(str, conditions))}: not even the coarsest; "
             "lower the requirement, raise the suppression limit, or add a coarser level"
         )
+    return found
+
+
+def found_in(
+    lattice: Lattice, conditions: Sequence[Condition], losses: Losses, measure: str, limit: int = 0, told: Told = None
+) -> Found | None:
+    """The same, or None if no node complies."""
+    lattice.check_size()
+    counter = Counter(lattice, conditions, limit)
+    tags = tagged(counter, told)
+    if not (tags == COMPLIES).any():
+        return None
     node, loss = best(counter, tags, losses, measure, told)
     rolled = counter.rolled(node)
     suppressed = int(rolled.sizes[~counter.published(rolled)].sum())

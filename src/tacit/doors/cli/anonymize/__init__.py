@@ -10,6 +10,7 @@ from tacit.doors.cli.anonymize.check import check_table
 from tacit.doors.cli.anonymize.hierarchy import hierarchy
 from tacit.doors.cli.anonymize.lattice import lattice
 from tacit.doors.cli.anonymize.sample_risk import sample_risk
+from tacit.doors.cli.anonymize.table import table
 
 anonymize = typer.Typer(
     no_args_is_help=True,
@@ -17,6 +18,7 @@ anonymize = typer.Typer(
 )
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "table": table,
     "lattice": lattice,
     "check": check_table,
     "hierarchy": hierarchy,

@@ -17,10 +17,11 @@ from tacit.doors.cli.anonymize.options import (
     L,
     Quasi,
     Sensitive,
+    Separate,
     Suppress,
     T,
     Utility,
-    names,
+    given,
 )
 from tacit.doors.cli.ask import AsJson
 from tacit.doors.cli.output import bar, figure, print_json, say
@@ -36,11 +37,12 @@ def lattice(
     quasi: Quasi = None,
     sensitive: Sensitive = None,
     drop_missing: DropMissing = None,
-    k: K = 2,
+    k: K = None,
     l: L = None,  # noqa: E741  # the field's own name for it
     t: T = None,
     alpha: Alpha = None,
     delta: Delta = None,
+    separate: Separate = None,
     suppress: Suppress = None,
     utility: Utility = None,
     as_json: AsJson = False,
@@ -49,21 +51,10 @@ def lattice(
 
     Example: tacit anonymize lattice people.csv --hierarchies hierarchies --quasi age,sex --sensitive disease --k 5 --l 2
     """
-    from tacit.publish.tables.requirements import Requirements, share
+    from tacit.publish.tables.requirements import Requirements
 
-    asked = Requirements(
-        names(quasi),
-        names(sensitive),
-        k=2 if k is None else k,
-        l=l,
-        t=t,
-        alpha=alpha,
-        delta=delta,
-        suppress=share(suppress or "0"),
-        utility=utility or "ncp",
-        drop_missing=None if drop_missing is None else names(drop_missing),
-        hierarchies=hierarchies,
-    )
+    options = given(quasi=quasi or "", sensitive=sensitive, drop_missing=drop_missing, k=k, l=l, t=t, alpha=alpha, delta=delta)
+    asked = Requirements(**options, **given(suppress=suppress, utility=utility, hierarchies=hierarchies, separate=separate))
     found, rows = _searched(asked, file)
     levels = dict(zip(asked.quasi, found.node, strict=True))
     if as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,12 +26,18 @@ L = Annotated[
 T = Annotated[str | None, typer.Option("--t", help="t-closeness: 0.2 (equal distance), ordered:0.2 or hierarchical:0.2.")]
 Alpha = Annotated[str | None, typer.Option("--alpha", help="(alpha, k)-anonymity: largest share of a sensitive value in a group.")]
 Delta = Annotated[
-    str | None, typer.Option("--delta-disclosure", help="delta-disclosure: largest |ln| of a share over the table's.")
+    str | None, typer.Option("--delta", help="delta-disclosure: largest |ln| of a share in a group over the table's.")
 ]
 Suppress = Annotated[str | None, typer.Option("--suppress", help="Share of the rows that may be suppressed, for example 0.02.")]
 Utility = Annotated[
     str | None,
     typer.Option("--utility", help="Loss to minimize: discernibility, average, precision, ncp, entropy, kl or queries."),
+]
+
+
+Separate = Annotated[
+    bool | None,
+    typer.Option("--separate", help="Protect each sensitive column alone; else the others count as known.", show_default=False),
 ]
 
 
@@ -42,3 +48,18 @@ def names(text: str | None) -> tuple[str, ...]:
     (('age', 'sex'), ())
     """
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The arguments of `Requirements` that were given as options; texts become lists and shares."""
+    from tacit.publish.tables.requirements import share
+
+    found = {name: value for name, value in options.items() if value is not None}
+    for name in ("quasi", "sensitive", "keep", "drop_missing"):
+        if name in found:
+            found[name] = names(found[name])
+    if "suppress" in found:
+        found["suppress"] = share(found["suppress"])
+    if found.pop("separate", False):
+        found["strict"] = False
+    return found
