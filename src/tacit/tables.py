@@ -2,22 +2,25 @@
 
 `tacit anonymize` does the same on the command line.
 
->>> from tacit.tables import Hierarchy, Table, intervals
+>>> from tacit.tables import Requirements, Table, anonymize, intervals
 >>> people = Table.of({"age": [31, 34, 42, 47], "disease": ["flu", "gout", "flu", "flu"]})
->>> print(intervals("age", people["age"].values, [10, 20]))
+>>> print(intervals("age", people["age"].values, [10]))
 *
-├── 20-39
-│   └── 30-39
-│       ├── 31
-│       └── 34
-└── 40-59
-    └── 40-49
-        ├── 42
-        └── 47
+├── 30-39
+│   ├── 31
+│   └── 34
+└── 40-49
+    ├── 42
+    └── 47
+>>> made = anonymize(people, Requirements(("age",), ("disease",), k=2, made={"age": ("intervals", ([10], 0))}))
+>>> print(made)
+2 groups of 4 rows, 0 rows suppressed: k-anonymity, k = 2 (not differentially private)
 """
 
 from __future__ import annotations
 
+from tacit.publish.tables.anonymized import Anonymized, anonymize
+from tacit.publish.tables.configuration import read_configuration
 from tacit.publish.tables.hierarchy import Hierarchy
 from tacit.publish.tables.models.alpha_k import AlphaK
 from tacit.publish.tables.models.closeness import Closeness
@@ -32,12 +35,14 @@ from tacit.publish.tables.models.recursive import RecursiveDiversity
 from tacit.publish.tables.models.rows import rows_of
 from tacit.publish.tables.models.tree import Tree
 from tacit.publish.tables.ranges import dates, intervals, prefixes
+from tacit.publish.tables.requirements import Requirements
 from tacit.publish.tables.risk import journalist, prosecutor
 from tacit.publish.tables.sampling import sample_risk
 from tacit.publish.tables.table import Table
 
 __all__ = [
     "AlphaK",
+    "Anonymized",
     "Closeness",
     "DeltaDisclosure",
     "DistinctDiversity",
@@ -47,13 +52,16 @@ __all__ = [
     "KAnonymity",
     "PersonalizedPrivacy",
     "RecursiveDiversity",
+    "Requirements",
     "Table",
     "Tree",
+    "anonymize",
     "dates",
     "intervals",
     "journalist",
     "prefixes",
     "prosecutor",
+    "read_configuration",
     "rows_of",
     "sample_risk",
     "strictest",

@@ -161,7 +161,7 @@ def _told(rows: Rows, required: list[Verdict], others: tuple[Verdict, ...], risk
         "groups": len(rows.groups.sizes),
         "passes": all(verdict.passes for verdict in required),
         "verdicts": [verdict.as_dict() for verdict in required],
-        "holds": [{"model": each.model, "column": each.column or None, "holds": each.figure.holds} for each in others],
+        "holds": [{key: each.as_dict()[key] for key in ("model", "column", "holds", "worst")} for each in others],
         "risk": {name: risk.as_dict() for name, risk in risks.items()},
         "differentially_private": False,
     }
