@@ -10,7 +10,7 @@ import typer
 
 from tacit.doors.cli.anonymize.options import DropMissing, names
 from tacit.doors.cli.ask import AsJson
-from tacit.doors.cli.output import console, print_json, say
+from tacit.doors.cli.output import bar, console, print_json, say
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -74,10 +74,14 @@ def check_table(
     models = [*_of_groups(k, alpha, names(protected)), *_of_values(l, t, delta, (names(protected), names(order), tree))]
     if guard is not None:
         models.append(_personal(breach, tree, guard))
-    rows = read_rows(file, names(quasi), names(sensitive), (drop_missing, suppressed), [each for each in (guard, weight) if each])
-    required = [verdict for model in models for verdict in model.check(rows, strict=not separate)]
-    others = strictest(rows, strict=not separate)
-    risks = _risks(rows, population, weight, (drop_missing, suppressed))
+    marks, more = (drop_missing, suppressed), [each for each in (guard, weight) if each]
+    with bar("reading") as told:
+        rows = read_rows(file, names(quasi), names(sensitive), marks, more)
+        if told is not None:
+            told("checking", 0.5)
+        required = [verdict for model in models for verdict in model.check(rows, strict=not separate)]
+        others = strictest(rows, strict=not separate)
+        risks = _risks(rows, population, weight, marks)
     if as_json:
         print_json(_told(rows, required, others, risks))
     else:
