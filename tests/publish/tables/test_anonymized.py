@@ -153,7 +153,7 @@ def test_the_receipt_has_nothing_that_is_not_published(tmp_path):
 def test_the_report_is_the_owners_and_loads_nothing(tmp_path):
     made = anonymize(people(), replace(ASKED, suppress=Fraction(1, 10)))
     page = report_page(made, people())
-    assert page.splitlines()[0].startswith("<!-- For the curator alone")
+    assert page.splitlines()[0].startswith("<!-- For the data owner only")
     assert "default-src &#x27;none&#x27;" in page
     for words in ("Group sizes", "Utility against privacy", "The lattice of generalizations", *NOT_PROTECTED):
         assert words in page
