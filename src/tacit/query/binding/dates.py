@@ -2,7 +2,7 @@
 
 The years of a column's declared bounds are few, so "which year" is a balanced tree of comparisons with constants. Counting years
 from March puts the leap day last, and the month follows from the day of such a year by one division, (5 d + 2) / 153: March to
-July and August to December repeat 31, 30, 31, 30, 31 days, 153 in all. The same on every engine, and total.
+July and August to December repeat 31, 30, 31, 30, 31 days, 153 in total. The same on every engine, and total.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ WORDS = {
 
 
 def of_group(written: Expression, items: tuple[Item, ...], scope: Scope) -> tuple[Expression, str | None]:
-    """GROUP BY may name a place in SELECT, or an alias that is no column."""
+    """GROUP BY may name a place in SELECT, or an alias that is not a column."""
     if isinstance(written, Constant) and isinstance(written.value, Fraction):
         place = written.value
         if place.denominator != 1 or not 1 <= place <= len(items):

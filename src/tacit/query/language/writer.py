@@ -1,6 +1,6 @@
 """A question as SQL text: what the ledger keeps of one that was built in Python, and what can be asked again as it stands.
 
-`written` is the inverse of `parse`, but for places and blanks; the text says what was asked, so it is read again before it is kept.
+`written` is the inverse of `parse`, except for places and blanks. The text is parsed again and compared before it is kept.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ FORMS: Mapping[str, Callable[[Apply], str]] = {
 
 
 def unplaced(select: Select) -> Select:
-    """The question without its places, to tell whether two say the same; a name that is empty is none."""
+    """The question without its places, to tell whether two say the same; an empty name counts as no name."""
     return replace(
         select,
         items=tuple(Item(_unplaced(item.expression), item.name or None) for item in select.items),
