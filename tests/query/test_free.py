@@ -16,6 +16,7 @@ from guide import hospital
 from hospital import WARDS, hospital_session
 from tacit.errors import NotAllowed, Refused, TooMuchWork
 from tacit.query import free
+from tacit.query.engines.public import asked_of_public
 from tacit.query.free import ALLOWED, nodes_in, public_tables
 from tacit.query.language.sql import parse
 from tacit.query.language.syntax import From
@@ -236,6 +237,11 @@ def test_the_work_and_the_answer_are_limited(ana: Session, monkeypatch: pytest.M
     many = ", ".join(f"wards w{at}" for at in range(12))
     with pytest.raises(TooMuchWork, match="16,777,216 combinations of rows"):
         ana.sql(f"SELECT COUNT(*) FROM {many}")
+    tables = {"wards": ana.data.public.rows("wards")}
+    with pytest.raises(TooMuchWork, match=r"more than 0\.2 seconds"):
+        asked_of_public("SELECT COUNT(*) FROM range(100000) a, range(100000) b, wards WHERE a.range % 7 < b.range % 5", tables, 0.2)
+    with pytest.raises(NotAllowed, match="cannot be asked in this way"):
+        asked_of_public("SELECT * FROM read_csv('/etc/passwd')", tables)
     monkeypatch.setattr("tacit.query.engines.public.MOST_ROWS", 3)
     with pytest.raises(TooMuchWork, match="more than 3 rows"):
         ana.sql("SELECT * FROM wards")
