@@ -82,6 +82,14 @@ def simple(value: Any) -> Any:
     return float(value) if isinstance(value, int | float | Decimal) and not isinstance(value, bool) else value
 
 
+def test_what_is_not_a_number_is_null_and_a_name_stands_once(ana: Session) -> None:
+    assert ana.sql("SELECT 1 / (beds - beds) AS x, POWER(beds, 999) AS y FROM wards LIMIT 1").rows() == [{"x": None, "y": None}]
+    assert [column.name for column in ana.sql("SELECT ward, ward, ward FROM wards").columns] == ["ward", "ward_2", "ward_3"]
+    with pytest.raises(Refused, match="unknown column 'bedz'; declared are: beds, fee") as refused:
+        ana.sql("SELECT ward FROM wards WHERE bedz > 3")
+    assert refused.value.at == (1, 30)
+
+
 def test_values_that_are_declared_are_told(ana: Session) -> None:
     assert ana.sql("SELECT DISTINCT ward FROM visits")["ward"] == ("north", "south", "east", "west")
     assert ana.sql("SELECT DISTINCT v.kind AS what FROM public.visits v")["what"] == ("planned", "emergency", "other")

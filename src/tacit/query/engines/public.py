@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
+from itertools import chain, count
+from math import isfinite
 from typing import Any
 
 from tacit.data.quoting import name as quoted
@@ -44,7 +46,15 @@ def asked_of_public(text: str, tables: Mapping[str, PublicTable], seconds: float
         ) from None
     if len(rows) > MOST_ROWS:
         raise TooMuchWork(f"the answer has more than {MOST_ROWS:,} rows", remedy=f"add LIMIT {MOST_ROWS}")
-    return [(name, tuple(_plain(row[place]) for row in rows)) for place, name in enumerate(names)]
+    return [(name, tuple(_plain(row[place]) for row in rows)) for place, name in enumerate(_each_once(names))]
+
+
+def _each_once(names: list[str]) -> list[str]:
+    """Names of columns, a second one of the same name with its number: ward, ward_2."""
+    found: list[str] = []
+    for wanted in names:
+        found.append(next(name for name in chain([wanted], (f"{wanted}_{at}" for at in count(2))) if name not in found))
+    return found
 
 
 def _run(text: str, tables: Mapping[str, PublicTable], seconds: float) -> tuple[list[str], list[Any]]:
@@ -108,7 +118,9 @@ def _value(code: str, column: Column, values: list[Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What an answer holds: dates as texts."""
+    """What an answer holds: dates as texts, and NULL for what is not a number, such as a division by zero."""
+    if isinstance(value, float) and not isfinite(value):
+        return None
     if isinstance(value, datetime):
         return value.date().isoformat() if (value.hour, value.minute, value.second) == (0, 0, 0) else value.isoformat()
     return value.isoformat() if isinstance(value, date) else value

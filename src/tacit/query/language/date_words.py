@@ -26,7 +26,7 @@ PARTS = {"dow": "dayofweek", "doy": "dayofyear", "weekday": "dayofweek", "dayofw
 
 
 def _quoted(node: exp.Expr) -> str | None:
-    """The unit that a text is; None where it is none."""
+    """The unit that a text names, or None."""
     word = str(node.this).lower() if isinstance(node, exp.Literal) and node.args.get("is_string") else ""
     return word.removesuffix("s") if word.removesuffix("s") in UNITS else None
 
