@@ -85,7 +85,7 @@ def simple(value: Any) -> Any:
 def test_what_is_not_a_number_is_null_and_a_name_stands_once(ana: Session) -> None:
     assert ana.sql("SELECT 1 / (beds - beds) AS x, POWER(beds, 999) AS y FROM wards LIMIT 1").rows() == [{"x": None, "y": None}]
     assert [column.name for column in ana.sql("SELECT ward, ward, ward FROM wards").columns] == ["ward", "ward_2", "ward_3"]
-    with pytest.raises(Refused, match="unknown column 'bedz'; declared are: beds, fee") as refused:
+    with pytest.raises(Refused, match="unknown column 'bedz'") as refused:
         ana.sql("SELECT ward FROM wards WHERE bedz > 3")
     assert refused.value.at == (1, 30)
 
