@@ -59,7 +59,7 @@ def receipt_beside(out: Path) -> Path:
 def write_output(table: Table, receipt: Mapping[str, Any], out: Path, after: str = SPENT) -> Path:
     """Write the receipt and the table, and return the receipt's path; a Parquet file also carries the receipt in its metadata.
 
-    Neither file replaces an earlier one before both are written. `after` says in an error what has happened before.
+    Neither file replaces an earlier one before both are written. `after` states in an error what has happened before.
     """
     told = for_json(receipt if out.suffix == ".parquet" else {**receipt, "csv": in_csv(table)}, indent=2)
     content = _parquet(table, told) if out.suffix == ".parquet" else _csv(table, out.suffix)

@@ -68,7 +68,7 @@ def test_a_report_beside_the_table_goes_elsewhere(folder):
         (("--l", "3"), "l = 3 is above the number of values: ill has 2; choose a smaller l", 2),
         (("--method", "magic"), "unknown method", 2),
         (("--hierarchies", "none", "--quasi", "age,name"), "missing hierarchy of name: expected none/name.csv", 2),
-        (("--delta", "0.0001", "--k", "60", "--t", "0", "--l", "entropy:2"), "no generalization of the table meets", 2),
+        (("--delta-disclosure", "0.0001", "--k", "60", "--t", "0", "--l", "entropy:2"), "no generalization of the table meets", 2),
         (("--config", "b.toml"), "configuration not found", 4),
         (("--report", "report.txt"), "the report is a page of HTML", 2),
         (("--out", "out.xlsx"), "the name of the output ends in one of", 2),
