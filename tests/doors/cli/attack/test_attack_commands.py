@@ -29,6 +29,7 @@ QUICK = {
     "auxiliary": ["--n", "200"],
     "posterior": [],
     "longest-commute": ["--maps", "2"],
+    "minimality": [],
 }
 
 

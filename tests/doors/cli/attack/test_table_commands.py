@@ -1,0 +1,69 @@
+"""Attacks on published tables from the command line: the examples of the tutorial, and files of one's own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from tacit.doors.cli import app
+
+run = CliRunner().invoke
+SLIDE = "q,cancer\nQ,yes\nQ,yes\nQ,no\nQ,no\nq2,no\nq2,no\n"
+
+
+def told(*words: str, code: int = 0) -> dict:
+    result = run(app, ["attack", *words, "--json"])
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout)
+
+
+# --- minimality ------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_tutorials_example_has_nine_classes_and_posterior_one():
+    found = told("minimality", "--example", "tutorial")
+    assert (len(found["classes"]), found["assignments"], found["consistent"], found["posterior"]) == (9, "16", 1, "1")
+    assert found["stated"]["consistent"] == 0
+    printed = run(app, ["attack", "minimality", "--example", "tutorial"]).output
+    assert printed.count("satisfies the rule as it is") == 6
+    assert "P(yes | q1) is 1 " in printed
+
+
+def test_a_published_file_is_attacked(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text(SLIDE)
+    words = ["minimality", str(path), "--quasi", "q", "--sensitive", "cancer", "--family", "Q=q1,q2"]
+    assert told(*words, "--protect", "yes", code=1)["breached"] is True
+    assert told(*words, "--protect", "yes", "--rule", "different:2")["consistent"] == 0
+    assert told(*words, "--publisher", "blind", "--smallest", "2")["breached"] is False
+    assert "with the algorithm" in run(app, ["attack", *words, "--protect", "yes"]).output
+
+
+def test_a_file_with_two_columns_at_one_level_each(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text("age,zip,ill\n3*,021,yes\n3*,021,yes\n3*,021,no\n3*,021,no\n")
+    words = ["minimality", str(path), "--quasi", "age,zip", "--sensitive", "ill", "--publisher", "columns", "--protect", "yes"]
+    found = told(*words, "--family", "age:3*=30,31", "--family", "zip:02*=021,022")
+    assert found["consistent"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "--quasi"),
+        (["--quasi", "q", "--sensitive", "cancer"], "families"),
+        (["--quasi", "q", "--sensitive", "cancer", "--family", "Q"], "PARENT=CHILD"),
+        (["--quasi", "q", "--sensitive", "cancer", "--family", "Q=q1,q2", "--rule", "loud"], "share:FRACTION"),
+        (["--quasi", "q", "--sensitive", "cancer", "--family", "Q=q1", "--family", "R=q1"], "two parents"),
+        (["--quasi", "q", "--sensitive", "cancer", "--family", "Q=q1,q2", "--family", "*=Q"], "one level"),
+        (["--quasi", "q", "--sensitive", "absent", "--family", "Q=q1,q2"], "absent"),
+    ],
+)
+def test_wrong_usage_of_minimality_is_said(words, message, tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text(SLIDE)
+    result = run(app, ["attack", "minimality", str(path), *words])
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
