@@ -1,1 +1,6 @@
-"""Generalized tables and exact marginals. Nothing here is differentially private, and the results say so."""
+"""Tables made anonymous the older, syntactic way, required by law and habit. None of it is differentially private.
+
+The table
+    table.py        columns of integer codes with their values      hierarchy.py    values and their coarser forms, drawn as a tree
+    ranges.py       hierarchies of intervals, dates and prefixes    blind.py        decisions by the quasi-identifiers alone
+"""

@@ -38,6 +38,8 @@ def test_a_published_file_is_attacked(tmp_path):
     assert told(*words, "--protect", "yes", code=1)["breached"] is True
     assert told(*words, "--protect", "yes", "--rule", "different:2")["consistent"] == 0
     assert told(*words, "--publisher", "blind", "--smallest", "2")["breached"] is False
+    (tmp_path / "q.csv").write_text("q1;Q\nq2;Q\n")
+    assert told(*words[:-2], "--hierarchies", str(tmp_path), "--protect", "yes", code=1)["consistent"] == 1
     assert "with the algorithm" in run(app, ["attack", *words, "--protect", "yes"]).output
 
 
@@ -47,6 +49,9 @@ def test_a_file_with_two_columns_at_one_level_each(tmp_path):
     words = ["minimality", str(path), "--quasi", "age,zip", "--sensitive", "ill", "--publisher", "columns", "--protect", "yes"]
     found = told(*words, "--family", "age:3*=30,31", "--family", "zip:02*=021,022")
     assert found["consistent"] > 0
+    (tmp_path / "age.csv").write_text("30;3*;3*\n31;3*;3*\n")
+    (tmp_path / "zip.csv").write_text("021;02*;*\n022;02*;*\n")
+    assert told(*words, "--hierarchies", str(tmp_path))["consistent"] == found["consistent"]
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ def minimality(
     quasi: Annotated[str, typer.Option(help="Quasi-identifiers of the file, separated by commas.")] = "",
     sensitive: Annotated[str, typer.Option(help="Sensitive column of the file.")] = "",
     family: Annotated[list[str] | None, typer.Option(help="PARENT=CHILD,CHILD or COLUMN:PARENT=CHILD,CHILD.")] = None,
+    hierarchies: Annotated[Path | None, typer.Option(help="Folder with a hierarchy COLUMN.csv for each quasi-identifier.")] = None,
     publisher: Annotated[
         Way, typer.Option(help="Publisher: fewest rows lifted, lowest level per column, or quasi-identifiers alone.")
     ] = Way.local,
@@ -65,9 +66,8 @@ def minimality(
         return
     named = [each for each in quasi.split(",") if each]
     how = Suspected(publisher.value, rule, smallest, frozenset(protect) if protect else None, exact(limit, "limit"))
-    found = attack_file(
-        file, Columns(named, sensitive, family or []), how, lambda tables, many: progress(tables, many, "running the publisher")
-    )
+    columns = Columns(named, sensitive, family or [], hierarchies)
+    found = attack_file(file, columns, how, lambda tables, many: progress(tables, many, "running the publisher"))
     if not as_json:
         _print_beliefs(found)
     show(found, chart, as_json)

@@ -14,6 +14,7 @@ from tacit.evidence.attacks.tables.published import Families, families, read_bag
 from tacit.evidence.attacks.tables.publishers import FullDomain, LocalRecoding, Publisher, blind
 from tacit.evidence.attacks.tables.rules import Both, DifferentValues, GroupSize, MostShare, Rule
 from tacit.publish.tables.blind import AtLeast, Blind
+from tacit.publish.tables.hierarchy import Hierarchy
 
 Track = Callable[[Iterable[Candidate], int], Iterable[Candidate]]
 
@@ -26,11 +27,20 @@ RULES: dict[str, Callable[[str, frozenset[Hashable] | None], Rule]] = {
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The quasi-identifiers and the sensitive column of a file, and the families of labels as texts."""
+    """The quasi-identifiers and the sensitive column of a file; the families of labels as texts, or a folder of hierarchies."""
 
     quasi: Sequence[str]
     sensitive: str
     families: Sequence[str]
+    hierarchies: Path | None = None
+
+    def known(self) -> list[Families]:
+        """The families of each quasi-identifier; a file of the folder is named after its column."""
+        written = families(self.families)
+        if self.hierarchies is not None:
+            files = {name: self.hierarchies / f"{name}.csv" for name in self.quasi if name not in written}
+            written |= {name: Families.of(Hierarchy.read(path)) for name, path in files.items()}
+        return _by_column(written, self.quasi)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,7 @@ def attack_file(path: str | Path, columns: Columns, how: Suspected, track: Track
     if not columns.quasi:
         raise InvalidInput("no quasi-identifier is named; name the columns with --quasi")
     output = read_bag(path, columns.quasi, columns.sensitive)
-    known = _by_column(families(columns.families), columns.quasi)
+    known = columns.known()
     rule, publisher = _publisher(how, known)
     if isinstance(publisher, FullDomain):
         leaves = publisher.leaves(output)
@@ -94,5 +104,7 @@ def _by_column(found: Mapping[str, Families], quasi: Sequence[str]) -> list[Fami
     else:
         named = [found[name] for name in quasi if name in found]
     if len(named) != len(quasi):
-        raise InvalidInput("every quasi-identifier needs its families; write them as COLUMN:PARENT=CHILD,CHILD")
+        raise InvalidInput(
+            "every quasi-identifier needs its families; write them as COLUMN:PARENT=CHILD,CHILD, or name a folder of hierarchies"
+        )
     return named

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from tacit.data.files.columns import read_columns
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.tables.bags import Bag, bag
 from tacit.publish.tables.blind import above
+from tacit.publish.tables.hierarchy import Hierarchy
 
 MOST_ROWS = 10_000
 
@@ -19,6 +21,16 @@ class Families:
     """The parents of the labels of one column: from a label to the next more general one."""
 
     parents: Mapping[str, str]
+    levels: Mapping[str, Sequence[str]] | None = None
+
+    @classmethod
+    def of(cls, hierarchy: Hierarchy) -> Families:
+        """The families of a hierarchy that was read from a file."""
+        rows = [
+            [forms[code] for forms, code in zip(hierarchy.forms, leaf, strict=True)] for leaf in zip(*hierarchy.levels, strict=True)
+        ]
+        parents = {low: high for row in rows for low, high in pairwise(row) if low != high}
+        return cls(parents, {row[0]: row for row in rows})
 
     def leaves(self) -> list[str]:
         """The labels that stand above nothing."""
@@ -34,6 +46,8 @@ class Families:
 
     def hierarchy(self) -> dict[str, list[str]]:
         """Per leaf, its labels from itself to the most general one; all leaves must have as many."""
+        if self.levels is not None:
+            return {leaf: list(labels) for leaf, labels in self.levels.items()}
         found = {leaf: [leaf, *map(str, above(leaf, self.parents))] for leaf in self.leaves()}
         if len({len(labels) for labels in found.values()}) > 1:
             raise InvalidInput("the values of a column must have equally many levels above them; complete the families")
