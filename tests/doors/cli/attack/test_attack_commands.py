@@ -30,6 +30,7 @@ QUICK = {
     "posterior": [],
     "longest-commute": ["--maps", "2"],
     "minimality": [],
+    "cells": [],
 }
 
 

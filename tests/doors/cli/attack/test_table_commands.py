@@ -72,3 +72,38 @@ def test_wrong_usage_of_minimality_is_said(words, message, tmp_path):
     result = run(app, ["attack", "minimality", str(path), *words])
     assert result.exit_code == 2, result.output
     assert message in result.stderr
+
+
+# --- cells -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_hair_and_eyes():
+    found = told("cells", "--example", "tutorial")
+    assert [[cell["low"], cell["high"]] for cell in found["cells"]] == [[0, 12], [0, 12], [2, 14], [4, 16]]
+    assert found["tables"] == 13
+    assert found["slide"] == {"valid": True, "not_sharp": ["brown, brown", "brown, blue"]}
+    printed = run(app, ["attack", "cells", "--example", "tutorial"]).output
+    assert all(bound in printed for bound in ("[0,12]", "[2,14]", "[4,16]", "13 tables fit", "valid and not sharp in 2 cells"))
+
+
+def test_cells_of_a_file(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("hair,eyes,ill\n" + "blond,blue,no\n" * 3 + "brown,blue,yes\n" + "brown,brown,no\n" * 2)
+    assert told("cells", str(path), "--columns", "hair,eyes")["way"] == "formula"
+    words = [
+        "cells",
+        str(path),
+        "--columns",
+        "hair,eyes,ill",
+        "--marginal",
+        "hair,eyes",
+        "--marginal",
+        "eyes,ill",
+        "--marginal",
+        "hair,ill",
+    ]
+    found = told(*words, code=1)
+    assert (found["way"], found["tables"]) == ("integer programs", 1)
+    assert "1 tables fit" in run(app, ["attack", *words]).output
+    assert run(app, ["attack", "cells", str(path)]).exit_code == 2
+    assert "which is not among" in run(app, ["attack", "cells", str(path), "--columns", "hair", "--marginal", "eyes"]).stderr

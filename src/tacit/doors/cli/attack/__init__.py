@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tacit.doors.cli.attack.cells import cells
 from tacit.doors.cli.attack.commute import longest_commute
 from tacit.doors.cli.attack.counts import averaging, differencing, exponential, reconstruct, regimes, trace, tracker
 from tacit.doors.cli.attack.denial import denial
@@ -52,5 +53,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "denial": denial,
     "longest-commute": longest_commute,
     "minimality": minimality,
+    "cells": cells,
     "session": session,
 }
