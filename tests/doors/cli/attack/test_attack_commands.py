@@ -31,6 +31,7 @@ QUICK = {
     "longest-commute": ["--maps", "2"],
     "minimality": [],
     "cells": [],
+    "rebuild": ["--blocks", "4"],
 }
 
 

@@ -107,3 +107,12 @@ def test_cells_of_a_file(tmp_path):
     assert "1 tables fit" in run(app, ["attack", *words]).output
     assert run(app, ["attack", "cells", str(path)]).exit_code == 2
     assert "which is not among" in run(app, ["attack", "cells", str(path), "--columns", "hair", "--marginal", "eyes"]).stderr
+
+
+def test_rows_of_a_file_are_rebuilt(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("block,sex,age,race\n" + "".join(f"{n % 3},{'fm'[n % 2]},{n % 5},{'ab'[n % 4 // 3]}\n" for n in range(12)))
+    found = told("rebuild", str(path), "--columns", "sex,age,race")
+    assert (found["people"], len(found["blocks"])) == (12, 3)
+    assert told("rebuild", str(path), "--columns", "sex,age", "--marginal", "sex", "--marginal", "age")["certain"] < 12
+    assert "which is not among" in run(app, ["attack", "rebuild", str(path), "--columns", "sex", "--marginal", "age"]).stderr

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.doors.cli.attack.cells import cells
+from tacit.doors.cli.attack.cells import cells, rebuild
 from tacit.doors.cli.attack.commute import longest_commute
 from tacit.doors.cli.attack.counts import averaging, differencing, exponential, reconstruct, regimes, trace, tracker
 from tacit.doors.cli.attack.denial import denial
@@ -54,5 +54,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "longest-commute": longest_commute,
     "minimality": minimality,
     "cells": cells,
+    "rebuild": rebuild,
     "session": session,
 }

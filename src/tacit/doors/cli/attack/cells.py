@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.doors.cli.attack.show import ChartOption, JsonOption, show
+from tacit.doors.cli.attack.show import ChartOption, JsonOption, SeedOption, show
 from tacit.doors.cli.output import console, progress
 from tacit.errors import InvalidInput
 
@@ -58,6 +58,40 @@ def cells(
     show(found, chart, as_json)
     if file is not None and found.determined:
         raise typer.Exit(1)
+
+
+def rebuild(
+    file: Annotated[Path | None, typer.Argument(help="Rows of people (CSV or Parquet); without it, generated blocks.")] = None,
+    block: Annotated[str, typer.Option(help="Column of the file that names the block.")] = "block",
+    columns: Annotated[str, typer.Option(help="Counted columns of the file, separated by commas.")] = "",
+    marginal: Annotated[
+        list[str] | None, typer.Option(help="Released marginal: its columns, separated by commas. All pairs by default.")
+    ] = None,
+    blocks: Annotated[int, typer.Option(help="Number of generated blocks.", min=1, max=5000)] = 40,
+    epsilon: Annotated[str, typer.Option(help="Epsilon of the noisy counts that the attack is compared with.")] = "1",
+    seed: SeedOption = 0,
+    chart: ChartOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rebuild the rows of small blocks from exact counts, as was done to a census. Defense: noise on the counts.
+
+    Example: tacit attack rebuild --blocks 10
+    """
+    from itertools import combinations
+
+    from tacit.evidence.attacks.tables.rebuild import CENSUS, Census, blocks_of, made_blocks, rebuilding
+
+    census, people = CENSUS, made_blocks(blocks, seed) if file is None else []
+    if file is not None:
+        from tacit.publish.tables.table import Table
+
+        names = _names(columns)
+        chosen = [_names(each) for each in marginal] if marginal else [list(pair) for pair in combinations(names, 2)] or [names]
+        if missing := [name for each in chosen for name in each if name not in names]:
+            raise InvalidInput(f"a marginal names {missing[0]!r}, which is not among the columns {', '.join(names)}")
+        census = Census(tuple(names), tuple(tuple(sorted(map(names.index, each))) for each in chosen))
+        people = blocks_of(Table.read(file, [block, *names]), block, names)
+    show(rebuilding(people, census, epsilon, lambda each, many: progress(each, many, "rebuilding blocks")), chart, as_json)
 
 
 def _names(text: str) -> list[str]:
