@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import typer
 
+from tacit.doors.cli.anonymize.adversary import adversary
 from tacit.doors.cli.anonymize.hierarchy import hierarchy
 
 anonymize = typer.Typer(
@@ -14,5 +15,6 @@ anonymize = typer.Typer(
 )
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "adversary": adversary,
     "hierarchy": hierarchy,
 }
