@@ -31,6 +31,9 @@ QUICK = {
     "longest-commute": ["--maps", "2"],
     "minimality": [],
     "cells": [],
+    "linkage": ["--people", "60"],
+    "homogeneity": [],
+    "downcoding": ["--rows", "30"],
     "rebuild": ["--blocks", "4"],
 }
 

@@ -116,3 +116,40 @@ def test_rows_of_a_file_are_rebuilt(tmp_path):
     assert (found["people"], len(found["blocks"])) == (12, 3)
     assert told("rebuild", str(path), "--columns", "sex,age", "--marginal", "sex", "--marginal", "age")["certain"] < 12
     assert "which is not among" in run(app, ["attack", "rebuild", str(path), "--columns", "sex", "--marginal", "age"]).stderr
+
+
+# --- linkage, homogeneity ------------------------------------------------------------------------------------------------------
+
+
+def test_linkage_of_generated_people(tmp_path):
+    chart = tmp_path / "linkage.svg"
+    found = told("linkage", "--people", "100", "--chart", str(chart))
+    assert [way["published"] for way in found["ways"]] == ["names removed", "5-anonymous"]
+    assert found["ways"][1]["identified"] == 0
+    assert chart.read_text().startswith("<svg")
+
+
+def test_linkage_of_two_files(tmp_path):
+    (tmp_path / "out.csv").write_text("age,sex,ill\n3*,f,flu\n3*,f,flu\n3*,m,gout\n3*,m,flu\n")
+    (tmp_path / "voters.csv").write_text("name,age,sex\nann,31,f\nbob,32,m\neve,33,f\n")
+    files = ["linkage", str(tmp_path / "out.csv"), str(tmp_path / "voters.csv"), "--quasi", "age,sex", "--sensitive", "ill"]
+    (found,) = told(*files, "--family", "age:3*=31,32,33", code=1)["ways"]
+    assert (found["people"], found["found"], found["identified"], found["disclosed"]) == (3, 3, 0, 2)
+    (tmp_path / "age.csv").write_text("31;3*\n32;3*\n33;3*\n")
+    assert told(*files, "--hierarchies", str(tmp_path), code=1)["ways"] == [found]
+    assert told(*files)["ways"][0]["found"] == 0
+    assert "second file" in run(app, ["attack", *files[:2]]).stderr
+    assert "--quasi" in run(app, ["attack", *files[:3]]).stderr
+
+
+def test_homogeneity_of_a_file_and_of_the_example(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text("age,ill\n3*,flu\n3*,flu\n4*,flu\n4*,gout\n")
+    words = ["homogeneity", str(path), "--quasi", "age", "--sensitive", "ill"]
+    assert told(*words, code=1)["certain_by_facts"] == [2, 4]
+    assert told(*words, "--not", "flu", code=1)["certain_by_facts"] == [1]
+    printed = run(app, ["attack", "homogeneity", "--chart", str(tmp_path / "out.svg")])
+    assert printed.exit_code == 0
+    assert "everybody with 130**, 30 to 39 has cancer" in printed.output
+    path.write_text("age,ill\n3*,flu\n3*,gout\n")
+    assert told(*words)["certain_by_facts"] == [0, 2]

@@ -11,6 +11,7 @@ from tacit.doors.cli.attack.cells import cells, rebuild
 from tacit.doors.cli.attack.commute import longest_commute
 from tacit.doors.cli.attack.counts import averaging, differencing, exponential, reconstruct, regimes, trace, tracker
 from tacit.doors.cli.attack.denial import denial
+from tacit.doors.cli.attack.linkage import downcoding, homogeneity, linkage
 from tacit.doors.cli.attack.minimality import minimality
 from tacit.doors.cli.attack.promises import auxiliary, definitions, floating_point, local_sensitivity, posterior
 from tacit.doors.cli.attack.session import session
@@ -53,6 +54,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "denial": denial,
     "longest-commute": longest_commute,
     "minimality": minimality,
+    "linkage": linkage,
+    "homogeneity": homogeneity,
+    "downcoding": downcoding,
     "cells": cells,
     "rebuild": rebuild,
     "session": session,

@@ -10,6 +10,7 @@ from pathlib import Path
 from tacit.data.files.columns import read_columns
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.tables.bags import Bag, bag
+from tacit.evidence.attacks.tables.linkage import Person
 from tacit.publish.tables.blind import above
 from tacit.publish.tables.hierarchy import Hierarchy
 
@@ -72,12 +73,18 @@ def families(texts: Sequence[str]) -> dict[str, Families]:
     return {column: Families(parents) for column, parents in found.items()}
 
 
-def read_bag(path: str | Path, quasi: Sequence[str], sensitive: str) -> Bag:
-    """The rows of a published file; with one quasi-identifier it stands alone, with several they are a tuple."""
+def read_bag(path: str | Path, quasi: Sequence[str], sensitive: str, alone: bool = True) -> Bag:
+    """The rows of a published file; several quasi-identifiers are a tuple, one of them stands for itself if it may be `alone`."""
     columns = [[str(value) for value in column.to_pylist()] for column in read_columns(path, [*quasi, sensitive])]
     if not columns[0]:
         raise InvalidInput("the file has no rows; there is nothing to attack")
     if len(columns[0]) > MOST_ROWS:
         raise InvalidInput(f"the file has more than {MOST_ROWS:,} rows; attack one group, or a smaller table")
-    keys: list[Hashable] = list(columns[0]) if len(quasi) == 1 else list(zip(*columns[:-1], strict=True))
+    keys: list[Hashable] = list(columns[0]) if len(quasi) == 1 and alone else list(zip(*columns[:-1], strict=True))
     return bag(zip(keys, columns[-1], strict=True))
+
+
+def read_people(path: str | Path, quasi: Sequence[str], name: str) -> list[Person]:
+    """The people of a register, with their quasi-identifiers."""
+    columns = [[str(value) for value in column.to_pylist()] for column in read_columns(path, [name, *quasi])]
+    return [Person(row[0], tuple(row[1:])) for row in zip(*columns, strict=True)]
