@@ -144,7 +144,9 @@ FACES = {
     "sorted_rows total",
     "survey": "Form Request Store Survey chart compare estimate load page parse to_csv",
     "synthesize": "Terms contingency fake_share independent made_state map offered table undropped workload",
-    "tables": "Hierarchy Table dates intervals prefixes",
+    "tables": "AlphaK Closeness DeltaDisclosure DistinctDiversity EntropyDiversity FrequencyDiversity Hierarchy KAnonymity "
+    "PersonalizedPrivacy RecursiveDiversity Table Tree dates intervals journalist prefixes prosecutor rows_of "
+    "sample_risk strictest",
     "verify": "Check Coverage Effort EpsilonBound Law Report contract coverage coverage_of_draws epsilon epsilon_of_laws "
     "epsilon_of_samplers epsilon_with_clock timed",
 }

@@ -19,10 +19,45 @@
 from __future__ import annotations
 
 from tacit.publish.tables.hierarchy import Hierarchy
+from tacit.publish.tables.models.alpha_k import AlphaK
+from tacit.publish.tables.models.closeness import Closeness
+from tacit.publish.tables.models.delta_disclosure import DeltaDisclosure
+from tacit.publish.tables.models.distinct import DistinctDiversity
+from tacit.publish.tables.models.entropy import EntropyDiversity
+from tacit.publish.tables.models.frequency import FrequencyDiversity
+from tacit.publish.tables.models.k_anonymity import KAnonymity
+from tacit.publish.tables.models.named import strictest
+from tacit.publish.tables.models.personalized import PersonalizedPrivacy
+from tacit.publish.tables.models.recursive import RecursiveDiversity
+from tacit.publish.tables.models.rows import rows_of
+from tacit.publish.tables.models.tree import Tree
 from tacit.publish.tables.ranges import dates, intervals, prefixes
+from tacit.publish.tables.risk import journalist, prosecutor
+from tacit.publish.tables.sampling import sample_risk
 from tacit.publish.tables.table import Table
 
-__all__ = ["Hierarchy", "Table", "dates", "intervals", "prefixes"]
+__all__ = [
+    "AlphaK",
+    "Closeness",
+    "DeltaDisclosure",
+    "DistinctDiversity",
+    "EntropyDiversity",
+    "FrequencyDiversity",
+    "Hierarchy",
+    "KAnonymity",
+    "PersonalizedPrivacy",
+    "RecursiveDiversity",
+    "Table",
+    "Tree",
+    "dates",
+    "intervals",
+    "journalist",
+    "prefixes",
+    "prosecutor",
+    "rows_of",
+    "sample_risk",
+    "strictest",
+]
 
 
 def __dir__() -> list[str]:

@@ -116,7 +116,7 @@ class Hierarchy:
                 one, other = self.forms[level + 1][self.levels[level + 1][leaf]], self.forms[level + 1][above[leaf]]
                 raise InvalidInput(
                     f"levels of the hierarchy of {self.name} do not nest: {_quoted(form)} of level {level} is in both "
-                    f"{_quoted(other)} and {_quoted(one)} of level {level + 1}; give it one coarser form"
+                    f"{_quoted(one)} and {_quoted(other)} of level {level + 1}; give it one coarser form"
                 )
 
     def tree(self, most: int = 12) -> Iterator[str]:
@@ -139,6 +139,17 @@ class Hierarchy:
 
     def __str__(self) -> str:
         return "\n".join(self.tree())
+
+
+def read_hierarchies(folder: str | Path, names: Sequence[str]) -> dict[str, Hierarchy]:
+    """The hierarchies of columns, each from the file of its name in a folder: `age.csv` for the column age."""
+    found = {}
+    for name in names:
+        file = Path(folder) / f"{name}.csv"
+        if not file.is_file():
+            raise InvalidInput(f"missing hierarchy of {name}: expected {file}; write one, or declare intervals in a configuration")
+        found[name] = Hierarchy.read(file, name)
+    return found
 
 
 def _check_rows(name: str, rows: Sequence[Sequence[str]]) -> None:

@@ -7,7 +7,11 @@ from collections.abc import Callable
 import typer
 
 from tacit.doors.cli.anonymize.adversary import adversary
+from tacit.doors.cli.anonymize.check import check_table
 from tacit.doors.cli.anonymize.hierarchy import hierarchy
+from tacit.doors.cli.anonymize.lattice import lattice
+from tacit.doors.cli.anonymize.sample_risk import sample_risk
+from tacit.doors.cli.anonymize.table import table
 
 anonymize = typer.Typer(
     no_args_is_help=True,
@@ -16,5 +20,9 @@ anonymize = typer.Typer(
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "adversary": adversary,
+    "table": table,
+    "lattice": lattice,
+    "check": check_table,
     "hierarchy": hierarchy,
+    "sample-risk": sample_risk,
 }
