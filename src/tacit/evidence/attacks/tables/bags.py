@@ -42,6 +42,11 @@ def bag(rows: Iterable[Row]) -> Bag:
     return frozenset(Counter(rows).items())
 
 
+def as_bag(rows: Bag | Iterable[Row]) -> Bag:
+    """The rows without their order; a bag stays as it is."""
+    return rows if isinstance(rows, frozenset) else bag(rows)
+
+
 def rows_of(table: Bag) -> list[Row]:
     """The rows of a bag, in a fixed order.
 

@@ -8,14 +8,14 @@ of a person, and that the person is in the table.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.figures import Axes, bars
-from tacit.evidence.attacks.tables.bags import Bag, bag, groups_of
+from tacit.evidence.attacks.tables.bags import Bag, Row, as_bag, bag, groups_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,13 @@ class Homogeneity:
         return bars(rows, Axes("values ruled out", "share of rows", share=True), title, path)
 
 
-def homogeneity(table: Bag, ruled_out: Collection[Hashable] = ()) -> Homogeneity:
+def homogeneity(table: Bag | Iterable[Row], ruled_out: Collection[Hashable] = ()) -> Homogeneity:
     """For every group, how many facts are left until the value is certain.
 
-    >>> homogeneity(bag([("3*", "flu"), ("3*", "flu"), ("4*", "flu"), ("4*", "gout")])).certain()
+    >>> homogeneity([("3*", "flu"), ("3*", "flu"), ("4*", "flu"), ("4*", "gout")]).certain()
     2
     """
-    groups = groups_of(table)
+    groups = groups_of(as_bag(table))
     if not groups:
         raise InvalidInput("the table has no rows; there is nothing to attack")
     facts = []

@@ -20,7 +20,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.figures import Axes, bars
-from tacit.evidence.attacks.tables.bags import Bag, bag, groups_of
+from tacit.evidence.attacks.tables.bags import Bag, Row, as_bag, bag, groups_of
 from tacit.evidence.attacks.tables.publishers import FullDomain
 from tacit.evidence.attacks.tables.rules import GroupSize
 
@@ -121,10 +121,10 @@ class Comparison:
         return bars(rows, Axes("", "share of the register", share=True), "Linkage with a register", path)
 
 
-def link(published: Bag, register: Sequence[Person], covers: Covers, name: str = "published table") -> Linkage:
+def link(published: Bag | Iterable[Row], register: Sequence[Person], covers: Covers, name: str = "published table") -> Linkage:
     """Match everybody; `covers(column, label)` are the values that a published label may stand for.
 
-    >>> table = bag([(("30", "f"), "flu"), (("30", "m"), "flu"), (("30", "m"), "flu")])
+    >>> table = [(("30", "f"), "flu"), (("30", "m"), "flu"), (("30", "m"), "flu")]
     >>> people = [Person("ann", ("30", "f")), Person("bob", ("30", "m")), Person("cid", ("30", "m"))]
     >>> found = link(table, people, lambda _, label: frozenset({label}))
     >>> found.identified, found.disclosed
@@ -132,7 +132,7 @@ def link(published: Bag, register: Sequence[Person], covers: Covers, name: str =
     """
     if not register:
         raise InvalidInput("the register has no rows; there is nobody to look for")
-    by_label: dict[Any, dict[Hashable, int]] = dict(groups_of(published))
+    by_label: dict[Any, dict[Hashable, int]] = dict(groups_of(as_bag(published)))
     groups: dict[Leaf, Mapping[Any, int]] = {tuple(label): counts for label, counts in by_label.items()}
     kinds = Counter(person.quasi for person in register)
     if len(groups) * len(kinds) > MOST_PAIRS:

@@ -10,16 +10,16 @@ All beliefs are exact fractions. `without` is the belief of an attacker who sees
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.figures import Axes, bars
-from tacit.evidence.attacks.tables.bags import Bag, Candidate, groups_of
-from tacit.evidence.attacks.tables.publishers import Output, Publisher
+from tacit.evidence.attacks.tables.bags import Bag, Candidate, Row, bag, drawn, fitting, groups_of
+from tacit.evidence.attacks.tables.publishers import REFUSED, Output, Publisher
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,45 @@ class Settings:
     rule: str
     limit: Fraction
     protected: frozenset[Hashable] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attacker:
+    """What the attacker knows: the leaves below each label; how often each leaf occurs; a prior over values, for refusals."""
+
+    leaves: Mapping[Any, Sequence[Any]] = field(default_factory=dict)
+    known: Mapping[Any, int] | None = None
+    prior: Mapping[Any, Fraction] | None = None
+
+    def candidates(self, output: Output) -> Iterable[Candidate]:
+        """The tables to consider before the algorithm is."""
+        if self.prior is not None and self.known is not None:
+            return drawn(self.known, self.prior)
+        if not isinstance(output, frozenset):
+            raise InvalidInput("a refusal shows no rows: give the known quasi-identifiers and a prior over values")
+        return fitting(output, self.leaves, self.known)
+
+
+def against(
+    publisher: Publisher,
+    published: Sequence[Row] | None,
+    attacker: Attacker,
+    limit: Fraction = Fraction(1, 2),
+    protected: Any = None,
+) -> Minimality:
+    """The attack on published rows, or on a refusal (None). `protected` names the values that nobody should learn; all by default.
+
+    >>> from tacit.evidence.attacks.tables.publishers import LocalRecoding
+    >>> from tacit.evidence.attacks.tables.rules import MostShare
+    >>> minimal = LocalRecoding(MostShare(Fraction(1, 2), frozenset({"yes"})), {"q1": "Q", "q2": "Q"})
+    >>> rows = [("Q", "yes"), ("Q", "yes"), ("Q", "no"), ("Q", "no"), ("q2", "no"), ("q2", "no")]
+    >>> against(minimal, rows, Attacker({"Q": ["q1", "q2"]}), protected={"yes"}).of("q1", "yes").posterior
+    Fraction(1, 1)
+    """
+    output: Output = REFUSED if published is None else bag(published)
+    rule = str(getattr(publisher, "rule", "that of the publisher"))
+    settings = Settings(rule, limit, None if protected is None else frozenset(protected))
+    return minimality(publisher, output, attacker.candidates(output), settings)
 
 
 def _beliefs(considered: Sequence[Considered]) -> tuple[Belief, ...]:

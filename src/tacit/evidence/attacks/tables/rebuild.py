@@ -162,7 +162,7 @@ class Rebuilding:
             if people:
                 rows.append({"x": name, "y": sum(block.certain for block in there) / people, "series": "certain, exact counts"})
                 right = sum(block.right_under_noise for block in there)
-                rows.append({"x": name, "y": right / people, "series": "right by luck, noisy counts"})
+                rows.append({"x": name, "y": right / people, "series": "right (not known which), noisy counts"})
         return bars(rows, Axes("", "share of rows", share=True), "Rows rebuilt from counts by block", path)
 
 
