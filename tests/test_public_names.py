@@ -145,10 +145,11 @@ FACES = {
     "sorted_rows total",
     "survey": "Form Request Store Survey chart compare estimate load page parse to_csv",
     "synthesize": "Terms contingency fake_share independent made_state map offered table undropped workload",
-    "tables": "AlphaK AtLeast Blind ClassI ClassII ClassIII ClassIV Closeness DeltaDisclosure DistinctDiversity "
+    "tables": "AlphaK Anonymized AtLeast Blind ClassI ClassII ClassIII ClassIV Closeness DeltaDisclosure DistinctDiversity "
     "EntropyDiversity FrequencyDiversity Hierarchy KAnonymity Normal Pareto PersonalizedPrivacy Poisson Prior "
-    "RecursiveDiversity Release Table Tree cell_bounds consistent count_tables dates group_report intervals "
-    "journalist prefixes prosecutor range_beliefs released rows_of sample_risk strictest suppress",
+    "RecursiveDiversity Release Requirements Table Tree anonymize cell_bounds consistent count_tables dates "
+    "group_report intervals journalist prefixes prosecutor range_beliefs read_configuration released rows_of "
+    "sample_risk strictest suppress",
     "verify": "Check Coverage Effort EpsilonBound Law Report contract coverage coverage_of_draws epsilon epsilon_of_laws "
     "epsilon_of_samplers epsilon_with_clock timed",
 }

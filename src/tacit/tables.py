@@ -2,18 +2,19 @@
 
 `tacit anonymize` does the same on the command line.
 
->>> from tacit.tables import Hierarchy, Table, intervals
+>>> from tacit.tables import Requirements, Table, anonymize, intervals
 >>> people = Table.of({"age": [31, 34, 42, 47], "disease": ["flu", "gout", "flu", "flu"]})
->>> print(intervals("age", people["age"].values, [10, 20]))
+>>> print(intervals("age", people["age"].values, [10]))
 *
-├── 20-39
-│   └── 30-39
-│       ├── 31
-│       └── 34
-└── 40-59
-    └── 40-49
-        ├── 42
-        └── 47
+├── 30-39
+│   ├── 31
+│   └── 34
+└── 40-49
+    ├── 42
+    └── 47
+>>> made = anonymize(people, Requirements(("age",), ("disease",), k=2, made={"age": ("intervals", ([10], 0))}))
+>>> print(made)
+2 groups of 4 rows, 0 rows suppressed: k-anonymity, k = 2 (not differentially private)
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from tacit.publish.tables.adversary.beliefs import Prior
 from tacit.publish.tables.adversary.classes import ClassI, ClassII, ClassIII, ClassIV
 from tacit.publish.tables.adversary.numeric import Normal, Pareto, Poisson, range_beliefs
 from tacit.publish.tables.adversary.report import group_report
+from tacit.publish.tables.anonymized import Anonymized, anonymize
 from tacit.publish.tables.blind import AtLeast, Blind
 from tacit.publish.tables.cells.bounds import cell_bounds
 from tacit.publish.tables.cells.counting import count_tables
 from tacit.publish.tables.cells.released import released
 from tacit.publish.tables.cells.suppression import suppress
+from tacit.publish.tables.configuration import read_configuration
 from tacit.publish.tables.consistent import Release, consistent
 from tacit.publish.tables.hierarchy import Hierarchy
 from tacit.publish.tables.models.alpha_k import AlphaK
@@ -42,12 +45,14 @@ from tacit.publish.tables.models.recursive import RecursiveDiversity
 from tacit.publish.tables.models.rows import rows_of
 from tacit.publish.tables.models.tree import Tree
 from tacit.publish.tables.ranges import dates, intervals, prefixes
+from tacit.publish.tables.requirements import Requirements
 from tacit.publish.tables.risk import journalist, prosecutor
 from tacit.publish.tables.sampling import sample_risk
 from tacit.publish.tables.table import Table
 
 __all__ = [
     "AlphaK",
+    "Anonymized",
     "AtLeast",
     "Blind",
     "ClassI",
@@ -68,8 +73,10 @@ __all__ = [
     "Prior",
     "RecursiveDiversity",
     "Release",
+    "Requirements",
     "Table",
     "Tree",
+    "anonymize",
     "cell_bounds",
     "consistent",
     "count_tables",
@@ -80,6 +87,7 @@ __all__ = [
     "prefixes",
     "prosecutor",
     "range_beliefs",
+    "read_configuration",
     "released",
     "rows_of",
     "sample_risk",

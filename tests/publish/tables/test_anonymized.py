@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, LawViolated
 from tacit.publish.tables.anonymized import NOT_PROTECTED, anonymize
+from tacit.publish.tables.conditions import KAnonymity
 from tacit.publish.tables.report import frontier_of, report_page
 from tacit.publish.tables.requirements import METHODS, Requirements
 from tacit.publish.tables.table import Table
@@ -73,6 +74,40 @@ def test_kept_columns_leave_and_others_do_not():
     made = anonymize(people(), replace(ASKED, keep=("note",)))
     assert made.table.names == ("age", "weight", "ill", "note")
     assert sorted(made.table["note"].texts()) == sorted(people()["note"].texts())
+
+
+@pytest.mark.parametrize("method", ["lattice", "local", "mondrian", "mondrian-relaxed"])
+@pytest.mark.parametrize(
+    "models",
+    [
+        {"l": "entropy:2"},
+        {"l": "recursive:2:2", "alpha": "0.7"},
+        {"t": "ordered:0.3", "delta": "2"},
+        {"t": "hierarchical:0.3"},
+        {"l": "frequency:2", "alpha": "0.9", "protected": {"ill": ("gout",)}},
+    ],
+)
+def test_every_method_meets_every_model_by_the_judgement_of_the_checkers(method, models, tmp_path):
+    """`anonymize` raises where a checker fails."""
+    (tmp_path / "ill.csv").write_text("flu;lung;*\nasthma;lung;*\ngout;joint;*\n", "utf-8")
+    asked = replace(ASKED, method=method, k=3, suppress=Fraction(1, 10), files={"ill": tmp_path / "ill.csv"}, **models)
+    assert anonymize(people(), asked).suppressed <= 9
+
+
+def test_an_anonymizer_that_is_wrong_publishes_nothing(monkeypatch):
+    """Planted: a condition that lets every group pass."""
+    monkeypatch.setattr(KAnonymity, "holds", lambda self, sizes, counts, totals: sizes >= 1)
+    for method in METHODS[:3]:
+        with pytest.raises(LawViolated, match="k-anonymity, k = 4: fails"):
+            anonymize(people(), replace(ASKED, method=method))
+
+
+def test_several_sensitive_columns_are_strict_or_separate():
+    table = people(rows=200)
+    wide = Table((*table.columns, replace(table["ill"], name="also", codes=table["ill"].codes[::-1].copy())))
+    asked = replace(ASKED, sensitive=("ill", "also"), l="2", k=2, method="mondrian")
+    strict, separate = (anonymize(wide, replace(asked, strict=each)) for each in (True, False))
+    assert len(strict.sizes()) < len(separate.sizes())
 
 
 def test_mdav_with_another_model_is_refused():

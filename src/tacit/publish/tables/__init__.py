@@ -12,7 +12,7 @@ Anonymizers
     mdav.py          means of k near neighbours                     recoded.py       what each of them gives back
 What leaves
     anonymized.py    the whole road, and the published table        report.py        the data owner's page, with pictures.py
-    configuration.py the TOML that declares all of it
+    configuration.py the TOML that declares all of it               checked.py       judged by the checkers before it leaves
 Checkers
     models/          one for each model; shares no code with the anonymizers
     risk.py          how likely a row is re-identified              sampling.py      how likely a random sample gives nobody away

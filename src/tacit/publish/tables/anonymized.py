@@ -1,4 +1,4 @@
-"""The published table, and the road to it: read, group, recode, and say what the result does not protect.
+"""The published table, and the road to it: read, group, recode, check, and say what is not protected.
 
 Rows leave in the order of what is published, never in that of the file. Columns that have no role do not leave at all.
 """
@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidInput
+from tacit.publish.tables.checked import check_published
 from tacit.publish.tables.conditions import Condition
 from tacit.publish.tables.grouping import Integers
 from tacit.publish.tables.hierarchy import TOP, Hierarchy
@@ -132,7 +133,11 @@ def anonymize(table: Table, asked: Requirements, told: Told = None) -> Anonymize
         rolled = lattice.rolled(found.node)
         scores, kept = Losses(lattice, asked.k, asked.weights), lattice.complying(rolled, conditions)
         losses = {measure: scores.loss(measure, rolled, kept) for measure in MEASURES}
-    return Anonymized(_published(table, recoded, asked), recoded, asked, tuple(conditions), losses, found, lattice)
+    starred = _published(table, recoded, asked)
+    if told is not None:
+        told("checking the result", 0.9)
+    check_published(starred, asked, hierarchies)
+    return Anonymized(_without_stars(starred, recoded, asked), recoded, asked, tuple(conditions), losses, found, lattice)
 
 
 Made = tuple[Recoded, Found | None, Lattice | None]
@@ -180,14 +185,19 @@ METHODS: Mapping[str, Callable[[Table, Requirements, list[Condition], dict[str, 
 
 
 def _published(table: Table, recoded: Recoded, asked: Requirements) -> Table:
-    """What leaves: published forms, sensitive and kept columns, in an order of their own."""
+    """Published forms, sensitive and kept columns, in an order of their own; suppressed rows stand last, with stars."""
     quasi = [_starred(form.column, recoded) for form in recoded.forms]
     columns = [*quasi, *(table[name] for name in (*asked.sensitive, *asked.keep))]
     ranks = [np.argsort(natural_order(column.values))[column.codes] for column in columns]
-    order = np.lexsort(ranks[::-1])
-    if asked.suppressed == "drop":
-        order = order[~recoded.suppressed[order]]
+    order = np.lexsort((*ranks[::-1], recoded.suppressed))
     return Table(tuple(Column(column.name, column.values, column.codes[order], column.typed) for column in columns))
+
+
+def _without_stars(starred: Table, recoded: Recoded, asked: Requirements) -> Table:
+    """What leaves: without suppressed rows where these are left out."""
+    return (
+        starred if asked.suppressed == "star" else starred.kept(np.arange(starred.rows) < starred.rows - recoded.suppressed.sum())
+    )
 
 
 def _starred(column: Column, recoded: Recoded) -> Column:

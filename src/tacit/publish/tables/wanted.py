@@ -83,7 +83,7 @@ def _diversity(models: Models, column: Column, text: str) -> Condition:
 
 def _closeness(models: Models, column: Column, text: str) -> Condition:
     kind, _, rest = text.partition(":") if ":" in text else ("equal", "", text)
-    t = _above("t", rest, Fraction(0), allow=True)
+    t = _above("t", rest, Fraction(0), allow=True, most=Fraction(1))
     if kind == "equal":
         return Closeness(column.name, t)
     if kind == "ordered":
@@ -94,7 +94,7 @@ def _closeness(models: Models, column: Column, text: str) -> Condition:
 
 
 def _alpha(models: Models, column: Column, text: str) -> Condition:
-    share = _above("alpha", text, Fraction(0))
+    share = _above("alpha", text, Fraction(0), most=Fraction(1))
     return Share(column.name, share, _protected(models, column), f"(alpha, k)-anonymity of {column.name}, alpha = {share}")
 
 
@@ -131,15 +131,15 @@ def _parents(models: Models, column: Column) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(int(place) for place in np.asarray(each)) for each in (first, *rest))
 
 
-def _above(name: str, text: str, low: Fraction, allow: bool = False) -> Fraction:
-    """A number above `low`, or at it where that is allowed."""
+def _above(name: str, text: str, low: Fraction, allow: bool = False, most: Fraction | None = None) -> Fraction:
+    """A number above `low`, or at it where that is allowed, and at most `most`."""
     try:
         number = exact(text)
     except ValueError:
         number = None
-    if number is None or number < low or (number == low and not allow):
-        words = "at least" if allow else "above"
-        raise InvalidInput(f"invalid {name} {text[:40]!r}: it must be a number {words} {low}; give for example {name}={low + 1}")
+    if number is None or number < low or (number == low and not allow) or (most is not None and number > most):
+        words = f"{'at least' if allow else 'above'} {low}" + ("" if most is None else f" and at most {most}")
+        raise InvalidInput(f"invalid {name} {text[:40]!r}: it must be a number {words}; give for example {name}={low + 1}")
     return Fraction(number)
 
 

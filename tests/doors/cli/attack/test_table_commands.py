@@ -153,3 +153,13 @@ def test_homogeneity_of_a_file_and_of_the_example(tmp_path):
     assert "everybody with 130**, 30 to 39 has cancer" in printed.output
     path.write_text("age,ill\n3*,flu\n3*,gout\n")
     assert told(*words)["certain_by_facts"] == [0, 2]
+
+
+def test_what_tacit_published_itself_is_attacked(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text("age,ill\n3*,yes\n3*,no\n3*,no\n3*,no\n")
+    words = ["minimality", str(path), "--quasi", "age", "--sensitive", "ill", "--publisher", "tacit", "--protect", "yes"]
+    (tmp_path / "age.csv").write_text("30;3*\n31;3*\n")
+    found = told(*words, "--hierarchies", str(tmp_path), "--limit", "2/5", code=1)
+    assert 0 < found["consistent"] < len(found["classes"])
+    assert "--hierarchies" in run(app, ["attack", *words, "--family", "3*=30,31"]).stderr

@@ -29,6 +29,7 @@ class Way(StrEnum):
     local = "local"
     columns = "columns"
     blind = "blind"
+    tacit = "tacit"
 
 
 def minimality(
@@ -39,7 +40,7 @@ def minimality(
     family: Annotated[list[str] | None, typer.Option(help="PARENT=CHILD,CHILD or COLUMN:PARENT=CHILD,CHILD.")] = None,
     hierarchies: Annotated[Path | None, typer.Option(help="Folder with a hierarchy COLUMN.csv for each quasi-identifier.")] = None,
     publisher: Annotated[
-        Way, typer.Option(help="Publisher: fewest rows lifted, lowest level per column, or quasi-identifiers alone.")
+        Way, typer.Option(help="Publisher: fewest rows lifted, lowest levels, quasi-identifiers alone, or tacit anonymize.")
     ] = Way.local,
     rule: Annotated[str, typer.Option(help="Rule of the publisher: share:FRACTION or different:NUMBER.")] = "share:1/2",
     smallest: Annotated[int, typer.Option(help="Smallest group that the publisher allows.", min=1)] = 1,

@@ -91,7 +91,8 @@ class Minimality:
 
     def summary(self) -> str:
         """The verdict in sentences."""
-        fit = f"{len(self.considered):,} tables fit the output ({self.assignments} assignments of rows)"
+        many = "table fits" if len(self.considered) == 1 else "tables fit"
+        fit = f"{len(self.considered):,} {many} the output ({self.assignments} assignments of rows)"
         if not self.consistent:
             return f"{fit}, and none of them would have led to it: the publisher does not follow this rule ({self.rule})."
         found = f"{fit}; {len(self.consistent):,} would have led to it under the rule: {self.rule}."

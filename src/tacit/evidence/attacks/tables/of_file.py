@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.tables.bags import Candidate, fitting, tables_that_fit
 from tacit.evidence.attacks.tables.minimality import Minimality, Settings, minimality
+from tacit.evidence.attacks.tables.own_publisher import own_publisher
 from tacit.evidence.attacks.tables.published import Families, families, read_bag
 from tacit.evidence.attacks.tables.publishers import FullDomain, LocalRecoding, Publisher, blind
 from tacit.evidence.attacks.tables.rules import Both, DifferentValues, GroupSize, MostShare, Rule
 from tacit.publish.tables.blind import AtLeast, Blind
 from tacit.publish.tables.hierarchy import Hierarchy
+from tacit.publish.tables.requirements import Requirements
 
 Track = Callable[[Iterable[Candidate], int], Iterable[Candidate]]
 
@@ -45,7 +47,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Suspected:
-    """How the file is thought to have been published: the way (local, columns, blind) and the rule."""
+    """How the file is thought to have been published: the way (local, columns, blind, tacit) and the rule."""
 
     way: str
     rule: str
@@ -60,9 +62,11 @@ def attack_file(path: str | Path, columns: Columns, how: Suspected, track: Track
         raise InvalidInput("no quasi-identifier is named; name the columns with --quasi")
     output = read_bag(path, columns.quasi, columns.sensitive)
     known = columns.known()
-    rule, publisher = _publisher(how, known)
-    if isinstance(publisher, FullDomain):
-        leaves = publisher.leaves(output)
+    if how.way == "tacit":
+        output = frozenset(((label if isinstance(label, tuple) else (label,), value), times) for (label, value), times in output)
+    rule, publisher = _tacit(columns, how) if how.way == "tacit" else _publisher(how, known)
+    if how.way in ("columns", "tacit"):
+        leaves = FullDomain(GroupSize(1), [each.hierarchy() for each in known]).leaves(output)
     else:
         leaves = {label: list(known[0].below(str(label))) for label in {quasi for (quasi, _), _ in output}}
     fit = track(fitting(output, leaves), tables_that_fit(output, leaves))
@@ -81,6 +85,18 @@ def rule_of(text: str, smallest: int, protected: frozenset[Hashable] | None) -> 
     except (KeyError, ValueError, ZeroDivisionError) as error:
         raise InvalidInput("unknown rule; expected share:FRACTION or different:NUMBER, for example share:1/2") from error
     return Both(GroupSize(smallest), rule) if smallest > 1 else rule
+
+
+def _tacit(columns: Columns, how: Suspected) -> tuple[str, Publisher]:
+    """What `tacit anonymize table` would have published under the rule."""
+    kind, _, number = how.rule.partition(":")
+    rule = rule_of(how.rule, how.smallest, how.protected)
+    if columns.hierarchies is None:
+        raise InvalidInput("--publisher tacit needs the hierarchies of the publisher; name their folder with --hierarchies")
+    least = f"frequency:{1 / Fraction(number)}" if kind == "share" else f"distinct:{number}"
+    protected = {} if how.protected is None or kind != "share" else {columns.sensitive: tuple(map(str, how.protected))}
+    asked = Requirements(tuple(columns.quasi), (columns.sensitive,), k=how.smallest, l=least, hierarchies=columns.hierarchies)
+    return str(rule), own_publisher(replace(asked, protected=protected))
 
 
 def _publisher(how: Suspected, known: Sequence[Families]) -> tuple[str, Publisher]:
