@@ -11,6 +11,7 @@ from tacit.doors.cli.anonymize.check import check_table
 from tacit.doors.cli.anonymize.hierarchy import hierarchy
 from tacit.doors.cli.anonymize.lattice import lattice
 from tacit.doors.cli.anonymize.sample_risk import sample_risk
+from tacit.doors.cli.anonymize.suppress import suppress_cells
 from tacit.doors.cli.anonymize.table import table
 
 anonymize = typer.Typer(
@@ -19,10 +20,11 @@ anonymize = typer.Typer(
 )
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "adversary": adversary,
     "table": table,
     "lattice": lattice,
     "check": check_table,
     "hierarchy": hierarchy,
     "sample-risk": sample_risk,
+    "suppress": suppress_cells,
+    "adversary": adversary,
 }

@@ -42,11 +42,12 @@ def cells(
 
     Example: tacit attack cells --example tutorial
     """
-    from tacit.evidence.attacks.tables.cells import attack_cells, contingency, hair_and_eyes
+    from tacit.evidence.attacks.tables.cells import attack_cells, hair_and_eyes
 
     if file is None:
         found = hair_and_eyes()
     else:
+        from tacit.publish.tables.cells.contingency import contingency
         from tacit.publish.tables.table import Table
 
         names = _names(columns)
@@ -109,7 +110,7 @@ def _print_cells(found: CellAttack) -> None:
     if len(every) > SHOWN:
         every = sorted(every, key=lambda cell: (found.bounds.upper[cell] == 0, found.bounds.upper[cell] - found.bounds.lower[cell]))
     for cell in every[:SHOWN]:
-        table.add_row(*(names[place] for names, place in zip(found.table.values, cell, strict=True)), found.interval(cell))
+        table.add_row(*found.table.labels(cell), found.interval(cell))
     screen = console()
     screen.print(table)
     if len(every) > SHOWN:

@@ -8,40 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tacit.errors import InvalidInput
 from tacit.evidence.attacks.figures import told
 from tacit.publish.tables.cells.bounds import CellBounds, Track, cell_bounds
+from tacit.publish.tables.cells.contingency import Contingency
 from tacit.publish.tables.cells.counting import TableCount, count_tables
-from tacit.publish.tables.cells.released import MOST_CELLS, Counts, Released, released
-from tacit.publish.tables.table import Table
+from tacit.publish.tables.cells.released import Counts, released
 
 COUNTED = 10_000  # tables that fit are counted up to here
 DRAWN = 40  # cells of a chart
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Contingency:
-    """Counts with the names of their columns and the values along every axis."""
-
-    columns: tuple[str, ...]
-    values: tuple[tuple[str, ...], ...]
-    counts: Counts
-
-    def label(self, cell: Sequence[int]) -> str:
-        """The values of a cell in words."""
-        return ", ".join(names[place] for names, place in zip(self.values, cell, strict=True))
-
-    def axes(self, names: Sequence[str]) -> tuple[int, ...]:
-        """The places of columns by name."""
-        if missing := [name for name in names if name not in self.columns]:
-            raise InvalidInput(f"a marginal names {missing[0]!r}, which is not among the columns {', '.join(self.columns)}")
-        return tuple(sorted({self.columns.index(name) for name in names}))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +40,7 @@ class CellAttack:
 
     def cells(self) -> list[tuple[int, ...]]:
         """All cells, in the order of the table."""
-        return list(product(*map(range, self.table.counts.shape)))
+        return self.table.cells()
 
     def interval(self, cell: tuple[int, ...]) -> str:
         """The bounds of a cell, as people write them."""
@@ -99,7 +78,7 @@ class CellAttack:
     def to_dict(self) -> dict[str, Any]:
         """The bounds of every cell as plain values."""
         cells = [
-            {"cell": [names[place] for names, place in zip(self.table.values, cell, strict=True)]}
+            {"cell": list(self.table.labels(cell))}
             | told(low=self.bounds.lower[cell], high=self.bounds.upper[cell], determined=self.bounds.determined[cell])
             for cell in self.cells()
         ]
@@ -148,28 +127,3 @@ def hair_and_eyes() -> CellAttack:
     found = attack_cells(table, [(0,), (1,)])
     slide = np.array([[0, 0], [0, 0]]), np.array([[12, 12], [14, 16]])
     return CellAttack(table, found.sets, found.bounds, found.fitting, slide)
-
-
-def contingency(table: Table, columns: Sequence[str]) -> Contingency:
-    """How many rows have each combination of values.
-
-    >>> people = Table.of({"hair": ["brown", "blond", "brown"], "eyes": ["blue", "blue", "blue"]})
-    >>> contingency(people, ["hair", "eyes"]).counts.tolist()
-    [[1], [2]]
-    """
-    if not columns or not table.rows:
-        raise InvalidInput("a contingency table needs at least one column and one row")
-    chosen = [table[name] for name in columns]
-    shape = tuple(len(column.values) for column in chosen)
-    if np.prod([float(size) for size in shape]) > MOST_CELLS:
-        raise InvalidInput(
-            f"the columns have more than {MOST_CELLS:,} combinations of values; leave one out, or use coarser values"
-        )
-    places = np.ravel_multi_index(tuple(column.codes for column in chosen), shape)
-    counts = np.bincount(places, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
-    return Contingency(tuple(column.name for column in chosen), tuple(column.values for column in chosen), counts)
-
-
-def known_marginals(table: Contingency, sets: Sequence[Sequence[int]]) -> Released:
-    """The marginals of a table as an attacker has them."""
-    return released(table.counts, sets)

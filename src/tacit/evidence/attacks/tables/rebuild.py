@@ -23,9 +23,9 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.figures import Axes, bars, told
-from tacit.evidence.attacks.tables.cells import contingency
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.rounding import Number
+from tacit.publish.tables.cells.contingency import contingency
 from tacit.publish.tables.cells.counting import TableCount, tables
 from tacit.publish.tables.cells.programs import System
 from tacit.publish.tables.cells.released import Counts, Released, released
