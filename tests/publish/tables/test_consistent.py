@@ -42,13 +42,13 @@ def always_true(rows, known=None):
 
 
 @given(RELEASES)
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_what_is_found_is_what_is_true_in_all_of_them(rows):
     assert set(consistent(Release(Counter(rows), LEAVES))) == always_true(rows)
 
 
 @given(RELEASES, st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_also_where_the_leaves_are_known(rows, data):
     known = Counter(data.draw(st.sampled_from(list(product(*(LEAVES.get(label, (label,)) for label, _ in rows))))))
     assert set(consistent(Release(Counter(rows), LEAVES), known)) == always_true(rows, known)

@@ -80,7 +80,7 @@ def test_homogeneity_counts_facts():
 
 
 @given(st.lists(st.sampled_from(["q1", "q2", "q3"]), min_size=2, max_size=7), st.integers(2, 3))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_downcoded_leaves_are_those_of_every_table_with_this_output(leaves, smallest):
     """Every table of that many rows is published; those with the same output must all have the leaves that are called certain."""
     parents = dict.fromkeys(("q1", "q2", "q3"), "Q")

@@ -78,7 +78,7 @@ def every_recoding(rows, rule):
     st.lists(st.tuples(st.sampled_from(["q1", "q2"]), st.sampled_from(["yes", "no", "never"])), min_size=1, max_size=7),
     st.sampled_from([SHARE, DifferentValues(2), MostShare(Fraction(2, 3)), Both(GroupSize(2), SHARE)]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_least_recoding_by_counts_is_the_one_by_rows(rows, rule):
     cost, outputs = every_recoding(rows, rule)
     choice = LocalRecoding(rule, PARENTS).choice(bag(rows))
@@ -88,7 +88,7 @@ def test_the_least_recoding_by_counts_is_the_one_by_rows(rows, rule):
 
 
 @given(st.lists(st.tuples(st.sampled_from(["q1", "q2"]), st.sampled_from(["yes", "no"])), min_size=2, max_size=6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_the_posterior_is_that_of_bayes_over_rows_one_by_one(rows):
     """Every assignment of values to the people is listed; the attacker knows the quasi-identifiers."""
     publisher = LocalRecoding(SHARE, PARENTS)
@@ -116,7 +116,7 @@ PRIOR = {"yes": Fraction(1, 4), "no": Fraction(3, 4)}
 
 
 @given(TABLES, st.integers(1, 4), st.sampled_from([Fraction(0), Fraction(1, 2)]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_blind_publisher_tells_what_its_groups_show_and_nothing_else(rows, smallest, suppress):
     """Nothing of who is suppressed or refused: posterior equals prior. Of all others: the share that their group shows."""
     decide = AtLeast(smallest, THREE, suppress)
@@ -134,7 +134,7 @@ def test_the_blind_publisher_tells_what_its_groups_show_and_nothing_else(rows, s
 
 
 @given(TABLES, st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_knowing_the_blind_publisher_changes_no_belief(rows, smallest):
     """The attacker of the tutorial, who has the output alone: the same belief with the algorithm as without it."""
     publisher = blind(Blind(AtLeast(smallest, THREE)))

@@ -81,7 +81,7 @@ def fine(count, size, share, sigma, ratio):
 
 
 @given(COUNTS, st.fractions(Fraction(1, 4), 60, max_denominator=4), RATIOS)
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_class_two_is_the_worst_over_all_shapes(counts, sigma, ratio):
     size = sum(counts)
     grid = [Fraction(step, 40) for step in range(41)]
@@ -90,7 +90,7 @@ def test_class_two_is_the_worst_over_all_shapes(counts, sigma, ratio):
 
 
 @given(st.data(), COUNTS, RATIOS)
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_class_three_is_the_worst_over_all_stubbornness(data, counts, ratio):
     shape = data.draw(shapes(len(counts)))
     size = sum(counts)
@@ -104,6 +104,7 @@ def test_class_three_is_the_worst_over_all_stubbornness(data, counts, ratio):
 
 
 @given(COUNTS, RATIOS)
+@settings(max_examples=30)
 def test_class_four_passes_never_since_a_prior_without_the_value_breaks_any_ratio(counts, ratio):
     assert not ClassIV().judge(counts, ratio).passes
     most = max(range(len(counts)), key=counts.__getitem__)
@@ -111,6 +112,7 @@ def test_class_four_passes_never_since_a_prior_without_the_value_breaks_any_rati
 
 
 @given(st.data(), COUNTS, st.fractions(0, 50, max_denominator=5), RATIOS)
+@settings(max_examples=40)
 def test_class_one_in_integers(data, counts, sigma, ratio):
     """The integer form of the specification, value by value."""
     shape = data.draw(shapes(len(counts)))
@@ -153,6 +155,7 @@ def test_the_lower_side_of_delta_disclosure_does_not_follow():
 
 
 @given(COUNTS, st.fractions(0, 50, max_denominator=5), st.data())
+@settings(max_examples=40)
 def test_known_rows_only_make_it_worse_and_all_but_one_end_it(counts, sigma, data):
     shape = data.draw(shapes(len(counts)))
     value = data.draw(st.sampled_from([place for place, count in enumerate(counts) if count]))
@@ -242,7 +245,7 @@ def test_what_is_wrong_is_said(call, message):
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.sampled_from("uvw")), min_size=1, max_size=30), RATIOS)
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_a_table_is_private_if_all_its_groups_are(rows, ratio):
     table = Table.of({"one": [row[0] for row in rows], "two": [row[1] for row in rows], "ill": [row[2] for row in rows]})
     values = sorted({row[2] for row in rows})

@@ -55,7 +55,7 @@ cubes = arrays(np.int64, (2, 2, 2), elements=st.integers(0, 1))
 
 
 @given(small, st.sampled_from([TWO_WAY, [(0,)], [()], [(0, 1)]]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_two_columns_by_formula_and_program_are_sharp(table, sets):
     low, high, many = brute(table, sets)
     for way in (None, "integer programs"):
@@ -67,7 +67,7 @@ def test_two_columns_by_formula_and_program_are_sharp(table, sets):
 
 
 @given(cubes, st.sampled_from([*TREES, CYCLE]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_three_columns_are_sharp(table, sets):
     low, high, many = brute(table, sets)
     found = cell_bounds(released(table, sets))
@@ -80,7 +80,7 @@ def test_three_columns_are_sharp(table, sets):
 @given(
     arrays(np.int64, (2, 2, 2, 2), elements=st.integers(0, 40)), st.sampled_from([[(0, 1), (1, 2), (2, 3)], [(0, 1, 2), (1, 2, 3)]])
 )
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=3, deadline=None)
 def test_chains_of_four_columns_are_sharp_by_programs(table, sets):
     """Too many tables to list: the formula is compared with the integer programs."""
     closed = closed_bounds(released(table, sets))
@@ -168,13 +168,11 @@ def test_counting_stops_at_its_limit():
 # --- suppression -----------------------------------------------------------------------------------------------------------------
 
 
-@given(arrays(np.int64, st.sampled_from([(3, 3), (3, 4)]), elements=st.integers(0, 30)), st.integers(1, 4))
-@settings(max_examples=15, deadline=None)
+@given(arrays(np.int64, st.sampled_from([(3, 3), (3, 4)]), elements=st.integers(6, 30)), st.integers(1, 4))
+@settings(max_examples=8, deadline=None)
 def test_hidden_cells_keep_the_interval_that_was_asked_for(table, width):
-    try:
-        found = suppress(table, below=5, width=width, sets=TWO_WAY)
-    except InvalidInput:
-        return
+    table[0, 0], table[1, 2] = 1, 4  # all others are large enough to move against them
+    found = suppress(table, below=5, width=width, sets=TWO_WAY)
     seen = cell_bounds(found.published(), "integer programs")
     for cell in np.argwhere(found.small):
         assert seen.upper[tuple(cell)] - seen.lower[tuple(cell)] >= width

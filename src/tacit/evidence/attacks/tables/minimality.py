@@ -55,6 +55,11 @@ class Belief:
         """Whether knowing the algorithm changed the belief."""
         return self.without != self.posterior
 
+    @property
+    def raised(self) -> bool:
+        """Whether knowing the algorithm raised the belief."""
+        return self.posterior is not None and (self.without is None or self.posterior > self.without)
+
 
 @dataclass(frozen=True, slots=True)
 class Minimality:
@@ -79,7 +84,7 @@ class Minimality:
     @property
     def breaches(self) -> tuple[Belief, ...]:
         """Beliefs in protected values that the algorithm raised above the limit."""
-        return tuple(each for each in self.beliefs if each.moved and self._above(each))
+        return tuple(each for each in self.beliefs if each.raised and self._above(each))
 
     def _above(self, belief: Belief) -> bool:
         named = self.protected is None or belief.value in self.protected
