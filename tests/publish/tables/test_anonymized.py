@@ -110,6 +110,17 @@ def test_several_sensitive_columns_are_strict_or_separate():
     assert len(strict.sizes()) < len(separate.sizes())
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_names_match_without_case(method):
+    made = {"AGE": AGES, "Weight": AGES}
+    asked = replace(
+        ASKED, quasi=("Age", "WEIGHT"), sensitive=("Ill",), made=made, method=method, l=None if method == "mdav" else "2"
+    )
+    assert anonymize(people(), asked).table.names == ("age", "weight", "ill")
+    with pytest.raises(InvalidInput, match="age has two roles"):
+        anonymize(people(), replace(asked, keep=("aGE",)))
+
+
 def test_mdav_with_another_model_is_refused():
     with pytest.raises(InvalidInput, match="mdav ensures k-anonymity alone, not distinct l-diversity"):
         anonymize(people(), replace(ASKED, method="mdav", l="2"))
@@ -142,7 +153,7 @@ def test_the_receipt_has_nothing_that_is_not_published(tmp_path):
 def test_the_report_is_the_owners_and_loads_nothing(tmp_path):
     made = anonymize(people(), replace(ASKED, suppress=Fraction(1, 10)))
     page = report_page(made, people())
-    assert page.splitlines()[0].startswith("<!-- For the curator alone")
+    assert page.splitlines()[0].startswith("<!-- For the data owner only")
     assert "default-src &#x27;none&#x27;" in page
     for words in ("Group sizes", "Utility against privacy", "The lattice of generalizations", *NOT_PROTECTED):
         assert words in page

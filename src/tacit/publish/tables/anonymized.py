@@ -124,6 +124,7 @@ def anonymize(table: Table, asked: Requirements, told: Told = None) -> Anonymize
     >>> anonymize(people, asked).table["age"].texts().tolist()
     ['30-39', '30-39', '40-49', '40-49']
     """
+    asked = asked.spelled(table)
     hierarchies = asked.hierarchies_of(table, needed=asked.method in ("lattice", "local"))
     conditions = asked.models(hierarchies).conditions(table, list(asked.sensitive))
     recoded, found, lattice = METHODS[asked.method](table, asked, conditions, hierarchies, told)

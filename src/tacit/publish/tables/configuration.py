@@ -86,7 +86,9 @@ def _check(column: str, said: Declared, reading: Reading) -> None:
 
 def _models(declared: Declared, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {key: declared[key] for key in ("k", "suppressed", "utility", "method") if key in declared}
-    found |= {key: str(declared[key]) for key in ("l", "t", "alpha", "delta") if key in declared}
+    found |= {key: str(declared[key]) for key in ("l", "t", "alpha") if key in declared}
+    if "delta_disclosure" in declared:
+        found["delta"] = str(declared["delta_disclosure"])
     if "suppress" in declared:
         found["suppress"] = Fraction(declared["suppress"])
     if "several" in declared:

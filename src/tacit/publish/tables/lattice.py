@@ -158,6 +158,14 @@ class Lattice:
                 found &= self._meets(rolled, condition, condition.sensitive)
         return found
 
+    def falls(self, condition: Condition) -> bool:
+        """Whether rows that violate a condition can only fall from a node to one above it.
+
+        Not where other sensitive columns count as known: a group that complies may be merged with one that has other values there.
+        """
+        alone = condition.sensitive is None or not self.strict or len(self.sensitive) == 1
+        return condition.falls and alone
+
     def totals(self, name: str) -> Integers:
         """How often each value of a sensitive column occurs in the whole table."""
         return self._totals[name]

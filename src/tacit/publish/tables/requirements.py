@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.data.declaration.problems import folded
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import exact
 from tacit.publish.tables.hierarchy import Hierarchy, read_hierarchies
@@ -76,11 +77,25 @@ class Requirements:
             raise InvalidInput(f"{Path(path).name} {why}; check the file, or keep missing values")
         return left
 
+    def spelled(self, table: Table) -> Requirements:
+        """The same with every column named as the table names it: names match without case."""
+        known = {folded(name): table[name].name for name in self.columns}
+
+        def named(keys: Mapping[str, Any]) -> dict[str, Any]:
+            return {known.get(folded(name), name): value for name, value in keys.items()}
+
+        changes: dict[str, Any] = {key: named(getattr(self, key)) for key in ("files", "made", "weights", "protected")}
+        for role in ("quasi", "sensitive", "keep"):
+            changes[role] = tuple(known[folded(name)] for name in getattr(self, role))
+        return replace(self, **changes)
+
     def hierarchies_of(self, table: Table, needed: bool = True) -> dict[str, Hierarchy]:
         """The hierarchies of the quasi-identifiers, and of sensitive columns that have one; from files, folder or values."""
-        found = {name: Hierarchy.read(path, name) for name, path in self.files.items()}
+        used = {*self.quasi, *self.sensitive}
+        found = {name: Hierarchy.read(path, name) for name, path in self.files.items() if name in used}
         for name, (kind, given) in self.made.items():
-            found[name] = _made(kind, name, table[name].values, given)
+            if name in used:
+                found[name] = _made(kind, name, table[name].values, given)
         missing = [name for name in self.quasi if name not in found]
         if missing and self.hierarchies is not None:
             found |= read_hierarchies(self.hierarchies, missing)

@@ -6,7 +6,7 @@ That needs violating rows that only fall as groups merge. Where a condition does
 conditions that does is tagged first, and every node that it leaves is counted.
 
 The best node is searched for by bounds (see measures.py): always the node with the least bound is scored next, which raises the
-bounds of all nodes above it, until the least bound is not below the best loss.
+bounds of all nodes above it, until the least bound is not below the best loss. search.md has the proofs.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ def found_in(
 
 def tagged(counter: Counter, told: Told = None) -> NDArray[np.int8]:
     """For every node whether it complies; each tag is what counting the node would say."""
-    falling = list(counter.conditions) if counter.limit == 0 else [each for each in counter.conditions if each.falls]
+    falling = (
+        list(counter.conditions) if counter.limit == 0 else [each for each in counter.conditions if counter.lattice.falls(each)]
+    )
     tags = np.zeros(counter.lattice.shape, dtype=np.int8)
     if falling:
         _flash(counter, falling, tags, told)

@@ -45,7 +45,7 @@ BASE = ("--quasi", "age,sex", "--sensitive", "pay")
         (("--t", "ordered:0.2", "--order", "1,2,3"), 0),
         (("--t", "hierarchical:0.35", "--hierarchy", "pay.csv"), 0),  # 1/2 (1/10 in low) and 3/10 above
         (("--t", "hierarchical:0.34", "--hierarchy", "pay.csv"), 1),
-        (("--delta", "9"), 1),
+        (("--delta-disclosure", "9"), 1),
         (("--guard", "guard", "--hierarchy", "pay.csv", "--breach", "1"), 0),
         (("--guard", "guard", "--hierarchy", "pay.csv"), 1),
     ],

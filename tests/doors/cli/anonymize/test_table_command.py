@@ -44,6 +44,14 @@ def test_configuration_options_and_report(folder):
     assert told["differentially_private"] is False
 
 
+def test_an_option_replaces_the_columns_of_the_configuration(folder):
+    """A hierarchy that is declared for a column without a role any more is not looked at."""
+    (folder / "sex.csv").unlink()
+    result = run(*ASKED, "--quasi", "age")
+    assert result.exit_code == 0, result.output
+    assert (folder / "public" / "out.csv").read_text("utf-8").startswith("age,ill\n")
+
+
 def test_a_report_beside_the_table_goes_elsewhere(folder):
     result = run("people.csv", "--config", "a.toml", "--out", "out.parquet", "--report", "report.html")
     assert "For the data owner only: .tacit/reports/report.html (instead of report.html" in " ".join(result.output.split())
@@ -60,7 +68,7 @@ def test_a_report_beside_the_table_goes_elsewhere(folder):
         (("--l", "3"), "l = 3 is above the number of values: ill has 2; choose a smaller l", 2),
         (("--method", "magic"), "unknown method", 2),
         (("--hierarchies", "none", "--quasi", "age,name"), "missing hierarchy of name: expected none/name.csv", 2),
-        (("--delta", "0.0001", "--k", "60", "--t", "0", "--l", "entropy:2"), "no generalization of the table meets", 2),
+        (("--delta-disclosure", "0.0001", "--k", "60", "--t", "0", "--l", "entropy:2"), "no generalization of the table meets", 2),
         (("--config", "b.toml"), "configuration not found", 4),
         (("--report", "report.txt"), "the report is a page of HTML", 2),
         (("--out", "out.xlsx"), "the name of the output ends in one of", 2),

@@ -19,6 +19,7 @@ from tacit.publish.tables.models.distinct import DistinctDiversity
 from tacit.publish.tables.models.entropy import EntropyDiversity
 from tacit.publish.tables.models.frequency import FrequencyDiversity
 from tacit.publish.tables.models.k_anonymity import KAnonymity
+from tacit.publish.tables.models.named import strictest
 from tacit.publish.tables.models.personalized import PersonalizedPrivacy
 from tacit.publish.tables.models.recursive import RecursiveDiversity
 from tacit.publish.tables.models.rows import Rows, rows_of
@@ -159,6 +160,28 @@ def test_personalized(table, limit):
     failing = [group for group, chance in chances if chance > limit]
     assert (verdict.failing_rows, verdict.failing_groups) == (len(failing), len(set(failing)))
     assert verdict.figure.worst == max((chance for _, chance in chances), default=0)
+
+
+@FEW
+@given(TABLES)
+def test_the_parameters_that_are_printed_hold(table):
+    """They are rounded to six digits, to the side that promises less."""
+    said = {verdict.model: verdict.figure.holds for verdict in strictest(rows(table))}
+    number = {model: holds.split(",")[0].split()[-1] for model, holds in said.items()}
+    printed = [
+        KAnonymity(int(number["k-anonymity"])),
+        AlphaK(number["(alpha,k)-anonymity"], 1),
+        DistinctDiversity(int(number["distinct l-diversity"])),
+        FrequencyDiversity(number["frequency l-diversity"]),
+        EntropyDiversity(number["entropy l-diversity"]),
+        Closeness(number["t-closeness (equal)"]),
+        Closeness(number["t-closeness (ordered)"], "ordered"),
+    ]
+    assert all(only(model, table).passes for model in printed)
+    if said["recursive (c,l)-diversity"].startswith("c above"):
+        assert only(RecursiveDiversity(Fraction(number["recursive (c,l)-diversity"]) + Fraction(1, 10**12), 2), table).passes
+    if said["delta-disclosure privacy"].startswith("delta above"):
+        assert only(DeltaDisclosure(Fraction(number["delta-disclosure privacy"]) + Fraction(1, 10**12)), table).passes
 
 
 # --- vectors -----------------------------------------------------------------------------------------------------------------

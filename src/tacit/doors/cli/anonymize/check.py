@@ -10,7 +10,7 @@ import typer
 
 from tacit.doors.cli.anonymize.options import DropMissing, names
 from tacit.doors.cli.ask import AsJson
-from tacit.doors.cli.output import console, print_json, say
+from tacit.doors.cli.output import bar, console, print_json, say
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def check_table(
     alpha: Annotated[str | None, typer.Option(help="Required largest share of a value in a group; with --k.")] = None,
     l: Diversities = None,  # noqa: E741
     t: Closenesses = None,
-    delta: Annotated[str | None, typer.Option("--delta", "--delta-disclosure", help="Required delta-disclosure privacy.")] = None,
+    delta: Annotated[str | None, typer.Option("--delta-disclosure", help="Required delta-disclosure privacy.")] = None,
     protected: Protected = "",
     order: Order = "",
     hierarchy: Tree_ = None,
@@ -66,7 +66,7 @@ def check_table(
 ) -> None:
     """Check a table against anonymity models, and print the strictest parameters that hold. Exits with 1 if a model fails.
 
-    Example: tacit anonymize check people.csv --quasi sex --sensitive disease --k 5 --l entropy:2 --t 0.2 --delta 1
+    Example: tacit anonymize check people.csv --quasi sex --sensitive disease --k 5 --l entropy:2 --t 0.2 --delta-disclosure 1
     """
     from tacit.publish.tables.models.named import strictest
 
@@ -74,10 +74,14 @@ def check_table(
     models = [*_of_groups(k, alpha, names(protected)), *_of_values(l, t, delta, (names(protected), names(order), tree))]
     if guard is not None:
         models.append(_personal(breach, tree, guard))
-    rows = read_rows(file, names(quasi), names(sensitive), (drop_missing, suppressed), [each for each in (guard, weight) if each])
-    required = [verdict for model in models for verdict in model.check(rows, strict=not separate)]
-    others = strictest(rows, strict=not separate)
-    risks = _risks(rows, population, weight, (drop_missing, suppressed))
+    marks, more = (drop_missing, suppressed), [each for each in (guard, weight) if each]
+    with bar("reading") as told:
+        rows = read_rows(file, names(quasi), names(sensitive), marks, more)
+        if told is not None:
+            told("checking", 0.5)
+        required = [verdict for model in models for verdict in model.check(rows, strict=not separate)]
+        others = strictest(rows, strict=not separate)
+        risks = _risks(rows, population, weight, marks)
     if as_json:
         print_json(_told(rows, required, others, risks))
     else:
@@ -161,7 +165,7 @@ def _told(rows: Rows, required: list[Verdict], others: tuple[Verdict, ...], risk
         "groups": len(rows.groups.sizes),
         "passes": all(verdict.passes for verdict in required),
         "verdicts": [verdict.as_dict() for verdict in required],
-        "holds": [{"model": each.model, "column": each.column or None, "holds": each.figure.holds} for each in others],
+        "holds": [{key: each.as_dict()[key] for key in ("model", "column", "holds", "worst")} for each in others],
         "risk": {name: risk.as_dict() for name, risk in risks.items()},
         "differentially_private": False,
     }

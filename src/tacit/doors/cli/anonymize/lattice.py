@@ -74,6 +74,7 @@ def _searched(asked: Requirements, file: Path) -> tuple[Found, int]:
 
     with bar("reading") as told:
         table = asked.read(file)
+        asked = asked.spelled(table)
         hierarchies = asked.hierarchies_of(table)
         conditions = asked.models(hierarchies).conditions(table, list(asked.sensitive))
         whole = asked.lattice(table, hierarchies)

@@ -26,7 +26,7 @@ L = Annotated[
 T = Annotated[str | None, typer.Option("--t", help="t-closeness: 0.2 (equal distance), ordered:0.2 or hierarchical:0.2.")]
 Alpha = Annotated[str | None, typer.Option("--alpha", help="(alpha, k)-anonymity: largest share of a sensitive value in a group.")]
 Delta = Annotated[
-    str | None, typer.Option("--delta", help="delta-disclosure: largest |ln| of a share in a group over the table's.")
+    str | None, typer.Option("--delta-disclosure", help="delta-disclosure: largest |ln| of a share in a group over the table's.")
 ]
 Suppress = Annotated[str | None, typer.Option("--suppress", help="Share of the rows that may be suppressed, for example 0.02.")]
 Utility = Annotated[
