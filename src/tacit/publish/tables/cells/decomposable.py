@@ -23,7 +23,7 @@ Axes = tuple[int, ...]
 
 
 def tree(sets: Collection[Axes]) -> list[tuple[Axes, Axes]] | None:
-    """The largest marginals, each with its separator from those before it, in the order of a tree; None if there is none.
+    """The largest marginals, each with its separator from those before it, in the order of a tree; None if no tree exists.
 
     >>> tree([(0, 1), (1, 2)])
     [((0, 1), ()), ((1, 2), (1,))]
