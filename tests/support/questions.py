@@ -110,6 +110,7 @@ AGGREGATES = [
     "AVG(cost)", "VAR_POP(age)", "VAR_SAMP(cost)", "STDDEV(age)", "STDDEV_POP(cost)", "MEDIAN(age)", "MIN(cost)", "MAX(day)",
     "PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY cost)", "SUM(CASE WHEN visits.ward = 'a' THEN age ELSE -2 * age END)",
     "SUM(age * age)", "AVG(age > 2)", "COUNT(*) FILTER (WHERE age > 0)", "SUM(cost / age)", "MEDIAN(ABS(age - 2))",
+    "COUNT(DISTINCT visits.ward)", "COUNT(DISTINCT diagnosis)", "COUNT(DISTINCT cost)", "COUNT(DISTINCT age > 2)",
 ]  # fmt: skip
 ROW_KEYS = ["visits.ward", "age", "EXTRACT(MONTH FROM day)", "age > 2", "WIDTH_BUCKET(cost, 0, 50, 4)", "cost IS NULL"]
 JOINED_KEYS = ["site", "beds", "COALESCE(site, 'none')"]

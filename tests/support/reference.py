@@ -182,6 +182,8 @@ def moment(asked: Moment, members: Sequence[Row]) -> Any:
     """One exact integer of a group (for a list: how many rows have each value, from its low end), from its definition."""
     if asked.kind == "units":
         return len({row["unit"] for row in members})
+    if asked.text is not None:
+        return len({found for row in members if (found := text(asked.text, row)) is not None})
     if asked.value is None:
         return len(members)
     known = [found for row in members if (found := value(asked.value, row)) is not None]
@@ -189,6 +191,8 @@ def moment(asked: Moment, members: Sequence[Row]) -> Any:
     match asked.kind:
         case "rows":
             return len(known)
+        case "distinct":
+            return len(set(known))
         case "sum":
             return sum(known)
         case "centred":

@@ -393,13 +393,15 @@ class Moment:
     centred   the sum of y = 2 value - (low + high)
     squares   the sum of 2 y^2 - (high - low)^2
     list      every (value, how many rows), for quantiles
+    distinct  how many different values; of `text`, where it is given
 
     `together`, of a sum of per-unit totals: the most that one unit moves the sums of all groups together.
     """
 
-    kind: Choice["rows", "units", "sum", "centred", "squares", "list"]
+    kind: Choice["rows", "units", "sum", "centred", "squares", "list", "distinct"]
     value: Row | None = None
     together: int | None = None
+    text: TextColumn | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def expressions_of(relation: Relation) -> Iterator[Node]:
         match step:
             case Group():
                 yield from (key.term.node for key in step.keys)
-                yield from {moment.value: None for moment in step.moments if moment.value is not None}
+                yield from {node: None for moment in step.moments if (node := moment.text or moment.value) is not None}
             case Where():
                 yield step.condition
             case Join():

@@ -130,6 +130,10 @@ WORST = {
     "SELECT MEDIAN(cost) FROM visits": [[ROW] * 3],
     "SELECT age, COUNT(*) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
     "SELECT age, COUNT(DISTINCT person) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
+    "SELECT COUNT(DISTINCT cost) FROM visits": [[{**ROW, "cost": cost} for cost in (1, 2, 3)]],
+    "SELECT COUNT(DISTINCT diagnosis) FROM visits": [[{**ROW, "diagnosis": name} for name in ("x", "y", "z")]],
+    "SELECT COUNT(DISTINCT age > 2) FROM visits": [[{**ROW, "age": age} for age in (0, 9, 10)]],
+    "SELECT age, COUNT(DISTINCT cost) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
     "SELECT age, SUM(cost) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
     "SELECT age, MEDIAN(cost) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
     "SELECT site, COUNT(*) FROM visits JOIN wards USING (ward) GROUP BY site": [[ROW] * 3],
@@ -210,6 +214,19 @@ def test_a_sum_without_bounds_is_caught(place: World, monkeypatch: pytest.Monkey
     made = place.with_rows("visits", ranked([[ROW] * 3])).with_catalog(place.catalog)
     monkeypatch.setattr("tacit.query.price.stability.magnitude", lambda moment: 1)
     assert caught(made, "SELECT SUM(cost) FROM visits")
+
+
+@pytest.mark.parametrize("text", ["SELECT COUNT(DISTINCT diagnosis) FROM visits", "SELECT COUNT(DISTINCT cost) FROM visits"])
+def test_different_values_counted_as_one_for_each_unit_are_caught(place: World, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """The planted bug: a unit is taken to bring one value, as it is one of COUNT(DISTINCT person)."""
+    rows = [{**ROW, "diagnosis": name, "cost": cost} for name, cost in (("x", 1), ("y", 2), ("z", 3))]
+    made = place.with_rows("visits", ranked([rows])).with_catalog(place.catalog)
+    assert not caught(made, text)
+    honest = pricing.l1_sensitivity
+    monkeypatch.setattr(
+        pricing, "l1_sensitivity", lambda moment, *given: 1 if moment.kind == "distinct" else honest(moment, *given)
+    )
+    assert caught(made, text)
 
 
 def test_a_scale_from_the_wrong_sensitivity_is_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:

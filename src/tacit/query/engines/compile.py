@@ -345,11 +345,12 @@ def sums(group: Group, tables: Tables) -> ir.Table:
     """One row per group, private ones in the order of their keys: the keys, and the parts m0_rows, m0_sum0, ... of every sum."""
     rows = grouped(group, tables)
     summed = {place: moment for place, moment in enumerate(group.moments) if moment.kind != "list"}
-    values = {node: f"value_{place}" for place, moment in summed.items() if (node := moment.value) is not None}
+    values = {node: f"value_{place}" for place, moment in summed.items() if (node := moment.text or moment.value) is not None}
     rows = rows.mutate(**{name: value(node, rows) for node, name in values.items()})
     parts: dict[str, Any] = {}
     for place, moment in summed.items():
-        exact = rows[values[moment.value]] if moment.value is not None else None
+        node = moment.text or moment.value
+        exact = rows[values[node]] if node is not None else None
         parts |= {f"m{place}_{name}": part for name, part in moment_parts(moment, exact, rows).items()}
     keys = [f"key_{place}" for place in range(len(group.keys))]
     summed_up = rows.group_by(keys).aggregate(**parts) if keys else rows.aggregate(**parts)
@@ -378,6 +379,8 @@ def moment_parts(moment: Moment, exact: Any, rows: ir.Table) -> dict[str, Any]:
     """The int64 sums that make up a moment of the column `exact`."""
     if moment.kind == "units":
         return {"units": rows[UNIT].nunique()}
+    if moment.kind == "distinct":
+        return {"distinct": exact.nunique()}
     if moment.value is None:
         return {"rows": rows.count()}
     counted = {"rows": exact.count()}

@@ -94,8 +94,8 @@ def _column(columns: Mapping[str, Integers], name: str) -> Integers:
 
 def _whole(moment: Moment, at: int, columns: Mapping[str, Integers]) -> Any:
     """The moment of each returned row, from its parts."""
-    if moment.kind == "units":
-        return _column(columns, f"m{at}_units")
+    if moment.kind in ("units", "distinct"):
+        return _column(columns, f"m{at}_{moment.kind}")
     rows = _column(columns, f"m{at}_rows")
     if moment.kind == "rows" or moment.value is None:
         return rows

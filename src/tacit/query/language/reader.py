@@ -82,7 +82,7 @@ _CASTS = {
     "DATE": "cast_date", "TEXT": "cast_text", "VARCHAR": "cast_text", "BOOLEAN": "cast_boolean",
 }  # fmt: skip
 _PARTS = frozenset({"year", "quarter", "month", "day", "dayofyear", "dayofweek", "isodow"})
-_FILTERED = frozenset({_UNARY[kind] for kind in _UNARY if issubclass(kind, exp.AggFunc)} | {"count"})
+_FILTERED = frozenset({_UNARY[kind] for kind in _UNARY if issubclass(kind, exp.AggFunc)} | {"count", "count_distinct"})
 _NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%"}
 _NEAREST = {
     "Distinct": "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",

@@ -81,6 +81,12 @@ def _count(term: Term | None) -> tuple[Moment, ...]:
     return (_rows(term),)
 
 
+def _distinct(term: Term | None) -> tuple[Moment, ...]:
+    if term is not None and isinstance(term.node, TextColumn):
+        return (Moment("distinct", text=term.node),)
+    return (Moment("distinct", _row(term)),)
+
+
 def _mean(term: Term | None) -> tuple[Moment, ...]:
     return (_rows(term), Moment("centred", _row(term)))
 
@@ -159,6 +165,7 @@ def _rooted(finish: Finish) -> Finish:
 AGGREGATES: dict[str, Aggregate] = {
     "count": Aggregate(_count, _itself, lambda _: (Fraction(1),)),
     "units": Aggregate(lambda _: (Moment("units"),), _itself, lambda _: (Fraction(1),)),
+    "distinct": Aggregate(_distinct, _itself, lambda _: (Fraction(1),)),
     "sum": Aggregate(lambda term: (Moment("sum", _row(term)),), _in_steps, lambda term: (_exact_step(term),)),
     "sum_centred": Aggregate(_mean, _sum_centred, _of_centred),
     "avg": Aggregate(_mean, _average),

@@ -115,7 +115,10 @@ def _noise(quote: Quote) -> list[Noise]:
     return parts
 
 
-_NAMES = {"rows": "count", "units": "number of units", "sum": "sum", "centred": "centred sum", "squares": "centred sum of squares"}
+_NAMES = {
+    "rows": "count", "units": "number of units", "sum": "sum", "centred": "centred sum", "squares": "centred sum of squares",
+    "distinct": "number of different values",
+}  # fmt: skip
 
 
 def _of_sum(part: Sum, quote: Quote) -> Noise:
@@ -139,6 +142,8 @@ _TOTALS = {
 
 
 def _name(moment: Moment, question: Question) -> str:
+    if moment.text is not None:
+        return f"{_NAMES[moment.kind]} of {moment.text.name}"
     if moment.value is None:
         return _NAMES[moment.kind]
     return f"{_NAMES[moment.kind]} of {_columnwords_of(moment.value, question)}"

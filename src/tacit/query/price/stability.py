@@ -7,7 +7,7 @@ vector of changes over the groups.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch
 from math import prod
@@ -160,7 +160,7 @@ def copies(relation: Relation, source: int) -> int | None:
 def magnitude(moment: Moment) -> int:
     """The most that one row can move a moment, in its integer units."""
     node = moment.value
-    if moment.kind in ("rows", "units", "list") or node is None:
+    if moment.kind in ("rows", "units", "list", "distinct") or node is None:
         return 1
     if moment.kind == "sum":
         return max(abs(node.low), abs(node.high))
@@ -172,7 +172,15 @@ def l1_sensitivity(moment: Moment, touched: Reach) -> int:
     """The l1 sensitivity of a moment over all groups."""
     if moment.kind == "units":
         return touched.units_l1
+    touched = _counted(moment, touched)
     return min(_of_rows(moment, touched.l1), moment.together or _of_rows(moment, touched.l1))
+
+
+def _counted(moment: Moment, touched: Reach) -> Reach:
+    """What one unit can touch of a moment: of a number of different values in one group no more than there can be."""
+    if moment.kind != "distinct" or moment.value is None:
+        return touched
+    return replace(touched, per_group=min(touched.per_group, moment.value.high - moment.value.low + 1))
 
 
 def _of_rows(moment: Moment, rows: int) -> int:
@@ -181,7 +189,7 @@ def _of_rows(moment: Moment, rows: int) -> int:
 
 def l2_sensitivity(moment: Moment, touched: Reach) -> Fraction:
     """The l2 sensitivity of a moment over all groups, rounded up; never above the l1 one."""
-    squared = touched.units_l1 if moment.kind == "units" else touched.l2_squared * magnitude(moment) ** 2
+    squared = touched.units_l1 if moment.kind == "units" else _counted(moment, touched).l2_squared * magnitude(moment) ** 2
     if moment.together is not None:
         squared = min(squared, moment.together**2)
     return sqrt_up(Fraction(squared))
