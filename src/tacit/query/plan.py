@@ -5,7 +5,7 @@ computes with k. A condition is true, false or unknown, as in SQL. Every node is
 them and refuses what could).
 
     relations   a tree of Scan  Bound  Where  Join  UnitJoin  Semi  PerUnit  Union  PublicScan, below one Group
-    rows        Column  Literal  Add  Multiply  Quotient  Ratio  Choose  Lookup
+    rows        Column  Literal  Add  Multiply  Quotient  Ratio  Choose  Lookup  Root  Logarithm
     conditions  Compare  Among  IsNull  All  Either  Negation  Truth  TextIs  TextLike
     results     KeyValue  Result  Number  Arithmetic  Rounded  Test      (on released numbers: free)
 """
@@ -122,7 +122,35 @@ class Lookup:
     nullable: bool
 
 
-Row = Column | Literal | Add | Multiply | Quotient | Ratio | Choose | Lookup
+@dataclass(frozen=True, slots=True)
+class Root:
+    """floor(sqrt(child)), for a child that is not negative; exact, since the root of a double is correctly rounded."""
+
+    child: Row
+    low: int
+    high: int
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Logarithm:
+    """floor(log(child step) / unit), for a child of at least 1; exact (curves.md).
+
+    `up` and `down` are the values of the child so near to a border that doubles may see them on the other side: at it, and below.
+    """
+
+    child: Row
+    base: Choice["e", "10"]
+    step: Fraction
+    unit: Fraction
+    up: tuple[int, ...]
+    down: tuple[int, ...]
+    low: int
+    high: int
+    nullable: bool
+
+
+Row = Column | Literal | Add | Multiply | Quotient | Ratio | Choose | Lookup | Root | Logarithm
 
 # --- conditions: true, false or unknown --------------------------------------------------------------------------------------
 

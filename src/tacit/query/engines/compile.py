@@ -10,12 +10,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
 import ibis
 import ibis.expr.types as ir
 
+from tacit.privacy.rounding import log_up
 from tacit.query.plan import (
     Add,
     All,
@@ -30,6 +32,7 @@ from tacit.query.plan import (
     IsNull,
     Join,
     Literal,
+    Logarithm,
     Lookup,
     Moment,
     Multiply,
@@ -39,6 +42,7 @@ from tacit.query.plan import (
     Quotient,
     Ratio,
     Relation,
+    Root,
     Row,
     Scan,
     Semi,
@@ -56,6 +60,7 @@ from tacit.query.size_limit import below, expressions_of, nodes_of
 LIMB = 28
 MASK = 2**LIMB - 1
 LONGEST_BRANCHES = 32
+ROOTS = 10  # square roots of the argument of a logarithm
 UNIT, RANK, OTHER = "tacit_unit", "tacit_rank", "tacit_other"
 Tables = Callable[[str], ir.Table]
 
@@ -128,6 +133,36 @@ def _(node: Lookup, rows: ir.Table) -> Any:
     child = value(node.child, rows)
     branches = [(child.isin(codes), _whole(image)) for image, codes in images.items() if image is not None]
     return ibis.cases(*branches, else_=ibis.null("int64")) if branches else ibis.null("int64")
+
+
+@value.register
+def _(node: Root, rows: ir.Table) -> Any:
+    return value(node.child, rows).cast("float64").sqrt().floor()
+
+
+@value.register
+def _(node: Logarithm, rows: ir.Table) -> Any:
+    """By roots, products and quotients alone, which every engine rounds alike; close calls are moved off the border (curves.md).
+
+    ln x = 2^11 artanh z with z = (u - 1) / (u + 1) and u the 2^10-th root of x; of the series of artanh four terms are left.
+    """
+    child = value(node.child, rows)
+    root = child.cast("float64")
+    for _ in range(ROOTS):
+        root = root.sqrt()
+    z = (root - _double(1)) / (root + _double(1))
+    square = z * z
+    series = z * (_double(1) + square * (_double(1 / 3) + square * (_double(1 / 5) + square * _double(1 / 7))))
+    scale = log_up(Fraction(10)) * node.unit if node.base == "10" else node.unit
+    steps = series * _double(float(2 ** (ROOTS + 1) / scale)) + _double(float(log_up(node.step) / scale))
+    moved = [(child.isin(list(values)), _double(half)) for values, half in ((node.up, 0.5), (node.down, -0.5)) if values]
+    steps = steps + ibis.cases(*moved, else_=_double(0)) if moved else steps
+    return steps.floor().clip(lower=_whole(node.low), upper=_whole(node.high))
+
+
+def _double(number: float) -> Any:
+    """A double as a cast of its shortest text: an engine takes a bare literal for a decimal."""
+    return ibis.literal(repr(float(number))).cast("float64")
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {"<": operator.lt, "<=": operator.le, "=": operator.eq}

@@ -62,6 +62,7 @@ _BINARY: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 _UNARY: dict[type[exp.Expr], str] = {
     exp.Neg: "negate", exp.Not: "not", exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sign: "sign",
+    exp.Sqrt: "sqrt", exp.Ln: "ln", exp.Exp: "exp",
     exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.Trim: "trim",
     exp.Year: "year", exp.Month: "month", exp.Day: "day", exp.Quarter: "quarter",
     exp.DayOfWeek: "dayofweek", exp.DayOfYear: "dayofyear",
@@ -464,6 +465,15 @@ class Reader:
             share = Apply("-", (Constant(Fraction(1)), share), self.at(node))
         return Apply("quantile", (self.expression(order.expressions[0].this), share), self.at(node))
 
+    def log(self, node: exp.Expr) -> Expression:
+        """LOG10(x), which is LOG(10, x); LOG(x) alone means LN in some dialects and LOG10 in others."""
+        self.only(node, "this", "expression")
+        if node.expression is None or not isinstance(node.this, exp.Literal) or str(node.this.this) != "10":
+            raise NotAllowed(
+                "LOG is not supported: its base differs between dialects", remedy="write LN(x) or LOG10(x)", at=self.at(node)
+            )
+        return self.apply("log10", node, node.expression)
+
     def named(self, node: exp.Expr) -> Expression:
         name = str(node.this).lower()
         if name not in _NAMED:
@@ -503,5 +513,6 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.WidthBucket: Reader.bucket,
     exp.Quantile: Reader.quantile,
     exp.WithinGroup: Reader.within_group,
+    exp.Log: Reader.log,
     exp.Anonymous: Reader.named,
 }
