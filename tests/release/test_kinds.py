@@ -27,7 +27,7 @@ from worlds import World, ranked, world_in_memory
 ALIKE = ("signed", "shifted", "below")  # as other numbers of COLUMNS
 COLUMNS = (Column("person", "key"), *(each for each in questions.COLUMNS if each.name not in ALIKE), Column("scan", "presence"))
 RANKS = ["MIN({})", "MEDIAN({})", "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY {})"]
-SUMS = ["SUM({})", "AVG({})", "VAR_SAMP({})", "STDDEV_POP({})"]
+SUMS = ["COVAR_SAMP({0}, small)", "COVAR_POP(cents, {})", "SUM({})", "AVG({})", "VAR_SAMP({})", "STDDEV_POP({})"]
 COUNTS = ["COUNT({})", "COUNT({}) FILTER (WHERE small > 2)", "COUNT(DISTINCT {})"]
 WHOLE, REAL, DAY, LARGE = "a whole number", "a number", "a date", "a number beyond doubles"
 NUMBER_LINE = r"-?[\d,]+(\.\d+)?( ± [\d,]+(\.\d+)?| \[-?[\d,]+(\.\d+)?, -?[\d,]+(\.\d+)?\])|NULL"

@@ -114,6 +114,7 @@ AGGREGATES = [
     "PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY cost)", "SUM(CASE WHEN visits.ward = 'a' THEN age ELSE -2 * age END)",
     "SUM(age * age)", "AVG(age > 2)", "COUNT(*) FILTER (WHERE age > 0)", "SUM(cost / age)", "MEDIAN(ABS(age - 2))",
     "COUNT(DISTINCT visits.ward)", "COUNT(DISTINCT diagnosis)", "COUNT(DISTINCT cost)", "COUNT(DISTINCT age > 2)",
+    "COVAR_POP(age, cost)", "CORR(cost, age)", "REGR_SLOPE(cost, -age)", "REGR_INTERCEPT(cost, cost + age)",
 ]  # fmt: skip
 ROW_KEYS = ["visits.ward", "age", "EXTRACT(MONTH FROM day)", "age > 2", "WIDTH_BUCKET(cost, 0, 50, 4)", "cost IS NULL"]
 JOINED_KEYS = ["site", "beds", "COALESCE(site, 'none')"]

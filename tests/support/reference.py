@@ -210,6 +210,12 @@ def moment(asked: Moment, members: Sequence[Row]) -> Any:
     match asked.kind:
         case "rows":
             return len(known)
+        case "products":
+            assert asked.other is not None
+            ends = asked.other.low + asked.other.high
+            pairs = [(value(asked.value, row), value(asked.other, row)) for row in members]
+            assert all((one is None) == (other is None) for one, other in pairs)
+            return sum((2 * one - (low + high)) * (2 * other - ends) for one, other in pairs if one is not None)
         case "distinct":
             return len(set(known))
         case "sum":

@@ -420,16 +420,23 @@ class Moment:
     sum       the sum of value
     centred   the sum of y = 2 value - (low + high)
     squares   the sum of 2 y^2 - (high - low)^2
+    products  the sum of y z, z being the same of `other`, which is NULL where `value` is
     list      every (value, how many rows), for quantiles
     distinct  how many different values; of `text`, where it is given
 
     `together`, of a sum of per-unit totals: the most that one unit moves the sums of all groups together.
     """
 
-    kind: Choice["rows", "units", "sum", "centred", "squares", "list", "distinct"]
+    kind: Choice["rows", "units", "sum", "centred", "squares", "products", "list", "distinct"]
     value: Row | None = None
     together: int | None = None
     text: TextColumn | None = None
+    other: Row | None = None
+
+    @property
+    def parts(self) -> tuple[Row | TextColumn, ...]:
+        """What is computed of a row for it."""
+        return tuple(part for part in (self.text, self.value, self.other) if part is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,12 +464,13 @@ Relation = Rows | PublicScan | Group
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An aggregate as it was asked: its name in AGGREGATES, what it is over, and the share of a quantile."""
+    """An aggregate as it was asked: its name, what it is over, the share of a quantile, and the second of two columns."""
 
     name: str
     over: Term | None = None
     share: Fraction | None = None
     together: int | None = None
+    other: Term | None = None
 
     @property
     def is_date(self) -> bool:

@@ -89,7 +89,7 @@ def expressions_of(relation: Relation) -> Iterator[Node]:
         match step:
             case Group():
                 yield from (key.term.node for key in step.keys)
-                yield from {node: None for moment in step.moments if (node := moment.text or moment.value) is not None}
+                yield from dict.fromkeys(node for moment in step.moments for node in moment.parts)
             case Where():
                 yield step.condition
             case Join():

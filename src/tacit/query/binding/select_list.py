@@ -14,6 +14,7 @@ from tacit.query import plan
 from tacit.query.binding import terms
 from tacit.query.binding.binder import AGGREGATES, Binder, placed
 from tacit.query.binding.comparisons import as_number, those_that_can_be, undeclared
+from tacit.query.binding.pairs import PAIRS, paired
 from tacit.query.binding.possible import always_null
 from tacit.query.binding.scope import Declared, Scope
 from tacit.query.language.syntax import Apply, Constant, Expression, InQuery, Name, Star
@@ -125,6 +126,8 @@ class Asked:
         function, arguments = expression.function, expression.arguments
         if function == "count_distinct":
             return self.distinct(expression)
+        if function in PAIRS:
+            return self.pair(expression)
         if function == "count" and isinstance(arguments[0], Star):
             return Call("count")
         if function == "count" and (present := self.present(arguments[0])) is not None:
@@ -144,6 +147,17 @@ class Asked:
         if isinstance(term.type, DateType | BooleanType):
             raise WrongType(f"{function.upper()} needs a number, not {terms.word(term.type)}", at=expression.at)
         return Call(function, term)
+
+    def pair(self, expression: Apply) -> Call:
+        """An aggregate of two numbers together."""
+        both = [as_number(self.binder.term(argument)) for argument in expression.arguments]
+        for term in both:
+            self.check_possible(expression, term)
+            if not isinstance(term.type, NumberType) or isinstance(term.node, TextColumn):
+                raise WrongType(f"{_written(expression)} needs two numbers, not {terms.word(term.type)}", at=expression.at)
+            self.check_constant(expression, term)
+            self.check_range(expression, term)
+        return paired(expression.function, *both)
 
     def check_possible(self, expression: Apply, term: Term) -> None:
         """Refuses an aggregate that no row can have a part in."""

@@ -380,12 +380,12 @@ def sums(group: Group, tables: Tables) -> ir.Table:
     """One row per group, private ones in the order of their keys: the keys, and the parts m0_rows, m0_sum0, ... of every sum."""
     rows = grouped(group, tables)
     summed = {place: moment for place, moment in enumerate(group.moments) if moment.kind != "list"}
-    values = {node: f"value_{place}" for place, moment in summed.items() if (node := moment.text or moment.value) is not None}
+    needed = dict.fromkeys(node for moment in summed.values() for node in moment.parts)
+    values = {node: f"value_{place}" for place, node in enumerate(needed)}
     rows = rows.mutate(**{name: value(node, rows) for node, name in values.items()})
     parts: dict[str, Any] = {}
     for place, moment in summed.items():
-        node = moment.text or moment.value
-        exact = rows[values[node]] if node is not None else None
+        exact = [rows[values[node]] for node in moment.parts]
         parts |= {f"m{place}_{name}": part for name, part in moment_parts(moment, exact, rows).items()}
     keys = [f"key_{place}" for place in range(len(group.keys))]
     summed_up = rows.group_by(keys).aggregate(**parts) if keys else rows.aggregate(**parts)
@@ -410,14 +410,15 @@ def stored(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:
     return rows.select(**{name: rows[held] for name, held in named.items()})
 
 
-def moment_parts(moment: Moment, exact: Any, rows: ir.Table) -> dict[str, Any]:
-    """The int64 sums that make up a moment of the column `exact`."""
+def moment_parts(moment: Moment, columns: Sequence[Any], rows: ir.Table) -> dict[str, Any]:
+    """The int64 sums that make up a moment of one column, or of two."""
     if moment.kind == "units":
         return {"units": rows[UNIT].nunique()}
     if moment.kind == "distinct":
-        return {"distinct": exact.nunique()}
+        return {"distinct": columns[0].nunique()}
     if moment.value is None:
         return {"rows": rows.count()}
+    exact = columns[0]
     counted = {"rows": exact.count()}
     if moment.kind == "rows":
         return counted
@@ -425,7 +426,20 @@ def moment_parts(moment: Moment, exact: Any, rows: ir.Table) -> dict[str, Any]:
     counted |= {f"sum{limb}": part.sum() for limb, part in _limbs(offset, spread)}
     if moment.kind == "squares":
         counted |= {f"square{limb}": part.sum() for limb, part in _square_limbs(offset, spread)}
+    if moment.kind == "products" and moment.other is not None:
+        other, most = columns[1] - _whole(moment.other.low), moment.other.high - moment.other.low
+        counted |= {f"other{limb}": part.sum() for limb, part in _limbs(other, most)}
+        counted |= {f"product{name}": part.sum() for name, part in _product_limbs(offset, other, spread, most)}
     return counted
+
+
+def _product_limbs(one: Any, other: Any, largest: int, most: int) -> list[tuple[str, Any]]:
+    """The product of two non-negative integers below 2^53, in parts below 2^29: a letter of the product, and a weight in it."""
+    if largest * most < 2**53:
+        return [(f"A{weight}", part) for weight, part in _limbs(one * other, largest * most)]
+    low, high, least, rest = one & MASK, one >> LIMB, other & MASK, other >> LIMB
+    products = {"A": low * least, "B": low * rest, "C": high * least, "D": high * rest}
+    return [(f"{name}{weight}", part) for name, product in products.items() for weight, part in _limbs(product, 2**56)]
 
 
 def _limbs(number: Any, largest: int) -> list[tuple[int, Any]]:

@@ -328,7 +328,9 @@ def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction
 
 
 def _word(out: Out, call: Call) -> str:
-    names = {"avg": "an average", "quantile": "a quantile"}
+    names = {"avg": "an average", "quantile": "a quantile", "corr": "a correlation"}
+    names |= dict.fromkeys(("covar_pop", "covar_samp"), "a covariance")
+    names |= dict.fromkeys(("regr_slope", "regr_intercept"), "a regression")
     return names.get(call.name, "a variance") if isinstance(out, Result) else "an expression"
 
 

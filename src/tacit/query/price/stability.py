@@ -165,6 +165,8 @@ def magnitude(moment: Moment) -> int:
     if moment.kind == "sum":
         return max(abs(node.low), abs(node.high))
     spread = node.high - node.low
+    if moment.kind == "products":
+        return spread * (moment.other.high - moment.other.low) if moment.other is not None else 0
     return spread if moment.kind == "centred" else spread**2
 
 

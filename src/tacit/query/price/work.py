@@ -48,6 +48,7 @@ PARTS = {
     "sum": 3,
     "centred": 3,
     "squares": 9,
+    "products": 11,
     "list": 1,
     "distinct": 1,
 }  # sums that the engine makes of a moment
@@ -229,7 +230,7 @@ def _summed(question: Question, rows: Flow, moments: list[Moment], expressions: 
     """One row for each group, with the parts of every moment."""
     groups, held = _groups(question, rows.rows), _key_bytes(question, expressions)
     into = _into_group(groups)
-    values = {node: None for moment in moments if (node := moment.text or moment.value) is not None}
+    values = dict.fromkeys(node for moment in moments for node in moment.parts)
     parts = sum(PARTS[moment.kind] for moment in moments)
     each = into + (2 * held if private(question) else 0) + PART * parts + sum(expressions.steps(value) for value in values)
     returned, bytes_of_one = (OWN_GROUP, OWN_GROUP_BYTES + 3 * held) if private(question) else (GROUP, GROUP_BYTES + held)
