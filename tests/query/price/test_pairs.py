@@ -141,8 +141,8 @@ def test_products_at_the_price_of_one_column_are_caught(place: World, monkeypatc
         return next(part.mechanism.sensitivity for part in quote.sums if part.place == place_of)
 
     assert moved == told()
-    honest = stability.magnitude
-    monkeypatch.setattr(stability, "magnitude", lambda moment: honest(replace(moment, kind="centred")))
+    honest = stability.row_range
+    monkeypatch.setattr(stability, "row_range", lambda moment: honest(replace(moment, kind="centred")))
     assert moved > told()
 
 
