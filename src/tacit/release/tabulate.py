@@ -1,4 +1,4 @@
-"""From released numbers to an answer: outputs, then HAVING, ORDER BY and LIMIT. All of it works on what is public already."""
+"""From released numbers to an answer: outputs, then HAVING, ORDER BY and LIMIT. All inputs are already public."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Plain = TypeVar("Plain")
 
 
 def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = ()) -> Answer:
-    """The answer to a question: outputs, then HAVING, ORDER BY and LIMIT, all on released values."""
+    """The answer to a query: outputs, then HAVING, ORDER BY and LIMIT, all on released values."""
     kept = _kept(quote, noisy)
     columns = tuple(_column(output, quote, noisy, kept) for output in quote.question.outputs)
     most = shown_at_most(quote.question)
@@ -49,7 +49,7 @@ def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> 
 
 
 def _numbers(numbers: Floats) -> list[float | None]:
-    """Plain numbers; None where there is none. Zero has no sign."""
+    """Plain numbers; None for a missing one. Zero has no sign."""
     return _where_finite(numbers, (numbers + 0.0).tolist())
 
 
@@ -71,7 +71,7 @@ def _where_finite(numbers: Floats, plain: list[Plain]) -> list[Plain | None]:
 
 
 def _kept(quote: Quote, noisy: Noisy) -> list[int]:
-    """The places of the groups that are shown, in their order."""
+    """The indexes of the groups that are shown, in order."""
     question, places = quote.question, list(range(len(noisy.groups)))
     if question.having is not None:
         held = _held(question.having, quote, noisy)
@@ -84,7 +84,7 @@ def _kept(quote: Quote, noisy: Noisy) -> list[int]:
 
 
 def _sortable(value: Any, descending: bool) -> tuple[bool, bool, Any]:
-    """NULL last in either direction; numbers before text, where a key has both."""
+    """NULL last in either direction; numbers before text if a key has both."""
     return (_missing(value) != descending, isinstance(value, str), 0 if _missing(value) else value)
 
 
@@ -110,7 +110,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def _held(test: Test, quote: Quote, noisy: Noisy) -> list[bool | None]:
-    """For each group whether a HAVING holds; None where it is unknown, as a comparison with NULL is."""
+    """For each group, whether a HAVING holds; None if unknown, such as a comparison with NULL."""
     if test.operator in ("and", "or", "not"):
         parts = [_held(part, quote, noisy) for part in test.parts if isinstance(part, Test)]
         if test.operator == "not":

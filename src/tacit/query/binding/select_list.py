@@ -107,7 +107,7 @@ class Asked:
         raise WrongType("the decimals of ROUND must be an integer from -12 to 12", at=expression.at)
 
     def key(self, expression: Expression) -> KeyValue | None:
-        """The key that an expression is; None where it is none."""
+        """The key that an expression equals; None if it does not equal one."""
         if not self.keys or has_aggregate(expression) or isinstance(expression, Constant):
             return None
         if isinstance(expression, Name) and not is_column(expression, self.binder.scope):
@@ -266,7 +266,7 @@ class Asked:
         return one, two
 
     def check_key(self, key: object, value: object, expression: Apply) -> None:
-        """Refuses a key that is compared with a text which is none of its declared values."""
+        """Refuses a key that is compared with a text that is not one of its declared values."""
         term = self.keys[key.index].term if isinstance(key, KeyValue) else None
         if expression.function in ("=", "<>") and isinstance(value, str) and term and isinstance(term.type, CategoryType):
             known = {each for each in term.type.values if isinstance(each, str)}

@@ -1,4 +1,4 @@
-"""What a question would cost and how good its answer would be: from public parameters, spending nothing and reading nothing."""
+"""The cost of a query and the accuracy of its answer: from public parameters, spending nothing and reading nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tacit.untrusted import for_terminal
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """One released vector: what it is, the mechanism, its sensitivity and scale, and what it costs."""
+    """One released vector: its content, the mechanism, its sensitivity and scale, and its cost."""
 
     what: str
     mechanism: str
@@ -42,7 +42,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The error bar of a column, where it is public beforehand."""
+    """The interval of a column, if it is public in advance."""
 
     column: str
     error: str
@@ -82,6 +82,12 @@ class Explanation:
             "confidence": float(self.confidence),
             "left": self.left,
         }
+
+
+def explained_free(left: str = "") -> Explanation:
+    """What is free: public tables, and the catalog."""
+    nothing = Fraction(0)
+    return Explanation(("public tables or the catalog alone",), "exact, without noise", (), (), nothing, nothing, Fraction(1), left)
 
 
 def explained(quote: Quote, left: str = "") -> Explanation:
@@ -132,7 +138,7 @@ def _of_sum(part: Sum, quote: Quote) -> Noise:
 
 
 def _unit(moment: Moment, question: Question) -> Fraction:
-    """What one unit of a moment is in the answer: a step of the column; where sums are centred, half of one, or its square."""
+    """What one unit of a moment is in the answer: a step of the column; if sums are centered, half of one, or its square."""
     over = [term for call in question.calls if moment in moments_of(call, question.calls) for term in (call.over, call.other)]
     steps = {term.node: term.type.step for term in over if term is not None and isinstance(term.type, NumberType)}
     step, other = (steps.get(node, Fraction(1)) for node in (moment.value or Literal(0), moment.other or Literal(0)))
@@ -155,7 +161,7 @@ def _name(moment: Moment, question: Question) -> str:
 
 
 def _columnwords_of(node: Row, question: Question) -> str:
-    """A column by its name; a total of a sub-query by what it is of one unit."""
+    """A column by its name; a total of a sub-query by what it is for one unit."""
     made = {
         (step.source, total.name): total for step in below(question.group) if isinstance(step, PerUnit) for total in step.totals
     }
@@ -192,7 +198,7 @@ def _is_number(output: Output) -> bool:
 
 
 def _expected(output: Output, quote: Quote) -> Expected:
-    """The error bar of a column where the data has no say in it."""
+    """The interval of a column, if the data does not affect it."""
     if isinstance(output.value, Result):
         call = quote.question.calls[output.value.index]
         moments = moments_of(call, quote.question.calls)
