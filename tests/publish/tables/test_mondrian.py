@@ -135,7 +135,7 @@ def test_local_recoding_that_leaves_too_many_rows_is_refused(monkeypatch):
     table, hierarchies = random_table(0)
     lattice = Lattice(table, tuple(hierarchies), hierarchies, ("s",))
     monkeypatch.setattr(recoding, "LEFT", ())
-    with pytest.raises(InvalidInput, match=r"local recoding leaves 40 rows .* and 0 may be suppressed"):
+    with pytest.raises(InvalidInput, match="local recoding leaves 40 rows"):
         local(lattice, [DistinctDiversity("s", 4)], Losses(lattice), "ncp", 0)
 
 
