@@ -42,7 +42,7 @@ def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> 
     if call and (exact := large_numbers(call, quote, noisy, missed_in(output.value, quote, noisy))) is not None:
         return Column(output.name, kind, *(tuple(numbers[at] for at in kept) for numbers in exact))
     band = band_of(output.value, quote, noisy)
-    form = _dates if call and call.is_date else (_counts if kind in ("count", "units") else _numbers)
+    form = _dates if call and call.is_date else (_counts if kind in ("count", "units", "distinct") else _numbers)
     places = np.asarray(kept, dtype=np.int64)
     value, low, high = (tuple(form(numbers[places])) for numbers in (band.value, band.low, band.high))
     return Column(output.name, kind, value, low, high)
