@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from tacit.query.groups import key_value
-from tacit.query.plan import Arithmetic, Call, KeyValue, Number, Out, Result, Rounded
+from tacit.query.plan import Call
 from tacit.query.price.aggregates import finished, moments_of
 from tacit.query.price.error_bars import Band, Floats, certain
 from tacit.query.price.price import Quote, missed_by
+from tacit.query.results import Arithmetic, KeyValue, Number, Out, Result, Rounded
 from tacit.release.noisy import Noisy, half_width
 
 
@@ -41,6 +42,8 @@ def _band(out: Out, quote: Quote, noisy: Noisy, missed: Fraction) -> Band:
             return certain(float(out.value), _zeros(noisy))
         case KeyValue():
             return _key(out.index, quote, noisy)
+        case _:
+            raise TypeError(f"{type(out).__name__} is not read by the binder yet")
 
 
 def _zeros(noisy: Noisy) -> Band:

@@ -9,10 +9,10 @@ import numpy as np
 
 from tacit.privacy.catalog import day_of
 from tacit.query.groups import key_value, shown_at_most
-from tacit.query.plan import KeyValue, Out, Output, Result, Test
 from tacit.query.price.error_bars import Floats
 from tacit.query.price.price import Quote
 from tacit.query.price.shaping import shaping
+from tacit.query.results import KeyValue, Out, Output, Result, Test
 from tacit.release.answer import Answer, Column, Receipt
 from tacit.release.intervals import band_of, missed_in
 from tacit.release.large_numbers import large_numbers

@@ -10,10 +10,12 @@ from tacit.privacy.catalog import Catalog
 from tacit.query.binding.binder import Binder
 from tacit.query.binding.naming import name_of, of_group
 from tacit.query.binding.relations import Relations
+from tacit.query.binding.results import Results
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.binding.select_list import Asked
 from tacit.query.language.syntax import Constant, Expression, Item, Name, Select, Star
-from tacit.query.plan import Group, Key, Order, Out, Output, PublicScan, Question
+from tacit.query.plan import Group, Key, PublicScan, Question
+from tacit.query.results import Order, Out, Output
 
 LONGEST_NAME = 60
 
@@ -34,9 +36,10 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
         at = select.table.at
         raise NotAllowed(f"{select.table.alias} is public", remedy="read it where it is; private tables are asked here", at=at)
     asked = Asked(Binder(built.scope), _keys(select, Binder(built.scope)))
-    outputs = _outputs(select.items, asked)
-    having = asked.test(select.having) if select.having is not None else None
-    order = tuple(Order(_ordered(item.expression, outputs, select.items, asked), item.descending) for item in select.order_by)
+    results = Results(asked)
+    outputs = _outputs(select.items, results)
+    having = results.test(select.having) if select.having is not None else None
+    order = tuple(Order(_ordered(item.expression, outputs, select.items, results), item.descending) for item in select.order_by)
     if not asked.calls:
         raise NotAllowed("the question asks for no aggregate", remedy="add one, for example COUNT(*)")
     group = Group(built.rows, asked.keys, ())
@@ -59,18 +62,18 @@ def _keys(select: Select, binder: Binder) -> tuple[Key, ...]:
     return tuple(keys)
 
 
-def _outputs(items: tuple[Item, ...], asked: Asked) -> tuple[Output, ...]:
+def _outputs(items: tuple[Item, ...], results: Results) -> tuple[Output, ...]:
     names: list[str] = []
     outputs = []
     for item in items:
         wanted = item.name or name_of(item.expression)[:LONGEST_NAME]
         name = next(name for name in chain([wanted], (f"{wanted}_{number}" for number in count(2))) if name not in names)
         names.append(name)
-        outputs.append(Output(name, asked.out(item.expression)))
+        outputs.append(Output(name, results.out(item.expression)))
     return tuple(outputs)
 
 
-def _ordered(written: Expression, outputs: tuple[Output, ...], items: tuple[Item, ...], asked: Asked) -> Out:
+def _ordered(written: Expression, outputs: tuple[Output, ...], items: tuple[Item, ...], results: Results) -> Out:
     if isinstance(written, Constant) and isinstance(written.value, Fraction):
         if written.value.denominator != 1 or not 1 <= written.value <= len(items):
             raise UnknownName("invalid position in ORDER BY", remedy=f"use 1 to {len(items)}", at=written.at)
@@ -79,4 +82,4 @@ def _ordered(written: Expression, outputs: tuple[Output, ...], items: tuple[Item
         for output in outputs:
             if output.name.lower() == written.parts[0].lower():
                 return output.value
-    return asked.out(written)
+    return results.out(written)

@@ -11,18 +11,16 @@ from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
 from tacit.query.plan import (
     Column,
-    KeyValue,
     Moment,
     NumberType,
-    Output,
     PerUnit,
     Question,
-    Result,
     Row,
 )
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.drawn import rows_text, tree
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
+from tacit.query.results import KeyValue, Output, Result
 from tacit.query.size_limit import below
 from tacit.untrusted import for_terminal
 

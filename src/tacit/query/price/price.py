@@ -9,7 +9,7 @@ it has over all groups together: row by row, one unit moves the groups' losses b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
@@ -27,11 +27,13 @@ from tacit.privacy.arguments import truth_of
 from tacit.privacy.loss import largest_concentrated_down, positive_budget, probability
 from tacit.privacy.neighbours import Change, Neighbours
 from tacit.privacy.rounding import Number, brief, exact, exp_up, float_up
-from tacit.query.groups import private, size
-from tacit.query.plan import Arithmetic, Call, Moment, NumberType, Out, Question, Result, Rounded
+from tacit.query.groups import private, shown_at_most, size
+from tacit.query.plan import Call, Moment, NumberType, Question
 from tacit.query.price.aggregates import moments_of
+from tacit.query.price.misses import calls_of, chooses, pieces
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, tables_of
 from tacit.query.price.work import afford
+from tacit.query.results import Out, Result, is_noisy
 
 UNIT = Neighbours("add-remove", "unit")
 LEAST_MISS = Fraction(1, 10**200)
@@ -296,7 +298,7 @@ def _for_error(question: Question, asked: Request, touched: Reach, factor: int) 
         raise ErrorNotPublic("with private keys, the error of a group cannot be set in advance", remedy="give epsilon and delta")
     needed: dict[Moment, Fraction] = {}
     for output in question.outputs:
-        for call in _calls(output.value, question):
+        for call in calls_of(output.value, question):
             moment, step = _one_sum(output.value, call, question)
             steps = int((asked.error or Fraction(0)) / step)
             missed = _missed(question, asked, call)
@@ -335,36 +337,23 @@ def _word(out: Out, call: Call) -> str:
 # --- error bars --------------------------------------------------------------------------------------------------------------
 
 
-def _calls(out: Out, question: Question) -> Iterator[Call]:
-    """The aggregates inside an output."""
-    match out:
-        case Result():
-            yield question.calls[out.index]
-        case Arithmetic():
-            yield from _calls(out.left, question)
-            yield from _calls(out.right, question)
-        case Rounded():
-            yield from _calls(out.child, question)
+def missed_by(out: Out, question: Question, asked: Request, groups: int) -> Fraction:
+    """The chance that each released number of an output may miss, so that the output misses with at most 1 - confidence.
 
-
-def pieces(out: Out, question: Question) -> int:
-    """How many released numbers an output is made of, at least one."""
-    found = {(moment, call.share) for call in _calls(out, question) for moment in moments_of(call, question.calls)}
-    return max(1, len(found))
-
-
-def missed_by(out: Out, quote_question: Question, asked: Request, groups: int) -> Fraction:
-    """The chance that each released number of an output may miss, so that the output misses with at most 1 - confidence."""
-    numbers = groups * sum(1 for output in quote_question.outputs if any(True for _ in _calls(output.value, quote_question)))
-    return (1 - asked.confidence) / (pieces(out, quote_question) * (max(1, numbers) if asked.simultaneous else 1))
+    Where released numbers choose the rows, or where it is asked for, all rows hold together; then also all columns.
+    """
+    together = asked.simultaneous or chooses(question)
+    columns = sum(1 for output in question.outputs if is_noisy(output.value)) if asked.simultaneous else 1
+    return (1 - asked.confidence) / (pieces(out, question, groups, together) * max(1, columns))
 
 
 def _missed(question: Question, asked: Request, call: Call) -> Fraction:
-    """The strictest chance of a miss among the outputs that use a call."""
+    """The strictest chance of a miss among the outputs that use a call; private keys count as many groups as can be shown."""
     if asked.simultaneous and private(question):
         raise NotAllowed("with private keys, intervals hold per value only", remedy="leave out simultaneous")
-    outs = [output.value for output in question.outputs if call in _calls(output.value, question)]
-    return min((missed_by(out, question, asked, _cells(question)) for out in outs), default=1 - asked.confidence)
+    outs = [output.value for output in question.outputs if call in calls_of(output.value, question)]
+    groups = shown_at_most(question) if private(question) else _cells(question)
+    return min((missed_by(out, question, asked, groups) for out in outs), default=1 - asked.confidence)
 
 
 def _width(quote: Quote) -> float:

@@ -1,0 +1,172 @@
+"""What is made of released numbers: the nodes of SELECT, HAVING, QUALIFY and ORDER BY. All of it is free, and total.
+
+Every number is a double or NULL. What has no value (a division by zero, the root of a negative number, a number too large for a
+double) is NULL, never an error. A `Test` is true, false or unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from typing import Literal as Choice
+
+from tacit.privacy.catalog import Value
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValue:
+    """The value of the i-th key."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The released value of the i-th call."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A constant."""
+
+    value: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A constant text or truth, or NULL."""
+
+    value: str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A constant date, in days since 1970-01-01."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Division by zero gives NULL."""
+
+    operator: Choice["+", "-", "*", "/"]
+    left: Out
+    right: Out
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """Rounded to a number of decimals, halves away from zero."""
+
+    child: Out
+    decimals: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A function of one number."""
+
+    function: Choice["abs", "sqrt", "ln", "log10", "exp", "floor", "ceil", "sign"]
+    child: Out
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """base to the exponent; NULL where that is not a number."""
+
+    base: Out
+    exponent: Out
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The least or greatest of several numbers; those that are NULL do not count."""
+
+    function: Choice["least", "greatest"]
+    parts: tuple[Out, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The value of the first true test, else `otherwise` (CASE; COALESCE and NULLIF are read as one)."""
+
+    branches: tuple[tuple[Test, Out], ...]
+    otherwise: Out
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A condition on released values; "is_null" is never unknown."""
+
+    operator: Choice["<", "<=", "=", "<>", ">=", ">", "and", "or", "not", "is_null"]
+    parts: tuple[Out | Value | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowFrame:
+    """A frame of rows around the current one: from `start` to `end` rows away, None for all of that side."""
+
+    start: int | None
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A function over rows of the answer: those with the same keys in `partition`, in an order, as far as the frame goes.
+
+    Without a frame: all rows of the partition; with an order, those up to the current one and its peers. `child` is NULL's
+    counterpart None in COUNT(*) and the ranks; `offset` and `otherwise` are those of LAG and LEAD.
+    """
+
+    function: Choice["sum", "avg", "min", "max", "count", "rank", "dense_rank", "row_number", "shift", "first", "last"]
+    child: Out | None
+    partition: tuple[KeyValue, ...] = ()
+    order: tuple[Order, ...] = ()
+    frame: RowFrame | None = None
+    offset: int = 0
+    otherwise: Out | None = None
+
+
+Out = KeyValue | Result | Number | Fixed | Day | Arithmetic | Rounded | Mapped | Power | Extreme | Chosen | Test | Window
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of the answer."""
+
+    name: str
+    value: Out
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A column of ORDER BY, of the answer or of a window; NULL comes last."""
+
+    by: Out
+    descending: bool = False
+
+
+def inner(node: object) -> Iterator[object]:
+    """The nodes that a node holds directly."""
+    values = node if isinstance(node, tuple) else (getattr(node, field.name) for field in fields(node))  # type: ignore[arg-type]
+    for value in values:
+        if isinstance(value, tuple):
+            yield from inner(value)
+        elif is_dataclass(value) and not isinstance(value, Fraction):
+            yield value
+
+
+def nodes(node: object) -> Iterator[object]:
+    """A node and all that it holds."""
+    yield node
+    for part in inner(node):
+        yield from nodes(part)
+
+
+def is_noisy(node: object) -> bool:
+    """Whether a released number stands anywhere in it; what is made of keys and constants alone is exact."""
+    return any(isinstance(each, Result) for each in nodes(node))
