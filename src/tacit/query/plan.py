@@ -443,7 +443,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Everything that was asked. What comes after `group` works on released values and costs nothing."""
+    """Everything that was asked. What comes after `group` works on released values and costs nothing.
+
+    A question may have several parts, each with a group and calls of its own. Those in `beside` have no keys and one output,
+    which every part may use. The rows of those in `below` stand below its own: they have as many outputs and orders, and the
+    limit of the first is that of all. `among` is the number of parts that have rows.
+    """
 
     group: Group
     calls: tuple[Call, ...]
@@ -453,3 +458,16 @@ class Question:
     limit: int | None = None
     offset: int = 0
     qualify: Test | None = None
+    beside: tuple[Question, ...] = ()
+    below: tuple[Question, ...] = ()
+    among: int = 1
+
+    @property
+    def shown(self) -> tuple[Question, ...]:
+        """The parts that have rows in the answer, in order."""
+        return self, *self.below
+
+    @property
+    def parts(self) -> tuple[Question, ...]:
+        """All parts, each of which is measured and paid for."""
+        return self, *self.beside, *self.below

@@ -29,6 +29,13 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """The one number of the i-th question beside this one, the same in every group."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class Number:
     """A constant."""
 
@@ -131,7 +138,7 @@ class Window:
     otherwise: Out | None = None
 
 
-Out = KeyValue | Result | Number | Fixed | Day | Arithmetic | Rounded | Mapped | Power | Extreme | Chosen | Test | Window
+Out = KeyValue | Result | Beside | Number | Fixed | Day | Arithmetic | Rounded | Mapped | Power | Extreme | Chosen | Test | Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,4 +176,4 @@ def nodes(node: object) -> Iterator[object]:
 
 def is_noisy(node: object) -> bool:
     """Whether a released number stands anywhere in it; what is made of keys and constants alone is exact."""
-    return any(isinstance(each, Result) for each in nodes(node))
+    return any(isinstance(each, Result | Beside) for each in nodes(node))

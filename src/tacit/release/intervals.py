@@ -13,7 +13,7 @@ from tacit.query.plan import Call
 from tacit.query.price.aggregates import finished, moments_of
 from tacit.query.price.error_bars import Band, Floats, certain
 from tacit.query.price.price import Quote, missed_by
-from tacit.query.results import Arithmetic, KeyValue, Number, Out, Result, Rounded
+from tacit.query.results import Arithmetic, Beside, Fixed, KeyValue, Number, Out, Result, Rounded
 from tacit.release.noisy import Noisy, half_width
 
 
@@ -38,12 +38,24 @@ def _band(out: Out, quote: Quote, noisy: Noisy, missed: Fraction) -> Band:
             child = _band(out.child, quote, noisy, missed)
             unit = 10.0**out.decimals
             return child.mapped(lambda numbers: np.floor(numbers * unit + 0.5) / unit)
+        case Beside():
+            return _same_for_all(out.index, quote, noisy, missed)
         case Number():
             return certain(float(out.value), _zeros(noisy))
         case KeyValue():
             return _key(out.index, quote, noisy)
+        case Fixed(None):
+            nothing = np.full(len(noisy.groups), np.nan)
+            return Band(nothing, nothing, nothing)
         case _:
             raise TypeError(f"{type(out).__name__} is not read by the binder yet")
+
+
+def _same_for_all(index: int, quote: Quote, noisy: Noisy, missed: Fraction) -> Band:
+    """The one number of a question beside this one, in every group."""
+    other = quote.beside[index]
+    one = _band(other.question.outputs[0].value, other, noisy.beside[index], missed)
+    return Band(*(np.full(len(noisy.groups), numbers[0]) for numbers in (one.value, one.low, one.high)))
 
 
 def _zeros(noisy: Noisy) -> Band:

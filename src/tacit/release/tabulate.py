@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,26 +13,56 @@ from tacit.query.groups import key_value, shown_at_most
 from tacit.query.price.error_bars import Floats
 from tacit.query.price.price import Quote
 from tacit.query.price.shaping import shaping
-from tacit.query.results import KeyValue, Out, Output, Result, Test
+from tacit.query.results import Fixed, KeyValue, Number, Out, Output, Result, Test
 from tacit.release.answer import Answer, Column, Receipt
 from tacit.release.intervals import band_of, missed_in
 from tacit.release.large_numbers import large_numbers
 from tacit.release.noisy import Noisy
+from tacit.release.not_shown import not_shown
 
 Plain = TypeVar("Plain")
 
 
 def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = ()) -> Answer:
     """The answer to a question: outputs, then HAVING, ORDER BY and LIMIT, all on released values."""
-    kept = _kept(quote, noisy)
-    columns = tuple(_column(output, quote, noisy, kept) for output in quote.question.outputs)
+    parts = list(zip((quote, *quote.below), (noisy, *noisy.below), strict=True))
+    rows = _kept(parts)
+    columns = tuple(_stacked(place, parts, rows) for place in range(len(quote.question.outputs)))
+    cut = [text for part, numbers in parts for text in _cut(part, numbers)]
+    told = (*notes, *dict.fromkeys(cut), *not_shown(parts))
+    return Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, told, shaping(quote))
+
+
+def _cut(quote: Quote, noisy: Noisy) -> list[str]:
     most = shown_at_most(quote.question)
     largest = [f"only the {most:,} groups with the largest noisy numbers of people are shown"]
-    cut = largest if quote.keys and len(noisy.groups) == most else []
-    return Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, (*notes, *cut), shaping(quote))
+    return largest if quote.keys and len(noisy.groups) == most else []
+
+
+def _stacked(place: int, parts: Sequence[tuple[Quote, Noisy]], rows: Sequence[tuple[int, int]]) -> Column:
+    """A column of the answer, from the rows of all parts in their order."""
+    made = [
+        _column(quote.question.outputs[place], quote, noisy, [at for part, at in rows if part == number])
+        for number, (quote, noisy) in enumerate(parts)
+    ]
+    if len(made) == 1:
+        return made[0]
+    taken = [iter(range(len(column.values))) for column in made]
+    order = [(part, next(taken[part])) for part, _ in rows]
+    values = tuple(made[part].values[at] for part, at in order)
+    if any(column.low is None or column.high is None for column in made):
+        return Column(made[0].name, "key", values)
+    lows, highs = [column.low or () for column in made], [column.high or () for column in made]
+    kinds = {column.kind for column in made}
+    low, high = (tuple(ends[part][at] for part, at in order) for ends in (lows, highs))
+    return Column(made[0].name, kinds.pop() if len(kinds) == 1 else "expression", values, low, high)
 
 
 def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> Column:
+    if isinstance(output.value, Fixed):
+        return Column(output.name, "key", (output.value.value,) * len(kept))
+    if isinstance(output.value, Number):
+        return Column(output.name, "key", (_plain_number(output.value.value),) * len(kept))
     if isinstance(output.value, KeyValue):
         key = quote.question.group.keys[output.value.index]
         stored = [noisy.groups[at][output.value.index] for at in kept]
@@ -46,6 +77,10 @@ def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> 
     places = np.asarray(kept, dtype=np.int64)
     value, low, high = (tuple(form(numbers[places])) for numbers in (band.value, band.low, band.high))
     return Column(output.name, kind, value, low, high)
+
+
+def _plain_number(value: Fraction) -> int | float:
+    return int(value) if value.denominator == 1 else float(value)
 
 
 def _numbers(numbers: Floats) -> list[float | None]:
@@ -70,17 +105,20 @@ def _where_finite(numbers: Floats, plain: list[Plain]) -> list[Plain | None]:
     return [value if known else None for value, known in zip(plain, finite.tolist(), strict=True)]
 
 
-def _kept(quote: Quote, noisy: Noisy) -> list[int]:
-    """The places of the groups that are shown, in their order."""
-    question, places = quote.question, list(range(len(noisy.groups)))
-    if question.having is not None:
-        held = _held(question.having, quote, noisy)
-        places = [at for at in places if held[at]]
-    for order in reversed(question.order):
-        values = _plain(order.by, quote, noisy)
-        places.sort(key=lambda at: _sortable(values[at], order.descending), reverse=order.descending)
+def _kept(parts: Sequence[tuple[Quote, Noisy]]) -> list[tuple[int, int]]:
+    """The rows that are shown, in their order: for each its part, and the place of its group there."""
+    question = parts[0][0].question
+    rows: list[tuple[int, int]] = []
+    for number, (quote, noisy) in enumerate(parts):
+        having = quote.question.having
+        held = _held(having, quote, noisy) if having is not None else None
+        rows += [(number, at) for at in range(len(noisy.groups)) if held is None or held[at]]
+    for place, order in reversed(list(enumerate(question.order))):
+        values = [_plain(quote.question.order[place].by, quote, noisy) for quote, noisy in parts]
+        keys = {row: _sortable(values[row[0]][row[1]], order.descending) for row in rows}
+        rows.sort(key=keys.__getitem__, reverse=order.descending)
     end = None if question.limit is None else question.offset + question.limit
-    return places[question.offset : end]
+    return rows[question.offset : end]
 
 
 def _sortable(value: Any, descending: bool) -> tuple[bool, bool, Any]:
@@ -94,6 +132,8 @@ def _missing(value: Any) -> bool:
 
 def _plain(out: Out, quote: Quote, noisy: Noisy) -> list[Any]:
     """The values of an output, for comparisons."""
+    if isinstance(out, Fixed):
+        return [out.value] * len(noisy.groups)
     if isinstance(out, KeyValue):
         term = quote.question.group.keys[out.index].term
         return [key_value(term, group[out.index]) for group in noisy.groups]

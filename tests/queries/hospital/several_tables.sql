@@ -204,7 +204,7 @@ SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM visits WHERE patient
 
 -- refused: 42 a scalar of private rows
 SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits);
---   not_allowed: line 1, column 50: a sub-query as a value is not supported: its result would be one number of everybody's rows; ask the inner question on its own, and write its released number here
+--   not_allowed: line 1, column 50: a sub-query as a value can stand beside released numbers only: here it would be one number of everybody's rows; use it in SELECT, HAVING or ORDER BY outside aggregates, or write its released number here
 
 -- refused: 43 a join that is not on the unit
 SELECT COUNT(*) FROM visits a JOIN visits b ON a.day = b.day;

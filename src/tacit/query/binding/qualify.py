@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, count
 
-from tacit.errors import NotAllowed, UnknownName
+from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.binder import Binder
 from tacit.query.binding.naming import name_of, of_group
 from tacit.query.binding.relations import Relations
 from tacit.query.binding.results import Results
+from tacit.query.binding.scalars import Scalars
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.binding.select_list import Asked
+from tacit.query.binding.stacked import Part, stacked
+from tacit.query.language.grouping_sets import MOST_SETS
 from tacit.query.language.syntax import Constant, Expression, Item, Name, Select, Star
-from tacit.query.plan import Group, Key, PublicScan, Question
+from tacit.query.plan import Group, Key, PublicScan, Question, Rows
 from tacit.query.results import Order, Out, Output
 
 LONGEST_NAME = 60
@@ -22,6 +26,22 @@ LONGEST_NAME = 60
 
 def qualify(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
     """The question with its meaning, before limits and moments."""
+    relations = Relations(catalog, public)
+    scalars = Scalars(relations)
+    parts = [part for each in (select, *select.below) for part in _parts(each, relations, scalars)]
+    if len(parts) > MOST_SETS:
+        raise TooMuchWork(f"the question has {len(parts)} parts: the limit is {MOST_SETS}", remedy="ask for fewer at once")
+    if select.below:
+        parts = stacked(select, parts)
+    beside, among = tuple(scalars.questions), len(parts)
+    first, *others = (
+        replace(part.question, limit=select.limit, offset=select.offset, beside=beside, among=among) for part in parts
+    )
+    return replace(first, below=tuple(others))
+
+
+def _parts(select: Select, relations: Relations, scalars: Scalars) -> list[Part]:
+    """A SELECT as one question for each of its grouping sets; one without them is one question."""
     if select.distinct:
         raise NotAllowed(
             "SELECT DISTINCT would return rows of private data", remedy="use GROUP BY with COUNT(*) to see how many have each value"
@@ -31,24 +51,48 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
             raise NotAllowed(
                 "rows of private data are not returned", remedy="ask for an aggregate, such as COUNT(*)", at=item.expression.at
             )
-    built = Relations(catalog, public).of(select)
+    built = relations.of(select)
     if built.public or isinstance(built.rows, PublicScan):
         at = select.table.at
         raise NotAllowed(f"{select.table.alias} is public", remedy="read it where it is; private tables are asked here", at=at)
-    asked = Asked(Binder(built.scope), _keys(select, Binder(built.scope)))
+    binder = Binder(built.scope)
+    every = _keys(select, select.group_by, binder)
+    sets = [_keys(select, keys, binder) for keys in select.sets] if select.sets else [every]
+    _check_sets(select, sets)
+    found = []
+    for keys in sets:
+        absent = tuple(key for key in every if all(key.term != other.term for other in keys))
+        found.append(_part(select, built.rows, Asked(Binder(built.scope), keys, absent, scalars.of)))
+    return found
+
+
+def _part(select: Select, rows: Rows, asked: Asked) -> Part:
+    """The question over one set of keys."""
     results = Results(asked)
     outputs = _outputs(select.items, results)
     having = results.test(select.having) if select.having is not None else None
-    order = tuple(Order(_ordered(item.expression, outputs, select.items, results), item.descending) for item in select.order_by)
+    ordered = () if select.below else select.order_by
+    order = tuple(Order(_ordered(item.expression, outputs, select.items, results), item.descending) for item in ordered)
     if not asked.calls:
         raise NotAllowed("the question asks for no aggregate", remedy="add one, for example COUNT(*)")
-    group = Group(built.rows, asked.keys, ())
-    return Question(group, tuple(asked.calls), outputs, having, order, select.limit, select.offset)
+    question = Question(Group(rows, asked.keys, ()), tuple(asked.calls), outputs, having, order)
+    return Part(question, tuple(results.kind(output.value) for output in outputs))
 
 
-def _keys(select: Select, binder: Binder) -> tuple[Key, ...]:
+def _check_sets(select: Select, sets: list[tuple[Key, ...]]) -> None:
+    """Refuses a grouping set that is listed twice: its rows would be the same, and be paid for again."""
+    seen = set()
+    for keys in sets:
+        terms = frozenset(key.term for key in keys)
+        if terms in seen:
+            named = ", ".join(key.name for key in keys)
+            raise NotAllowed(f"duplicate grouping set ({named})", remedy="list each set once", at=select.group_by[0].at)
+        seen.add(terms)
+
+
+def _keys(select: Select, expressions: tuple[Expression, ...], binder: Binder) -> tuple[Key, ...]:
     keys: list[Key] = []
-    for written in select.group_by:
+    for written in expressions:
         expression, name = of_group(written, select.items, binder.scope)
         if isinstance(expression, Name) and binder.scope.identity(expression) is not None:
             raise NotAllowed(

@@ -14,9 +14,9 @@ from tacit.query.binding import terms
 from tacit.query.binding.binder import AGGREGATES, placed
 from tacit.query.binding.comparisons import those_that_can_be, undeclared
 from tacit.query.binding.select_list import Asked
-from tacit.query.language.syntax import Apply, Constant, Expression
+from tacit.query.language.syntax import Apply, Constant, Expression, Scalar
 from tacit.query.plan import BooleanType, CategoryType, DateType, NumberType, Type
-from tacit.query.results import Arithmetic, KeyValue, Number, Out, Result, Rounded, Test
+from tacit.query.results import Arithmetic, Fixed, KeyValue, Number, Out, Result, Rounded, Test
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,16 @@ class Results:
         """An expression over released numbers and keys."""
         if isinstance(expression, Apply) and expression.function in AGGREGATES:
             return self.asked.result(self.asked.call(expression))
+        if isinstance(expression, Scalar):
+            return self.asked.beside(expression)
+        if isinstance(expression, Apply) and expression.function == "grouping":
+            return self.asked.grouping(expression)
         if (key := self.asked.key(expression)) is not None:
             return key
         if isinstance(expression, Constant) and isinstance(expression.value, Fraction):
             return Number(expression.value)
+        if isinstance(expression, Constant) and not isinstance(expression.value, date | Fraction):
+            return Fixed(expression.value)
         read = OUTS.get(expression.function) if isinstance(expression, Apply) else None
         if read is not None and isinstance(expression, Apply):
             return read(self, expression)
@@ -63,12 +69,14 @@ class Results:
 
     def number(self, expression: Expression) -> Out:
         found = self.out(expression)
-        if self.kind(found) != "number":
+        if self.kind(found) not in ("number", "null"):
             raise WrongType(f"arithmetic requires numbers, not a {self.kind(found)}", at=expression.at)
         return found
 
     def kind(self, out: Out) -> str:
         """What a result is: a number, a date, a text or a truth; "value" where a key has several of them."""
+        if isinstance(out, Fixed):
+            return "null" if out.value is None else terms.typed(out.value)[0]
         if isinstance(out, Result):
             return "date" if self.asked.calls[out.index].is_date else "number"
         return _kind(self.asked.keys[out.index].term.type) if isinstance(out, KeyValue) else "number"

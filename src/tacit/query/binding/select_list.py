@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -12,7 +13,7 @@ from tacit.query.binding.binder import AGGREGATES, Binder
 from tacit.query.binding.comparisons import as_number
 from tacit.query.binding.possible import always_null
 from tacit.query.binding.scope import Declared, Scope
-from tacit.query.language.syntax import Apply, Constant, Expression, InQuery, Name, Star
+from tacit.query.language.syntax import Apply, Constant, Expression, InQuery, Name, Scalar, Star
 from tacit.query.plan import (
     BooleanType,
     Call,
@@ -25,28 +26,52 @@ from tacit.query.plan import (
     Term,
     TextColumn,
 )
-from tacit.query.results import KeyValue, Result
+from tacit.query.results import Fixed, KeyValue, Number, Out, Result
 
 QUANTILES = {"min": Fraction(0), "max": Fraction(1), "median": Fraction(1, 2)}
 
 
 @dataclass
 class Asked:
-    """Collects the calls of aggregates, each once, while expressions over groups are read."""
+    """Collects the calls of aggregates, each once, while expressions over groups are read.
+
+    `absent` are the keys of other grouping sets, which are NULL here. `scalar` reads a sub-query that is a value.
+    """
 
     binder: Binder
     keys: tuple[Key, ...]
+    absent: tuple[Key, ...] = ()
+    scalar: Callable[[Scalar], Out] | None = None
     calls: list[Call] = field(default_factory=list)
 
-    def key(self, expression: Expression) -> KeyValue | None:
-        """The key that an expression is; None where it is none."""
-        if not self.keys or has_aggregate(expression) or isinstance(expression, Constant):
+    def key(self, expression: Expression) -> KeyValue | Fixed | None:
+        """The key that an expression is, NULL where it is one of another grouping set; None where it is no key."""
+        known = (*self.keys, *self.absent)
+        if not known or is_released(expression) or isinstance(expression, Constant):
             return None
         if isinstance(expression, Name) and not is_column(expression, self.binder.scope):
-            named = [i for i, key in enumerate(self.keys) if key.name.lower() == expression.parts[-1].lower()]
-            return KeyValue(named[0]) if named else None
-        term = self.binder.term(expression)
-        return next((KeyValue(index) for index, key in enumerate(self.keys) if key.term == term), None)
+            found = next((i for i, key in enumerate(known) if key.name.lower() == expression.parts[-1].lower()), None)
+        else:
+            term = self.binder.term(expression)
+            found = next((index for index, key in enumerate(known) if key.term == term), None)
+        if found is None:
+            return None
+        return KeyValue(found) if found < len(self.keys) else Fixed(None)
+
+    def beside(self, expression: Scalar) -> Out:
+        """The number of a sub-query that is a value."""
+        if self.scalar is None:
+            raise NotAllowed(
+                "a sub-query cannot hold another one as a value", remedy="put both beside each other", at=expression.at
+            )
+        return self.scalar(expression)
+
+    def grouping(self, expression: Apply) -> Number:
+        """GROUPING(a, b): one bit for each key, the last one lowest: 1 where rows of all its values are put together."""
+        found = [self.key(argument) for argument in expression.arguments]
+        if None in found:
+            raise NotAllowed("GROUPING takes columns of GROUP BY", remedy="name one of them", at=expression.at)
+        return Number(Fraction(sum(isinstance(each, Fixed) << place for place, each in enumerate(reversed(found)))))
 
     def result(self, call: Call) -> Result:
         if call not in self.calls:
@@ -131,6 +156,14 @@ class Asked:
         if value is None or not 0 <= value <= 1:
             raise WrongType("a quantile requires a constant from 0 to 1", remedy="write PERCENTILE_CONT(0.5)", at=expression.at)
         return value
+
+
+def is_released(expression: Expression) -> bool:
+    """Whether an expression holds an aggregate, a sub-query that is a value, or GROUPING."""
+    if isinstance(expression, Apply):
+        own = expression.function in AGGREGATES or expression.function == "grouping"
+        return own or any(map(is_released, expression.arguments))
+    return isinstance(expression, Scalar) or has_aggregate(expression)
 
 
 def has_aggregate(expression: Expression) -> bool:

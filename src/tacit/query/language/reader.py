@@ -7,7 +7,8 @@ would be a question answered other than it was asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -16,6 +17,7 @@ from sqlglot import exp
 
 from tacit.errors import NotAllowed, WrongType
 from tacit.privacy.rounding import is_decimal
+from tacit.query.language.grouping_sets import grouping_sets
 from tacit.query.language.syntax import (
     Apply,
     At,
@@ -30,6 +32,7 @@ from tacit.query.language.syntax import (
     Nested,
     Ordering,
     Query,
+    Scalar,
     Select,
     Star,
     UnionAll,
@@ -142,20 +145,68 @@ class Reader:
         if distinct := tree.args.get("distinct"):
             self.only(distinct)
         where, having, order = (tree.args.get(name) for name in ("where", "having", "order"))
+        group, sets = self.group(tree.args.get("group"))
         found = Select(
             items=tuple(self.item(node) for node in tree.expressions),
             table=self.source(source.this),
             joins=tuple(self.join(node) for node in tree.args.get("joins") or ()),
             where=self.expression(where.this) if where else None,
-            group_by=self.group(tree.args.get("group")),
+            group_by=group,
             having=self.expression(having.this) if having else None,
             order_by=self.orderings(order),
             limit=self.whole(tree.args.get("limit"), "LIMIT"),
             offset=self.whole(tree.args.get("offset"), "OFFSET") or 0,
             options=options,
             distinct=bool(distinct),
+            sets=sets,
         )
         self.named_queries = outer
+        return found
+
+    def questions(self, tree: exp.Expr, options: tuple[tuple[str, Fraction], ...] = ()) -> Select:
+        """A SELECT, or several with UNION ALL: one question, whose order and limit are those of all rows."""
+        if isinstance(tree, exp.Select):
+            return self.select(tree, options)
+        self.only(tree, "this", "expression", "distinct", "with_", "order", "limit", "offset")
+        self.read_with(tree.args.get("with_"))
+        first, *others = (self.part(each) for each in self.parts(tree))
+        return replace(
+            first,
+            order_by=self.orderings(tree.args.get("order")),
+            limit=self.whole(tree.args.get("limit"), "LIMIT"),
+            offset=self.whole(tree.args.get("offset"), "OFFSET") or 0,
+            options=options,
+            below=tuple(others),
+        )
+
+    def parts(self, tree: exp.Expr) -> Iterator[exp.Select]:
+        """The questions that UNION ALL puts one below the other."""
+        if isinstance(tree, exp.Subquery):
+            self.only(tree, "this")
+            yield from self.parts(tree.this)
+        elif isinstance(tree, exp.Union):
+            if tree.args.get("distinct"):
+                raise NotAllowed(
+                    "UNION removes rows of the answer that are equal: questions are put one below the other by UNION ALL",
+                    remedy="write UNION ALL",
+                    at=self.at(tree),
+                )
+            yield from self.parts(tree.this)
+            yield from self.parts(tree.expression)
+        elif isinstance(tree, exp.Select):
+            yield tree
+        else:
+            raise self.refuse(tree)
+
+    def part(self, tree: exp.Select) -> Select:
+        """One question of several; it has no order of its own."""
+        found = self.select(tree)
+        if found.order_by or found.limit is not None or found.offset:
+            raise NotAllowed(
+                "a part of UNION ALL has ORDER BY or LIMIT of its own: they apply to the whole answer",
+                remedy="write them once, after the last part",
+                at=self.at(tree),
+            )
         return found
 
     def read_with(self, node: exp.Expr | None) -> None:
@@ -183,7 +234,14 @@ class Reader:
             return UnionAll((self.query(node.this), self.query(node.expression)), self.at(node))
         if not isinstance(node, exp.Select):
             raise self.refuse(node)
-        return self.select(node)
+        found = self.select(node)
+        if found.sets:
+            raise NotAllowed(
+                "ROLLUP, CUBE and GROUPING SETS are not supported in a sub-query",
+                remedy="use them in the question itself",
+                at=self.at(node.args["group"]),
+            )
+        return found
 
     def item(self, node: exp.Expr) -> Item:
         if isinstance(node, exp.Alias):
@@ -231,11 +289,14 @@ class Reader:
         using = tuple(part.name for part in node.args.get("using") or ())
         return Joined(table, kind, self.expression(on) if on is not None else None, using, node.method == "NATURAL")  # type: ignore[arg-type]
 
-    def group(self, node: exp.Expr | None) -> tuple[Expression, ...]:
+    def group(self, node: exp.Expr | None) -> tuple[tuple[Expression, ...], tuple[tuple[Expression, ...], ...]]:
+        """The expressions of GROUP BY, and the grouping sets where there are several."""
         if node is None:
-            return ()
+            return (), ()
         self.only(node, "expressions")
-        return tuple(self.expression(part) for part in node.expressions)
+        if not any(isinstance(part, exp.Rollup | exp.Cube | exp.GroupingSets) for part in node.expressions):
+            return tuple(self.expression(part) for part in node.expressions), ()
+        return grouping_sets(self, node)
 
     def orderings(self, node: exp.Expr | None) -> tuple[Ordering, ...]:
         if node is None:
@@ -338,11 +399,12 @@ class Reader:
         return Exists(self.query(node.this), self.at(node))
 
     def scalar(self, node: exp.Expr) -> Expression:
-        raise NotAllowed(
-            "a sub-query as a value is not supported: its result would be one number of everybody's rows",
-            remedy="ask the inner question on its own, and write its released number here",
-            at=self.at(node),
-        )
+        self.only(node, "this")
+        return Scalar(self.query(node.this), self.at(node))
+
+    def grouping(self, node: exp.Expr) -> Expression:
+        self.only(node, "expressions")
+        return self.apply("grouping", node, *node.expressions)
 
     def between(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "low", "high")
@@ -485,6 +547,8 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.In: Reader.among,
     exp.Exists: Reader.exists,
     exp.Subquery: Reader.scalar,
+    exp.Grouping: Reader.grouping,
+    exp.GroupingId: Reader.grouping,
     exp.Between: Reader.between,
     exp.Like: Reader.like,
     exp.ILike: Reader.like,

@@ -44,11 +44,11 @@ def parse(text: str) -> Select:
     """
     text, options = _budget_in(_checked(text))
     tree = _one_statement(text)
-    if not isinstance(tree, exp.Select):
+    if not isinstance(tree, exp.Select | exp.Union):
         raise NotAllowed(
             f"only SELECT is supported, not {type(tree).__name__.upper()}", remedy="ask one SELECT ... FROM a declared table"
         )
-    return Reader(text).select(tree, options)
+    return Reader(text).questions(tree, options)
 
 
 def parse_expression(text: str) -> Expression:

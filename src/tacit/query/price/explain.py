@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,8 +19,9 @@ from tacit.query.plan import (
 )
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.drawn import rows_text, tree
+from tacit.query.price.margins import Margin
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
-from tacit.query.results import KeyValue, Output, Result
+from tacit.query.results import Output, Result, is_noisy
 from tacit.query.size_limit import below
 from tacit.untrusted import for_terminal
 
@@ -83,16 +84,35 @@ class Explanation:
 
 def explained(quote: Quote, left: str = "") -> Explanation:
     """The explanation of a quote."""
+    parts = quote.parts
+    words = [f"part {number}" for number in range(1, len(parts) + 1)] if len(parts) > 1 else [""]
+    shown = [(part, word) for part, word in zip(parts, words, strict=True) if part not in quote.beside]
     return Explanation(
-        tree=tuple(tree(quote.question)),
-        groups=_groups(quote),
-        noise=tuple(_noise(quote)),
-        errors=tuple(_expected(output, quote) for output in quote.question.outputs if _is_number(output)),
+        tree=tuple(line for part, word in zip(parts, words, strict=True) for line in _tree(part, word)),
+        groups=_groups(quote) if len(parts) == 1 else f"those of {len(parts)} parts; one unit can be in all parts",
+        noise=tuple(_in_part(noise, word) for part, word in zip(parts, words, strict=True) for noise in _noise(part)),
+        errors=tuple(
+            _expected(output, part, f"{quote.question.outputs[at].name}{f' ({word})' if word else ''}")
+            for part, word in shown
+            for at, output in enumerate(part.question.outputs)
+            if _is_number(output)
+        ),
         epsilon=quote.epsilon,
         delta=quote.delta,
         confidence=quote.request.confidence,
         left=left,
     )
+
+
+def _tree(quote: Quote, word: str) -> list[str]:
+    """The tree of a part; of several, each under its number and with its groups."""
+    if not word:
+        return tree(quote.question)
+    return [word, *(f"  {line}" for line in tree(quote.question)), f"  groups: {_groups(quote)}"]
+
+
+def _in_part(noise: Noise, word: str) -> Noise:
+    return replace(noise, what=f"{noise.what} ({word})") if word else noise
 
 
 def _groups(quote: Quote) -> str:
@@ -106,6 +126,7 @@ def _groups(quote: Quote) -> str:
 
 def _noise(quote: Quote) -> list[Noise]:
     parts = [_of_sum(part, quote) for part in quote.sums] + [_of_rank(part) for part in quote.ranks]
+    parts += [_of_margin(part, quote) for part in quote.margins]
     if quote.keys:
         cost, touched, scale = str(loss(quote.keys.event)), str(quote.reach.units_l1), as_text(quote.keys.scale)
         what = Noise("keys", "threshold on noisy numbers of units", touched, scale, cost)
@@ -122,6 +143,13 @@ def _of_sum(part: Sum, quote: Quote) -> Noise:
     sensitivity = f"{as_text(mechanism.sensitivity * unit)} ({mechanism.norm})"
     what = _name(part.moment, quote.question)
     return Noise(what, mechanism.name, sensitivity, as_text(mechanism.scale * unit), str(mechanism.loss))
+
+
+def _of_margin(part: Margin, quote: Quote) -> Noise:
+    mechanism, unit = part.mechanism.mechanism, _unit(part.moment, quote.question)
+    what, scale = _name(part.moment, quote.question), as_text(mechanism.scale * unit)
+    count = f"{part.mechanism.count} numbers of part {part.part + 1}, each with {mechanism.name} noise"
+    return Noise(what, f"sum of {count}", "that of its parts", scale, "no cost of its own")
 
 
 def _unit(moment: Moment, question: Question) -> Fraction:
@@ -176,17 +204,17 @@ def _of_rank(part: Rank) -> Noise:
 
 
 def _is_number(output: Output) -> bool:
-    return not isinstance(output.value, KeyValue)
+    return is_noisy(output.value)
 
 
-def _expected(output: Output, quote: Quote) -> Expected:
+def _expected(output: Output, quote: Quote, name: str) -> Expected:
     """The error bar of a column where the data has no say in it."""
     if isinstance(output.value, Result):
         call = quote.question.calls[output.value.index]
         moments = moments_of(call, quote.question.calls)
-        parts = [part for part in quote.sums if part.moment in moments]
+        parts = [part for part in quote.noisy_sums if part.moment in moments]
         if len(moments) == 1 and parts and not (quote.keys and quote.request.simultaneous):  # else how many are shown decides
             missed = missed_by(output.value, quote.question, quote.request, quote.cells or 1)
             width = parts[0].mechanism.interval(1 - missed).above * float(_unit(moments[0], quote.question))
-            return Expected(output.name, f"± {width:.6g} at {float(quote.request.confidence):.4g} confidence")
-    return Expected(output.name, "not known in advance; it is reported with the answer")
+            return Expected(name, f"± {width:.6g} at {float(quote.request.confidence):.4g} confidence")
+    return Expected(name, "not known in advance; it is reported with the answer")

@@ -18,7 +18,7 @@ from typing import Literal
 from tacit.query.groups import private
 from tacit.query.plan import Call, Moment, Question
 from tacit.query.price.aggregates import moments_of, weights_of
-from tacit.query.results import Result, Window, inner, is_noisy, nodes
+from tacit.query.results import Beside, Result, Window, inner, is_noisy, nodes
 
 Cell = tuple[Moment, Fraction | None]
 
@@ -28,6 +28,11 @@ def calls_of(node: object, question: Question) -> Iterator[Call]:
     for each in nodes(node):
         if isinstance(each, Result):
             yield question.calls[each.index]
+
+
+def beside_in(node: object) -> set[int]:
+    """The questions beside this one whose numbers are in an output, a test or a window."""
+    return {each.index for each in nodes(node) if isinstance(each, Beside)}
 
 
 def chooses(question: Question) -> bool:
@@ -72,6 +77,7 @@ class _Drawn:
     others: set[tuple[Window, Cell]] = field(default_factory=set)
     sums: set[tuple[Window, Moment]] = field(default_factory=set)
     everywhere: set[Cell] = field(default_factory=set)
+    beside: set[int] = field(default_factory=set)
 
     def look(self, node: object) -> None:
         """Adds what a node draws on."""
@@ -79,6 +85,8 @@ class _Drawn:
             self.own.update(_cells(node, self.question))
         elif isinstance(node, Window):
             self._window(node)
+        elif isinstance(node, Beside):
+            self.beside.add(node.index)
         else:
             for part in inner(node):
                 self.look(part)
@@ -86,6 +94,7 @@ class _Drawn:
     def _window(self, window: Window) -> None:
         kind = window_kind(window, self.question)
         cells = set(_cells(window, self.question))
+        self.beside.update(beside_in(window))
         if kind == "linear":
             self.sums.update((window, moment) for moment, _ in cells)
         elif kind == "moved":
@@ -99,7 +108,9 @@ class _Drawn:
         cells = {(None, cell) for cell in self.own} | others
         single = sum(cell not in self.everywhere for _, cell in cells)
         sums = sum(groups if together and (window.order or window.partition) else 1 for window, _ in self.sums)
-        return len(self.everywhere) * groups + single * (groups if together else 1) + sums
+        asked = [self.question.beside[index] for index in self.beside]
+        alone = sum(pieces(other.outputs[0].value, other, 1, together) for other in asked)
+        return len(self.everywhere) * groups + single * (groups if together else 1) + sums + alone
 
 
 def _cells(node: object, question: Question) -> Iterator[Cell]:

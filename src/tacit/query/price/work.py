@@ -77,7 +77,8 @@ class Flow:
 
 def afford(question: Question) -> None:
     """Refuses a question whose worst work is above the limits; before it is paid for."""
-    _refuse_above_limits(worst(question), max(tables_of(question.group), key=lambda table: table.most_rows))
+    tables = (table for part in question.parts for table in tables_of(part.group))
+    _refuse_above_limits(worst(question), max(tables, key=lambda table: table.most_rows))
 
 
 def afford_counts(table: Table, keys: Sequence[Row], together: int) -> None:
@@ -110,7 +111,11 @@ def _large(amount: int, unit: int) -> str:
 
 
 def worst(question: Question) -> Work:
-    """The most work that a question can be."""
+    """The most work that a question can be: that of all its parts, each of which is run for itself."""
+    return sum(map(_of_part, question.parts), start=Work())
+
+
+def _of_part(question: Question) -> Work:
     group = question.group
     expressions = Expressions.of(group)
     rows = _numbered(group, flow(group.child, expressions), expressions)
