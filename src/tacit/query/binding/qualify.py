@@ -38,12 +38,14 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
     asked = Asked(Binder(built.scope), _keys(select, Binder(built.scope)))
     results = Results(asked)
     outputs = _outputs(select.items, results)
-    having = results.test(select.having) if select.having is not None else None
-    order = tuple(Order(_ordered(item.expression, outputs, select.items, results), item.descending) for item in select.order_by)
+    named = results.naming(select.items)
+    having = results.naming(select.items, windows=False).test(select.having) if select.having is not None else None
+    chosen = named.test(select.qualify) if select.qualify is not None else None
+    order = tuple(Order(_ordered(item.expression, outputs, select.items, named), item.descending) for item in select.order_by)
     if not asked.calls:
         raise NotAllowed("the question asks for no aggregate", remedy="add one, for example COUNT(*)")
     group = Group(built.rows, asked.keys, ())
-    return Question(group, tuple(asked.calls), outputs, having, order, select.limit, select.offset)
+    return Question(group, tuple(asked.calls), outputs, having, order, select.limit, select.offset, chosen)
 
 
 def _keys(select: Select, binder: Binder) -> tuple[Key, ...]:

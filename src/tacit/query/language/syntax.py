@@ -123,6 +123,7 @@ class Select:
     offset: int = 0
     options: tuple[tuple[str, Fraction], ...] = ()
     distinct: bool = False
+    qualify: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

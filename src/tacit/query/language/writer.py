@@ -30,6 +30,7 @@ from tacit.query.language.syntax import (
     Star,
     UnionAll,
 )
+from tacit.query.language.windows import window_text
 
 ATOM = 9
 LEVELS = {  # how tightly each binds; what is not listed is a function, and needs no parentheses
@@ -67,6 +68,7 @@ def _select(select: Select) -> str:
         *([f"WHERE {expression_text(select.where)}"] if select.where is not None else []),
         *([f"GROUP BY {', '.join(map(expression_text, select.group_by))}"] if select.group_by else []),
         *([f"HAVING {expression_text(select.having)}"] if select.having is not None else []),
+        *([f"QUALIFY {expression_text(select.qualify)}"] if select.qualify is not None else []),
     ]
     if select.order_by:
         orders = (expression_text(order.expression) + " DESC" * order.descending for order in select.order_by)
@@ -210,6 +212,15 @@ def _cast(expression: Apply) -> str:
     return f"CAST({f'({inner})' if isinstance(value, Constant) else inner} AS {CASTS[kind]})"
 
 
+def _decimal(expression: Apply) -> str:
+    value, *digits = map(expression_text, expression.arguments)
+    return f"CAST({value} AS NUMERIC({', '.join(digits)}))"
+
+
+def _window(expression: Apply) -> str:
+    return window_text(expression, expression_text)
+
+
 def _distinct(expression: Apply) -> str:
     return f"COUNT(DISTINCT {', '.join(map(expression_text, expression.arguments))})"
 
@@ -235,6 +246,8 @@ FORMS: Mapping[str, Callable[[Apply], str]] = {
     "count_distinct": _distinct,
     "isodow": _weekday,
     "interval": _interval,
+    "cast_decimal": _decimal,
+    "over": _window,
 }
 
 
@@ -251,6 +264,7 @@ def unplaced(select: Select) -> Select:
         where=_maybe(select.where),
         group_by=tuple(map(_unplaced, select.group_by)),
         having=_maybe(select.having),
+        qualify=_maybe(select.qualify),
         order_by=tuple(replace(order, expression=_unplaced(order.expression)) for order in select.order_by),
     )
 

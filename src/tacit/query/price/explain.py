@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from tacit.accounting.composition import loss
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
+from tacit.query.groups import size
 from tacit.query.plan import (
     Column,
     Moment,
@@ -19,8 +21,10 @@ from tacit.query.plan import (
 )
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.drawn import rows_text, tree
+from tacit.query.price.misses import chooses, is_exact, window_kind
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
-from tacit.query.results import KeyValue, Output, Result
+from tacit.query.price.sum_of_noise import half_width_of_sum
+from tacit.query.results import Output, Result, Window, is_word
 from tacit.query.size_limit import below
 from tacit.untrusted import for_terminal
 
@@ -87,7 +91,7 @@ def explained(quote: Quote, left: str = "") -> Explanation:
         tree=tuple(tree(quote.question)),
         groups=_groups(quote),
         noise=tuple(_noise(quote)),
-        errors=tuple(_expected(output, quote) for output in quote.question.outputs if _is_number(output)),
+        errors=tuple(_expected(each, quote) for each in quote.question.outputs if not is_exact(each.value, quote.question)),
         epsilon=quote.epsilon,
         delta=quote.delta,
         confidence=quote.request.confidence,
@@ -175,18 +179,27 @@ def _of_rank(part: Rank) -> Noise:
     )
 
 
-def _is_number(output: Output) -> bool:
-    return not isinstance(output.value, KeyValue)
-
-
 def _expected(output: Output, quote: Quote) -> Expected:
     """The error bar of a column where the data has no say in it."""
-    if isinstance(output.value, Result):
-        call = quote.question.calls[output.value.index]
-        moments = moments_of(call, quote.question.calls)
+    question, out = quote.question, output.value
+    if is_word(out):
+        return Expected(output.name, "text made from noisy numbers; it has no interval")
+    released = out.child if isinstance(out, Window) and out.function == "sum" and window_kind(out, question) == "linear" else out
+    together = quote.request.simultaneous or chooses(question)
+    if isinstance(released, Result) and not (quote.keys and (together or released is not out)):  # else how many are shown decides
+        moments = moments_of(question.calls[released.index], question.calls)
         parts = [part for part in quote.sums if part.moment in moments]
-        if len(moments) == 1 and parts and not (quote.keys and quote.request.simultaneous):  # else how many are shown decides
-            missed = missed_by(output.value, quote.question, quote.request, quote.cells or 1)
-            width = parts[0].mechanism.interval(1 - missed).above * float(_unit(moments[0], quote.question))
-            return Expected(output.name, f"± {width:.6g} at {float(quote.request.confidence):.4g} confidence")
+        if len(moments) == 1 and parts:
+            missed = missed_by(out, question, quote.request, quote.cells or 1)
+            rows = _added(out, quote) if isinstance(out, Window) else 1
+            width = half_width_of_sum(parts[0].mechanism, rows, missed) * float(_unit(moments[0], question))
+            most = "up to " if isinstance(out, Window) and out.order else ""
+            held = f", for all {quote.cells} rows together" if together and (quote.cells or 1) > 1 else ""
+            return Expected(output.name, f"{most}± {width:.6g} at {float(quote.request.confidence):.4g} confidence{held}")
     return Expected(output.name, "not known in advance; it is reported with the answer")
+
+
+def _added(window: Window, quote: Quote) -> int:
+    """How many released numbers a window adds up at most: the rows of a partition."""
+    within = prod(size(quote.question.group.keys[key.index]) for key in set(window.partition))
+    return (quote.cells or 1) // within
