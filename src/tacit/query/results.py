@@ -11,8 +11,6 @@ from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Literal as Choice
 
-from tacit.privacy.catalog import Value
-
 
 @dataclass(frozen=True, slots=True)
 class KeyValue:
@@ -98,8 +96,31 @@ class Extreme:
 
 
 @dataclass(frozen=True, slots=True)
+class Coalesced:
+    """The first of several that is not NULL."""
+
+    parts: tuple[Out, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NullIf:
+    """The child, NULL where the test is true."""
+
+    child: Out
+    test: Test
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The child, NULL where it is `limit` or more away from zero."""
+
+    child: Out
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
 class Chosen:
-    """The value of the first true test, else `otherwise` (CASE; COALESCE and NULLIF are read as one)."""
+    """The value of the first true test, else `otherwise` (CASE)."""
 
     branches: tuple[tuple[Test, Out], ...]
     otherwise: Out
@@ -107,10 +128,10 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A condition on released values; "is_null" is never unknown."""
+    """A condition on released values; "is_null", "is_true" and "is_false" are never unknown."""
 
-    operator: Choice["<", "<=", "=", "<>", ">=", ">", "and", "or", "not", "is_null"]
-    parts: tuple[Out | Value | None, ...]
+    operator: Choice["<", "<=", "=", "<>", ">=", ">", "and", "or", "not", "is_null", "is_true", "is_false"]
+    parts: tuple[Out, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +159,9 @@ class Window:
     otherwise: Out | None = None
 
 
-Out = KeyValue | Result | Beside | Number | Fixed | Day | Arithmetic | Rounded | Mapped | Power | Extreme | Chosen | Test | Window
+Constant = Number | Fixed | Day
+Computed = Arithmetic | Rounded | Mapped | Power | Extreme | Coalesced | NullIf | Fitted | Chosen | Test | Window
+Out = KeyValue | Result | Beside | Constant | Computed
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,3 +200,23 @@ def nodes(node: object) -> Iterator[object]:
 def is_noisy(node: object) -> bool:
     """Whether a released number stands anywhere in it; what is made of keys and constants alone is exact."""
     return any(isinstance(each, Result | Beside) for each in nodes(node))
+
+
+def alternatives(out: Out) -> list[Out]:
+    """The parts whose kind an output has: one of them is its value."""
+    match out:
+        case Chosen():
+            return [*(value for _, value in out.branches), out.otherwise]
+        case Coalesced() | Extreme():
+            return [*out.parts]
+        case NullIf() | Fitted():
+            return [out.child]
+        case Window():
+            return [each for each in (out.child, out.otherwise) if each is not None]
+        case _:
+            return []
+
+
+def is_word(out: Out) -> bool:
+    """Whether an output is a text or a truth; of keys nothing is said."""
+    return isinstance(out, Test) or (isinstance(out, Fixed) and out.value is not None) or any(map(is_word, alternatives(out)))

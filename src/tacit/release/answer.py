@@ -19,6 +19,8 @@ from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
 from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
 
+CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
+TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
 AGAIN = "nothing was spent: this question was answered before"
 Numeric = int | float | Decimal
 MOST_SHOWN = 40  # rows that are printed for people
@@ -27,7 +29,10 @@ MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of an answer: `kind` is "key", or the aggregate it shows."""
+    """A column of an answer: `kind` is "key", the aggregate it shows, or "expression".
+
+    Two kinds have no interval: "exact", made of keys and constants alone, and "text", made from noisy numbers.
+    """
 
     name: str
     kind: str
@@ -38,6 +43,11 @@ class Column:
     @property
     def is_key(self) -> bool:
         return self.kind == "key"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a released number, with its ends."""
+        return self.kind not in ("key", "exact", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +121,7 @@ class Answer:
         taken = {column.name for column in self.columns}
         for column in self.columns:
             table[column.name] = _of_one_type(column.values)
-            for word, ends in () if column.is_key else (("low", column.low), ("high", column.high)):
+            for word, ends in () if not column.is_number else (("low", column.low), ("high", column.high)):
                 name = next(name for more in count() if (name := f"{column.name}_{word}{'_' * more}") not in taken)
                 taken.add(name)
                 table[name] = _of_one_type(ends or ())
@@ -161,7 +171,8 @@ class Answer:
 
     def footer(self) -> str:
         """The price and the meaning of the error bars, in one line."""
-        held = "all values together" if self.simultaneous else "per value"
+        rows = "all rows before the choice together" if CHOSEN in self.notes else "per value"
+        held = "all values together" if self.simultaneous else rows
         price = f"epsilon {as_text(self.receipt.epsilon)}" + (
             f", delta {as_text(self.receipt.delta)}" if self.receipt.delta else ""
         )
@@ -186,7 +197,7 @@ class Answer:
 
         table = Table(header_style="bold")
         for column in self.columns:
-            table.add_column(Text(heading(column)), justify="left" if column.is_key else "right")
+            table.add_column(Text(heading(column)), justify="right" if column.is_number else "left")
         for at in self._shown:
             table.add_row(*(Text(shown(column, at)) for column in self.columns))
         return Group(table, *(Text(line, style="dim") for line in self.below()))
@@ -207,6 +218,8 @@ def heading(column: Column) -> str:
 def shown(column: Column, at: int) -> str:
     """A cell as people read it: a number with its error bar, rounded to what the bar allows."""
     value = column.values[at]
+    if column.kind == "text":
+        return f"{for_terminal('NULL' if value is None else str(value), LONGEST_CELL)} (noisy)"
     if column.is_key or value is None or column.low is None or column.high is None:
         return "NULL" if value is None else for_terminal(str(value), LONGEST_CELL)
     low, high = column.low[at], column.high[at]
@@ -256,7 +269,7 @@ def _decimals(width: float) -> int:
 
 def _cell(column: Column, at: int) -> Any:
     value = column.values[at]
-    if column.is_key:
+    if column.kind in ("key", "exact"):
         return value
     low, high = ((ends[at] if ends else None) for ends in (column.low, column.high))
     cell: dict[str, Any] = {"value": value, "low": low, "high": high}

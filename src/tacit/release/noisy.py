@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.noise.grid import is_array, read_units
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.interval import Interval
@@ -129,6 +130,11 @@ def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> tuple[
 def _flat(units: Any) -> Integers:
     """Released whole numbers as they are: 64-bit integers where all fit, else Python's."""
     return np.asarray(read_units(units if is_array(units) else [units]))
+
+
+def noises_of(part: Sum | Margin) -> tuple[Additive, int]:
+    """The noise of a released sum, and how many draws of it are added up in one number."""
+    return (part.mechanism.mechanism, part.mechanism.count) if isinstance(part, Margin) else (part.mechanism, 1)
 
 
 def half_width(part: Sum | Margin, missed: Any) -> Interval:

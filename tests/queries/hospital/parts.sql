@@ -163,8 +163,8 @@ SELECT sex AS what, COUNT(*) AS n FROM patients GROUP BY sex UNION ALL SELECT ki
 --   groups: those of 2 parts; one unit can be in all parts
 --   count (part 1): Laplace, sensitivity 1 (l1), scale 2, pure epsilon 0.5 (add or remove one unit)
 --   count (part 2): Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
---   n (part 1): ± 9 at 0.95 confidence
---   n (part 2): ± 77 at 0.95 confidence
+--   n (part 1): ± 9 at 0.95 confidence, for all 2 rows together
+--   n (part 2): ± 77 at 0.95 confidence, for all 3 rows together
 --   price: epsilon 1
 
 -- refused: 84 UNION without ALL

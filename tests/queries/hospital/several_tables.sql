@@ -212,7 +212,7 @@ SELECT COUNT(*) FROM visits a JOIN visits b ON a.day = b.day;
 
 -- refused: 44 rows ranked among all people
 SELECT AVG(cost) FROM (SELECT cost, ROW_NUMBER() OVER (ORDER BY cost) AS r FROM visits) AS t WHERE r <= 100;
---   not_allowed: line 1, column 37: WINDOW is not supported; windows rank single rows; ask for an aggregate with GROUP BY
+--   not_allowed: line 1, column 37: a window over private rows would compare the rows of all people; use windows on released numbers, such as RANK() OVER (ORDER BY COUNT(*) DESC), or group by the unit first
 
 -- refused: 45 a limit on private rows
 SELECT AVG(cost) FROM (SELECT cost FROM visits ORDER BY cost DESC LIMIT 10) AS t;

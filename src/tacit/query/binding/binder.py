@@ -80,6 +80,11 @@ class Binder:
             raise NotAllowed("an aggregate is not allowed here", remedy="aggregates belong to SELECT, HAVING and ORDER BY")
         if expression.function == "grouping":
             raise NotAllowed("GROUPING is not allowed here", remedy="use it in SELECT, HAVING or ORDER BY, outside aggregates")
+        if expression.function == "over":
+            raise NotAllowed(
+                "a window over private rows would compare the rows of all people",
+                remedy="use windows on released numbers, such as RANK() OVER (ORDER BY COUNT(*) DESC), or group by the unit first",
+            )
         if expression.function == "case":
             return self._case(expression.arguments)
         function = FUNCTIONS.get(expression.function)

@@ -19,7 +19,7 @@ from tacit.query.binding.stacked import Part, stacked
 from tacit.query.language.grouping_sets import MOST_SETS
 from tacit.query.language.syntax import Constant, Expression, Item, Name, Select, Star
 from tacit.query.plan import Group, Key, PublicScan, Question, Rows
-from tacit.query.results import Order, Out, Output
+from tacit.query.results import Order, Out, Output, Window, nodes
 
 LONGEST_NAME = 60
 
@@ -70,12 +70,21 @@ def _part(select: Select, rows: Rows, asked: Asked) -> Part:
     """The question over one set of keys."""
     results = Results(asked)
     outputs = _outputs(select.items, results)
-    having = results.test(select.having) if select.having is not None else None
+    named = results.naming(select.items)
+    having = results.naming(select.items, windows=False).test(select.having) if select.having is not None else None
+    chosen = named.test(select.qualify) if select.qualify is not None else None
     ordered = () if select.below else select.order_by
-    order = tuple(Order(_ordered(item.expression, outputs, select.items, results), item.descending) for item in ordered)
+    order = tuple(Order(_ordered(item.expression, outputs, select.items, named), item.descending) for item in ordered)
     if not asked.calls:
         raise NotAllowed("the question asks for no aggregate", remedy="add one, for example COUNT(*)")
-    question = Question(Group(rows, asked.keys, ()), tuple(asked.calls), outputs, having, order)
+    question = Question(Group(rows, asked.keys, ()), tuple(asked.calls), outputs, having, order, qualify=chosen)
+    windowed = any(isinstance(node, Window) for part in (*outputs, *order) for node in nodes(part)) or chosen is not None
+    if len(select.sets) > 1 and windowed:
+        raise NotAllowed(
+            "windows and QUALIFY are not supported with ROLLUP, CUBE and GROUPING SETS: they would mix margins and cells",
+            remedy="ask for one set of keys",
+            at=select.group_by[0].at if select.group_by else None,
+        )
     return Part(question, tuple(results.kind(output.value) for output in outputs))
 
 

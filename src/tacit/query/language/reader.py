@@ -37,8 +37,11 @@ from tacit.query.language.syntax import (
     Star,
     UnionAll,
 )
+from tacit.query.language.windows import read_window
 
+UNITS = "leave it out, or group by the unit and use HAVING"
 MOST_DIGITS = 40
+MOST_PRECISE, MOST_DECIMALS = 38, 12  # digits of a NUMERIC(p, s), and those after its point
 
 
 def read_number(text: str) -> Fraction | None:
@@ -65,6 +68,7 @@ _BINARY: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 _UNARY: dict[type[exp.Expr], str] = {
     exp.Neg: "negate", exp.Not: "not", exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sign: "sign",
+    exp.Sqrt: "sqrt", exp.Ln: "ln", exp.Exp: "exp",
     exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.Trim: "trim",
     exp.Year: "year", exp.Month: "month", exp.Day: "day", exp.Quarter: "quarter",
     exp.DayOfWeek: "dayofweek", exp.DayOfYear: "dayofyear",
@@ -76,8 +80,11 @@ _MANY: dict[type[exp.Expr], str] = {exp.Coalesce: "coalesce", exp.Least: "least"
 _TAKES: dict[str, tuple[int, int]] = {  # the least and the most arguments; of what is not listed, one or more
     **dict.fromkeys(_BINARY.values(), (2, 2)),
     **dict.fromkeys(_UNARY.values(), (1, 1)),
-    "count": (1, 1), "quantile": (2, 2), "round": (1, 2), "substring": (2, 3), "width_bucket": (4, 4),
+    "log10": (1, 1), "count": (1, 1), "quantile": (2, 2), "round": (1, 2), "substring": (2, 3), "width_bucket": (4, 4),
 }  # fmt: skip
+_CLAUSES = (
+    "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct", "with_",
+)  # fmt: skip
 _IGNORED = {"big_int", "typed", "safe", "_type", "ignore_nulls", "is_string", "nested", "quoted"}
 _CASTS = {
     "INT": "cast_integer", "BIGINT": "cast_integer", "SMALLINT": "cast_integer", "TINYINT": "cast_integer",
@@ -90,7 +97,6 @@ _NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "
 _NEAREST = {
     "Distinct": "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",
     "Subquery": "ask the inner question on its own, and write its released number here",
-    "Window": "windows rank single rows; ask for an aggregate with GROUP BY",
     "Union": "use UNION ALL in a sub-query over tables of the same unit, or ask the questions one by one",
     "Anonymous": "use one of the functions in the reference",
 }
@@ -134,8 +140,7 @@ class Reader:
 
     def select(self, tree: exp.Select, options: tuple[tuple[str, Fraction], ...] = ()) -> Select:
         """A SELECT, also one inside another."""
-        clauses = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_")
-        self.only(tree, *clauses)
+        self.only(tree, *_CLAUSES)
         outer = dict(self.named_queries)
         self.read_with(tree.args.get("with_"))
         source = tree.args.get("from_")
@@ -144,7 +149,7 @@ class Reader:
         self.only(source, "this")
         if distinct := tree.args.get("distinct"):
             self.only(distinct)
-        where, having, order = (tree.args.get(name) for name in ("where", "having", "order"))
+        where, having, order, chosen = (tree.args.get(name) for name in ("where", "having", "order", "qualify"))
         group, sets = self.group(tree.args.get("group"))
         found = Select(
             items=tuple(self.item(node) for node in tree.expressions),
@@ -159,6 +164,7 @@ class Reader:
             options=options,
             distinct=bool(distinct),
             sets=sets,
+            qualify=self.expression(chosen.this) if chosen else None,
         )
         self.named_queries = outer
         return found
@@ -234,6 +240,8 @@ class Reader:
             return UnionAll((self.query(node.this), self.query(node.expression)), self.at(node))
         if not isinstance(node, exp.Select):
             raise self.refuse(node)
+        if node.args.get("qualify"):
+            raise NotAllowed("QUALIFY in a sub-query would choose among rows of all people", remedy=UNITS, at=self.at(node))
         found = self.select(node)
         if found.sets:
             raise NotAllowed(
@@ -453,12 +461,33 @@ class Reader:
 
     def cast(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "to")
+        if digits := node.args["to"].expressions:
+            return self.decimal(node, digits)
         kind = self.kind(node.args["to"])
         if kind == "DATE" and isinstance(node.this, exp.Literal) and node.this.is_string:
             return Constant(self.day(node.this), self.at(node))
         if kind not in _CASTS:
             raise self.refuse(node, f"a cast to {kind} is not supported")
         return self.apply(_CASTS[kind], node, node.this)
+
+    def decimal(self, node: exp.Expr, digits: list[exp.Expr]) -> Expression:
+        """A cast to a number of so many digits, some of them after the point."""
+        wanted = node.args["to"]
+        written = [str(part.this.this) for part in digits if isinstance(part.this, exp.Literal) and not part.this.is_string]
+        whole = len(written) == len(digits) <= 2 and all(re.fullmatch("[0-9]{1,2}", text) for text in written)
+        precision, scale = (int(written[0]), int(written[-1]) if len(written) == 2 else 0) if whole else (0, 0)
+        if wanted.this.name != "DECIMAL" or not scale <= precision <= MOST_PRECISE or not precision or scale > MOST_DECIMALS:
+            limits = f"at most {MOST_PRECISE} digits, {MOST_DECIMALS} of them after the point"
+            raise self.refuse(node, f"a cast with digits takes NUMERIC(p, s): {limits}")
+        parts = (self.expression(node.this), Constant(Fraction(precision)), Constant(Fraction(scale)))
+        return Apply("cast_decimal", parts, self.at(node))
+
+    def logarithm(self, node: exp.Expr) -> Expression:
+        """LOG10. What LOG of one or two numbers means differs between systems."""
+        self.only(node, "this", "expression")
+        if node.expression is None or "start" in node.this.meta or node.this.name != "10":
+            raise NotAllowed("LOG has a different base in different systems", remedy="write LN(x) or LOG10(x)", at=self.at(node))
+        return self.apply("log10", node, node.expression)
 
     def kind(self, node: exp.Expr) -> str:
         """The name of a plain type, without width or precision."""
@@ -568,4 +597,6 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.Quantile: Reader.quantile,
     exp.WithinGroup: Reader.within_group,
     exp.Anonymous: Reader.named,
+    exp.Window: read_window,
+    exp.Log: Reader.logarithm,
 }

@@ -137,6 +137,7 @@ class Select:
     distinct: bool = False
     sets: tuple[tuple[Expression, ...], ...] = ()
     below: tuple[Select, ...] = ()
+    qualify: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

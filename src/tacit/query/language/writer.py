@@ -31,6 +31,7 @@ from tacit.query.language.syntax import (
     Star,
     UnionAll,
 )
+from tacit.query.language.windows import window_text
 
 ATOM = 9
 LEVELS = {  # how tightly each binds; what is not listed is a function, and needs no parentheses
@@ -80,6 +81,7 @@ def _of_rows(select: Select) -> str:
         *([f"WHERE {expression_text(select.where)}"] if select.where is not None else []),
         *([f"GROUP BY {_keys(select)}"] if select.group_by or select.sets else []),
         *([f"HAVING {expression_text(select.having)}"] if select.having is not None else []),
+        *([f"QUALIFY {expression_text(select.qualify)}"] if select.qualify is not None else []),
     ]
     return " ".join(parts)
 
@@ -230,6 +232,15 @@ def _cast(expression: Apply) -> str:
     return f"CAST({f'({inner})' if isinstance(value, Constant) else inner} AS {CASTS[kind]})"
 
 
+def _decimal(expression: Apply) -> str:
+    value, *digits = map(expression_text, expression.arguments)
+    return f"CAST({value} AS NUMERIC({', '.join(digits)}))"
+
+
+def _window(expression: Apply) -> str:
+    return window_text(expression, expression_text)
+
+
 def _distinct(expression: Apply) -> str:
     return f"COUNT(DISTINCT {', '.join(map(expression_text, expression.arguments))})"
 
@@ -255,6 +266,8 @@ FORMS: Mapping[str, Callable[[Apply], str]] = {
     "count_distinct": _distinct,
     "isodow": _weekday,
     "interval": _interval,
+    "cast_decimal": _decimal,
+    "over": _window,
 }
 
 
@@ -273,6 +286,7 @@ def unplaced(select: Select) -> Select:
         sets=tuple(tuple(map(_unplaced, keys)) for keys in select.sets),
         below=tuple(map(unplaced, select.below)),
         having=_maybe(select.having),
+        qualify=_maybe(select.qualify),
         order_by=tuple(replace(order, expression=_unplaced(order.expression)) for order in select.order_by),
     )
 

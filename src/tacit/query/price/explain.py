@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from tacit.accounting.composition import loss
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
+from tacit.query.groups import size
 from tacit.query.plan import (
     Column,
     Moment,
@@ -19,9 +21,11 @@ from tacit.query.plan import (
 )
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.drawn import rows_text, tree
-from tacit.query.price.margins import Margin
+from tacit.query.price.margins import Added, Margin
+from tacit.query.price.misses import chooses, is_exact, window_kind
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
-from tacit.query.results import Output, Result, is_noisy
+from tacit.query.price.sum_of_noise import half_width_of_sum
+from tacit.query.results import Output, Result, Window, is_word
 from tacit.query.size_limit import below
 from tacit.untrusted import for_terminal
 
@@ -92,10 +96,10 @@ def explained(quote: Quote, left: str = "") -> Explanation:
         groups=_groups(quote) if len(parts) == 1 else f"those of {len(parts)} parts; one unit can be in all parts",
         noise=tuple(_in_part(noise, word) for part, word in zip(parts, words, strict=True) for noise in _noise(part)),
         errors=tuple(
-            _expected(output, part, f"{quote.question.outputs[at].name}{f' ({word})' if word else ''}")
+            replace(_expected(output, part), column=f"{quote.question.outputs[at].name}{f' ({word})' if word else ''}")
             for part, word in shown
             for at, output in enumerate(part.question.outputs)
-            if _is_number(output)
+            if not is_exact(output.value, part.question)
         ),
         epsilon=quote.epsilon,
         delta=quote.delta,
@@ -203,18 +207,29 @@ def _of_rank(part: Rank) -> Noise:
     )
 
 
-def _is_number(output: Output) -> bool:
-    return is_noisy(output.value)
-
-
-def _expected(output: Output, quote: Quote, name: str) -> Expected:
+def _expected(output: Output, quote: Quote) -> Expected:
     """The error bar of a column where the data has no say in it."""
-    if isinstance(output.value, Result):
-        call = quote.question.calls[output.value.index]
-        moments = moments_of(call, quote.question.calls)
+    question, out = quote.question, output.value
+    if is_word(out):
+        return Expected(output.name, "text made from noisy numbers; it has no interval")
+    released = out.child if isinstance(out, Window) and out.function == "sum" and window_kind(out, question) == "linear" else out
+    together = quote.request.simultaneous or chooses(question)
+    if isinstance(released, Result) and not (quote.keys and (together or released is not out)):  # else how many are shown decides
+        moments = moments_of(question.calls[released.index], question.calls)
         parts = [part for part in quote.noisy_sums if part.moment in moments]
-        if len(moments) == 1 and parts and not (quote.keys and quote.request.simultaneous):  # else how many are shown decides
-            missed = missed_by(output.value, quote.question, quote.request, quote.cells or 1)
-            width = parts[0].mechanism.interval(1 - missed).above * float(_unit(moments[0], quote.question))
-            return Expected(name, f"± {width:.6g} at {float(quote.request.confidence):.4g} confidence")
-    return Expected(name, "not known in advance; it is reported with the answer")
+        if len(moments) == 1 and parts:
+            missed = missed_by(out, question, quote.request, quote.cells or 1)
+            rows = _added(out, quote) if isinstance(out, Window) else 1
+            noise = parts[0].mechanism
+            alone = noise.interval(1 - missed).above if isinstance(noise, Added) else half_width_of_sum(noise, rows, missed)
+            width = alone * float(_unit(moments[0], question))
+            most = "up to " if isinstance(out, Window) and out.order else ""
+            held = f", for all {quote.cells} rows together" if together and (quote.cells or 1) > 1 else ""
+            return Expected(output.name, f"{most}± {width:.6g} at {float(quote.request.confidence):.4g} confidence{held}")
+    return Expected(output.name, "not known in advance; it is reported with the answer")
+
+
+def _added(window: Window, quote: Quote) -> int:
+    """How many released numbers a window adds up at most: the rows of a partition."""
+    within = prod(size(quote.question.group.keys[key.index]) for key in set(window.partition))
+    return (quote.cells or 1) // within

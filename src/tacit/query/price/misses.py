@@ -18,7 +18,7 @@ from typing import Literal
 from tacit.query.groups import private
 from tacit.query.plan import Call, Moment, Question
 from tacit.query.price.aggregates import moments_of, weights_of
-from tacit.query.results import Beside, Result, Window, inner, is_noisy, nodes
+from tacit.query.results import Beside, Out, Result, Window, inner, is_noisy, nodes
 
 Cell = tuple[Moment, Fraction | None]
 
@@ -40,6 +40,12 @@ def chooses(question: Question) -> bool:
     tests = [test for test in (question.having, question.qualify) if test is not None]
     cut = question.limit is not None or question.offset > 0
     return any(map(is_noisy, tests)) or (cut and any(map(is_noisy, question.order)))
+
+
+def is_exact(out: Out, question: Question) -> bool:
+    """Whether keys and constants alone decide a column; a window sees the rows that HAVING leaves."""
+    having = question.having is not None and is_noisy(question.having)
+    return not is_noisy(out) and not (having and any(isinstance(node, Window) for node in nodes(out)))
 
 
 def window_kind(window: Window, question: Question) -> Literal["exact", "linear", "moved", "box"]:
