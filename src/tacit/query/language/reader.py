@@ -65,6 +65,8 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
     exp.And: "and", exp.Or: "or", exp.Nullif: "nullif", exp.Pow: "power", exp.DPipe: "concat",
+    exp.CovarPop: "covar_pop", exp.CovarSamp: "covar_samp", exp.Corr: "corr",
+    exp.RegrSlope: "regr_slope", exp.RegrIntercept: "regr_intercept",
 }  # fmt: skip
 _UNARY: dict[type[exp.Expr], str] = {
     exp.Neg: "negate", exp.Not: "not", exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sign: "sign",
@@ -92,7 +94,7 @@ _CASTS = {
     "DATE": "cast_date", "TEXT": "cast_text", "VARCHAR": "cast_text", "BOOLEAN": "cast_boolean",
 }  # fmt: skip
 _PARTS = frozenset({"year", "quarter", "month", "day", "dayofyear", "dayofweek", "isodow"})
-_FILTERED = frozenset({_UNARY[kind] for kind in _UNARY if issubclass(kind, exp.AggFunc)} | {"count"})
+_FILTERED = frozenset({_UNARY[kind] for kind in _UNARY if issubclass(kind, exp.AggFunc)} | {"count", "count_distinct"})
 _NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%"}
 _NEAREST = {
     "Distinct": "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",
@@ -555,6 +557,15 @@ class Reader:
             share = Apply("-", (Constant(Fraction(1)), share), self.at(node))
         return Apply("quantile", (self.expression(order.expressions[0].this), share), self.at(node))
 
+    def log(self, node: exp.Expr) -> Expression:
+        """LOG10(x), which is LOG(10, x); LOG(x) alone means LN in some dialects and LOG10 in others."""
+        self.only(node, "this", "expression")
+        if node.expression is None or not isinstance(node.this, exp.Literal) or str(node.this.this) != "10":
+            raise NotAllowed(
+                "LOG is not supported: its base differs between dialects", remedy="write LN(x) or LOG10(x)", at=self.at(node)
+            )
+        return self.apply("log10", node, node.expression)
+
     def named(self, node: exp.Expr) -> Expression:
         name = str(node.this).lower()
         if name not in _NAMED:
@@ -596,6 +607,7 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.WidthBucket: Reader.bucket,
     exp.Quantile: Reader.quantile,
     exp.WithinGroup: Reader.within_group,
+    exp.Log: Reader.log,
     exp.Anonymous: Reader.named,
     exp.Window: read_window,
     exp.Log: Reader.logarithm,

@@ -20,7 +20,9 @@ from tacit.privacy.rounding import Number, exact, float_up
 from tacit.query.groups import private, size
 from tacit.query.plan import Moment, Question
 
-ADDITIVE = frozenset({"rows", "sum", "centred", "squares"})  # of a union of disjoint groups: the sum of those of the groups
+ADDITIVE = frozenset(
+    {"rows", "sum", "centred", "squares", "products"}
+)  # of a union of disjoint groups: the sum of those of the groups
 MOST_ADDED = 1000  # cells in one margin; from more of them, it is measured
 
 Summed = Mapping[int, tuple[int, int]]

@@ -33,7 +33,7 @@ from tacit.query.plan import Call, Moment, NumberType, Question
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.margins import ADDITIVE, Added, Margin, Spread, Summed, summed
 from tacit.query.price.misses import beside_in, calls_of, chooses, pieces
-from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, magnitude, reach, tables_of
+from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range, tables_of
 from tacit.query.price.work import afford
 from tacit.query.results import Out, Result, is_noisy
 
@@ -183,18 +183,19 @@ def price(question: Question, asked: Request, change: Change = "add-remove") -> 
     Refused where the worst case of answering is too much work (work.md).
     """
     _check_groups(question, asked)
-    factor = 2 if change == "change-one" else 1  # every event is priced for add/remove, and counts twice where one unit changes
-    touched = [reach(part) for part in question.parts]
+    doubled = change == "change-one" and any(map(private, question.parts))  # priced for add/remove, which then counts twice
+    factor = 2 if doubled else 1
+    touched = [reach(part, "add-remove" if doubled else change) for part in question.parts]
     afford(question)
     if not any(map(_depends, question.parts, touched)):
         raise NotAllowed("the answer does not depend on the data", remedy="use COUNT(*)")
     if asked.error is not None:
-        return (_for_error(question, asked, factor),)
+        return (_for_error(question, asked, touched, factor),)
     if asked.epsilon is None:
         raise NoBudget("missing budget", remedy="give epsilon=0.5")
-    quotes = [_with_laplace(question, asked, factor)]
+    quotes = [_with_laplace(question, asked, touched, factor)]
     if asked.delta and any(map(_charged, question.parts)):
-        quotes.append(_with_gaussian(question, asked, factor))
+        quotes.append(_with_gaussian(question, asked, touched, factor))
     return tuple(sorted(quotes, key=_width))
 
 
@@ -237,21 +238,23 @@ def _charged(question: Question) -> list[tuple[int, Moment]]:
     return [(place, moment) for place, moment in _additive(question) if not (private(question) and moment.kind == "units")]
 
 
-def _with_laplace(question: Question, asked: Request, factor: int) -> Quote:
+def _with_laplace(question: Question, asked: Request, touched: Sequence[Reach], factor: int) -> Quote:
     """Every sum, quantile and set of private keys of every part has the same share of epsilon."""
-    added = summed(question, _spread(question, concentrated=False))
+    added = summed(question, _spread(question, touched, concentrated=False))
     share = (asked.epsilon or Fraction(0)) / (factor * _shares(question, added))
-    return _quote(question, asked, _noised(question, added, partial(_laplace, epsilon=share)), share, factor)
+    noises = _noised(question, touched, added, partial(_laplace, epsilon=share))
+    return _quote(question, asked, touched, noises, share, factor)
 
 
-def _with_gaussian(question: Question, asked: Request, factor: int) -> Quote:
+def _with_gaussian(question: Question, asked: Request, touched: Sequence[Reach], factor: int) -> Quote:
     """All sums of all parts together get their share of epsilon; for a unit that changes, a concentrated loss counts four times."""
-    added = summed(question, _spread(question, concentrated=True))
+    added = summed(question, _spread(question, touched, concentrated=True))
     share = (asked.epsilon or Fraction(0)) / (factor * _shares(question, added))
     number = sum(len(_measured(part, at in added)) for at, part in enumerate(question.parts))
     delta = asked.delta / (2 if any(map(private, question.parts)) else 1)
     rho = calibrate_rho(factor * share * number, delta) / (factor**2 * number)
-    return _quote(question, asked, _noised(question, added, partial(_gaussian, rho=rho)), share, factor)
+    noises = _noised(question, touched, added, partial(_gaussian, rho=rho))
+    return _quote(question, asked, touched, noises, share, factor)
 
 
 def calibrate_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -273,13 +276,13 @@ def _shares(question: Question, added: Summed) -> int:
     return max(1, sum(len(_measured(part, at in added)) + len(_quantiles(part)) + private(part) for at, part in parts))
 
 
-def _spread(question: Question, concentrated: bool) -> Spread:
+def _spread(question: Question, touched: Sequence[Reach], concentrated: bool) -> Spread:
     """How far one number of a part misses, squared and added over its sums, in rows and at the same noise for all."""
     norm = l2_sensitivity if concentrated else l1_sensitivity
     parts = []
-    for part in question.parts:
-        touched, sums = reach(part), _charged(part)
-        squares = [Fraction(norm(moment, touched), max(1, magnitude(moment))) ** 2 for _, moment in sums]
+    for part, reached in zip(question.parts, touched, strict=True):
+        sums = _charged(part)
+        squares = [(norm(moment, reached) / Fraction(max(1, *map(abs, row_range(moment))))) ** 2 for _, moment in sums]
         fixed = [square for square, (_, moment) in zip(squares, sums, strict=True) if moment.kind not in ADDITIVE]
         alone = len(_quantiles(part)) + private(part)
         rest = sum(fixed, start=Fraction(0))
@@ -297,20 +300,22 @@ def _cells(question: Question) -> int:
 
 
 def _laplace(question: Question, moment: Moment, touched: Reach, epsilon: Fraction) -> Laplace:
-    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question, touched), True, UNIT)
+    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question, touched), True, touched.neighbours)
 
 
 def _gaussian(question: Question, moment: Moment, touched: Reach, rho: Fraction) -> Gaussian:
-    return Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question, touched), True, UNIT)
+    return Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question, touched), True, touched.neighbours)
 
 
 Noises = list[tuple[tuple[Sum, ...], tuple[Margin, ...]]]
 
 
-def _noised(question: Question, added: Summed, noise: Callable[[Question, Moment, Reach], Additive]) -> Noises:
+def _noised(
+    question: Question, touched: Sequence[Reach], added: Summed, noise: Callable[[Question, Moment, Reach], Additive]
+) -> Noises:
     """For every part the sums that get noise, and those that are added up from the sums of another part."""
     sums = [
-        tuple(Sum(place, moment, noise(part, moment, reach(part))) for place, moment in _measured(part, at in added))
+        tuple(Sum(place, moment, noise(part, moment, touched[at])) for place, moment in _measured(part, at in added))
         for at, part in enumerate(question.parts)
     ]
     margins: list[tuple[Margin, ...]] = [()] * len(sums)
@@ -323,21 +328,21 @@ def _noised(question: Question, added: Summed, noise: Callable[[Question, Moment
     return list(zip(sums, margins, strict=True))
 
 
-def _quote(question: Question, asked: Request, noises: Noises, share: Fraction, factor: int) -> Quote:
+def _quote(question: Question, asked: Request, touched: Sequence[Reach], noises: Noises, share: Fraction, factor: int) -> Quote:
     concentrated = any(part.mechanism.concentrated for sums, _ in noises for part in sums)
     private_parts = sum(map(private, question.parts))
     for_keys = (asked.delta / 2 if concentrated else asked.delta) / max(1, private_parts)
     spent = asked.delta if concentrated or private_parts else Fraction(0)
     quotes = []
     for at, (part, (sums, margins)) in enumerate(zip(question.parts, noises, strict=True)):
-        touched = reach(part)
-        rows = touched.l1 if touched.groups > 1 else 1
+        reached = touched[at]
+        rows = reached.l1 if reached.groups > 1 else 1
         ranks = tuple(
-            Rank(place, call, rows, _rank(call, share, 1 - _missed_of(at, call, question, asked), touched))
+            Rank(place, call, rows, _rank(call, share, 1 - _missed_of(at, call, question, asked), reached))
             for place, call in _quantiles(part)
         )
-        keys = _keys(part, touched, share, for_keys, factor)
-        quotes.append(Quote(part, asked, touched, sums, ranks, keys, asked.epsilon or share, spent, margins))
+        keys = _keys(part, reached, share, for_keys, factor)
+        quotes.append(Quote(part, asked, reached, sums, ranks, keys, asked.epsilon or share, spent, margins))
     return _together(quotes)
 
 
@@ -352,15 +357,16 @@ def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -
     """The exponential mechanism, whose error bar comes from draws of its own; on a very fine grid smooth sensitivity.
 
     The exponential mechanism misses by a number of ranks that grows with the logarithm of the grid; the noise of smooth
-    sensitivity follows the gaps between values instead, but its scale is private, so that it has no error bar.
+    sensitivity follows the gaps between values instead, but its scale is private, so that it has no error bar. It is priced for
+    add/remove, and gets half where a unit changes.
     """
     node = call.over.node if call.over else None
     low, high = (getattr(node, "low", 0), getattr(node, "high", 0))
     share = call.share or Fraction(0)
     if high - low < FINEST_GRID:
-        return QuantileWithInterval(share, 0, high - low, 1, epsilon, confidence, max_rows=touched.l1, neighbours=UNIT)
-    rows = 1 if touched.groups > 1 else touched.l1
-    return SmoothQuantile(share, 0, high - low, 1, epsilon * rows / touched.l1, max_rows=rows, neighbours=UNIT)
+        return QuantileWithInterval(share, 0, high - low, 1, epsilon, confidence, touched.l1, touched.neighbours)
+    rows, parts = 1 if touched.groups > 1 else touched.l1, 2 if touched.change == "change-one" else 1
+    return SmoothQuantile(share, 0, high - low, 1, epsilon * rows / (parts * touched.l1), max_rows=rows, neighbours=UNIT)
 
 
 def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, factor: int) -> KeyThreshold | None:
@@ -381,28 +387,26 @@ def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, 
 # --- by error ----------------------------------------------------------------------------------------------------------------
 
 
-def _for_error(question: Question, asked: Request, factor: int) -> Quote:
+def _for_error(question: Question, asked: Request, touched: Sequence[Reach], factor: int) -> Quote:
     """The least epsilon with which every number of the answer has the wanted error; each sum gets what it needs."""
     if any(map(private, question.parts)):
         raise ErrorNotPublic("with private keys, the error of a group cannot be set in advance", remedy="give epsilon and delta")
-    needed = [_needed(part, asked) for part in question.parts]
+    needed = [_needed(part, asked, reached) for part, reached in zip(question.parts, touched, strict=True)]
     number = sum(map(len, needed))
     if factor * sum(share for part in needed for share in part.values()) < LEAST_EPSILON:
         least = calibrate.short_up(LEAST_EPSILON / (factor * number), 6)  # then the error is smaller than was asked for
         needed = [{moment: max(share, least) for moment, share in part.items()} for part in needed]
     epsilon = factor * sum((share for part in needed for share in part.values()), start=Fraction(0))
     quotes = []
-    for part, shares in zip(question.parts, needed, strict=True):
-        touched = reach(part)
-        sums = tuple(Sum(place, each, _laplace(part, each, touched, shares[each])) for place, each in _additive(part))
-        quotes.append(Quote(part, asked, touched, sums, (), None, epsilon, Fraction(0)))
+    for part, reached, shares in zip(question.parts, touched, needed, strict=True):
+        sums = tuple(Sum(place, each, _laplace(part, each, reached, shares[each])) for place, each in _additive(part))
+        quotes.append(Quote(part, asked, reached, sums, (), None, epsilon, Fraction(0)))
     return _together(quotes)
 
 
-def _needed(question: Question, asked: Request) -> dict[Moment, Fraction]:
+def _needed(question: Question, asked: Request, touched: Reach) -> dict[Moment, Fraction]:
     """What every sum of one part must cost at least."""
     needed: dict[Moment, Fraction] = {}
-    touched = reach(question)
     for output in question.outputs:
         for call in calls_of(output.value, question):
             moment, step = _one_sum(output.value, call, question)
@@ -431,7 +435,9 @@ def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction
 
 
 def _word(out: Out, call: Call) -> str:
-    names = {"avg": "an average", "quantile": "a quantile"}
+    names = {"avg": "an average", "quantile": "a quantile", "corr": "a correlation"}
+    names |= dict.fromkeys(("covar_pop", "covar_samp"), "a covariance")
+    names |= dict.fromkeys(("regr_slope", "regr_intercept"), "a regression")
     return names.get(call.name, "a variance") if isinstance(out, Result) else "an expression"
 
 
