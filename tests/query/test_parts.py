@@ -21,6 +21,7 @@ from tacit.accounting.composition import loss
 from tacit.errors import NotAllowed, Refused, WrongType
 from tacit.mechanisms.noise import discrete
 from tacit.privacy.loss import Pure
+from tacit.query.free import public_tables
 from tacit.query.groups import domain, private
 from tacit.query.language.sql import parse
 from tacit.query.language.writer import written
@@ -216,6 +217,7 @@ MEANT = [
     "SELECT kind, COUNT(*) AS n FROM visits GROUP BY ROLLUP (kind) HAVING COUNT(*) >= (SELECT COUNT(*) FROM patients)",
     "SELECT kind, COUNT(*) AS n, COUNT(*) - (SELECT SUM(cost) FROM visits) AS less FROM visits GROUP BY kind",
     "SELECT COUNT(*) / (SELECT COUNT(*) FROM wards) AS n FROM visits",
+    "SELECT kind, COUNT(*) AS n, (SELECT COUNT(*) FROM patients) AS people FROM visits GROUP BY ALL",
     "SELECT sex AS what, COUNT(*) AS n FROM patients GROUP BY sex UNION ALL SELECT kind, COUNT(*) FROM visits GROUP BY kind",
     "SELECT kind, COUNT(*) AS n FROM visits GROUP BY ROLLUP (kind) UNION ALL SELECT 'patients', COUNT(*) FROM patients",
 ]
@@ -315,6 +317,22 @@ def test_private_keys_say_what_is_not_shown(neighbours: list[DataSet]) -> None:
     shown = sum(n for note, ward, n in zip(answer["note"], answer["ward"], answer["n"], strict=True) if note and ward)
     assert len(told) == 2
     assert told[0].startswith(f"not shown of n, by note, ward: {answer['n'][-1] - shown:,}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ward, (SELECT COUNT(*) FROM visits) AS n FROM wards",
+        "SELECT ward, beds FROM wards UNION ALL SELECT ward, COUNT(*) FROM visits GROUP BY ward",
+        "SELECT COUNT(*) FROM wards GROUP BY GROUPING SETS ((beds > (SELECT COUNT(*) FROM visits)))",
+    ],
+)
+def test_a_part_over_a_private_table_is_never_free(neighbours: list[DataSet], text: str) -> None:
+    assert public_tables(parse(text), neighbours[0].catalog) is None
+    before = neighbours[0].ledger.head.number
+    with pytest.raises(Refused):
+        neighbours[0].session().sql(text, epsilon=1)
+    assert neighbours[0].ledger.head.number == before
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------------------

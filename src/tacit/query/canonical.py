@@ -1,4 +1,4 @@
-"""A plan as one text: what makes two questions the same. Names that an answer gives, lines and paths are not part of it."""
+"""A plan as one text: what makes two queries the same. Output names, lines and paths are not part of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from tacit.privacy.catalog import Table
 from tacit.query.plan import Question
 
-OF_A_TABLE = ("name", "max_rows", "max_rows_per_group", "min_people")  # what a plan reads of it; its data has a version
+OF_A_TABLE = ("name", "max_rows", "max_rows_per_group", "min_people")  # what a plan reads of a table; its data has a version
 
 
 SEVERAL = {"beside": (), "below": (), "among": 1}  # of a question with one part nothing is said of these
@@ -29,7 +29,7 @@ def _unnamed(question: Question) -> Question:
 
 
 def canonical_text(value: Any) -> str:
-    """A value of frozen parts as a text: kinds and fields by name, exact numbers as they are.
+    """A value of frozen parts as text: types and fields by name, numbers exact.
 
     >>> canonical_text((1, Fraction(1, 3), "a, b", None))
     "(1, 1/3, 'a, b', None)"

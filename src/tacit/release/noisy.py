@@ -47,7 +47,7 @@ class Noisy:
 
 
 Observer = Callable[[Quote, Exact, Noisy], None]
-"""Sees a quote with its sealed input and its output; given by whoever makes a runner, and by nothing in the package."""
+"""Sees a quote with its sealed input and its output; passed by the caller that makes a runner, and by nothing in the package."""
 
 
 def released(quote: Quote, run: Callable[[Group], Exact], observers: Sequence[Observer] = ()) -> Noisy:
@@ -101,7 +101,7 @@ def _with_public_keys(quote: Quote, exact: Exact) -> Noisy:
 
 
 def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
-    """First the keys that pass the threshold, which are released; then the other numbers of those keys alone."""
+    """Releases first the keys that pass the threshold, then the other numbers of those keys alone."""
     assert quote.keys is not None  # noqa: S101  # the caller has looked
     assert exact.keys is not None  # noqa: S101
     units = next(place for place, moment in enumerate(quote.question.group.moments) if moment.kind == "units")
@@ -116,7 +116,7 @@ def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
 
 
 def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> tuple[Floats, Floats, Floats]:
-    """Value, low and high in every group, in steps from zero; of a value whose scale is private nothing but the bounds is known."""
+    """Value, low and high in every group, in steps from zero; if the scale of a value is private, only its bounds are known."""
     low = getattr(part.call.over.node, "low", 0) if part.call.over else 0
     listed = cells if isinstance(cells, Sequence) else ()
     if isinstance(part.mechanism, SmoothQuantile):
@@ -128,7 +128,7 @@ def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> tuple[
 
 
 def _flat(units: Any) -> Integers:
-    """Released whole numbers as they are: 64-bit integers where all fit, else Python's."""
+    """Released integers unchanged: 64-bit integers if all fit, else Python's."""
     return np.asarray(read_units(units if is_array(units) else [units]))
 
 

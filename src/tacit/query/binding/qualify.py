@@ -9,12 +9,12 @@ from itertools import chain, count
 from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.binder import Binder
-from tacit.query.binding.naming import name_of, of_group
+from tacit.query.binding.naming import keys_of, name_of, of_group
 from tacit.query.binding.relations import Relations
 from tacit.query.binding.results import Results
 from tacit.query.binding.scalars import Scalars
 from tacit.query.binding.scope import PublicFacts
-from tacit.query.binding.select_list import Asked
+from tacit.query.binding.select_list import Asked, is_released
 from tacit.query.binding.stacked import Part, stacked
 from tacit.query.language.grouping_sets import MOST_SETS
 from tacit.query.language.syntax import Constant, Expression, Item, Name, Select, Star
@@ -101,7 +101,7 @@ def _check_sets(select: Select, sets: list[tuple[Key, ...]]) -> None:
 
 def _keys(select: Select, expressions: tuple[Expression, ...], binder: Binder) -> tuple[Key, ...]:
     keys: list[Key] = []
-    for written in expressions:
+    for written in keys_of(expressions, select.items, is_released):
         expression, name = of_group(written, select.items, binder.scope)
         if isinstance(expression, Name) and binder.scope.identity(expression) is not None:
             raise NotAllowed(

@@ -1,6 +1,6 @@
 """A question as SQL text: what the ledger keeps of one that was built in Python, and what can be asked again as it stands.
 
-`written` is the inverse of `parse`, but for places and blanks; the text says what was asked, so it is read again before it is kept.
+`written` is the inverse of `parse`, except for places and blanks. The text is parsed again and compared before it is kept.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CHAINED = frozenset({"or", "and", "+", "-", "*", "/", "%", "concat"})  # read fr
 SYMBOLS = {"or": "OR", "and": "AND", "concat": "||", "like": "LIKE", "ilike": "ILIKE"}
 SUFFIXES = {"is_null": "IS NULL", "is_true": "IS TRUE", "is_false": "IS FALSE"}
 CASTS = {"integer": "BIGINT", "number": "DOUBLE", "date": "DATE", "text": "TEXT", "boolean": "BOOLEAN"}
-CALLED = {"quantile": "QUANTILE_CONT"}
+CALLED = {"quantile": "QUANTILE_CONT", "concat_all": "CONCAT"}
 
 
 def written(select: Select) -> str:
@@ -88,12 +88,16 @@ def _of_rows(select: Select) -> str:
 
 def _keys(select: Select) -> str:
     if not select.sets:
-        return ", ".join(map(expression_text, select.group_by))
+        return ", ".join(map(_key, select.group_by))
     return f"GROUPING SETS ({', '.join(f'({_listed(keys)})' for keys in select.sets)})"
 
 
 def _listed(expressions: Sequence[Expression]) -> str:
     return ", ".join(map(expression_text, expressions))
+
+
+def _key(expression: Expression) -> str:
+    return "ALL" if isinstance(expression, Star) else expression_text(expression)
 
 
 def _item(item: Item) -> str:
@@ -275,7 +279,7 @@ FORMS: Mapping[str, Callable[[Apply], str]] = {
 
 
 def unplaced(select: Select) -> Select:
-    """The question without its places, to tell whether two say the same; a name that is empty is none."""
+    """The question without its places, to tell whether two say the same; an empty name counts as no name."""
     return replace(
         select,
         items=tuple(Item(_unplaced(item.expression), item.name or None) for item in select.items),

@@ -1,7 +1,7 @@
-"""The table of aggregates: which exact integers each needs, and how their released forms make its value with its error bar.
+"""The table of aggregates: which exact integers each needs, and how its value and interval follow from their released forms.
 
-A moment is an integer sum over a group (`plan.Moment`). Sums are centred where a count is released beside them: with
-y = 2 value - (low + high), a row moves the sum of y by at most high - low, half of what the range would cost uncentred.
+A moment is an integer sum over a group (`plan.Moment`). Sums are centered if a count is released with them: with y = 2 value - (low
++ high), a row moves the sum of y by at most high - low, half of what the range would cost uncentered.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Finish = Callable[[Term | None, tuple[Band, ...]], Band]
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """The moments over a term, and what to make of their released values, in the same order.
+    """The moments over a term, and the function of their released values, in the same order.
 
-    `weights`, where the value is a plain sum of the moments, are the factors that they have in it.
+    `weights` are the factors of the moments, if the value is a plain sum of them.
     """
 
     moments: Callable[[Term | None], tuple[Moment, ...]]
@@ -129,7 +129,7 @@ def _average(term: Term | None, moments: tuple[Band, ...]) -> Band:
 
 
 def _plain_average(term: Term | None, moments: tuple[Band, ...]) -> Band:
-    """The same from a sum that is not centred: of totals that one unit moves less together than one by one."""
+    """The same from a sum that is not centered: of totals that one unit moves less together than one by one."""
     rows, summed = moments
     node, step = _row(term), _step(term)
     return (summed / divisor(rows)).scaled(step).clamped(node.low * step, node.high * step)

@@ -1,6 +1,6 @@
-"""A plan and a budget to a quote: which mechanism with which noise for every released number, and what it costs.
+"""From a plan and a budget to a quote: the mechanism and the noise for every released number, and the cost.
 
-Everything here is a function of the question, the catalog and the budget: the quote is the same whatever the data holds. The price
+Everything here is a function of the query, the catalog and the budget: the quote is the same whatever the data contains. The price
 over groups follows what one unit can touch (stability.py): disjoint groups are not disjoint people.
 
 A group-by-group mechanism (a quantile) gets the whole share of epsilon in every group, with the unit counted as the most rows that
@@ -39,23 +39,23 @@ from tacit.query.results import Out, Result, is_noisy
 
 UNIT = Neighbours("add-remove", "unit")
 LEAST_MISS = Fraction(1, 10**200)
-MANY_GROUPS = 10_000  # more are answered where the question says how many, or has a LIMIT
-LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute, and means nothing
-FINEST_GRID = 2**40  # points from which on a quantile is released by smooth sensitivity
+MANY_GROUPS = 10_000  # more are answered if the query gives their number, or has a LIMIT
+LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute and means nothing
+FINEST_GRID = 2**40  # points from which a quantile is released by smooth sensitivity
 LEAST = Fraction(1, 10**30)
-LEAST_EPSILON = Fraction(1, 10**4)  # of a question: what a question tells by the way is told once per question, not per epsilon
+LEAST_EPSILON = Fraction(1, 10**4)  # of a query: what a query reveals besides its answer counts per query, not per epsilon
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the analyst is ready to spend, or the error that must be reached; and how sure the error bars shall be."""
+    """The analyst's budget, or the required error; and the confidence of the intervals."""
 
     epsilon: Fraction | None = None
     delta: Fraction = Fraction(0)
     error: Fraction | None = None
     confidence: Fraction = Fraction(95, 100)
     simultaneous: bool = False
-    groups: int | None = field(default=None, repr=False, compare=False)  # of no weight for what is asked
+    groups: int | None = field(default=None, repr=False, compare=False)  # does not affect what is asked
 
 
 def request(
@@ -66,7 +66,7 @@ def request(
     simultaneous: bool = False,
     groups: int | None = None,
 ) -> Request:
-    """A request from plain numbers; a budget or an error, not both. More than 10,000 groups are answered where `groups` says so."""
+    """A request from plain numbers: a budget or an error, not both. More than 10,000 groups require `groups`."""
     if (epsilon is None) == (error is None):
         raise NoBudget("missing budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
     sure = exact(confidence, "confidence", InvalidBudget)
@@ -89,7 +89,7 @@ def _whole(groups: int) -> int:
 
 
 def _usual(number: Fraction, name: str) -> Fraction:
-    """A number that leaves noise and error bars within what a float can show."""
+    """A number that keeps noise and intervals within the range of a float."""
     if not LEAST <= number <= 1 / LEAST:
         raise InvalidBudget(f"{name} must lie between 1e-30 and 1e30; give for example {name}=0.5")
     return number
@@ -121,7 +121,9 @@ class Rank:
 
     @property
     def event(self) -> Event:
-        """For all groups together. All rows of a unit may be in one group, a chain of neighbours there: one loss, not several."""
+        """The event for all groups together. All rows of a unit may be in one group, a chain of neighbours there: one loss, not
+        several.
+        """
         alone = self.mechanism.event
         return alone if isinstance(alone, Batch) else replace(alone, epsilon=alone.epsilon * self.rows)
 
@@ -173,14 +175,14 @@ class Quote:
 
     @property
     def cells(self) -> int | None:
-        """How many groups the answer has; None where that is private."""
+        """How many groups the answer has; None if that is private."""
         return None if self.keys else _cells(self.question)
 
 
 def price(question: Question, asked: Request, change: Change = "add-remove") -> tuple[Quote, ...]:
-    """The quotes for a question, the one with the smallest error first; a ledger may admit a later one and not the first.
+    """The quotes for a query, the one with the smallest error first; a ledger may admit a later one and not the first.
 
-    Refused where the worst case of answering is too much work (work.md).
+    Raises if the worst case of answering is too much work (work.md).
     """
     _check_groups(question, asked)
     doubled = change == "change-one" and any(map(private, question.parts))  # priced for add/remove, which then counts twice
@@ -234,7 +236,7 @@ def _quantiles(question: Question) -> list[tuple[int, Call]]:
 
 
 def _charged(question: Question) -> list[tuple[int, Moment]]:
-    """The sums that are paid for; a number of units comes with private keys already."""
+    """The sums that are paid for; the number of units is already released with private keys."""
     return [(place, moment) for place, moment in _additive(question) if not (private(question) and moment.kind == "units")]
 
 
@@ -258,9 +260,9 @@ def _with_gaussian(question: Question, asked: Request, touched: Sequence[Reach],
 
 
 def calibrate_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho within (epsilon, delta), on 24 decimals, so that a ledger holds it exactly.
+    """The largest rho within (epsilon, delta), to 24 decimals, so that a ledger stores it exactly.
 
-    A millionth of delta is kept for what samplers leave out, which is far less.
+    A millionth of delta is reserved for the tails that samplers leave out, which are far smaller.
     """
     return Fraction(int(largest_concentrated_down(epsilon, delta * (1 - Fraction(1, 10**6))) * 10**24), 10**24)
 
@@ -291,7 +293,7 @@ def _spread(question: Question, touched: Sequence[Reach], concentrated: bool) ->
 
 
 def _dimension(question: Question, touched: Reach) -> int:
-    """How many numbers the noise is made for: the public groups; of private keys those that one unit can touch (gaussian.md)."""
+    """How many numbers get noise: the public groups; for private keys, those that one unit can touch (gaussian.md)."""
     return touched.groups if private(question) else _cells(question)
 
 
@@ -354,7 +356,7 @@ def _together(quotes: Sequence[Quote]) -> Quote:
 
 
 def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -> QuantileWithInterval | SmoothQuantile:
-    """The exponential mechanism, whose error bar comes from draws of its own; on a very fine grid smooth sensitivity.
+    """The exponential mechanism, whose interval comes from draws of its own; on a very fine grid, smooth sensitivity.
 
     The exponential mechanism misses by a number of ranks that grows with the logarithm of the grid; the noise of smooth
     sensitivity follows the gaps between values instead, but its scale is private, so that it has no error bar. It is priced for
@@ -370,7 +372,7 @@ def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -
 
 
 def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, factor: int) -> KeyThreshold | None:
-    """`delta` is for the keys; a unit that changes passes it along two neighbours, so that it counts 1 + e^epsilon times."""
+    """`delta` is for the keys; a unit that changes passes it along two neighbours, so it counts 1 + e^epsilon times."""
     if not private(question):
         return None
     if not delta:
@@ -423,7 +425,7 @@ def _needed(question: Question, asked: Request, touched: Reach) -> dict[Moment, 
 
 
 def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction]:
-    """The single moment behind a number whose error is public, and how much one of its units is in the answer."""
+    """The single moment behind a number whose error is public, and the size of one of its units in the answer."""
     moments = moments_of(call, question.calls)
     if not isinstance(out, Result) or len(moments) != 1 or moments[0].kind == "list":
         raise ErrorNotPublic(
@@ -479,7 +481,7 @@ def _most_groups(question: Question) -> int:
 
 
 def _width(quote: Quote) -> float:
-    """The error bars of the sums, each in units of its sensitivity, added up: what two quotes are compared by."""
+    """The half-widths of the sums, each in units of its sensitivity, added up: the measure by which two quotes are compared."""
     miss = 1 - quote.request.confidence
     return sum(
         float(part.mechanism.interval(1 - miss).above) / float_up(Fraction(max(1, l1_sensitivity(part.moment, each.reach))))
