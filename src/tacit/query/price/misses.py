@@ -30,6 +30,13 @@ def calls_of(node: object, question: Question) -> Iterator[Call]:
             yield question.calls[each.index]
 
 
+def calls_behind(out: Out, question: Question) -> Iterator[Call]:
+    """The aggregates that decide an output: those inside it, and of a window also those by which HAVING chooses its rows."""
+    yield from calls_of(out, question)
+    if question.having is not None and any(isinstance(node, Window) for node in nodes(out)):
+        yield from calls_of(question.having, question)
+
+
 def chooses(question: Question) -> bool:
     """Whether released numbers decide which rows are shown."""
     tests = [test for test in (question.having, question.qualify) if test is not None]
