@@ -7,6 +7,7 @@ question. A part that is left out of the price, and margins of private keys that
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -29,6 +30,7 @@ from tacit.query.passes import rewrite
 from tacit.query.plan import Question
 from tacit.query.price import price as pricing
 from tacit.query.price.price import Quote, price, request
+from tacit.query.price.work import Work, worst
 from tacit.release.noisy import released
 from tacit.session import DataSet
 from worlds import opened
@@ -141,7 +143,7 @@ def test_no_unit_moves_all_parts_together_by_more_than_the_price(neighbours: lis
 def test_a_part_left_out_of_the_price_is_caught(neighbours: list[DataSet], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also margins of private keys that are priced once for all levels: only the first part has a share."""
     honest = pricing._shares
-    monkeypatch.setattr(pricing, "_shares", lambda question, added: honest(pricing.replace(question, beside=(), below=()), {}))
+    monkeypatch.setattr(pricing, "_shares", lambda question, added: honest(replace(question, beside=(), below=()), {}))
     assert worst_loss(laplace_quote(neighbours[0], text), neighbours) > 1
 
 
@@ -165,6 +167,15 @@ def test_gaussian_sums_of_all_parts_share_one_rho(neighbours: list[DataSet]) -> 
     quote = next(each for each in price(plan, asked) if each.sums[0].mechanism.name == "Gaussian")
     rho = sum(each.mechanism.rho for part in quote.parts for each in part.sums)
     assert float(rho) == pytest.approx(float(pricing.calibrate_rho(Fraction(1), asked.delta)), rel=1e-9)
+
+
+@pytest.mark.parametrize("text", [*EVERY, PERCENT.replace("COUNT(*) FROM", "MEDIAN(cost) FROM")])
+def test_the_worst_work_is_that_of_all_parts(neighbours: list[DataSet], text: str) -> None:
+    question = plan_of(neighbours[0], text)
+    alone = [worst(replace(part, beside=(), below=())) for part in question.parts]
+    assert worst(question) == sum(alone, start=Work())
+    assert len(alone) > 1
+    assert all(each.rows and each.steps for each in alone)
 
 
 def test_one_entry_and_a_repeated_answer(neighbours: list[DataSet]) -> None:

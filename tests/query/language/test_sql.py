@@ -223,7 +223,7 @@ PLACES = [
     ("SELECT COUNT(*)\nFROM visits\nWHERE age > 1 AND read_csv('x') = 1", "read_csv"),
     ("SELECT COUNT(*) FROM vistis", "vistis"),
     ("SELECT COUNT(*),\n  SUM(ward) FROM visits", "SUM"),
-    ("SELECT 'é🙂', COUNT(*),\nSUM(nothing) FROM visits", "'é🙂'"),
+    ("SELECT 'é🙂', COUNT(*),\nSUM(nothing) FROM visits", "nothing"),
     ("SELECT COUNT(*) FROM visits WHERE diagnosis = 'é🙂' AND nothing = 1", "nothing"),
     ("SELECT COUNT(*) FROM visits -- a comment\nWHERE nothing > 1", "nothing"),
     ("SELECT /* a\ncomment */ SUM(nothing) FROM visits", "nothing"),

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Protocol
 
 from tacit.errors import NotAllowed, WrongType
-from tacit.query.binding.select_list import Asked
-from tacit.query.language.syntax import Apply, Constant, Expression, Star
+from tacit.query.binding.select_list import Asked, is_column
+from tacit.query.language.syntax import Apply, Constant, Expression, Name, Star
 from tacit.query.results import Fixed, KeyValue, Number, Order, Out, RowFrame, Window
 
 RANKS = ("rank", "dense_rank", "row_number")
@@ -63,9 +63,21 @@ def _function(inner: Outs, call: Apply) -> Window:
         )
     function = FIRSTS.get(call.function, call.function)
     (argument,) = call.arguments
+    _check_released(inner, argument, call)
     child = inner.number(argument) if function in ("sum", "avg") else inner.out(argument)
     _check(inner, child, call)
     return Window(function, child)  # type: ignore[arg-type]
+
+
+def _check_released(inner: Outs, argument: Expression, call: Apply) -> None:
+    """Refuses a column of rows, with the question that was probably meant."""
+    if isinstance(argument, Name) and is_column(argument, inner.asked.binder.scope) and inner.asked.key(argument) is None:
+        name, function = ".".join(argument.parts)[:60], call.function.upper()
+        raise NotAllowed(
+            f"{function}({name}) OVER would add up rows of private data: windows are over released numbers",
+            remedy=f"write {function}(SUM({name})) OVER (...), with GROUP BY",
+            at=call.at,
+        )
 
 
 def _check(inner: Outs, child: Out, call: Apply) -> None:

@@ -35,6 +35,13 @@ def beside_in(node: object) -> set[int]:
     return {each.index for each in nodes(node) if isinstance(each, Beside)}
 
 
+def calls_behind(out: Out, question: Question) -> Iterator[Call]:
+    """The aggregates that decide an output: those inside it, and of a window also those by which HAVING chooses its rows."""
+    yield from calls_of(out, question)
+    if question.having is not None and any(isinstance(node, Window) for node in nodes(out)):
+        yield from calls_of(question.having, question)
+
+
 def chooses(question: Question) -> bool:
     """Whether released numbers decide which rows are shown."""
     tests = [test for test in (question.having, question.qualify) if test is not None]
@@ -106,7 +113,9 @@ class _Drawn:
         elif kind == "moved":
             self.others.update((window, cell) for cell in cells)
         elif kind == "box":
-            self.everywhere.update(cells, _cells(self.question.having, self.question) if self.question.having is not None else ())
+            having = self.question.having
+            self.everywhere.update(cells, _cells(having, self.question) if having is not None else ())
+            self.beside.update(beside_in(having) if having is not None else ())
 
     def count(self, groups: int, together: bool) -> int:
         """How many released numbers that is: for one row, or for all rows `together`."""

@@ -32,7 +32,7 @@ from tacit.query.groups import private, shown_at_most, size
 from tacit.query.plan import Call, Moment, NumberType, Question
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.margins import ADDITIVE, Added, Margin, Spread, Summed, summed
-from tacit.query.price.misses import beside_in, calls_of, chooses, pieces
+from tacit.query.price.misses import beside_in, calls_behind, calls_of, chooses, pieces
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range, tables_of
 from tacit.query.price.work import afford
 from tacit.query.results import Out, Result, is_noisy
@@ -461,7 +461,7 @@ def _missed(question: Question, asked: Request, call: Call) -> Fraction:
     """The strictest chance of a miss among the outputs that use a call; private keys count as many groups as can be shown."""
     if asked.simultaneous and private(question):
         raise NotAllowed("with private keys, intervals hold per value only", remedy="leave out simultaneous")
-    outs = [output.value for output in question.outputs if call in calls_of(output.value, question)]
+    outs = [output.value for output in question.outputs if call in calls_behind(output.value, question)]
     return min((missed_by(out, question, asked, _most_groups(question)) for out in outs), default=1 - asked.confidence)
 
 
