@@ -184,7 +184,7 @@ class Reader:
         where, having, order, chosen = (tree.args.get(name) for name in ("where", "having", "order", "qualify"))
         group, sets = self.group(tree.args.get("group"))
         found = Select(
-            items=tuple(self.item(node) for node in tree.expressions),
+            items=tuple(item for node in tree.expressions for item in self.items(node)),
             table=self.source(source.this),
             joins=tuple(self.join(node) for node in tree.args.get("joins") or ()),
             where=self.expression(where.this) if where else None,
@@ -282,6 +282,21 @@ class Reader:
                 at=self.at(node.args["group"]),
             )
         return found
+
+    def items(self, node: exp.Expr) -> tuple[Item, ...]:
+        """An expression of SELECT; APPROX_QUANTILES(x, n) is n + 1 of them, each with its number in its name."""
+        inner = node.this if isinstance(node, exp.Alias) else node
+        if not isinstance(inner, exp.ApproxQuantiles):
+            return (self.item(node),)
+        self.only(inner, "this", "expression")
+        parts = inner.expression
+        if not isinstance(parts, exp.Literal) or not re.fullmatch("[1-9][0-9]?", str(parts.this)):
+            raise WrongType(
+                "APPROX_QUANTILES requires a number of parts from 1 to 99", remedy="write APPROX_QUANTILES(x, 4)", at=self.at(inner)
+            )
+        name, count, over = node.alias or "quantile", int(str(parts.this)), self.expression(inner.this)
+        shares = [Constant(Fraction(part, count)) for part in range(count + 1)]
+        return tuple(Item(Apply("quantile", (over, share), self.at(inner)), f"{name}_{at}") for at, share in enumerate(shares))
 
     def item(self, node: exp.Expr) -> Item:
         if isinstance(node, exp.Alias):
@@ -660,6 +675,13 @@ class Reader:
             share = Apply("-", (Constant(Fraction(1)), share), self.at(node))
         return Apply("quantile", (self.expression(order.expressions[0].this), share), self.at(node))
 
+    def quantiles(self, node: exp.Expr) -> Expression:
+        raise NotAllowed(
+            "APPROX_QUANTILES is several columns, so it must be an item of SELECT by itself",
+            remedy="use QUANTILE_CONT(x, 0.25) inside an expression",
+            at=self.at(node),
+        )
+
     def log(self, node: exp.Expr) -> Expression:
         """LOG10(x), which is LOG(10, x); LOG(x) alone means LN in some dialects and LOG10 in others."""
         self.only(node, "this", "expression")
@@ -716,6 +738,7 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.WidthBucket: Reader.bucket,
     exp.Quantile: Reader.quantile,
     exp.WithinGroup: Reader.within_group,
+    exp.ApproxQuantiles: Reader.quantiles,
     exp.Log: Reader.log,
     exp.Anonymous: Reader.named,
     exp.Window: read_window,
