@@ -228,6 +228,9 @@ MEANT = [
     "SELECT kind, COUNT(*) AS n FROM visits GROUP BY ROLLUP (kind) HAVING COUNT(*) >= (SELECT COUNT(*) FROM patients)",
     "SELECT kind, COUNT(*) AS n, COUNT(*) - (SELECT SUM(cost) FROM visits) AS less FROM visits GROUP BY kind",
     "SELECT COUNT(*) / (SELECT COUNT(*) FROM wards) AS n FROM visits",
+    "SELECT ward, CASE WHEN cost > 3 THEN 'high' WHEN cost > 0 THEN 'some' ELSE 'none' END AS band, COUNT(*) AS n FROM visits"
+    " GROUP BY CUBE (ward, band)",  # two margins that are both made of three cells
+    "SELECT ward, kind, COUNT(*) AS n FROM visits GROUP BY GROUPING SETS ((kind, ward), (ward, kind, cost), (ward), ())",
     "SELECT kind, COUNT(*) AS n, (SELECT COUNT(*) FROM patients) AS people FROM visits GROUP BY ALL",
     "SELECT sex AS what, COUNT(*) AS n FROM patients GROUP BY sex UNION ALL SELECT kind, COUNT(*) FROM visits GROUP BY kind",
     "SELECT kind, COUNT(*) AS n FROM visits GROUP BY ROLLUP (kind) UNION ALL SELECT 'patients', COUNT(*) FROM patients",

@@ -63,7 +63,7 @@ def together(quote: Quote, parts: Sequence[Noisy]) -> Noisy:
     if len(parts) == 1:
         return parts[0]
     whole = [
-        replace(noisy, sums={**noisy.sums, **{each.place: (each, _margin(each, quote, parts)) for each in part.margins}})
+        replace(noisy, sums={**noisy.sums, **{each.place: (each, _margin(each, part, quote, parts)) for each in part.margins}})
         for part, noisy in zip(quote.parts, parts, strict=True)
     ]
     number = len(quote.beside)
@@ -71,11 +71,10 @@ def together(quote: Quote, parts: Sequence[Noisy]) -> Noisy:
     return replace(whole[0], beside=beside, below=tuple(replace(part, beside=beside) for part in whole[1 + number :]))
 
 
-def _margin(margin: Margin, quote: Quote, parts: Sequence[Noisy]) -> Integers:
+def _margin(margin: Margin, part: Quote, quote: Quote, parts: Sequence[Noisy]) -> Integers:
     """The released sums of another part, added up over the keys that this one does not have."""
-    here = next(part.question.group for part in quote.parts if margin in part.margins)
     keys = quote.parts[margin.part].question.group.keys
-    wanted = [key.term for key in here.keys]
+    wanted = [key.term for key in part.question.group.keys]
     kept = [next(at for at, key in enumerate(keys) if key.term == term) for term in wanted]
     cells = np.asarray(parts[margin.part].sums[margin.of][1])
     largest = max(abs(int(cells.max())), abs(int(cells.min()))) if len(cells) else 0

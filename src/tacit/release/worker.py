@@ -56,7 +56,7 @@ class Worker:
         return (OPENED if self.engine is not None else FAILED), b""
 
     def noisy(self, quote: Any) -> tuple[bytes, bytes]:
-        """The released numbers of a question; nothing of why there are none."""
+        """The released numbers of a query; a failure gives no reason."""
         from tacit.release.noisy import released
         from tacit.release.packed import packed
 

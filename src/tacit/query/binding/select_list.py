@@ -46,7 +46,7 @@ class Asked:
     calls: list[Call] = field(default_factory=list)
 
     def key(self, expression: Expression) -> KeyValue | Fixed | None:
-        """The key that an expression is, NULL where it is one of another grouping set; None where it is no key."""
+        """The key that an expression is, or NULL if that is in another grouping set; None for any other expression."""
         known = (*self.keys, *self.absent)
         if not known or is_released(expression) or isinstance(expression, Constant):
             return None

@@ -97,7 +97,7 @@ def explained(quote: Quote, left: str = "") -> Explanation:
     """The explanation of a quote."""
     parts = quote.parts
     words = [f"part {number}" for number in range(1, len(parts) + 1)] if len(parts) > 1 else [""]
-    shown = [(part, word) for part, word in zip(parts, words, strict=True) if part not in quote.beside]
+    shown = [(parts[at], words[at]) for at in (0, *range(1 + len(quote.beside), len(parts)))]
     return Explanation(
         tree=tuple(line for part, word in zip(parts, words, strict=True) for line in _tree(part, word)),
         groups=_groups(quote) if len(parts) == 1 else f"those of {len(parts)} parts; one unit can be in all parts",
