@@ -1,7 +1,7 @@
-"""Auditors: how long a decision takes with a long history, and how many questions are answered: `python -m benchmarks auditing`.
+"""Auditors: the time of a decision with a long history, and the number of answered queries: `python -m benchmarks auditing`.
 
-No maintained auditor of queries was found to compare with; for SUM the same decisions by fractions are timed, on a smaller table.
-Histories are made by asking random questions and learning those that are answered. `FULL=1` adds more sizes.
+No maintained query auditor was found for comparison; for SUM, the same decisions with fractions are timed on a smaller table.
+Histories are made by asking random queries and learning the answers. `FULL=1` adds more sizes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Row = tuple[str, ...]
 
 
 class History:
-    """A table of random values, and an auditor that has answered `past` random questions about it."""
+    """A table of random values, and an auditor that has answered `past` random queries about it."""
 
     def __init__(self, auditor: Auditor[Any], values: np.ndarray, size: int, past: int, seed: int = 1) -> None:
         self.auditor, self.values, self.size = auditor, values, size
@@ -37,7 +37,7 @@ class History:
             if len(self.asked) == past:
                 break
             self._answer(self.random())
-        assert len(self.asked) == past, f"only {len(self.asked)} questions were answered"
+        assert len(self.asked) == past, f"only {len(self.asked)} queries were answered"
 
     def random(self) -> Question:
         kinds = sorted(self.auditor.aggregates)
@@ -51,11 +51,11 @@ class History:
             self.asked.append(asked)
 
     def seconds(self, questions: list[Question]) -> float:
-        """The slowest of the questions, each at its best of several runs."""
+        """The slowest of the queries, each at its best of several runs."""
         return max(best_seconds(lambda: self.auditor.decide(self.state, asked), 7) for asked in questions)  # noqa: B023
 
     def learning(self) -> str:
-        """What it takes to learn one more answer."""
+        """The time to learn one more answer."""
         asked = next(each for each in iter(self.random, None) if self.auditor.decide(self.state, each).answered)
         answer = float(getattr(np, asked.aggregate)(self.values[asked.members]))
         return f"{best_seconds(lambda: self.auditor.learn(self.state, asked, answer), 7) * 1e3:.1f} ms"
@@ -65,7 +65,7 @@ def maxima() -> Iterator[Row]:
     people, size = 10**6, 10**4
     shapes: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
         "all answers differ": lambda generator: generator.random(people),
-        "many answers alike": lambda generator: generator.integers(0, 20_000, people).astype(float),
+        "many equal answers": lambda generator: generator.integers(0, 20_000, people).astype(float),
     }
     for name, values in shapes.items():
         history = History(MaxAuditor(), values(np.random.default_rng(2)), size, PAST)
@@ -74,7 +74,7 @@ def maxima() -> Iterator[Row]:
 
 
 def crowded() -> Iterator[Row]:
-    """The worst for MAX: all questions about nearly the same rows, all with one answer, so that every one is gone through."""
+    """The worst case for MAX: all queries are about nearly the same rows and have one answer, so that each is examined."""
     people, size = 10**6, 10**4
     rows = np.arange(0, people, people // (size + 1))[: size + 1]
     auditor = MaxAuditor()
@@ -85,7 +85,7 @@ def crowded() -> Iterator[Row]:
     taken, learning = (
         best_seconds(work, 7) for work in (lambda: auditor.decide(state, asked), lambda: auditor.learn(state, asked, 5.0))
     )
-    name = f"{people:,} rows, sets of {size:,}, all nearly the same"
+    name = f"{people:,} rows, sets of {size:,}, nearly equal sets"
     yield "MAX", name, f"{PAST:,}", f"{taken * 1e3:.1f} ms", "50 ms", f"{learning * 1e3:.1f} ms"
 
 
@@ -95,9 +95,9 @@ def sums() -> Iterator[Row]:
         known = history.asked[past // 2]
         other = np.setdiff1d(np.arange(people), known.members)[:1]
         kinds = {
-            "a new question": [history.random() for _ in range(5)],
-            "one that follows": [known],
-            "one that is refused": [question("sum", np.append(known.members, other))],
+            "a new query": [history.random() for _ in range(5)],
+            "an implied query": [known],
+            "a refused query": [question("sum", np.append(known.members, other))],
         }
         for name, questions in kinds.items():
             goal = "20 ms" if people == 2000 else "-"
@@ -120,13 +120,13 @@ def both() -> Iterator[Row]:
 
 
 def fractions() -> Iterator[Row]:
-    """The same decision with reduced rows of fractions, as a textbook has it: 60 rows are enough to see."""
+    """The same decision with reduced rows of fractions, as in a textbook: 60 rows are enough to see."""
     people, past = 60, 50
     history = History(SumAuditor(), np.random.default_rng(5).random(people), people // 2, past)
     asked = history.random()
     rows = [np.isin(np.arange(people), one.members) for one in (*history.asked, asked)]
     slow, ours = best_seconds(lambda: _reduced(rows), 2), history.seconds([asked])
-    name = f"{people} rows, {past} past; all rows reduced anew in fractions"
+    name = f"{people} rows, {past} past; all rows reduced in fractions"
     yield "SUM", name, f"{past}", f"{ours * 1e3:.2f} ms, fractions {slow * 1e3:.0f} ms", "-", history.learning()
 
 
@@ -149,12 +149,12 @@ def _reduced(rows: list[np.ndarray]) -> int:
 def run() -> None:
     """Measures, prints and writes the tables."""
     rows = [*maxima(), *crowded(), *sums(), *both(), *fractions()]
-    header = ("auditor", "table and question", "past answers", "slowest decision", "goal", "learning an answer")
+    header = ("auditor", "table and query", "past answers", "slowest decision", "goal", "learning an answer")
     costs = Utility(100, dict(utility(100, 20)))
     answered = [(name, str(least), f"{middle:g}", str(most)) for name, least, middle, most in costs.rows()]
     counts = markdown(("auditor", "fewest", "median", "most"), answered)
-    note = f"{machine()} Each decision at the best of 7 runs."
-    told = "Random halves of 100 rows, asked until the first refusal, 20 runs:"
+    note = f"{machine()} Each decision is the best of 7 runs."
+    told = "Random halves of 100 rows, queried until the first refusal, 20 runs:"
     write_table("auditing", "\n\n".join([note, markdown(header, rows), told, counts]))
 
 

@@ -1,10 +1,10 @@
-"""Questions over several private tables beside plain DuckDB: `python -m benchmarks joins`; `FULL=1` takes 10^7 lines too.
+"""Queries over several private tables, compared with plain DuckDB: `python -m benchmarks joins`; `FULL=1` adds 10^7 lines.
 
-customers, orders and lineitems as in TPC-H: ten orders of a customer and four lines of an order on average. The unit is a customer;
-an order leads to one, and a line through its order. Four questions: revenue by nation and month, over three tables; customers by
-their number of orders; the median value of an order; the orders of customers who never returned anything. Both systems answer on
-the same rows, one after the other in turns, in one process and with the same threads; no customer has more rows than the catalog
-keeps, so that both count the same. Where other work keeps the machine busy, processor time says more than the clock.
+customers, orders and lineitems as in TPC-H: on average ten orders per customer and four lines per order. The unit is a customer; an
+order leads to one, and a line does through its order. There are four queries: revenue by nation and month, over three tables;
+customers by their number of orders; the median value of an order; the orders of customers who never returned anything. Both systems
+answer on the same rows, in turns, in one process and with the same threads. No customer has more rows than the catalog keeps, so
+both count the same. If other work keeps the machine busy, processor time says more than wall time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FULL = os.environ.get("FULL") == "1"
 OUT = Path(__file__).parent / "out"
 SIZES = [10**6, 10**7] if FULL else [10**6]
 TURNS = 9
-GOAL = "at most 2 times plain DuckDB, plus 50 ms, by the clock"
+GOAL = "at most 2 times plain DuckDB, plus 50 ms, in wall time"
 LINES_OF_ORDER, ORDERS_OF_CUSTOMER = 4, 10
 MOST_LINES, MOST_ORDERS = 7, 19
 DAYS = 2406  # 1992-01-01 to 1998-08-02
@@ -88,7 +88,7 @@ returned = {{ values = [false, true], nulls = false }}
 
 
 def tables(lines: int) -> dict[str, Path]:
-    """Parquet files of about so many lines, generated once."""
+    """Parquet files with about the given number of lines, generated once."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -101,7 +101,7 @@ def tables(lines: int) -> dict[str, Path]:
 
 
 def _generated(generator: np.random.Generator, lines: int) -> dict[str, dict[str, Any]]:
-    """Data, not noise: the same for both systems. Rows are shuffled, as a table in use is."""
+    """Data, not noise: the same for both systems. Rows are shuffled, as in a table in use."""
     customers = np.arange(1, lines // LINES_OF_ORDER // ORDERS_OF_CUSTOMER + 1)
     whose = np.repeat(customers, generator.integers(1, MOST_ORDERS + 1, len(customers)))
     orders = generator.permutation(len(whose)) + 1
@@ -126,7 +126,9 @@ def _generated(generator: np.random.Generator, lines: int) -> dict[str, dict[str
 
 
 def private(paths: dict[str, Path], rows: int, opened: ExitStack) -> tuple[float, Callable[[str, int], object]]:
-    """tacit: seconds of preparation, and how a question is asked; each turn asks for another epsilon, so that no answer is kept."""
+    """tacit: seconds of preparation, and a function that asks; each turn uses another epsilon, so that no stored answer is
+    returned.
+    """
     import tacit
     from tacit.data.prepare import prepare
 
@@ -143,7 +145,7 @@ def private(paths: dict[str, Path], rows: int, opened: ExitStack) -> tuple[float
 
 
 def plain(paths: dict[str, Path], opened: ExitStack) -> tuple[float, Callable[[str, int], object]]:
-    """DuckDB, not private: seconds to load into a file of its own, and how a question is asked."""
+    """DuckDB, not private: seconds to load into a file of its own, and a function that asks."""
     import duckdb
 
     folder = opened.enter_context(tempfile.TemporaryDirectory())
@@ -156,7 +158,7 @@ def plain(paths: dict[str, Path], opened: ExitStack) -> tuple[float, Callable[[s
 
 
 def measured(lines: int) -> list[list[str]]:
-    """A row of the table for each question."""
+    """A row of the table for each query."""
     paths = tables(lines)
     with ExitStack() as opened:
         loading, ask_plain = plain(paths, opened)
@@ -178,7 +180,7 @@ def _within(base: float, ours: float) -> str:
 
 
 def _spent(ask: Callable[[str, int], object], question: str, turn: int) -> tuple[float, float]:
-    """Seconds by the clock, and of all processors together."""
+    """Wall seconds, and seconds of all processors together."""
     start, working = time.perf_counter(), time.process_time()
     ask(question, turn)
     return time.perf_counter() - start, time.process_time() - working
@@ -188,8 +190,8 @@ def run() -> None:
     """Measures, prints and writes the table."""
     rows = [row for lines in SIZES for row in measured(lines)]
     busy = f"The load of the machine was {os.getloadavg()[0]:.1f}." if hasattr(os, "getloadavg") else ""
-    note = f"The shortest of {TURNS} turns. {busy} The goal: {GOAL}."
-    headers = ["lines", "question", "DuckDB, s", "tacit, s", "DuckDB, processor s", "tacit, processor s", "goal met"]
+    note = f"Each figure is the shortest of {TURNS} turns. {busy} The goal: {GOAL}."
+    headers = ["lines", "query", "DuckDB, s", "tacit, s", "DuckDB, processor s", "tacit, processor s", "goal met"]
     headers.append("met in processor time")
     write_table("joins", f"{machine()} {note}\n\n{markdown(headers, rows)}")
 

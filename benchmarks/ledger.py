@@ -1,7 +1,7 @@
-"""Durable spends a second, from one process and from eight: `python -m benchmarks ledger`; `FULL=1` for longer runs.
+"""Durable spends per second, from one process and from eight: `python -m benchmarks ledger`; `FULL=1` for longer runs.
 
-Each process spends as fast as it can; the longest wait is that of a single spend. The same rows in plain SQLite, each commit with
-its own wait for the disk, stand beside it. What the disk takes for one wait is measured just before: all else follows from it.
+Each process spends as fast as it can; the longest wait is that of a single spend. For comparison, plain SQLite writes the same
+rows, and each commit waits for the disk itself. One wait for the disk is measured just before: everything else depends on it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROOT = Path(__file__).parent.parent
 
 EVENT = LaplaceNoise(Fraction(1), Fraction(4), Neighbours("add-remove", "unit"))
 POLICY = Policy(Budget(Fraction(10**9), Fraction(1, 10**6)), questions_at_most=10**9)
-TEXT = "x" * 700  # as long as an entry is
+TEXT = "x" * 700  # the length of an entry
 
 
 def opened(file: str) -> Ledger:
@@ -72,7 +72,7 @@ WAYS = {"tacit": tacit, "plain": plain}
 
 
 def work(way: str, file: str) -> None:
-    """One process: says when it is ready, begins when it is told, and prints how many spends it got and the longest wait."""
+    """One process: reports that it is ready, begins on a signal, and prints its number of spends and its longest wait."""
     spend = WAYS[way](file)
     print("ready", flush=True)
     sys.stdin.readline()
@@ -85,7 +85,7 @@ def work(way: str, file: str) -> None:
 
 
 def together(way: str, processes: int) -> tuple[float, float]:
-    """Spends a second of all processes, and the longest wait of any."""
+    """Spends per second of all processes, and the longest wait of any."""
     with TemporaryDirectory(dir=ROOT) as folder:
         command = [sys.executable, "-m", "benchmarks.ledger", way, f"{folder}/ledger.sqlite"]
         WAYS[way](command[-1])()
@@ -114,7 +114,7 @@ def row(name: str, way: str, processes: int, goal: str) -> tuple[str, ...]:
 
 
 def disk() -> float:
-    """The median seconds of one wait for the disk, after writing 4 KiB over what is there."""
+    """The median seconds of one wait for the disk, after overwriting 4 KiB."""
     with TemporaryDirectory(dir=ROOT) as folder, (Path(folder) / "file").open("wb", buffering=0) as file:
         waits = []
         for _ in range(300):
@@ -127,7 +127,7 @@ def disk() -> float:
 
 
 def others() -> list[tuple[str, ...]]:
-    """What else a question waits for, and reading the whole chain again."""
+    """What else a query waits for, and reading the whole chain again."""
     with TemporaryDirectory(dir=ROOT) as folder:
         file, store = f"{folder}/ledger.sqlite", Path(folder, "store")
         ledger = opened(file)
@@ -138,8 +138,8 @@ def others() -> list[tuple[str, ...]]:
             remember_head(store, entries.pop(0).head)
 
         return [
-            ("open a ledger that is there", "-", f"{best_seconds(lambda: opened(file), 20) * 1e3:.1f} ms"),
-            ("check and remember the head, for one question", "-", f"{best_seconds(remember, 50) * 1e3:.2f} ms"),
+            ("open an existing ledger", "-", f"{best_seconds(lambda: opened(file), 20) * 1e3:.1f} ms"),
+            ("check and remember the head, for one query", "-", f"{best_seconds(remember, 50) * 1e3:.2f} ms"),
             ("read and verify the chain, per 1,000 entries", "-", f"{best_seconds(ledger.verify, 5) * 1e3:.0f} ms"),
         ]
 
@@ -148,7 +148,7 @@ def run() -> None:
     """Measures, prints and writes the table."""
     wait = disk()
     speeds = [
-        row("tacit, 8 processes", "tacit", 8, "1,000 a second, 2 s"),
+        row("tacit, 8 processes", "tacit", 8, "1,000 per second, 2 s"),
         row("tacit, 1 process", "tacit", 1, "-"),
         row("plain SQLite, synchronous = FULL, 8 processes", "plain", 8, "-"),
         row("plain SQLite, synchronous = FULL, 1 process", "plain", 1, "-"),
@@ -160,7 +160,7 @@ def run() -> None:
         f"Median of {RUNS} runs of {SECONDS} s; the longest wait of all runs.{alone}"
     )
     tables = [
-        markdown(("what", "goal", "durable spends a second", "longest wait"), speeds),
+        markdown(("what", "goal", "durable spends per second", "longest wait"), speeds),
         markdown(("measure", "goal", "tacit"), others()),
     ]
     write_table("ledger", "\n\n".join([note, *tables]))

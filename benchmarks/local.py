@@ -1,9 +1,9 @@
-"""Randomized answers of a million people, side by side with pure-ldp and multi-freq-ldpy: `python -m benchmarks local`.
+"""Randomized answers of a million people, compared with pure-ldp and multi-freq-ldpy: `python -m benchmarks local`.
 
-All of it from true answers to estimated shares: what people run and what the collector runs, timed apart. The peers draw from
-ordinary generators in floating point; tacit draws exactly, from secure bits. Each peer runs in an environment of its own. Their
-hashing takes minutes, so it is measured on fewer people; `FULL=1` measures it on all. Processor time of one core, which other
-work on the machine disturbs less than the clock: all three run on one thread.
+It covers everything from true answers to estimated shares; what people run and what the collector runs are timed separately. The
+peers draw from ordinary generators in floating point; tacit draws exactly, from secure bits. Each peer runs in its own environment.
+Their hashing takes minutes, so it is measured on fewer people; `FULL=1` measures it on all. The table shows the processor time of
+one core, which other work on the machine disturbs less than wall time: all three run on one thread.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FULL = os.environ.get("FULL") == "1"
 PEOPLE, SIZE, MANY = 1_000_000, 100, 1000
 HASHED_BY_PEERS = PEOPLE if FULL else 100_000
 SCRIPTS = Path(__file__).parent / "peers"
-# Both were written for an xxhash that takes text; pure-ldp imports the others without asking for them.
+# Both were written for an xxhash that accepts text; pure-ldp imports the others without declaring them.
 PEERS = {
     "pure-ldp": ("pure_local.py", ["pure-ldp==1.2.0", "xxhash<4", "scikit-learn", "statsmodels", "bitarray"]),
     "multi-freq-ldpy": ("multi_local.py", ["multi-freq-ldpy==0.2.5", "xxhash<4"]),
@@ -78,7 +78,7 @@ def estimated(oracle: Any, reports: Any) -> np.ndarray:
 
 
 def theirs(name: str) -> dict[str, list[float]] | str:
-    """Seconds of a peer by protocol, or why there are none."""
+    """Seconds of a peer by protocol, or the reason why it has none."""
     script, packages = PEERS[name]
     python = peer_python(f"local {name}", packages)
     if python is None:
@@ -90,7 +90,7 @@ def theirs(name: str) -> dict[str, list[float]] | str:
 
 
 def compare(protocol: str, peers: dict[str, dict[str, list[float]] | str]) -> Row:
-    """A line of the table: seconds of each, and in each part how many times faster than the fastest peer, report for report."""
+    """A line of the table: seconds of each, and for each part the speedup over the fastest peer, per report."""
     own = ours(COMMON[protocol](), PEOPLE)
     people = HASHED_BY_PEERS if protocol == "hashing" else PEOPLE
     found = [each if isinstance(each, str) else each.get(protocol) for each in peers.values()]
@@ -107,7 +107,7 @@ def _cell(seconds: list[float] | str | None, people: int) -> str:
 
 
 def alone() -> list[Row]:
-    """What no peer has, or not in this size."""
+    """What no peer supports, or not at this size."""
     drawn, tallied = ours(LocalHashing(MANY, 1), PEOPLE)
     hashed = ours(LocalHashing(3 * MANY, 4), PEOPLE)
     filtered = ours(BloomRappor(SIZE, 2), PEOPLE)
@@ -139,7 +139,7 @@ def run() -> None:
     """Measures, prints and writes the table."""
     peers = {name: theirs(name) for name in PEERS}
     rows = [compare(protocol, peers) for protocol in COMMON]
-    header = ("protocol", "tacit, s", *(f"{name}, s" for name in PEERS), "times faster in each")
+    header = ("protocol", "tacit, s", *(f"{name}, s" for name in PEERS), "speedup of each part")
     sizes = f"{PEOPLE:,} people, {SIZE} categories, epsilon 1 (RAPPOR: 2, for all reports of a person)"
     note = f"{machine()} pure-ldp 1.2.0, multi-freq-ldpy 0.2.5. {sizes}; processor seconds to randomize + to estimate."
     others = markdown(("tacit alone", "randomize, s", "estimate, s", "goal"), alone())

@@ -1,7 +1,7 @@
-"""Secure noise, side by side with OpenDP in one run: `python -m benchmarks noise`; `FULL=1` for larger sizes and more scales.
+"""Secure noise compared with OpenDP in one run: `python -m benchmarks noise`; `FULL=1` for larger sizes and more scales.
 
-Prints a table and writes it between the markers of benchmarks/README.md. One core, best of several repeats, so that other work
-on the machine disturbs little.
+Prints a table and writes it between the markers of benchmarks/README.md. It uses one core and the best of several repeats, to limit
+the effect of other work on the machine.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Row = tuple[str, ...]
 
 
 def peer(law: str, scale: Fraction, vector: bool) -> Callable[[object], object] | None:
-    """OpenDP's mechanism for integers, or None where OpenDP is not installed."""
+    """OpenDP's mechanism for integers, or None if OpenDP is not installed."""
     try:
         import opendp.prelude as dp
     except ImportError:
@@ -55,7 +55,7 @@ def peer(law: str, scale: Fraction, vector: bool) -> Callable[[object], object] 
 
 
 def speed(law: str, scale: Fraction) -> Row:
-    """Millions of draws a second: ours, OpenDP's, and the ratio."""
+    """Millions of draws per second: tacit's, OpenDP's, and the ratio."""
     draw = LAWS[law][0]
     draw(scale, 1)
     ours = DRAWS / best_seconds(lambda: draw(scale, DRAWS), 3 if FULL else REPEATS) / 1e6
@@ -78,7 +78,7 @@ def memory(law: str) -> Row:
 
 
 def timing(law: str) -> Row:
-    """How far the time of a single draw tells its magnitude."""
+    """How much the time of a single draw reveals about its magnitude."""
     draw = LAWS[law][1]
     ours = rank_correlation(lambda: int(draw(Fraction(1000), 1)[0]), SINGLE_DRAWS)
     mechanism = peer(law, Fraction(1000), vector=False)
@@ -94,22 +94,22 @@ def choosing(candidates: int) -> Row:
 
 
 def choosing_by_the_clock() -> Row:
-    """What somebody who sees an index and its time learns: a lower bound on epsilon, at confidence 0.999."""
+    """What an observer of an index and its time learns: a lower bound on epsilon, at confidence 0.999."""
     choice = Exponential(1, Fraction(1, 2))
     samples = timed([lambda: choice.release([10, 10]), lambda: choice.release([10, 11])], SINGLE_DRAWS)
-    name = "epsilon with the clock of a choice of epsilon 0.5, utilities (10, 10) and (10, 11)"
+    name = "epsilon of a choice of epsilon 0.5 if its time is observed, utilities (10, 10) and (10, 11)"
     return name, f"at least {epsilon_with_clock(*samples).bound:.2f}", "-", "at most 0.5"
 
 
 def entropy() -> Row:
-    """Secure bytes a second through the door that all noise comes through."""
+    """Secure bytes per second from the source of all noise."""
     count = 1 << 17
     seconds = best_seconds(lambda: bits.random_words(count), 50)
     return "secure random bytes, 1 MiB at a time", f"{8 * count / seconds / 1e6:,.0f} MB/s", "-", "400 MB/s"
 
 
 def new_scale(law: str) -> Row:
-    """The first draw at a scale not seen before, when its table is made; a table found ready would spoil the figure."""
+    """The first draw at a new scale, when its table is built; a table from the cache would spoil the figure."""
     draw = LAWS[law][0]
     scales = iter(range(10**6 + 1, 10**6 + 100))
     made = sampler.cache_info().misses
@@ -136,7 +136,7 @@ def median() -> Row:
 
 
 def importing(statement: str) -> Row:
-    """The time of an import in a fresh interpreter, taken inside it."""
+    """The time of an import in a fresh interpreter, measured inside it."""
     code = f"import time; start = time.perf_counter(); {statement}; print(time.perf_counter() - start)"
     command = [sys.executable, "-c", code]
     seconds = min(float(subprocess.run(command, capture_output=True, check=True, text=True).stdout) for _ in range(REPEATS))
@@ -159,13 +159,13 @@ def run() -> None:
     """Measures, prints and writes the table."""
     speeds = [speed(law, scale) for law in LAWS for scale in (sorted(SCALES + MORE_SCALES) if FULL else SCALES)]
     speed_header = ("law", "scale", "tacit, million/s", "OpenDP, million/s", "ratio")
-    show("secure draws a second, one core (goal: 10 million, 30 times OpenDP)", speed_header, speeds)
+    show("secure draws per second, one core (goal: 10 million, 30 times OpenDP)", speed_header, speeds)
     others = [measure(law) for measure in (timing, memory, new_scale) for law in LAWS]
     others += [choosing_by_the_clock(), choosing(2), choosing(10**6), entropy(), median(), *map(importing, IMPORTS)]
     other_header = ("measure", "tacit", "OpenDP", "goal")
-    show("time, memory and start", other_header, others)
+    show("time, memory and start-up", other_header, others)
     sizes = f"{DRAWS:,} draws at a time (OpenDP {PEER_DRAWS:,}), best of several runs"
-    note = f"{machine('cryptography', 'opendp')} {sizes}; the goal is 10 million a second and 30 times OpenDP."
+    note = f"{machine('cryptography', 'opendp')} {sizes}; the goal is 10 million per second and 30 times OpenDP."
     write_table("noise", "\n\n".join([note, markdown(speed_header, speeds), markdown(other_header, others)]))
 
 

@@ -1,10 +1,10 @@
-"""Private questions beside the peers in one run: `python -m benchmarks queries`; `FULL=1` runs the peers on 10^7 rows too.
+"""Private queries compared with the peers in one run: `python -m benchmarks queries`; `FULL=1` runs the peers on 10^7 rows too.
 
-visits(user_id, group_key with 100 values, day, amount), the unit is the user with at most 10 rows. Four questions: count by
+visits(user_id, group_key with 100 values, day, amount); the unit is the user with at most 10 rows. There are four queries: count by
 group; sum and mean by group; a median; count by group and day (36,500 cells). Every system reads the same Parquet file. tacit and
-plain DuckDB prepare or load once, and that is timed apart; the peers are timed on what they do for each question, data loaded
-beforehand where they allow it. Each peer runs in an environment of its own under benchmarks/out/peers, and is left out with a
-word where it cannot be installed.
+plain DuckDB prepare or load once, which is timed separately. The peers are timed on their work for each query, with the data loaded
+in advance if they allow it. Each peer runs in its own environment under benchmarks/out/peers; one that cannot be installed is
+skipped with a note.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PEERS = Path(__file__).parent / "peers"
 SIZES = [10**5, 10**6, 10**7]
 LARGEST_FOR_PEERS = 10**7 if FULL else 10**6
 SECONDS_FOR_A_PEER = 3600 if FULL else 120
-PATIENCE = 3600 if FULL else 60  # a peer that took longer on fewer rows is not asked again
+PATIENCE = 3600 if FULL else 60  # a peer that took longer on fewer rows is skipped
 QUESTIONS = ["count", "sum and mean", "median", "count by day"]
 
 SQL = {
@@ -67,14 +67,14 @@ PEER_PACKAGES = {
 
 
 def visits(rows: int) -> Path:
-    """A Parquet file of so many visits, generated once."""
+    """A Parquet file with the given number of visits, generated once."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = OUT / f"visits-{rows}.parquet"
     if not path.exists():
         OUT.mkdir(exist_ok=True)
-        generator = np.random.default_rng(rows)  # data, not noise: the same for everybody in the run
+        generator = np.random.default_rng(rows)  # data, not noise: the same for every system in the run
         columns = {
             "user_id": generator.integers(0, rows // 10, rows),
             "group_key": generator.integers(0, 100, rows),
@@ -86,7 +86,7 @@ def visits(rows: int) -> Path:
 
 
 def tacit_seconds(path: Path) -> dict[str, float]:
-    """tacit: preparation, then each question with its ledger entry, on a session that has been opened."""
+    """tacit: preparation, then each query with its ledger entry, on an open session."""
     import tacit
     from tacit.data.prepare import prepare
 
@@ -104,7 +104,7 @@ def tacit_seconds(path: Path) -> dict[str, float]:
 
 
 def _shortest(ask: Callable[[str], object]) -> float:
-    """The shortest of several answers; each asks for another epsilon, since the same question would come from the record."""
+    """The shortest of several answers; each uses another epsilon, since a repeated query would return the stored answer."""
     times = []
     for turn in range(7):
         start = time.perf_counter()
@@ -114,7 +114,7 @@ def _shortest(ask: Callable[[str], object]) -> float:
 
 
 def plain_seconds(path: Path) -> dict[str, float]:
-    """DuckDB, not private: load into a table of its own file, then each question."""
+    """DuckDB, not private: load into a table in its own file, then each query."""
     import duckdb
 
     with tempfile.TemporaryDirectory() as folder:
@@ -130,7 +130,7 @@ def plain_seconds(path: Path) -> dict[str, float]:
 
 
 def peer_python(name: str, packages: list[str]) -> Path | None:
-    """The interpreter of a peer's own environment, made at first use; None where it cannot be installed."""
+    """The interpreter of a peer's own environment, created on first use; None if it cannot be installed."""
     folder = OUT / "peers" / name.lower().replace(" ", "-")
     python, mark = folder / "bin" / "python", folder / ".installed"
     if mark.exists():
@@ -143,7 +143,7 @@ def peer_python(name: str, packages: list[str]) -> Path | None:
 
 
 def peer_seconds(name: str, path: Path) -> dict[str, float] | str:
-    """Seconds for each question that a peer can answer, or the reason why it is left out."""
+    """Seconds for each query that a peer can answer, or the reason why it is skipped."""
     script, packages = PEER_PACKAGES[name]
     python = peer_python(name, packages)
     if python is None:
@@ -181,7 +181,7 @@ def run() -> None:
             rows.append([f"{size:,}", name, *(_cell(seconds, question) for question in ["prepare", *QUESTIONS])])
             print("  ".join(map(str, rows[-1])), file=sys.stderr, flush=True)
     headers = ["rows", "system", "load or prepare, s", *(f"{question}, s" for question in QUESTIONS)]
-    note = "Seconds for one answer, best of several; a dash is a question that the system has no form for."
+    note = "Seconds for one answer, best of several; a dash is a query that the system does not support."
     write_table("queries", f"{machine()} {note}\n\n{markdown(headers, rows)}")
 
 

@@ -1,7 +1,7 @@
 """Synthetic maps: time and memory of a large sparse draw, the noise table, the Rhode Island map: `python -m benchmarks synthetic`.
 
-Every row is a process of its own, start and imports included; its memory is the peak that the operating system reports for it.
-Beside our draw stands the same law by numpy's `dirichlet` and `multinomial`, which go through floats and an insecure generator over
+Each row is a separate process, including start and imports; its memory is the peak that the operating system reports. For
+comparison, the same distribution is drawn with numpy's `dirichlet` and `multinomial`, in floats and from an insecure generator over
 the dense map: a yardstick of speed, not something to release with.
 """
 
@@ -24,13 +24,13 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data" / "lodes-ri-2019"
 WORKERS, DRAWS = 1_000_000, 1_000_000
 MANY = 20_000_000
-SIZES = {"1": 1_000_000, "1/2": 3_000_000, "0.0378": 4_000_000}  # blocks by the chance to keep an empty one
+SIZES = {"1": 1_000_000, "1/2": 3_000_000, "0.0378": 4_000_000}  # blocks by the probability to keep an empty one
 HEADERS = ("what", "how", "time", "goal", "processor time", "peak memory", "goal")
 Row = tuple[str, ...]
 
 
 def homes() -> tuple[np.ndarray, np.ndarray]:
-    """A made-up destination: a million workers in some 250,000 of the eight million blocks, a few of them crowded."""
+    """A simulated destination: a million workers in some 250,000 of the eight million blocks, a few of them crowded."""
     generator = np.random.default_rng(1)
     lived_in = generator.choice(sum(SIZES.values()), 300_000, replace=False)
     crowds = 1 / (np.arange(lived_in.size) + 1000.0)
@@ -49,7 +49,7 @@ def urn() -> str:
     mechanism = ProbableDirichlet.calibrated(facts, within=20, delta=Fraction(1, 10**5))
     drawn, times = mechanism.resample((blocks, counts))
     assert times.sum() == DRAWS
-    return f"{len(blocks):,} blocks lived in, {len(drawn):,} drawn"
+    return f"{len(blocks):,} inhabited blocks, {len(drawn):,} drawn"
 
 
 def many() -> str:
@@ -64,11 +64,11 @@ def many() -> str:
         (np.arange(counts.size), counts)
     )
     assert times.sum() == MANY
-    return f"{counts.size:,} blocks lived in, {len(drawn):,} drawn"
+    return f"{counts.size:,} inhabited blocks, {len(drawn):,} drawn"
 
 
 def floats() -> str:
-    """The same law by numpy, dense."""
+    """The same distribution by numpy, dense."""
     blocks, counts = homes()
     generator = np.random.default_rng()
     keeps = np.repeat([float(Fraction(keep)) for keep in SIZES], list(SIZES.values()))
@@ -87,7 +87,7 @@ def table() -> str:
 
 
 def rhode_island() -> str:
-    """The command on real data, with the curator's report."""
+    """The command on real data, with the data owner's report."""
     flows, blocks = DATA / "ri_od_main_JT00_2019.csv.gz", DATA / "ri_blocks.csv.gz"
     with tempfile.TemporaryDirectory() as public, tempfile.TemporaryDirectory() as curator:
         places = ["--origins", "tract", "--destinations", "tract", "--ratio", "100", "--delta", "1e-5"]
@@ -97,16 +97,16 @@ def rhode_island() -> str:
 
 
 CASES: dict[str, tuple[str, Callable[[], str], str, str]] = {
-    "urn": ("1 million workers, 1 million draws, 8 million blocks with keep-chances", urn, "60 s", "4 GB"),
+    "urn": ("1 million workers, 1 million draws, 8 million blocks with keep probabilities", urn, "60 s", "4 GB"),
     "floats": ("the same by numpy, dense, in floats", floats, "-", "-"),
-    "many": ("20 million workers, 20 million draws, 25,000 blocks with keep-chances", many, "-", "-"),
+    "many": ("20 million workers, 20 million draws, 25,000 blocks with keep probabilities", many, "-", "-"),
     "table": ("noise table, 4 ratios", table, "5 s", "-"),
     "rhode_island": ("Rhode Island, 241 tracts, with the report", rhode_island, "60 s", "-"),
 }
 
 
 def child(name: str) -> None:
-    """Runs one case, and says how it went."""
+    """Runs one case, and prints the result."""
     import resource
 
     found = CASES[name][1]()

@@ -11,7 +11,7 @@ from typing import Any
 
 README = Path(__file__).parent / "README.md"
 REPEATS = 5
-TEXT = 2  # the first columns of a table are words
+TEXT = 2  # the first columns of a table contain text
 
 
 def best_seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
@@ -25,7 +25,7 @@ def best_seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
 
 
 def installed(package: str) -> str | None:
-    """The version of a package; None where it is not there."""
+    """The version of a package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -33,7 +33,7 @@ def installed(package: str) -> str | None:
 
 
 def machine(*packages: str) -> str:
-    """The machine and the versions that were measured, in one line."""
+    """The machine and the measured versions, in one line."""
     import os
 
     named = ["numpy", "duckdb", *packages]
@@ -42,7 +42,7 @@ def machine(*packages: str) -> str:
 
 
 def markdown(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table; numbers to the right."""
+    """A Markdown table; numbers are right-aligned."""
     lines = [headers, [":--" if at < TEXT else "--:" for at in range(len(headers))], *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 

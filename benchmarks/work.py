@@ -1,8 +1,8 @@
-"""The worst work of questions beside what they take: `python -m benchmarks work`.
+"""The worst-case work of queries, compared with their processor time: `python -m benchmarks work`.
 
-Rows in which every filter passes and every join matches, as many as the catalog declares. For each question the steps of the model
-(src/tacit/query/price/work.md), of which a thousand million stand for a second, and the processor time that the engine and what
-puts its numbers together took on one thread. The model is meant to be never below, and twice as much where it can be.
+The rows are as many as the catalog declares; every filter passes and every join matches. The table shows, for each query, the steps
+of the model (src/tacit/query/price/work.md), a thousand million to the second, and the processor time of the engine and of the
+assembly of its numbers on one thread. The model should never be below, and about twice as much where possible.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ QUESTIONS = [
 
 
 def generated(folder: Path) -> None:
-    """Visits without a pattern in them, and wards of which every visit matches four."""
+    """Visits without a pattern, and wards of which every visit matches four."""
     import duckdb
 
     drawn = "hash(range + {}) % {}"
@@ -116,19 +116,19 @@ def run() -> None:
         with DataSet(catalog, own_process=False) as data:
             lines = [measured(engine, data, text) for text in QUESTIONS]
         engine.close()
-    said = f"{machine()} {ROWS:,} rows, one thread. Seconds of the model and of the processor."
-    write_table("work", "\n".join([said, "", markdown(["question", "", "model", "took", "ratio"], lines)]))
+    said = f"{machine()} {ROWS:,} rows, one thread. Seconds of the model and of processor time."
+    write_table("work", "\n".join([said, "", markdown(["query", "", "model", "took", "ratio"], lines)]))
 
 
 def processor_seconds(engine: DuckDBEngine, question: Question) -> float:
-    """Of all threads, for one run."""
+    """Processor seconds of all threads, for one run."""
     begun = time.process_time()
     engine.run(question.group)
     return time.process_time() - begun
 
 
 def measured(engine: DuckDBEngine, data: DataSet, text: str) -> list[str]:
-    """A question, its worst work up to the noise, what it took, and how many times that is in the worst work."""
+    """A query, its worst-case work up to the noise, the measured time, and the ratio of the two."""
     question = rewrite(parse(text), data.catalog, data.public)
     nothing_after = replace(question, outputs=(), order=(), having=None, calls=())
     model = worst(nothing_after).steps / 10**9

@@ -181,7 +181,7 @@ def test_a_lowered_budget_binds_sessions_that_are_open(data, folder):
 def test_a_catalog_that_is_gone_stops_sessions_that_are_open(data, folder):
     ana = data.session("ana")
     (folder / "tacit.toml").unlink()
-    with pytest.raises(InvalidCatalog, match="there is no"):
+    with pytest.raises(InvalidCatalog, match="file not found"):
         ana.sql(COUNT, epsilon=1)
 
 

@@ -27,6 +27,7 @@ from stored import category, number
 from stored import table as table_of
 from tacit.errors import Refused, TooMuchWork
 from tacit.privacy.catalog import Catalog, Column, Owner, Source, Table
+from tacit.query.canonical import canonical_text
 from tacit.query.engines import compile as compiled
 from tacit.query.plan import Join, Semi, Where
 from tacit.query.price import price as pricing
@@ -252,7 +253,9 @@ def rows_of_a_unit(place: World, quote: Quote) -> int:
         counted = rows.group_by(rows[compiled.UNIT]).aggregate(n=rows.count())
         return counted.aggregate(most=counted["n"].max())
 
-    return int(np.ma.filled(place.engine._fetch(build)["most"], 0)[0])  # no row is left where nobody matches
+    return int(
+        np.ma.filled(place.engine._fetch(build, f"most {canonical_text(relation)}")["most"], 0)[0]
+    )  # no row is left where nobody matches
 
 
 def faults(stores: dict[str, World], text: str) -> list[str]:

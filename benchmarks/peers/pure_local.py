@@ -18,7 +18,7 @@ def plain(code):
 
 
 def protocols(size):
-    """Name, client, server; codes are indices already."""
+    """Name, client, server; codes are already indexes."""
     unary = {"index_mapper": plain}
     yield "k-ary", DEClient(EPSILON, size, plain), DEServer(EPSILON, size, plain)
     yield "unary, optimized", UEClient(EPSILON, size, use_oue=True, **unary), UEServer(EPSILON, size, use_oue=True, **unary)

@@ -1,4 +1,4 @@
-"""Qrlew rewrites the SQL and DuckDB runs it; unit = user. Rewriting and run are timed together, the table is loaded beforehand."""
+"""Qrlew rewrites the SQL and DuckDB runs it; unit = user. Rewriting and running are timed together, after the table is loaded."""
 
 import json
 import sys

@@ -32,7 +32,7 @@ SQL = {
 
 
 def main(path):
-    frame = pd.read_parquet(path).rename(columns={"day": "visit_day"})  # DAY is a word of its grammar
+    frame = pd.read_parquet(path).rename(columns={"day": "visit_day"})  # DAY is a keyword of its grammar
     seconds = {}
     for name, question in SQL.items():
         reader = snsql.from_df(frame, privacy=Privacy(epsilon=1.0, delta=1e-6), metadata=METADATA)

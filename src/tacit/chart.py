@@ -1,7 +1,7 @@
-"""How a mechanism's noise is drawn: a curve for each epsilon, and the interval as a band. How any chart becomes a file.
+"""Draws a mechanism's noise: a curve for each epsilon, and the interval as a band. Writes any chart to a file.
 
-What a chart shows may be a value of the data, and so may its title: `save` and `svg` let no specification pass that
-`untrusted.for_chart` has not seen. A page has a policy that lets nothing run but the two scripts that are written here.
+A chart may show a value of the data, and so may its title: `save` and `svg` pass every specification through `untrusted.for_chart`.
+A page's policy lets nothing run but the two scripts that are written here.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from tacit.untrusted import for_chart, for_html, for_script
 Curve = tuple[Sequence[float], Sequence[float]]
 
 FORMATS = (".svg", ".png", ".html")
-FEW_POINTS = 80  # fewer outcomes than this are drawn one by one: the law is discrete, and it shows
+FEW_POINTS = 80  # fewer outcomes than this are drawn one by one: the distribution is discrete, and it shows
 COLOURS = ("#b7c9e2", "#1f4e9c", "#e07a3f", "#5b8c5a", "#8e6bb0", "#7a7a7a")
 
 
 def noise_picture(
     curves: Mapping[str, Curve], band: tuple[float, float] | None, title: str, axes: tuple[str, str] = ("error", "density")
 ) -> Any:
-    """An Altair chart of named curves over the error, with `band` (the interval's two ends) shaded behind them.
+    """An Altair chart of named curves over the error, with `band` (the ends of the interval) shaded behind them.
 
-    `axes` names what is drawn where it is something else, such as the probability of each candidate.
+    `axes` names the axes if something else is drawn, such as the probability of each candidate.
     """
     import altair as alt
 
@@ -54,7 +54,7 @@ def noise_picture(
 
 
 def check_format(path: str | Path) -> str:
-    """The ending of a chart's file; whoever pays before drawing asks first whether it can be drawn."""
+    """The extension of a chart's file; check it before paying for what is drawn."""
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise InvalidInput(f"unsupported chart format; expected {', '.join(FORMATS)}, not {suffix or 'a file without a suffix'}")
@@ -62,7 +62,7 @@ def check_format(path: str | Path) -> str:
 
 
 def save(chart: Any, path: str | Path | None) -> Any:
-    """The chart, written to `path` if there is one: SVG, PNG, or HTML that needs no network. Its folder is made if need be."""
+    """The chart, also written to `path` if given: SVG, PNG, or HTML that needs no network. Missing folders are created."""
     if path is None:
         return chart
     suffix = check_format(path)
@@ -72,23 +72,23 @@ def save(chart: Any, path: str | Path | None) -> Any:
 
 
 def svg(chart: Any) -> str:
-    """The chart as a picture to stand in a file or in a page, with nothing to load."""
+    """The chart as a self-contained SVG, for a file or inside a page."""
     import vl_convert
 
     return str(vl_convert.vegalite_to_svg(_specification(chart), vl_version=_version()))
 
 
 def png(chart: Any) -> bytes:
-    """The chart as a picture of dots, twice as many as the chart is wide."""
+    """The chart as a PNG, at twice its resolution."""
     import vl_convert
 
     return bytes(vl_convert.vegalite_to_png(_specification(chart), vl_version=_version(), scale=2, ppi=72))
 
 
 def _specification(chart: Any) -> dict[str, Any]:
-    """What is drawn: each text of it harmless, and none cut by Vega.
+    """The Vega-Lite specification: each text of it harmless, and none cut by Vega.
 
-    Vega cuts long labels between the two halves of a letter beyond the first 65,536, such as an emoji, and vl-convert then fails.
+    Vega cuts long labels in the middle of a surrogate pair, such as an emoji, and vl-convert then fails.
     """
     specification: dict[str, Any] = for_chart(chart.to_dict())
     config = specification.setdefault("config", {})
@@ -114,7 +114,7 @@ PAGE = """<!doctype html>
 </body>
 </html>
 """
-# Expressions are interpreted, so that nothing has to be evaluated as a program; the menu offers pictures alone, since its other
+# Expressions are interpreted, so nothing is evaluated as a program. The menu offers only pictures, since its other
 # entries write the data into a new page, or send it to one.
 DRAWING = """
 const specification = JSON.parse(document.getElementById("specification").textContent);
@@ -124,7 +124,7 @@ vegaEmbed("#chart", specification, {mode: "vega-lite", ast: true, actions});
 
 
 def page(chart: Any) -> str:
-    """The chart as a page of HTML that is complete in itself: no request leaves it, and its policy forbids any other script."""
+    """The chart as a self-contained HTML page: it makes no request, and its policy forbids any other script."""
     specification, library = _specification(chart), _library()
     return PAGE.format(
         policy=for_html(policy(library, DRAWING)),
@@ -136,7 +136,7 @@ def page(chart: Any) -> str:
 
 
 def policy(*scripts: str) -> str:
-    """A Content-Security-Policy: these scripts and pictures from the page itself, and nothing else.
+    """A Content-Security-Policy: the given scripts, and pictures from the page itself; nothing else.
 
     >>> policy("").split("; ")[:2]
     ["default-src 'none'", "script-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"]

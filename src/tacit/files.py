@@ -1,11 +1,11 @@
 """The one place that writes files: each is written whole or not at all.
 
-The content goes into a temporary file beside its place. That file is on the disk (fsync) before a rename puts it in place, and the
-rename is on the disk (fsync of the folder) before anything goes on. So a crash leaves the old file or the new one, and readers
-never see half of one. A file for its owner alone has mode 600 from the moment it exists. Nothing is written through a link.
+The content goes into a temporary file in the same folder. That file is on the disk (fsync) before a rename puts it in place, and
+the rename is on the disk (fsync of the folder) before the call returns. So a crash leaves the old file or the new one, and readers
+never see half a file. A file for its owner alone has mode 600 from the moment it exists. Nothing is written through a link.
 
-`write` and `check` are for files that a user names: their errors are `InvalidInput`, in one wording. The others are for files that
-tacit keeps for itself: they raise `OSError`, and the store, the ledger and the register say what that means.
+`write` and `check` are for files that a user names: their errors are `InvalidInput`, with common messages. The others are for files
+that tacit keeps for itself: they raise `OSError`, and the store, the ledger and the register explain it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tacit.errors import InvalidInput
 if TYPE_CHECKING:
     import sqlite3
 
-Content = str | bytes | Callable[[BinaryIO], object]  # a function is given the open file, and writes into it
+Content = str | bytes | Callable[[BinaryIO], object]  # a function receives the open file, and writes to it
 
-OWNER, EVERYBODY = 0o600, 0o666  # modes; the mask of the process takes its part of the second
-OWNER_ALONE = 0o077  # what the mask takes away: everything of group and others
+OWNER, EVERYBODY = 0o600, 0o666  # modes; the umask of the process restricts the second
+OWNER_ALONE = 0o077  # the umask: removes all permissions of group and others
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 NOT_WRITABLE = ("is not writable", "change the permissions, or choose another folder")
@@ -54,8 +54,8 @@ _numbers = count()
 def write(place: str | Path, content: Content, *, private: bool = False, force: bool = True, after: str = "") -> Path:
     """Write one file, and return its path. Missing folders are created.
 
-    `private` makes it readable by its owner alone. Without `force`, an existing file is refused. `after` says in an error what
-    has happened before and stays, such as a spend.
+    `private` makes it readable by its owner alone. Without `force`, an existing file is refused. `after` adds to an error what has
+    already happened, such as a spend.
     """
     path = Path(place)
     write_together({path: content}, private=private, force=force, after=after)
@@ -63,7 +63,7 @@ def write(place: str | Path, content: Content, *, private: bool = False, force: 
 
 
 def write_together(files: Mapping[Path, Content], *, private: bool = False, force: bool = True, after: str = "") -> None:
-    """Write several files. None takes its place before all of them are on the disk; then they do so in the order given."""
+    """Write several files. None is put in place before all of them are on the disk; then they follow in the order given."""
     made: dict[Path, Path] = {}
     place = next(iter(files))
     try:
@@ -83,9 +83,9 @@ def write_together(files: Mapping[Path, Content], *, private: bool = False, forc
 
 
 def check(place: str | Path, *, private: bool = False, force: bool = True) -> Path:
-    """The path, if `write` can write there. To be asked before work or budget is spent on the content.
+    """The path, if `write` can write there. Call it before work or budget is spent on the content.
 
-    Missing folders are created. Nothing else is left behind, and an existing file stays as it is.
+    Missing folders are created. Nothing else is left behind, and an existing file is not changed.
     """
     path = Path(place)
     try:
@@ -112,7 +112,7 @@ def check_links(place: Path) -> None:
 
 
 def not_written(place: Path, error: OSError, after: str = "") -> InvalidInput:
-    """The error to raise when the system refuses a file; its own words for the reason contain nothing of the data.
+    """The error to raise when the system refuses a file; the system's reason contains no data.
 
     >>> print(not_written(Path("a.csv"), FileExistsError(errno.EEXIST, "")))
     a.csv already exists; choose another file, or remove this one
@@ -136,7 +136,7 @@ def _refuse_others(place: Path, force: bool) -> None:
         raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
     if not force:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-    if not os.access(place, os.W_OK):  # a file that was made read-only is meant to stay
+    if not os.access(place, os.W_OK):  # a read-only file is meant to stay
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
@@ -144,7 +144,7 @@ def _refuse_others(place: Path, force: bool) -> None:
 
 
 def replace_file(file: Path, content: Content) -> None:
-    """Put content in the place of a file, for its owner alone, such that a crash leaves the old one or the new one, whole."""
+    """Replace a file, readable by its owner alone; a crash leaves the old file or the new one, whole."""
     new, descriptor = _beside(file, OWNER)
     try:
         _fill(descriptor, content)
@@ -154,25 +154,25 @@ def replace_file(file: Path, content: Content) -> None:
 
 
 def write_scratch(file: Path, content: Content) -> None:
-    """Write a file for its owner alone that does not outlive the work: nobody waits for the disk."""
+    """Write a temporary file for its owner alone, without waiting for the disk."""
     _fill(os.open(file, NEW, OWNER), content, synced=False)
 
 
 def put(new: Path, place: Path) -> None:
-    """Put a file that is on the disk in the place of another one, for good."""
+    """Replace a file durably by one that is already on the disk."""
     os.replace(new, place)
     sync_folder(place.parent)
 
 
 def put_private(new: Path, place: Path) -> None:
-    """Put a file that a library wrote in the place of another one, for its owner alone."""
+    """Replace a file by one that a library wrote, readable by its owner alone."""
     new.chmod(OWNER)
     _sync(new)
     put(new, place)
 
 
 def append_line(file: Path, line: str, largest: int) -> None:
-    """Add a line to a log for its owner alone. A log above `largest` bytes is first kept under the same name with `.old`."""
+    """Append a line to a log for its owner alone. A log above `largest` bytes is first renamed to end in `.old`."""
     make_private_folder(file.parent)
     with suppress(FileNotFoundError):
         if file.stat().st_size > largest:
@@ -186,13 +186,13 @@ def owned(path: Path) -> Path:
     """The path of a file that a library will write, created empty for its owner alone if it is missing; so are its folders."""
     make_private_folder(path.absolute().parent)
     if not path.exists():
-        with opened(path, os.O_WRONLY | os.O_CREAT):  # also where another process creates it at this moment
+        with opened(path, os.O_WRONLY | os.O_CREAT):  # also if another process creates it at this moment
             pass
     return path
 
 
 def create_private(file: Path) -> bool:
-    """Create an empty file for its owner alone; False if there is one already."""
+    """Create an empty file for its owner alone; False if it already exists."""
     try:
         with opened(file, os.O_RDWR | os.O_CREAT | os.O_EXCL):
             return True
@@ -201,7 +201,7 @@ def create_private(file: Path) -> bool:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create a folder, and those above it that are missing, for their owner alone."""
+    """Create a folder and its missing parents, for their owner alone."""
     for each in reversed((folder.absolute(), *folder.absolute().parents)):
         if not each.is_dir():
             each.mkdir(mode=0o700, exist_ok=True)
@@ -218,7 +218,7 @@ def opened(path: Path, flags: int) -> Iterator[int]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Names created or replaced in the folder outlive a power failure."""
+    """Make names created or replaced in the folder survive a power failure."""
     with opened(folder, os.O_RDONLY) as descriptor:
         try:
             os.fsync(descriptor)
@@ -228,15 +228,15 @@ def sync_folder(folder: Path) -> None:
 
 
 _turn = Lock()
-_before: list[int] = []  # the mask that each preparation found; the first one found that of the process
+_before: list[int] = []  # the umask that each preparation found; the first found that of the process
 
 
 @contextmanager
 def files_of_the_owner() -> Iterator[None]:
-    """Files that are created meanwhile, by whichever library, have mode 600, and folders 700.
+    """Files created meanwhile, by any library, have mode 600, and folders 700.
 
-    The mask belongs to the whole process. So the first preparation that begins sets it, and the last one that ends puts back what
-    was there before; files that other threads create in between are more private than usual, and never less.
+    The umask belongs to the whole process. So the first preparation to begin sets it, and the last one to end restores it. Files
+    that other threads create in between are more private than usual, never less.
     """
     with _turn:
         _before.append(os.umask(OWNER_ALONE))
@@ -251,9 +251,10 @@ def files_of_the_owner() -> Iterator[None]:
 
 @contextmanager
 def turn(database: sqlite3.Connection) -> Iterator[None]:
-    """One transaction of a SQLite file that nobody else writes in: durable at the end, undone by an exception.
+    """One transaction of a SQLite file with exclusive write access: durable at the end, undone by an exception.
 
-    Also one that cannot be ended (the disk is full, somebody reads for too long) is undone: an open one would stop all that follow.
+    A transaction that cannot be committed (the disk is full, a reader takes too long) is also undone: left open, it would block all
+    later ones.
 
     >>> import sqlite3
     >>> database = sqlite3.connect(":memory:", isolation_level=None)
@@ -289,12 +290,12 @@ def _beside(place: Path, mode: int) -> tuple[Path, int]:
     """A new file in the same folder, and its descriptor; two writers never share one."""
     while True:
         new = place.with_name(f".tacit-{os.getpid()}-{next(_numbers)}.new")
-        with suppress(FileExistsError):  # of a process with the same number that was killed, or on another machine
+        with suppress(FileExistsError):  # left by a killed process with the same number, or by another machine
             return new, os.open(new, NEW, mode)
 
 
 def _fill(descriptor: int, content: Content, like: Path | None = None, synced: bool = True) -> None:
-    """Write a new file, and wait until it is on the disk. It has the mode of the file that it replaces, `like`, if there is one."""
+    """Write a new file, and wait until it is on the disk. It has the mode of the file `like` that it replaces, if any."""
     with os.fdopen(descriptor, "wb") as file:
         with suppress(FileNotFoundError):
             if like is not None:
@@ -314,7 +315,7 @@ def _sync(file: Path) -> None:
 
 
 def _put_first(new: Path, place: Path) -> None:
-    """Put a file at a place that must still be free: a hard link is refused where a rename would replace."""
+    """Put a file at a path that must still be free: a hard link fails where a rename would replace."""
     try:
         os.link(new, place)
     except OSError as error:

@@ -1,6 +1,6 @@
-"""The data owner's acts on a data set, on one screen: prepare the data, begin its ledger, open it, accept what has changed.
+"""The data owner's actions on a data set, on one screen: prepare the data, begin its ledger, open it, accept changes.
 
-None of them answers a question. What an analyst does is in `session.py`.
+None of them answers a query. What an analyst does is in `session.py`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from tacit.data.prepare import Prepared
 
 CURATOR = "curator"
-MOST_STEPS = 10**6  # old units that a new one touches: beyond it a restated price means nothing
+MOST_STEPS = 10**6  # old units that one new unit touches: beyond this, a restated price is meaningless
 
 
 @dataclass(frozen=True, slots=True)
 class Preparing:
-    """How data is to be prepared: `DataSet.prepare` says what each of these means."""
+    """How to prepare data: `DataSet.prepare` explains each field."""
 
     progress: Progress | None = None
     new_ledger: bool = False
@@ -44,7 +44,7 @@ class Preparing:
 
 
 def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Preparing, replaced: Callable[[], None]) -> Prepared:
-    """Copy the declared data into the store, anew; `replaced` is called once the new store is in the place of the old one.
+    """Copy the declared data into a new store; `replaced` is called once it has replaced the old one.
 
     `begun` opens the ledger of the data set, if it has one.
     """
@@ -65,7 +65,7 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     replaced()
     ledger = begin_scratch(catalog, reason) if new_ledger else ledger
     if ledger is not None:
-        ledger.note_public()  # before anything is told of what is public from now on
+        ledger.note_public()  # before anything that is now public is reported
         found.record(ledger.identity)
         if reason and not new_ledger:
             ledger.note(CURATOR, reason)
@@ -73,7 +73,7 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
 
 
 def _settle_units(catalog: Catalog, ledger: Ledger | None) -> None:
-    """Let entries of format 1 count for the units that the store of their version declared, while that store is there."""
+    """Let entries of format 1 count for the units that the store of their version declared, while that store exists."""
     if ledger is None or ledger.head.units:
         return
     with suppress(StoreUnusable):
@@ -97,7 +97,7 @@ def begin_ledger(catalog: Catalog, reason: str, sources: Mapping[str, Any] | Non
 
 
 def begin_scratch(catalog: Catalog, reason: str) -> Ledger:
-    """Begin a ledger that no register knows. What the prepared data remembers of a lost one is carried over into it."""
+    """Begin a ledger that is not registered. What the prepared data remembers of a lost ledger is carried over."""
     folder = catalog.store_folder
     begun = begin_books(catalog.ledger_address(os.environ), policy_of(catalog), bits.random_bytes(16).hex(), reason)
     if rollback.remembered_heads(folder):
@@ -108,13 +108,13 @@ def begin_scratch(catalog: Catalog, reason: str) -> Ledger:
 
 
 def own_ledger(catalog: Catalog) -> Ledger:
-    """The ledger that was begun, not a copy of its file; catalogs share one only where they declare one name of a data set."""
+    """The ledger that was begun, not a copy of its file; catalogs share one only if they declare the same data set name."""
     from tacit.data.registering import require_no_copy
 
     address = catalog.ledger_address(os.environ)
     found = open_ledger(address, policy_of(catalog))
     name = found.belongs.get("data_set", catalog.name)
-    at_home = catalog.ledger_url is None and catalog.data_set is None  # a folder may be renamed with what lies in it
+    at_home = catalog.ledger_url is None and catalog.data_set is None  # a folder may be renamed with its content
     if found.belongs.get("catalog", catalog.file) != catalog.file if at_home else name != catalog.name:
         raise StoreUnusable(
             f"this ledger belongs to the data set '{name}', and this catalog is that of '{catalog.name}'",
@@ -126,7 +126,7 @@ def own_ledger(catalog: Catalog) -> Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A cap, the sums of what was spent under it, and what one further question may cost."""
+    """A cap, the totals spent under it, and what one further query may cost."""
 
     name: str
     cap: Budget
@@ -135,7 +135,7 @@ class Account:
 
 
 def accounts(catalog: Catalog, ledger: Ledger, analyst: str | None) -> list[Account]:
-    """What was spent and what is left: of the data set, and of every analyst or of one."""
+    """What is spent and what remains: for the data set, and for every analyst or for one."""
     named = sorted(catalog.analysts) if analyst is None else [analyst] if analyst in catalog.analysts else []
     whole = Account("data set", catalog.budget, ledger.spent(), ledger.left())
     caps = {name: catalog.analysts[name].budget or catalog.budget for name in named}
@@ -143,17 +143,17 @@ def accounts(catalog: Catalog, ledger: Ledger, analyst: str | None) -> list[Acco
 
 
 def adopt(catalog: Catalog, ledger: Ledger, reason: str) -> int | None:
-    """Accept the ledger that was found as the data set's own; the number of the entry that records it."""
+    """Accept the ledger that was found as the data set's own; returns the number of the entry that records this."""
     entry = rollback.adopt(catalog.store_folder, ledger, CURATOR, text_of(reason, "reason"))
     return None if entry is None else entry.number
 
 
 def accept_units(ledger: Ledger, steps: int, reason: str) -> int:
-    """Let the ledger count for the units that are declared now; the number of the entry that restates all before it."""
+    """Let the ledger count for the currently declared units; returns the number of the entry that restates all earlier ones."""
     count = whole_of(steps, "steps", 1, MOST_STEPS)
     return ledger.accept_units(count, CURATOR, text_of(reason, "reason")).number
 
 
 def resume(ledger: Ledger, reason: str) -> int:
-    """Let questions go on after failures; the number of the entry that records it."""
+    """Allow queries again after failures; returns the number of the entry that records this."""
     return ledger.resume(CURATOR, text_of(reason, "reason")).number

@@ -1,15 +1,16 @@
-"""The whole road on one screen: a question becomes a plan, a quote, an entry in the ledger, sealed integers, and an answer.
+"""The whole process on one screen: a query becomes a plan, a quote, a ledger entry, sealed integers, and an answer.
 
-The data owner's acts are in `owner.py`.
+The data owner's actions are in `owner.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from datetime import UTC, date, datetime
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +28,19 @@ from tacit.privacy.catalog import Catalog, analyst_name, fingerprint
 from tacit.query.canonical import canonical_plan, canonical_text
 from tacit.query.engines import engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
+from tacit.query.engines.public import asked_of_public
+from tacit.query.free import check_free, declared_values, described, public_tables, shown_tables
 from tacit.query.groups import MOST_CELLS
-from tacit.query.language.sql import parse
-from tacit.query.language.syntax import Select
+from tacit.query.language.given import Parameters, given
+from tacit.query.language.places import pointing
+from tacit.query.language.sql import read
+from tacit.query.language.syntax import Describe, Select, ShowTables, Statement
 from tacit.query.language.writer import written
 from tacit.query.passes import rewrite
 from tacit.query.price.price import Quote, Request, price, request
 from tacit.query.price.stability import tables_of
 from tacit.release.answer import Answer, Receipt
+from tacit.release.free import free_answer
 from tacit.release.once import Form, Sold, Till, once
 from tacit.release.record import record, recorded, renamed
 from tacit.release.running import InProcess, OwnProcess, Runner
@@ -56,17 +62,17 @@ KEPT = Form(record, recorded)
 class Session:
     """One analyst's questions. Every answer is paid for from the one budget of the data set."""
 
-    def __init__(self, data: DataSet, analyst: str) -> None:
-        self.data, self.analyst = data, analyst
+    def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None) -> None:
+        self.data, self.analyst, self.clock = data, analyst, clock or partial(datetime.now, UTC)
 
     @property
     def kept(self) -> Path:
-        """Where the data owner's log of unforeseen failures lies."""
+        """The folder of the data owner's log of unforeseen failures."""
         return self.data.catalog.kept
 
     @one_exit
     def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
-        """Answer one question within `asked`; the cost is recorded, with the question as SQL, before any data is read."""
+        """Answer one query within `asked`; the ledger records the cost, with the query as SQL, before any data is read."""
         self.data.refresh()
         self.data.runner.start()
         question = rewrite(select, self.data.catalog, self.data.public)
@@ -90,31 +96,67 @@ class Session:
         return answer(quote, self.data.runner.noisy(quote), Receipt(quote.epsilon, quote.delta), [BIASES])
 
     @one_exit
-    def sql(self, question: str, **budget: Any) -> Answer:
-        """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts."""
-        select = parse(question)
-        return self.answer(select, _asked(select, budget), question)
+    def sql(self, question: str, *, params: Parameters = None, **budget: Any) -> Answer:
+        """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts.
+
+        `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. What asks public
+        tables or the catalog alone is free.
+        """
+        with pointing(question):
+            asked = read(question, given(params, self._today()))
+            text = written(asked.statement) if asked.filled and isinstance(asked.statement, Select) else question
+            return self._answered(asked.statement, budget, text)
+
+    def _answered(self, asked: Statement, budget: Mapping[str, Any], text: str | None = None) -> Answer:
+        self.data.refresh()
+        if (columns := self._free(asked)) is not None:
+            return free_answer(columns)
+        assert isinstance(asked, Select)  # noqa: S101  # all else is free
+        return self.answer(asked, _asked(asked, budget), text)
+
+    def _free(self, asked: Statement) -> Sequence[tuple[str, tuple[Any, ...]]] | None:
+        """The columns of an answer in which no private row can have a part; None for any other question."""
+        catalog = self.data.catalog
+        if isinstance(asked, ShowTables):
+            return shown_tables(catalog)
+        if isinstance(asked, Describe):
+            return described(asked, catalog, lambda: self.data.public)
+        if (tables := public_tables(asked, catalog)) is None:
+            return declared_values(asked, catalog)
+        text = written(check_free(asked, tables, self.data.public))
+        return asked_of_public(text, {table.name: self.data.public.rows(table.name) for table in tables})
 
     @one_exit
-    def explain(self, question: str | Select, **budget: Any) -> Explanation:
+    def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
         """What the answer would cost and how good it would be. Spends nothing and opens no data; prices epsilon 1 by default."""
-        from tacit.query.price.explain import explained
+        with pointing(question):
+            return self._explained(question, params, budget)
 
-        select = question if isinstance(question, Select) else parse(question)
-        given = {name: value for name, value in budget.items() if value is not None}
-        default = {} if select.options or {"epsilon", "error"} & set(given) else {"epsilon": 1}
-        asked = _asked(select, {"groups": MOST_CELLS, **default, **given})  # what costs nothing is told of any number of groups
-        quote = price(rewrite(select, self.data.catalog, self.data.public), asked, self.data.catalog.change)[0]
+    def _explained(self, question: str | Select, params: Parameters, budget: Mapping[str, Any]) -> Explanation:
+        from tacit.query.price.explain import explained, explained_free
+
+        asked = question if isinstance(question, Select) else read(question, given(params, self._today())).statement
+        if not isinstance(asked, Select) or public_tables(asked, self.data.catalog) or declared_values(asked, self.data.catalog):
+            return explained_free(self._left())
+        select = asked
+        known = {name: value for name, value in budget.items() if value is not None}
+        default = {} if select.options or {"epsilon", "error"} & set(known) else {"epsilon": 1}
+        wanted = _asked(select, {"groups": MOST_CELLS, **default, **known})  # what costs nothing is told of any number of groups
+        quote = price(rewrite(select, self.data.catalog, self.data.public), wanted, self.data.catalog.change)[0]
         return explained(quote, self._left())
 
     def table(self, name: str) -> Frame[Answer]:
-        """The same questions from Python, built step by step: where, join, group_by, agg, then release."""
+        """The same queries built step by step in Python: where, join, group_by, agg, then release."""
         from tacit.query.language.frame import start
 
-        return start(name, lambda select, **budget: self.answer(select, _asked(select, budget)), self.explain)
+        return start(name, lambda select, **budget: self._answered(select, budget), self.explain, given(None, self._today()))
+
+    def _today(self) -> date:
+        """Today's date in UTC, by the clock of this session."""
+        return self.clock().astimezone(UTC).date()
 
     def _receipt(self, quote: Quote, sold: Sold[Answer]) -> Receipt:
-        """What the answer cost whoever asked now, and what is left for them."""
+        """What the answer cost this analyst now, and their remaining budget."""
         left, version = sold.left, self.data.version
         return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, sold.entry, version, sold.repeated)
 
@@ -126,7 +168,7 @@ class Session:
 class DataSet:
     """A catalog with its prepared data and its ledger; each is opened when it is first needed.
 
-    Questions run in a process of their own, which is ended when their time is up; or in this one, where it is said.
+    Queries run in a process of their own, which is ended when their time is up; or in this process, if requested.
     """
 
     def __init__(self, catalog: Catalog, own_process: bool | None = None, read_at: Stamp | None = None) -> None:
@@ -135,7 +177,7 @@ class DataSet:
         self._opened: Ledger | None = None
 
     def session(self, analyst: str | None = None) -> Session:
-        """The questions of one analyst: the named one, or the only one declared, or "curator" where none is."""
+        """The session of one analyst: the named one, else the only one declared, else "curator"."""
         declared = sorted(self.catalog.analysts)
         wanted = None if analyst is None else analyst_name(text_of(analyst, "analyst"))
         name = wanted or (declared[0] if len(declared) == 1 else None) or (None if declared else "curator")
@@ -144,7 +186,7 @@ class DataSet:
         return Session(self, name)
 
     def close(self) -> None:
-        """Lets go of the prepared data, if it was opened; what is asked next opens it as it is then."""
+        """Closes the prepared data if it is open; the next query opens the store as it is then."""
         if "runner" in self.__dict__:
             self.runner.close()
         if "engine" in self.__dict__:
@@ -159,9 +201,9 @@ class DataSet:
         self.close()
 
     def accounts(self, analyst: str | None = None) -> list[Account]:
-        """What was spent and what is left: of the data set, and of every analyst or of one."""
+        """What is spent and what remains: for the data set, and for every analyst or for one."""
         named = None if analyst is None else analyst_name(text_of(analyst, "analyst"))
-        ledger = self.ledger  # which reads a catalog that has changed
+        ledger = self.ledger  # this reads a changed catalog
         return owner.accounts(self.catalog, ledger, named)
 
     # --- for the data owner ---
@@ -177,38 +219,38 @@ class DataSet:
         keep_version: bool = False,
         sources: Mapping[str, Any] | None = None,
     ) -> Prepared:
-        """Copy the declared data into the store, anew; `new_ledger` begins the ledger of the data set, once.
+        """Copy the declared data into a new store; `new_ledger` begins the ledger of the data set, once.
 
-        Refused where another ledger covers the same sources already, unless a reason is given, which the new ledger records; and
-        where the data does not look as it is declared (no row kept, over half of a column unusable), unless `yes`. The store has
-        a new version, and no answer is repeated for it; `keep_version` declares, in public, that the data has not changed.
-        `sources` has the rows of each table that is declared with `source = "memory"`: a pandas or Polars DataFrame, or an Arrow
-        table, prepared as a Parquet file of the same columns would be.
+        Refuses if another ledger already covers the same sources, unless a reason is given, which the new ledger records. Also
+        refuses if the data does not look as declared (no row kept, over half of a column unusable), unless `yes`. The store has a
+        new version, so no earlier answer is repeated for it; `keep_version` declares, publicly, that the data has not changed.
+        `sources` has the rows of each table declared with `source = "memory"`: a pandas or Polars DataFrame, or an Arrow table,
+        prepared as a Parquet file with the same columns would be.
         """
         asked = Preparing(progress, new_ledger, reason, memory, yes, keep_version, sources)
         return owner.prepare_data(self.catalog, lambda: self._begun, asked, replaced=self.close)
 
     def begin_ledger(self, reason: str = "", *, sources: Mapping[str, Any] | None = None) -> Ledger:
-        """Begin the ledger of this data set, once. What the prepared data remembers of a lost one is carried over into it.
+        """Begin the ledger of this data set, once. What the prepared data remembers of a lost ledger is carried over.
 
-        `sources` has the rows of each table that is declared with `source = "memory"`: the register has to recognize them.
+        `sources` has the rows of each table declared with `source = "memory"`: the register needs them to recognize the data.
         """
         return owner.begin_ledger(self.catalog, reason, sources)
 
     def begin_scratch(self, reason: str) -> Ledger:
-        """Begin a ledger that no register knows: for a copy of data that is soon gone, whose answers are not published."""
+        """Begin a ledger that is not registered: for a short-lived copy of data whose answers are not published."""
         return owner.begin_scratch(self.catalog, reason)
 
     def adopt(self, reason: str) -> int | None:
-        """Accept the ledger that was found as this data set's own; the number of the entry that records it."""
+        """Accept the ledger that was found as this data set's own; returns the number of the entry that records this."""
         return owner.adopt(self.catalog, self.ledger, reason)
 
     def accept_units(self, steps: int, reason: str) -> int:
-        """Let the ledger count for the units that are declared now; the number of the entry that restates all before it."""
+        """Let the ledger count for the currently declared units; returns the number of the entry that restates all earlier ones."""
         return owner.accept_units(self.ledger, steps, reason)
 
     def resume(self, reason: str) -> int:
-        """Let questions go on after failures; the number of the entry that records it."""
+        """Allow queries again after failures; returns the number of the entry that records this."""
         return owner.resume(self.ledger, reason)
 
     @property
@@ -230,7 +272,7 @@ class DataSet:
 
     @cached_property
     def store(self) -> StoreInfo:
-        """What the prepared store says of itself; refused where there is none, or one of another catalog."""
+        """The prepared store's description of itself; raises if the store is missing, or belongs to another catalog."""
         found = store_info(self.catalog)
         if found is None:
             raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
@@ -244,7 +286,7 @@ class DataSet:
 
     @cached_property
     def runner(self) -> Runner:
-        """Where questions run; the one place that decides it."""
+        """Where queries run; nothing else decides it."""
         if self.own_process:
             return OwnProcess(opening(self.catalog, self.version))
         return InProcess(self.engine)
@@ -255,19 +297,19 @@ class DataSet:
 
     @property
     def till(self) -> Till:
-        """Where everything that is released from this data set is paid for; the data is opened before it is paid for."""
+        """Where every release from this data set is paid for; the data is opened before it is paid for."""
         return Till(self.ledger, self.catalog.store_folder, self.store.ledger, self.engine.open, self.catalog.kept)
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger, under the budget and the caps that the catalog declares now: a lowered one binds sessions that are open."""
+        """The ledger, under the budget and the caps that the catalog declares now: a lowered cap also binds open sessions."""
         self.refresh()
         found = self._opened.under(policy_of(self.catalog)) if self._opened else owner.own_ledger(self.catalog)
         self._opened = found
         return found
 
     def refresh(self) -> None:
-        """Read the catalog again where its file has changed since it was read; what was prepared must have stayed as it was."""
+        """Read the catalog again if its file has changed; what was prepared must be unchanged."""
         if self.catalog.path is None or self._read_at is None or (now := _stamp(self.catalog.path)) == self._read_at:
             return
         found = read_catalog(self.catalog.path)
@@ -277,16 +319,16 @@ class DataSet:
 
 
 def _stamp(path: Path) -> Stamp | None:
-    """What changes when a file is written anew; None where there is none."""
+    """A value that changes when a file is rewritten; None if the file does not exist."""
     try:
         known = path.stat()
-    except (OSError, ValueError):  # a path with a NUL is a ValueError; reading it says so
+    except (OSError, ValueError):  # a path with a NUL is a ValueError; reading it reports that
         return None
     return known.st_mtime_ns, known.st_size, known.st_ino
 
 
 def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> DataSet:  # noqa: A001  # read as tacit.open
-    """The data set that a catalog declares; with `own_process=False` questions run in this process, where nothing can end them."""
+    """The data set that a catalog declares; with `own_process=False`, queries run in this process, where nothing can end them."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise InvalidInput(f"the catalog must be a path, not {type(path).__name__}; give for example 'tacit.toml'")
     read_at = _stamp(Path(path))
@@ -294,7 +336,7 @@ def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> Da
 
 
 def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
-    """The budget that was given, else the one written in the question; both is one too many."""
+    """The budget that was given, else the one written in the query; giving both is an error."""
     if unknown := sorted(set(budget) - set(Request.__dataclass_fields__)):
         raise InvalidInput(
             f"unknown argument {unknown[0]!r}; a budget is epsilon and delta, or error, with confidence and simultaneous"
@@ -306,6 +348,6 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
 
 
 def _key(quote: Quote, version: str) -> str:
-    """What makes two questions the same: the plan, the budget and the prepared data; never the text, nor the names it gives."""
+    """What makes two queries the same: the plan, the budget and the prepared data; never the text, nor the column names."""
     known = (version, canonical_plan(quote.question), canonical_text(quote.request))
     return hashlib.sha256(canonical_text(known).encode()).hexdigest()

@@ -6,7 +6,7 @@
 >>> state = made_state(blocks=200, workplaces=4, jobs=500)
 >>> offer = offered(state.totals(state.blocks.zones("tract")), state.blocks.origins("tract"), Terms(ratio=20, delta=1e-5))
 >>> offer.claim()[0]
-'Probabilistic differential privacy: ratio 20 (epsilon 2.99574), outside of outputs of probability 1e-05.'
+'Probabilistic differential privacy: ratio 20 (epsilon 2.99574), exceeded with probability at most 1e-05.'
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-r"""Text that tacit did not write, made harmless in each format that it writes: a value alters nothing outside of its cell.
+r"""Text that tacit did not write, made harmless in each output format: a value alters nothing outside its cell.
 
-A key of the data, a name in a question, the name of a file or of an analyst may hold anything: markup, a formula, the escape
-sequences of a terminal, marks that turn the direction of a line, a million letters. None of them is trusted, whoever declared it.
+A key of the data, a name in a query, the name of a file or of an analyst may contain anything: markup, a formula, terminal escape
+sequences, bidirectional marks, a million letters. None of them is trusted, whoever declared it.
 
-    visible        what all formats for people share: no control, no mark of direction, nothing without width, no heap of accents
-    for_terminal   one line of text for people, cut where it is long         lines_for_terminal   the same with its line breaks
+    visible        what all formats for people share: no controls, no bidirectional marks, nothing without width, no stacked accents
+    for_terminal   one line of text for people, cut if it is long            lines_for_terminal   the same with its line breaks
     for_html       the inside of an element or of a quoted attribute         prose_for_html       the same for sentences
-    for_json       any value as JSON, exactly; nothing that a terminal obeys stands in it unescaped
-    for_script     the same inside of <script>
-    for_chart      the specification of a chart, as vl-convert and a page may have it      for_title      a title in one
-    for_csv        a cell that no spreadsheet takes for a formula            csv_text             a whole table of them
+    for_json       any value as JSON, exactly; everything that a terminal obeys is escaped
+    for_script     the same inside <script>
+    for_chart      a chart specification that is safe for vl-convert and for pages         for_title      a title in one
+    for_csv        a cell that no spreadsheet reads as a formula             csv_text             a whole table of them
     without_password, without_passwords    a URL, and a text with URLs in it, without the passwords
 
-JSON and Parquet hold a value exactly; everything else is for people, and shows what it must not hold as an escape such as \x1b.
-Letters of scripts that run to the left stay as they are: a terminal that reorders a line may show them in another place of it.
+JSON and Parquet keep a value exactly. Every other format is for people, and shows a forbidden character as an escape such as \x1b.
+Letters of right-to-left scripts are unchanged: a terminal that reorders a line may show them elsewhere in it.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from typing import Any
 from unicodedata import category, east_asian_width
 
 LONGEST_CELL = 100  # characters of a value in a table
-LONGEST_IN_CSV = 32_000  # a spreadsheet's cell has 32,767 at most, and many readers of CSV give up soon after
+LONGEST_IN_CSV = 32_000  # a spreadsheet cell has at most 32,767, and many CSV readers give up soon after
 TAG = re.compile("<(?=[a-zA-Z/!?])")
-INHERITED = frozenset(  # the names that every object of JavaScript has
+INHERITED = frozenset(  # the property names that every JavaScript object has
     ("__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__", "constructor", "hasOwnProperty",
      "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf")
 )  # fmt: skip
-LONGEST_LABEL = 300  # of any text in a chart: measuring a long one takes its square in time
-NOTE = 30  # the note on what was cut is not longer: a text that was cut once is not cut again
-MOST_MARKS = 4  # accents on one letter; writing systems need three, and a heap of them covers the lines above
-BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159")  # letters and marks that nobody sees
-VARIANTS = re.compile("[\u180b-\u180f\ufe00-\ufe0d\U000e0100-\U000e01ef]")  # of a letter; that of an emoji may stand
-JOINERS = "\u200c\u200d"  # they join or part letters inside of Persian and Indic words, and make one emoji of several
+LONGEST_LABEL = 300  # of any text in a chart: measuring a text takes quadratic time
+NOTE = 30  # the note about the cut is at most this long, so a cut text is not cut again
+MOST_MARKS = 4  # accents on one letter; writing systems need three, and a stack of them covers the lines above
+BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159")  # invisible letters and marks
+VARIANTS = re.compile("[\u180b-\u180f\ufe00-\ufe0d\U000e0100-\U000e01ef]")  # of letters; the emoji one is allowed
+JOINERS = "\u200c\u200d"  # they join or separate letters in Persian and Indic words, and combine several emoji into one
 JOINED = re.compile("[\u0600-\u0dff\u1000-\u109f\u1780-\u18af\u2190-\u2bff\ufb50-\ufdff\ufe0f\ufe70-\ufefc\U0001f000-\U0001faff]")
 
 
@@ -49,7 +49,7 @@ JOINED = re.compile("[\u0600-\u0dff\u1000-\u109f\u1780-\u18af\u2190-\u2bff\ufb50
 
 
 def visible(text: str) -> str:
-    r"""The text on one line, with an escape in the place of every character that is not seen where it stands; blanks may stand.
+    r"""The text on one line, with an escape in place of every character that is invisible or out of place; blanks are allowed.
 
     >>> print(visible("a\x1b[31mb\u202ec\n"), visible("naïve 東京 ❤️"))
     a\x1b[31mb\u202ec\n naïve 東京 ❤️
@@ -58,7 +58,7 @@ def visible(text: str) -> str:
 
 
 def _signs(text: str) -> Iterable[str]:
-    marks = MOST_MARKS  # one that begins a text would stand on what is before it
+    marks = MOST_MARKS  # a leading mark would combine with what is before the text
     for at, sign in enumerate(text):
         if category(sign) in ("Mn", "Me"):
             marks += 1
@@ -74,7 +74,7 @@ def _joins(text: str, at: int) -> bool:
 
 
 def for_terminal(text: str, longest: int | None = None) -> str:
-    r"""One line of visible text; of one that is much longer than `longest`, so many characters, and how many there are.
+    r"""One line of visible text; a text much longer than `longest` is cut, and its length is added.
 
     >>> for_terminal("x" * 1000, longest=10)
     'xxxxxxxxxx… (1,000 characters)'
@@ -105,7 +105,7 @@ def width(text: str) -> int:
 
 
 def in_columns(text: str, most: int) -> str:
-    """A visible text in at most so many columns, with an ellipsis where it is cut.
+    """A visible text in at most that many columns, with an ellipsis if it is cut.
 
     >>> in_columns("northern", 6), in_columns("東京都庁", 6), in_columns("south", 6)
     ('north…', '東京…', 'south')
@@ -120,7 +120,7 @@ def in_columns(text: str, most: int) -> str:
 
 
 def for_html(text: str, longest: int | None = None) -> str:
-    """The inside of an element, or of an attribute in quotes.
+    """Text for the inside of an element, or of a quoted attribute.
 
     >>> for_html("<b> & 'c'")
     '&lt;b&gt; &amp; &#x27;c&#x27;'
@@ -129,7 +129,7 @@ def for_html(text: str, longest: int | None = None) -> str:
 
 
 def prose_for_html(text: str) -> str:
-    r"""The same for sentences in any language, which keep their line breaks and the marks that their writing needs.
+    r"""The same for sentences in any language, which keep their line breaks and the marks that their script needs.
 
     >>> prose_for_html("one\n\u200f<two>\u202e")
     'one\n\u200f&lt;two&gt;\\u202e'
@@ -141,9 +141,9 @@ NOT_PROSE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud8
 
 
 def for_json(value: object, indent: int | None = None, plain: bool = False) -> str:
-    r"""The value as JSON, exactly: a reader gets back every character. What is not a number in JSON, such as NaN, is null.
+    r"""The value as exact JSON: a reader gets back every character. A value that is not a JSON number, such as NaN, is null.
 
-    Whatever a terminal might obey is written as \u.... With `plain`, so is every letter beyond ASCII.
+    Whatever a terminal might obey is written as \u.... With `plain`, so is every character beyond ASCII.
 
     >>> print(for_json({"key": "é\u202e\x9b", "n": float("nan")}))
     {"key": "é\u202e\u009b", "n": null}
@@ -155,7 +155,7 @@ def for_json(value: object, indent: int | None = None, plain: bool = False) -> s
     return NOT_ASCII.sub(_in_json, text)
 
 
-NOT_ASCII = re.compile("[^\n\x20-\x7e]")  # the line break is one between values: inside of a text it is escaped already
+NOT_ASCII = re.compile("[^\n\x20-\x7e]")  # line breaks occur only between values: inside a text they are already escaped
 
 
 def _in_json(found: re.Match[str]) -> str:
@@ -172,7 +172,7 @@ def _finite(value: object) -> object:
 
 
 def for_script(value: object) -> str:
-    r"""The value as JSON to stand inside of <script>: no letter of it ends the element, or begins a comment.
+    r"""The value as JSON for the inside of <script>: no character of it ends the element, or begins a comment.
 
     >>> print(for_script("</script>"))
     "\u003c/script\u003e"
@@ -183,10 +183,10 @@ def for_script(value: object) -> str:
 def for_chart(specification: Any) -> Any:
     r"""The specification of a chart, with each text in it visible and of bounded length, and each number finite or null.
 
-    XML has no place for control characters: vl-convert ends the process where it meets one. What could begin an element of HTML
-    begins with another sign instead, since notebooks put a specification into a page as it is. Vega keeps groups by their names in
-    objects that have some names already: a key `constructor` would leave the whole chart empty, and so has a blank after it.
-    Two texts may become the same, and then their marks stand on each other; `distinct` sees to that for those who draw.
+    XML does not allow control characters: vl-convert ends the process if it meets one. A sign that could begin an HTML element is
+    replaced by another, since notebooks put a specification into a page unchanged. Vega keeps groups by name in objects that
+    inherit some names: a key `constructor` would leave the whole chart empty, so a blank is added to it. Two texts may become
+    equal, and then their marks overlap; `distinct` prevents this for callers that draw.
 
     >>> for_chart({"title": "a\x00b", "data": {"values": [{"n": 1.5}]}})
     {'title': 'a∖x00b', 'data': {'values': [{'n': 1.5}]}}
@@ -202,10 +202,10 @@ def _label(text: str) -> str:
 
 
 def for_title(title: Any) -> Any:
-    r"""The same for the title of a chart or of one of its axes, in which no backslash may stand.
+    r"""The same for the title of a chart or of one of its axes, which must not contain a backslash.
 
-    Vega-Lite makes an expression of the titles, to describe each mark to those who do not see it, and escapes quotes but no
-    backslashes there: with one before a quote a title would end its text, and go on as an expression.
+    Vega-Lite turns titles into an expression, to describe each mark to screen readers. There it escapes quotes but not backslashes:
+    with a backslash before a quote, a title would end its text and continue as an expression.
 
     >>> print(for_title('a\\" + b'))
     a∖" + b
@@ -224,7 +224,7 @@ def _in_chart(part: Any, shown: Callable[[str], str]) -> Any:
 
 
 def distinct(labels: Mapping[Any, str]) -> dict[Any, str]:
-    r"""The labels of different values, told apart where they look the same.
+    r"""The labels of different values, made different if they look the same.
 
     >>> distinct({"\x1b": "\\x1b", "\\x1b": "\\x1b", "b": "b"})
     {'\x1b': '\\x1b', '\\x1b': '\\x1b (2)', 'b': 'b'}
@@ -243,17 +243,17 @@ def distinct(labels: Mapping[Any, str]) -> dict[Any, str]:
 
 # --- for spreadsheets --------------------------------------------------------------------------------------------------------
 
-SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"  # what begins a formula; some spreadsheets take the wide ones too
-FORMULA = re.compile(f"(?:^|;)['\\s]*[{SIGNS}]|^'*ID;")  # after a semicolon too, which parts cells in half of Europe; ID; is SYLK
+SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"  # begin a formula; some spreadsheets accept the full-width ones too
+FORMULA = re.compile(f"(?:^|;)['\\s]*[{SIGNS}]|^'*ID;")  # also after a semicolon, the list separator in much of Europe; ID; is SYLK
 ESCAPED = re.compile(f"^'(?=['\\s]*[{SIGNS}]|'*ID;)|(?<=;)'(?=['\\s]*[{SIGNS}])")
-HARMLESS = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)?(?:[eE][-+]?\d+)?%?")  # a number, or a sign that stands alone
+HARMLESS = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)?(?:[eE][-+]?\d+)?%?")  # a number, or a lone sign
 
 
 def for_csv(value: Any) -> Any:
-    """A cell: a text that a spreadsheet would take for a formula gets an apostrophe before it, and no control stays in any text.
+    """A cell: a text that a spreadsheet would read as a formula gets a leading apostrophe, and no text keeps control characters.
 
-    Numbers, and texts that are numbers, stay as they are; `from_csv` takes the apostrophe off again. A text that is longer than
-    any cell of a spreadsheet is cut.
+    Numbers, and texts that are numbers, are unchanged; `from_csv` removes the apostrophe. A text that is longer than any
+    spreadsheet cell is cut.
 
     >>> for_csv("=1+1"), for_csv("-2.5"), for_csv(-2.5), for_csv("rock'n'roll")
     ("'=1+1", '-2.5', -2.5, "rock'n'roll")
@@ -270,7 +270,7 @@ def _quoted(found: re.Match[str]) -> str:
 
 
 def from_csv(cell: str) -> str:
-    """The text that `for_csv` wrote, where it held nothing that is not seen and was not cut.
+    """The text that `for_csv` was given, if it had no invisible characters and was not cut.
 
     >>> from_csv("'=1+1"), from_csv("''=1"), from_csv("'tis")
     ('=1+1', "'=1", "'tis")
@@ -279,7 +279,7 @@ def from_csv(cell: str) -> str:
 
 
 def csv_text(columns: Mapping[str, Iterable[Any]]) -> str:
-    r"""A table as CSV, each row on a line of its own whatever its cells hold.
+    r"""A table as CSV, each row on a line of its own whatever its cells contain.
 
     >>> csv_text({"key": ["=a", "b,\n"], "n": [-1, None]})
     'key,n\n\'=a,-1\n"b,\\n",\n'
@@ -292,7 +292,7 @@ def csv_text(columns: Mapping[str, Iterable[Any]]) -> str:
 
 
 def _cells(values: Iterable[Any]) -> Iterable[Any]:
-    """The cells of a column; a text that stands there a million times is looked at once."""
+    """The cells of a column; a text that occurs a million times is processed once."""
     known: dict[Any, Any] = {}
     for value in values:
         if not isinstance(value, str):
@@ -305,7 +305,7 @@ def _cells(values: Iterable[Any]) -> Iterable[Any]:
 
 # --- passwords ---------------------------------------------------------------------------------------------------------------
 
-VARIABLE = re.compile(r"\$\w+|\$\{\w+\}")  # the name of a password, and not one
+VARIABLE = re.compile(r"\$\w+|\$\{\w+\}")  # the name of a password, not a password
 SETTING = re.compile(r"(?i)((?:password|passwd|pwd)=)(?!\$\w|\$\{)(?:'[^']*'|\"[^\"]*\"|[^\s&;,'\"]+)")
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>]+")
 
@@ -325,7 +325,7 @@ def without_password(url: str) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """A text in which no URL, and no setting of a connection, has a password.
+    """A text in which no URL and no connection setting has a password.
 
     >>> without_passwords("cannot reach postgresql://ana:secret@db/x; see host=db password=secret")
     'cannot reach postgresql://...@db/x; see host=db password=...'

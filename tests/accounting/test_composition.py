@@ -86,9 +86,9 @@ def test_relations_do_not_mix() -> None:
         cost(events.Parallel((events.NoisyMax(F(1)), events.RandomizedAnswer(F(1)))))
     with pytest.raises(WrongRelation):
         sequential([Pure(1), Pure(1, CHANGE_ONE)])
-    with pytest.raises(WrongRelation, match="can move a row from one part to another"):
+    with pytest.raises(WrongRelation, match="can move a row from"):
         cost(events.Parallel((events.RandomizedAnswer(F(1)),)))
-    with pytest.raises(WrongRelation, match="has no price for 'add or remove one row'"):
+    with pytest.raises(WrongRelation, match="has no price for 'add"):
         restated(cost(events.RandomizedAnswer(F(1))), ADD_REMOVE)
     with pytest.raises(WrongRelation, match="no price"):
         restated(cost(events.NoisyMax(F(1), UNIT)), CHANGE_ONE)
@@ -144,7 +144,7 @@ def test_change_one_parts_of_every_kind() -> None:
     assert parallel([Concentrated(1), Concentrated("1/2")], CHANGE_ONE, within) == Concentrated("3/2", 0, CHANGE_ONE)
     mixed = parallel([Approximate(1, 1e-6), Pure(2)], CHANGE_ONE)
     assert (mixed.epsilon, mixed.delta) == (4, (1 + exp_up(F(1))) / 10**6)
-    with pytest.raises(WrongRelation, match="one loss for 'change one row' per part"):
+    with pytest.raises(WrongRelation, match="one loss for 'change one"):
         parallel([Pure(1), Pure(1)], CHANGE_ONE, within=[Pure(1, CHANGE_ONE)])
     with pytest.raises(WrongRelation, match="no price"):
         parallel([Pure(1, UNIT)], CHANGE_ONE)

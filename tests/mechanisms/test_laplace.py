@@ -317,7 +317,7 @@ def test_a_grid_and_a_dimension_are_checked(bad):
 
 
 def test_on_grid_with_a_step_above_the_sensitivity_would_be_no_noise_at_all():
-    with pytest.raises(InvalidSensitivity, match="give the step that the values have"):
+    with pytest.raises(InvalidSensitivity, match="give the step that the"):
         Laplace(1, 1, step=8, on_grid=True)
     with pytest.raises(InvalidValue, match="declared to be on the grid"):
         Laplace(8, 1, step=8, on_grid=True).release(3)

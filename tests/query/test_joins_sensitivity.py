@@ -23,9 +23,11 @@ from hypothesis import strategies as st
 
 from join_questions import questions
 from joined import HOSPITALS, Asked, Hospital, asked_of, hospital, units, without
+from tacit.data import prepare
 from tacit.errors import NeverTrue, Refused, TooMuchWork
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.query import size_limit
 from tacit.query.binding import identities, per_unit
 from tacit.query.engines import compile as compiled
 from tacit.query.groups import domain, private
@@ -219,11 +221,43 @@ def on_the_key_alone(node: UnitJoin, reading: Any) -> Any:
 
 
 @pytest.mark.parametrize("text", [LABS, KEPT])
-def test_a_join_on_the_key_alone_is_caught(tmp_path: Path, text: str) -> None:
+def test_a_join_on_the_key_alone_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """Two people claim visit 0: each has a copy of its labs, and would be joined with the visits of both."""
     assert not caught(tmp_path, CLAIMED, text)
-    with registered(compiled.relation, UnitJoin, lambda _: on_the_key_alone):
-        assert caught(tmp_path, CLAIMED, text)
+    honest = prepare._codes
+
+    def of_keys_alone(workshop: Any, *given: Any) -> Any:
+        """One code for a key, whoever claims it."""
+        found = honest(workshop, *given)
+        for codes in found.values():
+            same = "min(tacit_code) OVER (PARTITION BY tacit_value) AS tacit_code"
+            workshop.run(f"CREATE OR REPLACE TEMP TABLE {codes} AS SELECT tacit_value, tacit_holder, {same} FROM {codes}")
+        return found
+
+    monkeypatch.setattr(prepare, "_codes", of_keys_alone)
+    assert caught(tmp_path, CLAIMED, text)
+
+
+CODES_BY_NAME = [  # columns that a question calls as the store calls its codes
+    'SELECT COUNT(*) FROM (SELECT patient_id, cost AS "tacit_code id" FROM visits) AS a '
+    'JOIN (SELECT patient_id, cost AS "tacit_code id" FROM visits) AS b '
+    'ON a.patient_id = b.patient_id AND a."tacit_code id" = b."tacit_code id"',
+    'SELECT COUNT(*) FROM (SELECT patient_id, COUNT(*) AS "tacit_code id" FROM visits GROUP BY patient_id) AS a '
+    'JOIN (SELECT patient_id, COUNT(*) AS "tacit_code id" FROM visits GROUP BY patient_id) AS b '
+    'ON a.patient_id = b.patient_id AND a."tacit_code id" = b."tacit_code id"',
+]
+
+
+@pytest.mark.parametrize("text", CODES_BY_NAME)
+def test_no_name_makes_a_column_a_code(tmp_path: Path, text: str) -> None:
+    """A join on codes leaves out the unit, which they imply; a column that a question only calls so implies nothing."""
+    asked = asked_of(tmp_path, CLAIMED)
+    joins = [step for step in size_limit.below(asked.plan(text).group) if isinstance(step, UnitJoin)]
+    assert [compiled.implies_unit(step.pairs) for step in joins] == [False]
+    joins = [step for step in size_limit.below(asked.plan(LABS).group) if isinstance(step, UnitJoin)]
+    assert [compiled.implies_unit(step.pairs) for step in joins] == [True]
+    asked.close()
+    assert not caught(tmp_path, CLAIMED, text)
 
 
 def test_a_left_join_that_finds_rows_of_others_is_caught(tmp_path: Path) -> None:

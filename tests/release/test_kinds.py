@@ -122,7 +122,7 @@ def test_a_count_of_dates_that_is_a_date_is_caught(place: World, monkeypatch: py
 def test_a_count_of_dates_is_compared_and_computed_with_as_a_number(place: World) -> None:
     found = asked(place, "SELECT COUNT(seen) + 1 AS x FROM people HAVING COUNT(seen) > 5 ORDER BY COUNT(seen)")
     assert found["x"][0] > 5
-    with pytest.raises(Refused, match="a number is compared with a text"):
+    with pytest.raises(Refused, match="a number is compared with"):
         place.plan("SELECT COUNT(seen) FROM people HAVING COUNT(seen) > '2020-01-01'")
 
 

@@ -201,7 +201,7 @@ def test_stopping_by_hand_stays_spent_and_lets_the_next_one_ask(till: Till) -> N
     def interrupt(granted: Granted) -> str:
         raise KeyboardInterrupt
 
-    with pytest.raises(StoppedAfterSpending, match="entry 1 of the ledger stays spent"):
+    with pytest.raises(StoppedAfterSpending, match="entry 1 of the ledger"):
         once(till, sale(), interrupt, TEXT)
     assert once(till, sale(), lambda _: "released", TEXT).entry == 2
     assert till.ledger.spent().epsilon == 1
@@ -211,7 +211,7 @@ def test_questions_are_counted_and_end(tmp_path: Path) -> None:
     ledger = begin_ledger(str(tmp_path / "ledger.sqlite"), Policy(Budget(Fraction(8)), ANALYSTS, questions_at_most=3), "ab" * 16)
     for turn in range(3):
         once(Till(ledger), sale(key=str(turn), analyst="ana"), lambda _: "released", TEXT)
-    with pytest.raises(BudgetExceeded, match=r"3 questions, and at most 3 .*questions_at_most"):
+    with pytest.raises(BudgetExceeded, match=r"3 questions, and at most"):
         once(Till(ledger), sale(key="more"), lambda _: pytest.fail("it ran"), TEXT)
     assert once(Till(ledger), sale(key="0"), lambda _: pytest.fail("it ran"), TEXT).repeated
 

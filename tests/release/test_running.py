@@ -297,7 +297,7 @@ def test_what_is_wrong_with_a_store_is_said_before_anything_is_paid(tmp_path: Pa
     runner = OwnProcess(Opening(tmp_path / "none.duckdb", version="1"))
     monkeypatch.setattr(runner, "start", lambda: None)
     monkeypatch.setattr(runner, "_asked", lambda message, _: worker.Worker().handle(pickle.dumps(message)))
-    with pytest.raises(StoreUnusable, match="the data has not been prepared; run: tacit prepare"):
+    with pytest.raises(StoreUnusable, match="the data has not been prepared"):
         runner.open()
     with pytest.raises(TimedOut):
         runner.noisy(None)  # type: ignore[arg-type]  # there is nobody to ask

@@ -243,7 +243,7 @@ def test_a_head_that_cannot_be_brought_to_the_disk_stops_the_answer(
     monkeypatch.setattr(DuckDBEngine, "run", lambda *_: pytest.fail("the engine was asked"))
     with monkeypatch.context() as patch:
         patch.setattr(os, broken, failing(OSError, 5))
-        with pytest.raises(StoreUnusable, match=r"after the spend, which stays \(Input/output error\)") as caught:
+        with pytest.raises(StoreUnusable, match=r"after the spend, which stays") as caught:
             ana.sql(COUNT, epsilon=1)
     assert cell() not in str(caught.value)
     assert kinds(data) == ["spend"]

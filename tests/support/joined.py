@@ -200,15 +200,6 @@ class Asked:
         self.engine._backend = ibis.duckdb.from_connection(self.engine._connection)
         public = {each.name: each.columns for each in prepared.tables.values() if each.public}
         self.facts = StoredFacts(public, self.engine)
-        self.written: dict[Any, tuple[str, Any]] = {}  # with what it was made of, so that its id is not used again
-        self.engine._arrow = self._arrow  # type: ignore[method-assign]
-
-    def _arrow(self, build: Any) -> Any:
-        """As the engine does, but what is asked again, with a unit less, is written once: that is what takes long."""
-        key = (build.func, *map(id, build.args))
-        if key not in self.written:
-            self.written[key] = self.engine._opened().compile(build(self.engine._table)), build
-        return self.engine._connection.sql(self.written[key][0]).to_arrow_table()
 
     def plan(self, text: str) -> Question:
         return rewrite(parse(text), self.catalog, self.facts)

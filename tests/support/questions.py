@@ -37,7 +37,9 @@ whole = st.sampled_from(["1", "2", "3", "7", "10", "60"])
 _divisors = st.sampled_from(["1", "3", "0.3", "0.25", "2.5", "0.007", "1000", "1e-3"])
 dates = st.sampled_from(["day", "seen", "DATE_TRUNC('month', day)", "DATE_TRUNC('week', seen)", "day + INTERVAL 40 DAY"])
 truncated = st.builds("DATE_TRUNC('{}', {})".format, st.sampled_from(["year", "quarter", "month", "week", "day"]), dates)
-texts = st.sampled_from(["fruit", "LOWER(fruit)", "SUBSTRING(fruit, 2, 3)", "fruit || '!'", "UPPER(TRIM(fruit))"])
+texts = st.sampled_from(
+    ["fruit", "LOWER(fruit)", "SUBSTRING(fruit, 2, 3)", "fruit || '!'", "UPPER(TRIM(fruit))", "fruit || flag || fruit"]
+)
 
 
 def numbers(columns: list[str] = NUMBERS, leaves_at_most: int = 6) -> st.SearchStrategy[str]:

@@ -1,1 +1,1 @@
-"""Chapter 4, what is declared, and how data is prepared."""
+"""Chapter 4: the catalog, and how data is prepared."""

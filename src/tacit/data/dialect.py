@@ -1,8 +1,8 @@
-"""The words in which engines differ, in one object for each: all other SQL of preparation is common to them.
+"""The SQL in which engines differ, in one object per engine; all other SQL of preparation is common to them.
 
-A step of preparation writes SQL for the engine of its workshop, and takes from here the names of types, casts of constants,
-integer division, shifts, regular expressions, the length in bytes, the hash and how a text is read as bytes or as a day. What
-each gives is the same on every engine, so that a store means the same whichever engine prepared it.
+A step of preparation writes SQL for the engine of its workshop. It takes from here the names of types, casts of constants, integer
+division, shifts, regular expressions, lengths in bytes, the hash, and how a text is read as bytes or as a day. Each gives the same
+result on every engine, so a store means the same whichever engine prepared it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Words = Callable[[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class Types:
-    """Names of types: whole numbers of 64 and of 128 bits, a small and a large one without sign, doubles, texts and days.
+    """Names of types: integers of 64 and of 128 bits, a small and a large unsigned integer, doubles, texts and days.
 
-    `natures` says what kind a type of a source is, by its name, and `beginnings` by how the name begins; others are read by
-    their text.
+    `natures` maps the name of a source's type to its kind, and `beginnings` does so by the start of the name. Values of other types
+    are read as their text.
     """
 
     whole: str
@@ -39,29 +39,29 @@ class Types:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one engine spells what others spell otherwise; each word takes SQL and gives SQL."""
+    """How one engine spells what others spell differently; each entry takes SQL and returns SQL."""
 
     types: Types
-    constant: Words  # a constant, written as text, of a type
-    cast_or_null: Words  # a value as a type, NULL where it cannot be
+    constant: Words  # a constant of a type, written as text
+    cast_or_null: Words  # a value cast to a type, or NULL if it cannot be
     day: Word  # a constant day, written as YYYY-MM-DD
-    quotient: Words  # of whole numbers that are not negative, rounded down
+    quotient: Words  # of non-negative integers, rounded down
     shifted_left: Words
     shifted_right: Words
-    matches: Words  # whether a pattern is found in a text; patterns are those that all engines share
-    matches_whole: Words  # whether a pattern is the whole text
-    replaced: Callable[[str, str, int], str]  # a text, where a pattern is found, by one of its groups
+    matches: Words  # whether a text contains a pattern; patterns use only syntax that all engines share
+    matches_whole: Words  # whether a pattern matches the whole text
+    replaced: Callable[[str, str, int], str]  # a text with each match of a pattern replaced by one of its groups
     extracted: Callable[[str, str, int], str]  # a group of a pattern in a text
-    bytes_of: Word  # the length of a text in bytes of UTF-8
-    decoded: Word  # bytes as a text, NULL where they are not UTF-8
-    composed: Word  # a text in the normal form NFC
-    day_or_null: Words  # the day that a text is, by a format
+    bytes_of: Word  # the length of a text in UTF-8 bytes
+    decoded: Word  # bytes as a text, or NULL if they are not UTF-8
+    composed: Word  # a text in normal form NFC
+    day_or_null: Words  # the day that a text means in a given format
     is_nan: Word
     is_finite: Word
-    distinct: Word  # all values of a group but NULL, each once, as a sorted list
-    hashed: Word  # the first 64 bits of the MD5 of a text, without sign
-    row: str  # what tells the rows of a table apart, and is the same as often as it is asked within one statement
-    code_in: Words  # the place of a text in a type of listed values, from 0; NULL where it is none of them
+    distinct: Word  # the distinct non-NULL values of a group, as a sorted list
+    hashed: Word  # the first 64 bits of the MD5 of a text, unsigned
+    row: str  # identifies the rows of a table; stable within one statement
+    code_in: Words  # the index of a text in a type of listed values, from 0; NULL if it is not listed
     where: Words  # the rows of a query for which a condition with a window holds
 
 

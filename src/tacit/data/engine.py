@@ -1,10 +1,10 @@
-"""The engine in which data is prepared: in memory, spilling to a folder of its own, with progress, and deaf to everything else.
+"""The engine that prepares data: in memory, spilling to a folder of its own, with progress, isolated from extensions and variables.
 
-Engine messages quote cells, so none of them is passed on: whoever runs a statement says in words of its own what went wrong.
+Engine messages quote cells, so they are never passed on: the caller of a statement reports what went wrong in its own words.
 
-Two optimizers are off. `statistics_propagation` believes the least and the largest value that a Parquet file declares, and leaves
-out tests that these make needless: NaN, which such statistics do not count, would pass `isnan`, and a file with wrong statistics
-would pass the bounds. `top_n_window_elimination` makes a heap per unit of `rank < k`, two to three times slower.
+Two optimizers are off. `statistics_propagation` trusts the minimum and maximum that a Parquet file declares and removes tests that
+these make redundant. NaN, which such statistics do not count, would then pass `isnan`, and a file with wrong statistics would pass
+the bounds. `top_n_window_elimination` keeps a heap per unit for `rank < k`, which is two to three times slower.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tacit.data.quoting import text
 from tacit.errors import InvalidInput
 from tacit.privacy.arguments import text_of
 
-LOOK = 0.1  # seconds between two looks at how far a statement is
+LOOK = 0.1  # seconds between two checks of a statement's progress
 SETTINGS = (
     "autoinstall_known_extensions = false",
     "autoload_known_extensions = false",
@@ -41,7 +41,7 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True)
 class Workshop:
-    """One engine connection, and how far along a planned number of steps it is."""
+    """One engine connection, and its progress through a planned number of steps."""
 
     spill: Path
     memory: str
@@ -62,24 +62,24 @@ class Workshop:
             raise InvalidInput(f"memory must be a size or a share, such as 4GB or 60%, not {self.memory!r}") from None
 
     def step(self, words: str, statement: str, parameters: Parameters = None) -> None:
-        """Run one statement of the plan, telling how far it is; an exception in the telling, or Ctrl-C, stops it."""
+        """Run one statement of the plan and report progress; an exception in the report, or Ctrl-C, stops it."""
         self._watched(lambda: self.engine.execute(statement, parameters), words)
         self.done, self.share = self.done + 1, 0.0
 
     def run(self, statement: str) -> None:
-        """Run one statement that is not worth a word."""
+        """Run one statement without reporting progress."""
         self._watched(lambda: self.engine.execute(statement))
 
     def rows(self, query: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
-        """All rows of a small answer."""
+        """All rows of a small result."""
         return self._watched(lambda: self.engine.execute(query, parameters).fetchall())
 
     def tell_share(self, share: float) -> None:
-        """How far a source is read that the engine cannot measure."""
+        """Report how much of a source has been read, where the engine cannot measure it."""
         self.share = share
 
     def _watched(self, work: Callable[[], Result], words: str = "") -> Result:
-        """What the work gives. Another thread does it, so that this one hears Ctrl-C, which the engine would make an error of."""
+        """The result of the work, done in another thread so that this one receives Ctrl-C; the engine would make an error of it."""
         with ThreadPoolExecutor(1) as worker:
             running = worker.submit(work)
             try:
@@ -87,13 +87,13 @@ class Workshop:
                 while wait([running], LOOK).not_done:
                     self._told(words)
             finally:
-                while not running.done():  # only after an exception: an interrupt that comes before the statement began is lost
+                while not running.done():  # only after an exception: an interrupt that arrives before the statement begins is lost
                     self.engine.interrupt()
                     wait([running], LOOK)
             return running.result()
 
     def _told(self, words: str) -> None:
-        """Tell how far all steps are. The engine may still speak of an earlier statement, so nothing told is taken back."""
+        """Report the progress of all steps. The engine may still report an earlier statement, so progress never goes back."""
         within = min(max(self.share, self.engine.query_progress() / 100), 0.99)
         self.told = max(self.told, (self.done + within) / self.steps)
         if self.tell is not None and words:

@@ -1,4 +1,4 @@
-"""Names and texts as SQL of the engine."""
+"""Names and texts quoted as SQL of the engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def name(identifier: str) -> str:
 
 
 def text(value: str) -> str:
-    """A text as SQL; NUL cannot stand in one.
+    """A text as SQL, which cannot contain NUL.
 
     >>> text("it's")
     "'it''s'"

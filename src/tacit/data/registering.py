@@ -1,7 +1,7 @@
-"""Which other ledgers know the sources of a catalog: so that the same people do not get a second budget without a word.
+"""Finds other ledgers over the sources of a catalog, so that the same people do not silently get a second budget.
 
-The register is the operating-system user's own (register.md): other users and other machines are not seen. Where it cannot be
-kept, `word` says why, and nothing is refused for that.
+The register belongs to one operating-system user (register.md): it does not see other users and other machines. If it cannot be
+kept, `word` says why, and nothing is refused for that reason.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Registration:
     word: str = ""
 
     def require_alone(self, ledger: str | None, reason: str) -> None:
-        """Refuse sources that another ledger covers already, unless the data owner gives a reason or gave one before."""
+        """Refuse sources that another ledger already covers, unless the data owner gives a reason now or gave one before."""
         others = [] if reason or self.register is None else self._others(self.register, ledger or "")
         if others:
             raise _covered(
@@ -45,7 +45,7 @@ class Registration:
             )
 
     def _others(self, register: Register, ledger: str) -> list[Registered]:
-        """Other ledgers over these sources that this one did not share a source with before; and copies of this one."""
+        """Other ledgers over these sources that this one has not shared a source with before; and copies of this ledger."""
         known = register.sharing(self.marks)
         own = {mark for one in known if one.ledger == ledger for mark in one.marks}
         return [
@@ -54,16 +54,16 @@ class Registration:
         ]
 
     def record(self, ledger: str) -> None:
-        """Note that a ledger covers these sources."""
+        """Record that a ledger covers these sources."""
         if self.register is not None:
             told = str(self.catalog.path.absolute()) if self.catalog.path else ""
             self.register.record(Registered(ledger, self.place, self.catalog.name, told, tuple(sorted(self.marks))))
 
 
 def require_no_copy(ledger: str, address: str, environment: Mapping[str, str]) -> None:
-    """Refuse the copy of a ledger's file whose original is still there: each of the two would admit what is left.
+    """Refuse the copy of a ledger's file if the original still exists: each of the two would admit the remaining budget.
 
-    Of ledgers on servers nobody knows whether the old one is still there: `require_alone` asks for the data owner's word.
+    tacit cannot know whether the original of a ledger on a server still exists: `require_alone` asks the data owner for a reason.
     """
     folder, place = state_folder(environment), ledger_place(address, environment)
     if folder is None or not (folder / FILE).exists() or not os.path.isabs(place):
@@ -78,7 +78,7 @@ def require_no_copy(ledger: str, address: str, environment: Mapping[str, str]) -
 
 
 def _same_file(one: str, other: str) -> bool:
-    """Whether two paths lead to one file, as of two mounts of one folder; one that cannot be looked at may be another."""
+    """Whether two paths lead to one file, even through two mounts of one folder; False if one of them cannot be read."""
     try:
         return os.path.samefile(one, other)
     except OSError:
@@ -90,7 +90,7 @@ def _covered(other: Registered, remedy: str) -> StoreUnusable:
 
 
 def registration(catalog: Catalog, environment: Mapping[str, str], given: Given | None = None) -> Registration:
-    """What the register says of a catalog's sources; it reads them by samples. `given` has the tables that are given in Python."""
+    """The registration of a catalog's sources, which are read in samples. `given` has the tables given in Python."""
     place = ledger_place(catalog.ledger_address(environment), environment)
     try:
         register = open_register(environment, lambda: bits.random_bytes(KEY_BYTES))

@@ -1,4 +1,4 @@
-"""The prepared store on disk: where it lies, how it is replaced as a whole, and what it says about itself (store.md)."""
+"""The prepared store on disk: where it is, how it is replaced as a whole, and its description of itself (store.md)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_format_1
 
 BEGINNING, LOCK = "preparing-", "prepare.lock"
-NAMES: Mapping[str, str] = {"duckdb": "store.duckdb"}  # of the store in its folder, by engine
+NAMES: Mapping[str, str] = {"duckdb": "store.duckdb"}  # the file name of the store in its folder, by engine
 LARGE = 1 << 24  # bytes copied at a time
-FORMAT = 3  # 2: no codes of keys; 1 (where no format is written): a row of several owners belonged to the least of them
+FORMAT = 4  # store.md describes the earlier ones
 
 PublicColumns = Mapping[str, Mapping[str, Column]]
 
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """What a store says about itself: nothing in it comes from private rows.
+    """A store's description of itself: nothing in it comes from private rows.
 
-    `ledger` and `head` name the ledger, and its last entry, that were there when the store was prepared.
+    `ledger` and `head` name the ledger, and its last entry, at the time of preparation.
     """
 
     version: str
@@ -49,16 +49,16 @@ class StoreInfo:
 def new_info(
     catalog: Catalog, ledger: str | None, head: str | None, public: PublicColumns, version: str | None = None
 ) -> StoreInfo:
-    """What a store made now says: its version is drawn at random, since a hash of the data would let guesses be tested.
+    """The description of a new store: its version is random, since a hash of the data would let an attacker test guesses.
 
-    That nothing has changed would be a fact about the data too, so only its owner can declare it, by giving the old `version`.
+    That nothing has changed would also be a fact about the data, so only its owner can declare it, by giving the old `version`.
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return StoreInfo(version or bits.random_bytes(16).hex(), now, fingerprint(catalog), ledger, head, public)
 
 
 def kept_version(catalog: Catalog) -> str:
-    """The version of the store that is there; refused where there is none, or one of another catalog or format."""
+    """The version of the store; raises if it is missing, or belongs to another catalog or format."""
     found = store_info(catalog)
     if found is None:
         raise StoreUnusable("there is no store whose version can be kept", remedy="leave keep_version out")
@@ -68,23 +68,23 @@ def kept_version(catalog: Catalog) -> str:
 
 
 def store_file(catalog: Catalog) -> Path:
-    """Where the prepared store of a catalog lies. Only this chapter and the engines ask for it."""
+    """The path of a catalog's prepared store. Only this chapter and the engines use it."""
     return catalog.store_folder / NAMES[catalog.store_engine]
 
 
 def read_files(catalog: Catalog) -> tuple[Path, ...]:
-    """The files that are read when the prepared data is: no output may take their place."""
+    """The files behind the prepared data: no output may overwrite them."""
     return (store_file(catalog),)
 
 
 def copy_store(catalog: Catalog, copy: Catalog) -> None:
-    """Copy the prepared store of a catalog to the place of another catalog's, which is for its owner alone."""
+    """Copy the prepared store of a catalog to the place of another catalog's store, which only its owner can read."""
     with store_file(catalog).open("rb") as real:
         write(store_file(copy), partial(shutil.copyfileobj, real, length=LARGE), private=True)
 
 
 def store_info(catalog: Catalog) -> StoreInfo | None:
-    """What the store of a catalog says about itself; None where there is no store. A store of another format is not used."""
+    """A store's description of itself; None if there is no store. A store of another format is not used."""
     file = store_file(catalog)
     if not file.exists():
         return None
@@ -101,14 +101,14 @@ def store_info(catalog: Catalog) -> StoreInfo | None:
 
 
 def ledger_mark(catalog: Catalog) -> tuple[str | None, str | None]:
-    """The ledger and its last entry that a store of any format names; none where there is no store."""
+    """The ledger and its last entry that a store of any format names; None if there is no store."""
     file = store_file(catalog)
     known = _written(file)[2] if file.exists() else {}
     return known.get("ledger"), known.get("head")
 
 
 def prepared_for(catalog: Catalog) -> str | None:
-    """The version of a store that was prepared for the tables and units of a catalog; None for another one, or none at all."""
+    """The version of a store that was prepared for the tables and units of a catalog; None if there is no such store."""
     file = store_file(catalog)
     if not file.exists():
         return None
@@ -132,10 +132,10 @@ def _unreadable() -> StoreUnusable:
 
 
 def open_store(file: Path) -> duckdb.DuckDBPyConnection:
-    """A connection of its own to the store as it is now, for reading alone.
+    """A new read-only connection to the current store.
 
-    The file is attached, not opened by its path: the engine keeps one instance per path in a process, and would give the old
-    store as long as anybody there has it open.
+    The file is attached, not opened by its path: the engine keeps one instance per path in a process, and would return the old
+    store as long as any connection there has it open.
     """
     engine = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
     engine.execute(f"ATTACH {text(str(file))} AS store (READ_ONLY)")
@@ -177,10 +177,10 @@ def column_from(name: str, known: Mapping[str, Any]) -> Column:
 
 @contextmanager
 def replacing(catalog: Catalog) -> Iterator[Path]:
-    """A private folder in which a new store is written, under its name; it replaces the old store at the end, if all went well.
+    """A private folder in which a new store is written, under its name; it replaces the old store at the end, if nothing failed.
 
-    One process at a time. What is written there is the owner's alone from the beginning; what a process that was killed left
-    behind, `swept` removes.
+    One process at a time. Only the owner can read what is written there, from the beginning. `swept` removes what a killed process
+    left behind.
     """
     beside = catalog.store_folder
     with ExitStack() as held:
@@ -199,9 +199,10 @@ def replacing(catalog: Catalog) -> Iterator[Path]:
 
 
 def swept(catalog: Catalog) -> Catalog:
-    """The catalog itself, after what a killed preparation left behind is gone: raw rows, in a folder beside the store.
+    """The catalog itself, after removing what a killed preparation left behind: raw rows, in a folder next to the store.
 
-    Everything that opens a catalog begins with it. What is still being prepared stays, and what this user may not remove.
+    Everything that opens a catalog begins with this. A preparation in progress is left alone, and so is what this user may not
+    remove.
     """
     beside = catalog.store_folder
     with suppress(OSError, StoreUnusable):
@@ -212,14 +213,14 @@ def swept(catalog: Catalog) -> Catalog:
 
 
 def _remove_from(beside: Path) -> None:
-    """Remove everything that preparations wrote beside the store; the caller has the turn."""
+    """Remove everything that preparations wrote next to the store; the caller holds the lock."""
     for left in beside.glob(f"{BEGINNING}*"):
         shutil.rmtree(left)
 
 
 @contextmanager
 def _writable(folder: Path) -> Iterator[None]:
-    """Turns an error of the file system, such as that of a disk that is read-only, into one that says what to do."""
+    """Turns an error of the file system, such as a read-only disk, into one with a remedy."""
     try:
         yield
     except OSError as error:
@@ -231,7 +232,7 @@ def _writable(folder: Path) -> Iterator[None]:
 
 
 def _make_private(folder: Path, within: Path) -> None:
-    """A new folder is for the curator alone; so is what lies in `.tacit`, even if it was there."""
+    """Makes a new folder readable for the data owner alone; and everything inside `.tacit`, even if it already existed."""
     there = folder.is_dir()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not there or folder.is_relative_to(within):

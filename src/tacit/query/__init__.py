@@ -1,1 +1,1 @@
-"""Chapter 5, how a question becomes an exact answer."""
+"""Chapter 5: from a query to an exact answer."""

@@ -1,4 +1,4 @@
-"""A plan as one text: what makes two questions the same. Names that an answer gives, lines and paths are not part of it."""
+"""A plan as one text: what makes two queries the same. Output names, lines and paths are not part of it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 from tacit.privacy.catalog import Table
 from tacit.query.plan import Question
 
-OF_A_TABLE = ("name", "max_rows", "max_rows_per_group", "min_people")  # what a plan reads of it; its data has a version
+OF_A_TABLE = ("name", "max_rows", "max_rows_per_group", "min_people")  # what a plan reads of a table; its data has a version
 
 
 def canonical_plan(question: Question) -> str:
-    """The text of a plan, the same for all questions that mean the same; whatever they call their columns."""
+    """The text of a plan: equal for all queries that mean the same, whatever they call their columns."""
     outputs = tuple(replace(output, name="") for output in question.outputs)
     keys = tuple(replace(key, name="") for key in question.group.keys)
     return canonical_text(replace(question, outputs=outputs, group=replace(question.group, keys=keys)))
 
 
 def canonical_text(value: Any) -> str:
-    """A value of frozen parts as a text: kinds and fields by name, exact numbers as they are.
+    """A value of frozen parts as text: types and fields by name, numbers exact.
 
     >>> canonical_text((1, Fraction(1, 3), "a, b", None))
     "(1, 1/3, 'a, b', None)"
@@ -29,7 +29,7 @@ def canonical_text(value: Any) -> str:
     if isinstance(value, Table):
         return f"Table({', '.join(f'{name}={canonical_text(getattr(value, name))}' for name in OF_A_TABLE)})"
     if is_dataclass(value) and not isinstance(value, type):
-        known = [field.name for field in fields(value) if field.compare]  # what does not make two values differ is left out
+        known = [field.name for field in fields(value) if field.compare]  # fields that do not make two values differ are left out
         parts = ", ".join(f"{name}={canonical_text(getattr(value, name))}" for name in known)
         return f"{type(value).__name__}({parts})"
     if isinstance(value, Mapping):

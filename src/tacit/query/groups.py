@@ -1,4 +1,4 @@
-"""The groups of an answer: whether they are public, how many there are, and what their keys stand for."""
+"""The groups of an answer: whether they are public, how many there are, and what their keys mean."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tacit.privacy.rounding import decimal_near
 from tacit.query.plan import BooleanType, CategoryType, DateType, Key, NumberType, Question, Term, TextColumn
 
 MOST_CELLS = 10**7
-DISTINCT = 2**52  # up to so many steps from zero, no two multiples of a step have the same nearest double
-MOST_QUANTILES = 10**5  # each is drawn by itself, in about a millisecond
+DISTINCT = 2**52  # up to this many steps from zero, no two multiples of a step have the same nearest double
+MOST_QUANTILES = 10**5  # each is drawn separately, in about a millisecond
 MOST_SHOWN, MOST_SHOWN_QUANTILES = 10**5, 10**4  # of private keys
 
 
 def private(question: Question) -> bool:
-    """Whether a group's very existence is private, so that it is shown through a threshold only."""
+    """Whether the existence of a group is private, so that it is shown only through a threshold."""
     return any(isinstance(key.term.node, TextColumn) for key in question.group.keys)
 
 
 def shown_at_most(question: Question) -> int:
-    """How many groups of private keys an answer has at most: those with the largest noisy numbers of units."""
+    """The maximum number of groups with private keys in an answer: those with the largest noisy numbers of units."""
     quantiles = sum(call.name == "quantile" for call in question.calls)
     return max(1, MOST_SHOWN_QUANTILES // quantiles) if quantiles else MOST_SHOWN
 
@@ -36,7 +36,7 @@ def domain(key: Key) -> tuple[int | None, ...]:
 
 
 def key_value(term: Term, stored: Any) -> Any:
-    """What a key's integer stands for."""
+    """The value of a key's integer."""
     if stored is None or isinstance(stored, str):
         return stored
     match term.type:

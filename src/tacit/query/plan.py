@@ -1,6 +1,6 @@
-"""The plan: what a question is once it is understood. Frozen nodes; no SQL text, no engine, no data.
+"""The plan: the meaning of a query, as frozen nodes; no SQL text, no engine, no data.
 
-A row expression is an integer with a range known beforehand: every value lives on a public grid, value = k step, and the plan
+A row expression is an integer with a range known in advance: every value is on a public grid, value = k step, and the plan
 computes with k. A condition is true, false or unknown, as in SQL. Every node is total: no row can make it fail (`terms.py` builds
 them and refuses what could).
 
@@ -24,9 +24,9 @@ from tacit.query.results import Order, Output, Test
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its stored offset plus `low`. `source` is the number of the relation that makes it, unique in a question.
+    """A column: its stored offset plus `low`. `source` is the number of the relation that makes it, unique in a query.
 
-    `together`, of a per-unit total, is the most that the absolute values of all rows of one unit there add up to.
+    `together`, for a per-unit total, is the maximum sum of the absolute values of all rows of one unit.
     """
 
     source: int
@@ -35,6 +35,14 @@ class Column:
     high: int
     nullable: bool
     together: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Code(Column):
+    """The stored code of a key: one for each pair of a key and a unit, so rows with equal codes are of one unit (store.md).
+
+    A separate type, since no name in a query can make one.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +88,7 @@ class Multiply:
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """floor(child / divisor), for a divisor that is a positive constant; exact on every engine (see compile.py)."""
+    """floor(child / divisor), for a positive constant divisor; exact on every engine (see compile.py)."""
 
     child: Row
     divisor: int
@@ -91,7 +99,7 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """floor(above times / below) in doubles, kept within its range; NULL where below is 0."""
+    """floor(above times / below) in doubles, clamped to its range; NULL if below is 0."""
 
     above: Row
     below: Row
@@ -139,7 +147,7 @@ class TextColumn:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A comparison of two integers; unknown where one is NULL."""
+    """A comparison of two integers; unknown if one is NULL."""
 
     operator: Choice["<", "<=", "="]
     left: Row
@@ -148,7 +156,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """child is one of `values`; unknown where child is NULL."""
+    """child is one of `values`; unknown if child is NULL."""
 
     child: Row
     values: tuple[int, ...]
@@ -191,7 +199,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class TextIs:
-    """child is one of `texts`; unknown where child is NULL."""
+    """child is one of `texts`; unknown if child is NULL."""
 
     child: TextColumn
     texts: tuple[str, ...]
@@ -212,21 +220,21 @@ Condition = Compare | Among | IsNull | All | Either | Negation | Truth | TextIs 
 
 @dataclass(frozen=True, slots=True)
 class NumberType:
-    """k stands for k times step."""
+    """k means k times step."""
 
     step: Fraction
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryType:
-    """k stands for values[k]."""
+    """k means values[k]."""
 
     values: tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DateType:
-    """k stands for the k-th day after 1970-01-01."""
+    """k means the k-th day after 1970-01-01."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +252,7 @@ Type = NumberType | CategoryType | DateType | BooleanType | TextType
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A row expression with its meaning. `points` lists its possible values where they are fewer than its range."""
+    """A row expression with its meaning. `points` lists its possible values if they are fewer than its range."""
 
     node: Row | TextColumn
     type: Type
@@ -288,8 +296,8 @@ class PublicScan:
 class Join:
     """Each row with the rows of a public table whose `right` column equals `left`; at most `fan_out` of them.
 
-    `left` is already translated to the stored offsets of `right`. The public table has `size` rows of `width` columns, of which
-    those count for which `condition` is true.
+    `left` is already translated to the stored offsets of `right`. The public table has `size` rows of `width` columns; only rows
+    for which `condition` is true count.
     """
 
     child: Rows
@@ -308,8 +316,8 @@ class Join:
 class UnitJoin:
     """Each row with the rows of the same unit in `other` for which all `pairs` (left, right) are equal.
 
-    `once`: a row has at most one match, because the pairs hold a key of which a unit has one row (store.md). `here` is the source
-    of a column of that name, 1 where a row has a match and NULL where a left join found none.
+    `once`: a row has at most one match, because the pairs contain a key of which a unit has one row (store.md). `here` is the
+    source of a column of that name: 1 if a row has a match, NULL if a left join found no match.
     """
 
     child: Rows
@@ -322,9 +330,9 @@ class UnitJoin:
 
 @dataclass(frozen=True, slots=True)
 class Semi:
-    """The rows that have (or, `negated`, do not have) a row in `other` for which all `pairs` are equal.
+    """The rows that have (or, if `negated`, do not have) a row in `other` for which all `pairs` are equal.
 
-    Where `other` is private, the unit is one of the pairs, whatever the question says; a public one has no unit.
+    If `other` is private, the unit is always one of the pairs; a public relation has no unit.
     """
 
     child: Rows
@@ -335,13 +343,13 @@ class Semi:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """One number of the rows of a unit, or of a unit and keys: held as an offset from `low`, as a stored column is.
+    """One number about the rows of a unit, or of a unit and keys: an offset from `low`, like a stored column.
 
     rows      how many rows (of those in which `value` is not NULL, if it is given)
-    sum       the sum of value                          NULL where no row has a value, as the three that follow
+    sum       the sum of value                          NULL if no row has a value; so are the next three
     least, largest
     mean      floor(sum of (value - low of value) times / (rows divisor))
-    distinct  how many different values
+    distinct  how many distinct values
     """
 
     name: str
@@ -354,7 +362,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class PerUnit:
-    """One row for each unit and combination of `keys` (name, value) that it has rows of, with its totals."""
+    """One row for each unit and each combination of `keys` (name, value) in its rows, with its totals."""
 
     child: Rows
     keys: tuple[tuple[str, Row], ...]
@@ -364,7 +372,7 @@ class PerUnit:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """The rows of all parts, one below the other; `names` are the columns that each part computes, in order."""
+    """The rows of all parts, stacked; `names` are the columns that each part computes, in order."""
 
     parts: tuple[tuple[Rows, tuple[Row, ...]], ...]
     names: tuple[str, ...]
@@ -389,13 +397,13 @@ class Moment:
     """One exact integer per group, over the rows of the group where `value` is not NULL.
 
     rows      how many rows (where `value` is given: rows in which it is not NULL)
-    units     how many different units
+    units     how many distinct units
     sum       the sum of value
     centred   the sum of y = 2 value - (low + high)
     squares   the sum of 2 y^2 - (high - low)^2
     list      every (value, how many rows), for quantiles
 
-    `together`, of a sum of per-unit totals: the most that one unit moves the sums of all groups together.
+    `together`, for a sum of per-unit totals: the most that one unit moves the sums of all groups together.
     """
 
     kind: Choice["rows", "units", "sum", "centred", "squares", "list"]
@@ -413,7 +421,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One row per combination of keys, with its moments. `per_group` limits a unit's rows in one group, where declared."""
+    """One row per combination of keys, with its moments. `per_group` limits a unit's rows in one group, if declared."""
 
     child: Rows
     keys: tuple[Key, ...]
@@ -437,7 +445,7 @@ class Call:
 
     @property
     def is_date(self) -> bool:
-        """Whether the value is a date: a quantile of dates is; how many dates there are is a number."""
+        """Whether the value is a date: a quantile of dates is one, a count of dates is a number."""
         return self.name == "quantile" and self.over is not None and isinstance(self.over.type, DateType)
 
 

@@ -1,7 +1,7 @@
-"""How large an expression is when it is written out for an engine, where a part that is used twice is written twice.
+"""The size of an expression when it is written out for an engine, where a part that is used twice is written twice.
 
 ABS(x) uses x three times, so ABS(ABS(ABS(...))) grows threefold with each step while the plan, which shares its parts, stays small.
-Without a limit a short question would keep the planner or the engine busy for ever.
+Without a limit, a short query would keep the planner or the engine busy forever.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Node = Row | Condition | TextColumn
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Adds up what is written out. A part that was measured is remembered by what it is, not by what it holds."""
+    """Adds up the size of what is written out. A measured part is remembered by identity, not by content."""
 
     measured: dict[int, tuple[Node, int, int]] = field(default_factory=dict, repr=False)
 
     def check(self, *nodes: Node) -> None:
-        """Refuses expressions that are, together, too large, or one that is too deep."""
+        """Raises if the expressions are too large together, or if one is too deep."""
         sizes = [self._of(node) for node in nodes]
         if sum(parts for parts, _ in sizes) > MOST_PARTS or any(depth > DEEPEST for _, depth in sizes):
             raise RangeTooLarge("the expressions are too large", remedy="ask for less at once")
@@ -55,7 +55,7 @@ class Extent:
 
 
 def parts_of(node: object) -> Iterator[Node]:
-    """The nodes that a node holds."""
+    """The nodes directly inside a node."""
     values = node if isinstance(node, tuple) else (getattr(node, name) for name in node.__slots__)  # type: ignore[attr-defined]
     for value in values:
         if is_dataclass(value):
@@ -65,7 +65,7 @@ def parts_of(node: object) -> Iterator[Node]:
 
 
 def nodes_of(node: Node) -> Iterator[Node]:
-    """A node and all that it holds, each once."""
+    """A node and everything inside it, each once."""
     seen: dict[int, Node] = {}
     waiting = [node]
     while waiting:
@@ -106,7 +106,7 @@ def below(relation: Relation) -> Iterator[Relation]:
 
 
 def children(relation: Relation) -> tuple[Relation, ...]:
-    """The relations that a step of a plan is made from, in order."""
+    """The relations directly below a step of a plan, in order."""
     match relation:
         case Scan() | PublicScan():
             return ()

@@ -1,1 +1,1 @@
-"""Chapter 6, what leaves: released numbers with their intervals, their price and their receipt."""
+"""Chapter 6: released numbers with their intervals, their price and their receipt."""

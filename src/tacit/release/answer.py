@@ -1,4 +1,4 @@
-"""An answer: a table of released numbers with error bars, its price, and what is left. Everything in it may be published."""
+"""An answer: a table of released numbers with intervals, its price, and the remaining budget. Everything in it may be published."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
 from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
 
+PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
+FREE = "Exact, from public tables or the catalog. Nothing was spent."
 CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
 TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
 AGAIN = "nothing was spent: this question was answered before"
@@ -31,7 +33,7 @@ MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves 
 class Column:
     """A column of an answer: `kind` is "key", the aggregate it shows, or "expression".
 
-    Two kinds have no interval: "exact", made of keys and constants alone, and "text", made from noisy numbers.
+    Two kinds have no interval: "public", in which nothing is private, and "text", made from noisy numbers.
     """
 
     name: str
@@ -42,17 +44,18 @@ class Column:
 
     @property
     def is_key(self) -> bool:
-        return self.kind == "key"
+        """Whether its values are without noise."""
+        return self.kind in ("key", PUBLIC)
 
     @property
     def is_number(self) -> bool:
         """Whether it is a released number, with its ends."""
-        return self.kind not in ("key", "exact", "text")
+        return self.kind not in ("key", PUBLIC, "text")
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What an answer cost when it was released, and where that is recorded; `again` says that nothing was spent this time."""
+    """What an answer cost when it was released, and the ledger entry that records it; `again` if nothing was spent this time."""
 
     epsilon: Fraction
     delta: Fraction
@@ -65,7 +68,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The released table; `limits` are the public facts that shaped its numbers beside the noise."""
+    """The released table; `limits` are the public facts, other than the noise, that shaped its numbers."""
 
     columns: tuple[Column, ...]
     confidence: Fraction
@@ -91,11 +94,11 @@ class Answer:
     # --- forms ---
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary per row: keys plain, numbers with their ends."""
+        """One dictionary per row: plain keys, and numbers with the ends of their intervals."""
         return [{column.name: _cell(column, at) for column in self.columns} for at in range(len(self))]
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as plain values; budgets are exact strings, and so are numbers that a double does not hold."""
+        """The answer as plain values; budgets are exact strings, and so are numbers that a double cannot represent."""
         receipt = self.receipt
         return {
             "columns": [{"name": column.name, "kind": column.kind} for column in self.columns],
@@ -112,11 +115,11 @@ class Answer:
         }
 
     def to_json(self) -> str:
-        """Every value exactly; JSON and Parquet alone hold a key as the data has it."""
+        """The answer as JSON, with every value exact; only JSON and Parquet keep a key unchanged."""
         return for_json(self.to_dict())
 
     def flat(self) -> dict[str, list[Any]]:
-        """Plain columns of one type each: every number with its ends beside it, as NAME_low and NAME_high."""
+        """Plain columns of one type each: every number is followed by its interval, as NAME_low and NAME_high."""
         table: dict[str, list[Any]] = {}
         taken = {column.name for column in self.columns}
         for column in self.columns:
@@ -143,7 +146,7 @@ class Answer:
         return pl.DataFrame(self.flat(), strict=False)
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """The flat table as CSV text, written to `path` where one is given; no cell of it is a formula to a spreadsheet."""
+        """The flat table as CSV text, also written to `path` if given; no cell is a formula to a spreadsheet."""
         text = csv_text(self.flat())
         if path is not None:
             write(path, text)
@@ -155,7 +158,7 @@ class Answer:
         write(path, lambda file: pq.write_table(self.to_arrow(), file))
 
     def chart(self, path: str | Path | None = None, column: str | None = None) -> Any:
-        """A picture of one number with its error bars: bars for categories, a line with a band for dates and numbers."""
+        """A picture of one number with its intervals: bars for categories, a line with a band for dates and numbers."""
         from tacit.release.charts import chart
 
         return chart(self, path, column)
@@ -171,6 +174,8 @@ class Answer:
 
     def footer(self) -> str:
         """The price and the meaning of the error bars, in one line."""
+        if self.columns and all(column.kind == PUBLIC for column in self.columns):
+            return FREE
         rows = "all rows before the choice together" if CHOSEN in self.notes else "per value"
         held = "all values together" if self.simultaneous else rows
         price = f"epsilon {as_text(self.receipt.epsilon)}" + (
@@ -181,13 +186,13 @@ class Answer:
         return f"{100 * float(self.confidence):.4g} % intervals ({held}). {spent}{left}"
 
     def below(self) -> list[str]:
-        """The lines under the table: how many rows there are, the price, and which public limits shaped the numbers."""
+        """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""
         more = [f"{MOST_SHOWN} of {len(self):,} rows are shown; CSV, JSON and Parquet have all"] if len(self) > MOST_SHOWN else []
         return [*more, self.footer(), *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 
     @property
     def _shown(self) -> range:
-        """The rows that people are shown."""
+        """The rows that are printed."""
         return range(min(len(self), MOST_SHOWN))
 
     def __rich__(self) -> Any:
@@ -211,12 +216,12 @@ class Answer:
 
 
 def heading(column: Column) -> str:
-    """The name of a column as people read it."""
+    """The heading of a column."""
     return for_terminal(column.name, LONGEST_CELL)
 
 
 def shown(column: Column, at: int) -> str:
-    """A cell as people read it: a number with its error bar, rounded to what the bar allows."""
+    """A printed cell: a number with its interval, rounded to a precision that the interval allows."""
     value = column.values[at]
     if column.kind == "text":
         return f"{for_terminal('NULL' if value is None else str(value), LONGEST_CELL)} (noisy)"
@@ -236,7 +241,7 @@ def shown(column: Column, at: int) -> str:
 
 
 def _of_one_type(values: Sequence[Any]) -> list[Any]:
-    """The values as a table of one type holds them: text where some are text, decimals where some fit no machine number."""
+    """The values for a table column of one type: text if any is text, decimals if any exceeds the machine numbers."""
     known = [value for value in values if value is not None]
     texts, truths = (sum(isinstance(value, kind) for value in known) for kind in (str, bool))
     large = any(isinstance(value, Decimal) or (isinstance(value, int) and not -(2**63) <= value < 2**63) for value in known)
@@ -252,7 +257,7 @@ def _of_one_type(values: Sequence[Any]) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON holds: a number that a reader of doubles would change becomes its exact text."""
+    """A value for JSON: a number that a double would change becomes its exact text."""
     if isinstance(value, dict):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, Decimal):
@@ -261,7 +266,7 @@ def _plain(value: Any) -> Any:
 
 
 def _decimals(width: float) -> int:
-    """How many decimals are worth showing beside an error of this size: two digits of the error."""
+    """How many decimals to show for an error of this size: two digits of the error."""
     if not np.isfinite(width) or width <= 0:
         return 2
     return int(min(8, max(0, 1 - np.floor(np.log10(width)))))
@@ -269,10 +274,10 @@ def _decimals(width: float) -> int:
 
 def _cell(column: Column, at: int) -> Any:
     value = column.values[at]
-    if column.kind in ("key", "exact"):
+    if column.is_key:
         return value
     low, high = ((ends[at] if ends else None) for ends in (column.low, column.high))
     cell: dict[str, Any] = {"value": value, "low": low, "high": high}
     if all(isinstance(number, Numeric) for number in (value, low, high)):
-        cell["half_width"] = max(cell["value"] - cell["low"], cell["high"] - cell["value"])  # the wider side, where they differ
+        cell["half_width"] = max(cell["value"] - cell["low"], cell["high"] - cell["value"])  # the wider side, if they differ
     return cell

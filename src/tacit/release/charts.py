@@ -1,4 +1,4 @@
-"""Pictures of an answer with its error bars: bars for categories, a line with a band for dates and ordered numbers."""
+"""Pictures of an answer with its intervals: bars for categories, a line with a band for dates and ordered numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLUE, DARK = "#4c78a8", "#222"
 
 
 def chart(answer: Answer, path: str | Path | None = None, column: str | None = None) -> Any:
-    """One number of the answer over its first key, in colours by the others, saved as .svg, .png or .html where a path is given."""
+    """One number of the answer over its first key, colored by the other keys; saved as .svg, .png or .html if a path is given."""
     import altair
 
     alt: Any = altair
@@ -44,7 +44,7 @@ def _number(answer: Answer, name: str | None) -> Column:
 
 
 def _rows(answer: Answer, number: Column, keys: list[Column], along: bool) -> list[dict[str, Any]]:
-    """One for each row of the answer; on a line there is no place for NULL."""
+    """One record for each row of the answer; a line chart leaves out NULL."""
     groups = [tuple(key.values[at] for key in keys) for at in range(len(answer))]
     firsts, others = _labels(group[:1] for group in groups), _labels(group[1:] for group in groups)
     rows = []
@@ -62,7 +62,7 @@ def _drawn(value: Any) -> Any:
 
 
 def _labels(groups: Iterable[tuple[Any, ...]]) -> dict[Any, str]:
-    """Values as they stand beside their bars: short, and no two the same, whose bars would stand on each other."""
+    """Values as labels of their bars: short, and all different, since bars with equal labels would overlap."""
     return distinct({group: " · ".join(map(_label, group)) for group in groups})
 
 
@@ -80,7 +80,7 @@ def _title(alt: Any, answer: Answer, number: Column, missing: int) -> Any:
 
 
 def _ordered(key: Column) -> bool:
-    """Whether a line makes sense: dates, or numbers too many for bars."""
+    """Whether a line is suitable: dates, or too many numbers for bars."""
     values = [value for value in key.values if value is not None]
     if not values:
         return False
@@ -97,7 +97,7 @@ def _is_date(value: Any) -> bool:
 
 
 def _axis(alt: Any, field: str, number: Column) -> Any:
-    """The axis of the number; dates are no numbers, have no zero, and are the same in every time zone."""
+    """The axis of the number; dates have no zero, and are the same in every time zone."""
     if any(isinstance(value, str) for value in number.values):
         return alt.Y(f"{field}:T", title=_name(number), scale=alt.Scale(type="utc"))
     return alt.Y(f"{field}:Q", title=_name(number))
@@ -116,7 +116,7 @@ def _line(alt: Any, base: Any, keys: list[Column], number: Column) -> Any:
 
 
 def _bars(alt: Any, base: Any, keys: list[Column], number: Column) -> Any:
-    """Bars from zero, or points for dates; pale where nothing is known of the error."""
+    """Bars from zero, or points for dates; pale if the error is unknown."""
     name = _name(keys[0]) if keys else None
     along = alt.X("first:N", title=name, sort=None, axis=alt.Axis(labelAngle=-30, labels=bool(keys), ticks=bool(keys)))
     beside = {"xOffset": alt.XOffset("others:N", sort=None)} if keys[1:] else {}

@@ -1,8 +1,8 @@
-"""What compares with the truth is the curator's: how such a page begins, and where it may lie.
+"""Pages that compare with the true data are for the data owner alone: how such a page begins, and where it may be written.
 
-A report on synthetic data shows how far it is from the real data, and so shows the real data: whoever has the synthetic rows and
-the distances can undo the noise. Its first line says so, and it never lies beside the public output, where it would be
-published with it by mistake: a report that is asked for there goes into `.tacit/reports/`, which its owner alone can open.
+A report on synthetic data shows how far it is from the real data, and so reveals the real data: anyone who has the synthetic rows
+and the distances can undo the noise. Its first line says so. It is never written next to the public output, where it could be
+published by mistake: such a report goes into `.tacit/reports/`, which only its owner can open.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from tacit.mechanisms.unseal import opened
 from tacit.privacy.sealed import Sealed
 from tacit.untrusted import for_html
 
-NOTICE = "For the curator alone: this page compares with the real data, so it is as private as that, and carries no guarantee."
+NOTICE = (
+    "For the data owner only: this page compares with the real data, so it is as private as the data itself, without any guarantee."
+)
 PAGES = (".html", ".htm")
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -30,25 +32,25 @@ Value = TypeVar("Value")
 
 
 def for_the_owner(value: Sealed[Value]) -> Value:
-    """A private value, opened for the data owner, who holds the data: the one door beside the mechanisms, and no release.
+    """A private value, opened for the data owner, who holds the data: the only way other than a mechanism, and not a release.
 
-    What is made of it is as private as the rows: it goes into a report that begins as such a page does, or to the owner's own
-    screen, and never into an answer, a receipt or a file beside one. A test lists who opens by it.
+    Anything made from it is as private as the rows. It goes into a report that is marked as private, or to the owner's own screen,
+    and never into an answer, a receipt or a file next to one. A test lists the callers.
     """
     plain: Value = opened(value)
     return plain
 
 
 def curators_place(report: Path, out: Path) -> Path:
-    """Where a report is written that was asked for at `report`, while the public output goes to `out`.
+    """Where a report requested at `report` is written, while the public output goes to `out`.
 
     >>> print(curators_place(Path("private/report.html"), Path("public/rows.parquet")))
     private/report.html
     >>> print(curators_place(Path("report.html"), Path("rows.parquet")))
     .tacit/reports/report.html
 
-    A link to a file is followed, as writing does; where both places lead beside the output, both are refused. So is a name that
-    is not that of a page: a report at the place of the flows, or of a catalog, would be written over them.
+    A link to a file is followed, as in writing. If both places are next to the output, both are refused. So is a name that does not
+    end like a page: otherwise the report could overwrite the flows, or a catalog.
     """
     if report.suffix.lower() not in PAGES:
         raise InvalidInput(f"the report is a page of HTML; give it a name that ends in .html, and not as {report.name} does")
@@ -61,7 +63,7 @@ def curators_place(report: Path, out: Path) -> Path:
 
 
 def curators_page(title: str, body: str) -> str:
-    """A page of HTML, complete in itself, whose first line says whose it is; `body` is HTML already."""
+    """A self-contained HTML page whose first line states who may read it; `body` is already HTML."""
     head = f'<meta charset="utf-8"><title>{for_html(title)}</title><style>{STYLE}</style>'
     notice = f'<p class="notice">{for_html(NOTICE)}</p>'
     whole = f'<html lang="en"><head>{head}</head><body>\n{notice}\n<h1>{for_html(title)}</h1>\n{body}\n</body></html>'
@@ -69,9 +71,9 @@ def curators_page(title: str, body: str) -> str:
 
 
 def check_report(place: Path) -> Path:
-    """The place, if a page can be written there, in a folder that, if it is made here, only its owner can open.
+    """The path, if a page can be written there; a folder created here can be opened by its owner alone.
 
-    Asked before anything is spent.
+    Call it before anything is spent.
     """
     check(place, private=True)
     try:

@@ -1,4 +1,4 @@
-"""Messages between the process that asks and the one that answers: a kind of one byte, a length, and the content."""
+"""Messages between the asking and the answering process: one byte for the kind, a length, and the content."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import time
 
 HEAD = struct.Struct("!cQ")
 LONGEST = 2**33  # bytes of a message
-GRACE = 1.0  # seconds: first the engine stops itself, then whoever waits ends it, then the operating system
+GRACE = 1.0  # seconds: first the engine stops itself, then the waiting process ends it, then the operating system
 ASKED, OPENED, UNUSABLE, RELEASED, FAILED = b"?", b"o", b"u", b"r", b"f"
 
 
 def send(line: socket.socket, kind: bytes, content: bytes, deadline: float | None = None) -> None:
-    """Send one message whole; `OSError` where it is not taken in time."""
+    """Send one whole message; raises `OSError` if it is not accepted in time."""
     line.settimeout(_left(deadline))
     line.sendall(HEAD.pack(kind, len(content)))
     line.sendall(content)
 
 
 def receive(line: socket.socket, deadline: float | None = None) -> tuple[bytes, bytes]:
-    """The next message, its kind and its content; `OSError` where none comes in time, or ever."""
+    """The kind and the content of the next message; raises `OSError` if none arrives in time, or ever."""
     kind, length = HEAD.unpack(_exactly(line, HEAD.size, deadline))
     if length > LONGEST:
         raise ConnectionError("a message of an impossible length")

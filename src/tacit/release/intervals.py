@@ -67,7 +67,7 @@ def band_of(out: Out, quote: Quote, noisy: Noisy) -> Band:
 
 
 def missed_in(out: Out, quote: Quote, noisy: Noisy) -> Fraction:
-    """The chance with which each released number of an output may miss."""
+    """The probability with which each released number of an output may miss."""
     return missed_by(out, quote.question, quote.request, max(1, len(noisy.groups)))
 
 
@@ -228,7 +228,7 @@ COMPUTED: Mapping[type, Callable[[Columns, Any], Cells]] = {
 
 
 def _counted_units(quote: Quote, noisy: Noisy, missed: Fraction) -> Band:
-    """The numbers of units that came with private keys; their ends hold given that the group is shown."""
+    """The numbers of units released with private keys; their intervals hold given that the group is shown."""
     assert quote.keys is not None  # noqa: S101  # only then are units not among the sums
     assert noisy.units is not None  # noqa: S101
     return Band(_floats(noisy.units), *map(_floats, quote.keys.ends(noisy.units, 1 - missed)))

@@ -1,7 +1,7 @@
-"""Released sums and counts that doubles do not hold: exact decimals, with ends that are rounded outward.
+"""Released sums and counts that doubles cannot represent: exact decimals, with ends rounded outward.
 
-A sum is released as a whole number of public steps, and leaves as it was released. Up to 2^53 steps a double names every one of
-them; beyond, it would name a neighbour. So a column with such a number holds `Decimal`s in all rows (counts: whole numbers).
+A sum is released as a whole number of public steps and published unchanged. Up to 2^53 steps, a double represents every one of
+them; beyond, it would be rounded. So a column with such a number contains `Decimal`s in all rows (counts: integers).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Exact = tuple[list[Fraction], list[Fraction], list[Fraction]]
 
 
 def large_numbers(call: Call, quote: Quote, noisy: Noisy, missed: Fraction) -> Ends | None:
-    """Value, low and high of an aggregate in every group, exactly; None where doubles do, and where it is not a plain sum."""
+    """Value, low and high of an aggregate in every group, exactly; None if doubles suffice, or if it is not a plain sum."""
     weights = weights_of(call, quote.question.calls)
     if weights is None:
         return None
@@ -53,7 +53,7 @@ def _is_large(numbers: Integers | None) -> bool:
 
 
 def _part(place: int, quote: Quote, noisy: Noisy, missed: Fraction) -> Exact:
-    """One released moment with its ends, in its own whole units."""
+    """One released moment with its ends, in its own integer units."""
     if place not in noisy.sums:
         assert quote.keys is not None  # noqa: S101  # only then are units not among the sums
         return _fractions(noisy.units), *map(_fractions, quote.keys.ends(noisy.units, 1 - missed))  # type: ignore[return-value]
@@ -68,6 +68,6 @@ def _fractions(numbers: Any) -> list[Fraction]:
 
 
 def _scaled(part: Exact, weight: Fraction) -> Sequence[Sequence[Fraction]]:
-    """Every number times a constant; a negative one exchanges the ends."""
+    """Every number times a constant; a negative constant swaps the ends."""
     value, low, high = ([number * weight for number in numbers] for numbers in part)
     return (value, low, high) if weight >= 0 else (value, high, low)

@@ -27,7 +27,7 @@ Integers = NDArray[Any]
 class Noisy:
     """Released numbers: per moment and group, per quantile and group; the groups by their keys, as integers or text.
 
-    Sums and numbers of units are whole and exact, however large. `units` are those that came with private keys.
+    Sums and numbers of units are exact integers of any size. `units` are those released with private keys.
     """
 
     groups: tuple[tuple[Any, ...], ...]
@@ -37,7 +37,7 @@ class Noisy:
 
 
 Observer = Callable[[Quote, Exact, Noisy], None]
-"""Sees a quote with its sealed input and its output; given by whoever makes a runner, and by nothing in the package."""
+"""Sees a quote with its sealed input and its output; passed by the caller that makes a runner, and by nothing in the package."""
 
 
 def noised(quote: Quote, exact: Exact, observers: Sequence[Observer] = ()) -> Noisy:
@@ -55,7 +55,7 @@ def _with_public_keys(quote: Quote, exact: Exact) -> Noisy:
 
 
 def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
-    """First the keys that pass the threshold, which are released; then the other numbers of those keys alone."""
+    """Releases first the keys that pass the threshold, then the other numbers of those keys alone."""
     assert quote.keys is not None  # noqa: S101  # the caller has looked
     assert exact.keys is not None  # noqa: S101
     units = next(place for place, moment in enumerate(quote.question.group.moments) if moment.kind == "units")
@@ -70,7 +70,7 @@ def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
 
 
 def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> tuple[Floats, Floats, Floats]:
-    """Value, low and high in every group, in steps from zero; of a value whose scale is private nothing but the bounds is known."""
+    """Value, low and high in every group, in steps from zero; if the scale of a value is private, only its bounds are known."""
     low = getattr(part.call.over.node, "low", 0) if part.call.over else 0
     listed = cells if isinstance(cells, Sequence) else ()
     if isinstance(part.mechanism, SmoothQuantile):
@@ -82,10 +82,10 @@ def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> tuple[
 
 
 def _flat(units: Any) -> Integers:
-    """Released whole numbers as they are: 64-bit integers where all fit, else Python's."""
+    """Released integers unchanged: 64-bit integers if all fit, else Python's."""
     return np.asarray(read_units(units if is_array(units) else [units]))
 
 
 def half_width(part: Sum, missed: Any) -> Interval:
-    """The error bar of one released sum, for the chance that it may miss."""
+    """The half-width of the interval of one released sum, for the given probability of a miss."""
     return part.mechanism.interval(1 - missed)

@@ -1,10 +1,10 @@
-"""The one till: every way to publish pays here, and nothing that reads private rows runs anywhere else. once.md has the proof.
+"""The one till: every way to publish pays here, and no release reads private rows anywhere else. once.md has the proof.
 
-check     the ledger is the one that this data set knows, and has lost nothing
+check     the ledger is the one that this data set knows, and has lost no entry
 reserve   one transaction: an answer that was released before, or the first offer that the ledger admits, spent
-run       what was paid for, once; whatever happens, it stays spent, and what does not finish is counted
+run       what was paid for, once; the spend stays whatever happens, and a run that does not finish is counted
 keep      the answer, with its hash in the chain
-receipt   made for whoever asks: their own entry, and what is left for them
+receipt   for the analyst who asks: their own entry, and their remaining budget
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def _nothing_to_open() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Till:
-    """A ledger, and the folder beside the prepared data that remembers its head (none: nothing is remembered).
+    """A ledger, and the folder next to the prepared data that remembers its head (None: nothing is remembered).
 
-    `named` is the ledger that the prepared data itself names; `ready` opens the data and reads no row, so that what cannot be
-    opened is found before it is paid for. `log` is the folder of the data owner's log.
+    `named` is the ledger that the prepared data itself names. `ready` opens the data without reading a row, so that data that
+    cannot be opened is found before anything is paid. `log` is the folder of the data owner's log.
     """
 
     ledger: Ledger
@@ -44,7 +44,7 @@ class Till:
     log: Path | None = None
 
     def check(self) -> None:
-        """Refuse a ledger that is not this data set's, or that has lost entries; before anything is read from it."""
+        """Refuse a ledger that is not this data set's, or that has lost entries; called before anything is read from it."""
         if self.folder is not None:
             check_head(self.folder, self.ledger, self.named)
 
@@ -55,7 +55,7 @@ class Till:
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[Value]):
-    """How a released value is kept as a text, and read again."""
+    """How a released value is stored as text, and read back."""
 
     write: Callable[[Value], str]
     read: Callable[[str], Value]
@@ -63,9 +63,9 @@ class Form(Generic[Value]):
 
 @dataclass(frozen=True, slots=True)
 class Sold(Generic[Value]):
-    """A released value for one who asked: the offer that was taken, their entry, what is left for them.
+    """A released value for one analyst: the accepted offer, their entry, and their remaining budget.
 
-    `repeated` is true where they had asked for it before; then nothing was spent.
+    `repeated` is True if they had asked for it before; then nothing was spent.
     """
 
     value: Value
@@ -78,7 +78,7 @@ class Sold(Generic[Value]):
 def once(till: Till, sale: Sale, run: Callable[[Granted], Value], form: Form[Value] | None = None) -> Sold[Value]:
     """What `run` releases for the offer that the ledger granted; or what was released before under the sale's key.
 
-    `run` is called at most once, after the spend is on the disk. With a key there must be a form.
+    `run` is called at most once, after the spend is on the disk. A key requires a form.
     """
     till.ready()
     till.check()
@@ -91,9 +91,9 @@ def once(till: Till, sale: Sale, run: Callable[[Granted], Value], form: Form[Val
 
 
 def _paid_for(till: Till, granted: Granted, run: Callable[[Granted], Value], form: Form[Value] | None) -> Value:
-    """The value, kept where there is a form; what was spent stays spent. A time-out or a failure becomes an entry, and is counted.
+    """The value, kept if there is a form; the spend stays. A time-out or a failure is recorded as an entry, and counted.
 
-    The error that leaves is raised when the one that was caught is gone: neither it nor a frame of it can be reached from outside.
+    The error is raised outside the handler of the original one: neither that exception nor its frames can be reached from outside.
     """
     try:
         till.remember(granted)
@@ -113,15 +113,15 @@ def _paid_for(till: Till, granted: Granted, run: Callable[[Granted], Value], for
 
 
 def _ending(error: Exception | KeyboardInterrupt, till: Till, granted: Granted) -> tuple[TacitError, str]:
-    """What leaves in the place of an error, and the word by which it is counted; no word for what no row can cause."""
+    """The error to raise instead, and the word by which it is counted; no word for an error that no row can cause."""
     match error:
         case KeyboardInterrupt():
             return StoppedAfterSpending(f"stopped; entry {granted.entry.number} of the ledger stays spent"), ""
         case TimedOut():
             return error, "timed out"
-        case StoreUnusable() | InvalidCatalog():  # not of a row
+        case StoreUnusable() | InvalidCatalog():  # not caused by a row
             return error, ""
-        case TacitError() if not isinstance(error, InvalidValue):  # which may speak of a value
+        case TacitError() if not isinstance(error, InvalidValue):  # InvalidValue may describe a value
             return error, "failed"
         case OSError():
             why = os.strerror(error.errno) if error.errno else type(error).__name__

@@ -1,8 +1,8 @@
-"""What leaves: a table of origin, destination and jobs, and beside it the receipt that says what it promises and what it cost.
+"""Published files: a table of origin, destination and jobs, and next to it the receipt with its guarantee and its cost.
 
-Both are written whole or not at all, and hold public parameters and released numbers only: no wall time, no row count of the
-input, no hash of it. In CSV no text is a formula to a spreadsheet, and the receipt says how to read back one that would have been;
-Parquet holds every text as it is.
+Both are written whole or not at all, and contain only public parameters and released numbers: no wall time, no row count of the
+input, no hash of it. In CSV no text is a formula to a spreadsheet, and the receipt explains how to read back a text that was
+changed for this. Parquet keeps every text unchanged.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ IN_CSV = (
 
 
 def check_output(out: Path, inputs: Iterable[Path] = ()) -> Path:
-    """The path, if its name says a format that is written here, a file can be made there, and it is none of the inputs.
+    """The path, if its extension is a supported format, a file can be created there, and it is not one of the inputs.
 
-    Refused before anything is spent; its folder is made if need be.
+    Refuses before anything is spent; creates the folder if it is missing.
     """
     if not out.name.endswith(FORMATS):
         raise InvalidInput(f"the name of the output ends in one of {', '.join(FORMATS)}, and not as {out.name} does")
@@ -42,7 +42,7 @@ def check_output(out: Path, inputs: Iterable[Path] = ()) -> Path:
 
 
 def check_apart(catalog: Catalog, out: Path) -> None:
-    """Refuse, before anything is spent, an output that would replace real rows or be prepared as if it were some."""
+    """Refuse, before anything is spent, an output that would replace real rows or later be prepared as if it were real."""
     from tacit.data.files.sources import reader_of
 
     check_links(out)
@@ -51,14 +51,14 @@ def check_apart(catalog: Catalog, out: Path) -> None:
 
 
 def receipt_beside(out: Path) -> Path:
-    """The file of the receipt."""
+    """The path of the receipt."""
     return out.with_name(f"{out.name}.receipt.json")
 
 
 def write_output(table: Table, receipt: Mapping[str, Any], out: Path) -> Path:
-    """Write the receipt and the table; a Parquet file carries the receipt in its own metadata too. The receipt's path.
+    """Write the receipt and the table, and return the receipt's path; a Parquet file also carries the receipt in its metadata.
 
-    Neither takes the place of an earlier one before both are written.
+    Neither file replaces an earlier one before both are written.
     """
     told = for_json(receipt if out.suffix == ".parquet" else {**receipt, "csv": in_csv(table)}, indent=2)
     content = _parquet(table, told) if out.suffix == ".parquet" else _csv(table, out.suffix)
@@ -67,7 +67,7 @@ def write_output(table: Table, receipt: Mapping[str, Any], out: Path) -> Path:
 
 
 def in_csv(table: Table) -> dict[str, Any]:
-    """What the receipt of a CSV file says of its texts: the rule, and the columns in which some are not as they were.
+    """What the receipt of a CSV file says about its texts: the rule, and the columns in which some were changed.
 
     >>> in_csv({"band": ["<5", "-5 to 0"], "n": [1, 2]})["changed"]
     ['band']

@@ -1,7 +1,7 @@
-"""Released numbers on their way from the process that answers to the one that asked: bytes that hold numbers and keys alone.
+"""Released numbers in transfer from the answering to the asking process: bytes that contain only numbers and keys.
 
-Whoever unpacks them knows the quote, so that of public groups only the numbers travel. Nothing that is unpacked is run, as pickled
-objects would be: what answers is kept apart from what asks, and stays apart.
+The receiver knows the quote, so for public groups only the numbers are sent. Nothing unpacked is executed, as a pickled object
+would be: the answering process stays isolated from the asking one.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tacit.query.groups import domain, size
 from tacit.query.price.price import Quote
 from tacit.release.noisy import Integers, Noisy
 
-KEYS = (str, int, float, type(None))  # what a key of a group can be
-WHOLE, REAL, WIDE = "i8", "f8", "wide"  # 64-bit integers, doubles, and integers of any size, as JSON
+KEYS = (str, int, float, type(None))  # the types of a group's key
+WHOLE, REAL, WIDE = "i8", "f8", "wide"  # 64-bit integers, doubles, and integers of any size as JSON
 
 
 def packed(quote: Quote, noisy: Noisy) -> bytes:
@@ -74,7 +74,7 @@ def _groups(quote: Quote, keys: Any) -> tuple[tuple[Any, ...], ...]:
 
 
 def _split(numbers: bytes, parts: Any, expected: list[str]) -> Iterator[tuple[str, bytes]]:
-    """The bytes of every part, of the kinds that the quote expects; whole numbers may be wide."""
+    """The bytes of every part, of the kinds that the quote expects; integers may be wide."""
     start = 0
     for wanted, (kind, length) in zip(expected, parts, strict=True):
         if kind not in ({WHOLE, WIDE} if wanted == WHOLE else {REAL}) or not isinstance(length, int) or length < 0:

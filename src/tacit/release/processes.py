@@ -1,4 +1,4 @@
-"""Processes that answer: how one is started, told from another, and ended. Light, so that one can be started early."""
+"""Answering processes: how one is started, recognized and ended. Few imports, so that one can be started early."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from tacit.errors import InvalidInput
 
 BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from tacit.release.worker import serve; serve(int(sys.argv[2]))"
-LINE = 3  # the descriptor by which a process that answers is spoken to
+LINE = 3  # the descriptor of an answering process's connection
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A process that answers, and the line to it."""
+    """An answering process, and the connection to it."""
 
     process: int
     line: socket.socket
     parent: int
 
     def lives(self) -> bool:
-        """Whether it is this process's own, and there."""
+        """Whether this process started it, and it is still running."""
         if self.parent != os.getpid():
             return False
         try:
@@ -34,7 +34,7 @@ class Child:
             return False
 
     def end(self) -> None:
-        """End it at once; a process that was forked from this one only lets go of the line."""
+        """End it at once; a fork of this process only closes the connection."""
         if self.lives():
             with suppress(ProcessLookupError, ChildProcessError):
                 os.kill(self.process, signal.SIGKILL)
@@ -46,12 +46,12 @@ _ahead: list[Child] = []
 
 
 def start_ahead() -> None:
-    """Start a process before it is known what it shall open, so that it loads while other things are done."""
+    """Start a process before its store is known, so that it loads in the meantime."""
     _ahead.append(_spawned())
 
 
 def started() -> Child:
-    """A process that answers: one that was started ahead, or a new one."""
+    """An answering process: one started ahead, or a new one."""
     while _ahead:
         child = _ahead.pop()
         if child.lives():
@@ -61,7 +61,7 @@ def started() -> Child:
 
 
 def _spawned() -> Child:
-    """A new process with a line to it and nothing else: its input, output and errors lead nowhere, and Ctrl-C does not reach it."""
+    """A new process with one connection and nothing else: input, output and errors lead nowhere, and Ctrl-C does not reach it."""
     if not sys.executable:
         raise InvalidInput("there is no Python program to start a process with; open the data with own_process=False")
     ours, theirs = socket.socketpair()

@@ -1,6 +1,6 @@
-"""Answers kept as text: what was released once is the same for ever, at no further cost.
+"""Answers stored as text: a released answer stays the same forever, at no further cost.
 
-A receipt belongs to whoever asks, so it is not kept: of one analyst's balance the next one learns nothing.
+A receipt belongs to the analyst who asks, so it is not stored: no analyst learns another one's balance.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DECIMAL = "decimal"
 
 
 def record(answer: Answer) -> str:
-    """The answer as text, column by column, to be kept: what was released once is the same for ever."""
+    """The answer as text, column by column, to be stored."""
     columns = [[column.name, column.kind, column.values, column.low, column.high] for column in answer.columns]
     kept = {
         "columns": columns,
@@ -58,5 +58,5 @@ def recorded(text: str) -> Answer:
 
 
 def renamed(known: Answer, names: Sequence[str]) -> Answer:
-    """The same answer under the names of another question."""
+    """The same answer with the column names of another query."""
     return replace(known, columns=tuple(replace(column, name=name) for column, name in zip(known.columns, names, strict=True)))

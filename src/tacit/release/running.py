@@ -1,8 +1,8 @@
-"""Where a question runs: in a process of its own, which can be ended, or in this one.
+"""Where a query runs: in a process of its own, which can be ended, or in this one.
 
-Engine and noise run together, and what comes back is released. A question that takes too long is ended with its process, also where
-the engine does not listen (inside one cell) and in what comes after the engine; memory is limited in the same way. Whatever
-goes wrong once a question is paid for is one error, `TimedOut`, in the same words.
+Engine and noise run together, and only released numbers come back. A query that takes too long is ended with its process, even if
+the engine does not respond (inside one cell) and in the steps after the engine; memory is limited in the same way. Any failure
+after a query is paid for is one error, `TimedOut`, with the same message.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from tacit.release.processes import Child, started
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-START = 120.0  # seconds that a process may take to start and to open a store; no row is read in them
+START = 120.0  # seconds for a process to start and to open a store; no row is read in that time
 
 
 class Runner(Protocol):
-    """Runs paid questions on one version of a store."""
+    """Runs paid queries on one version of a store."""
 
     def start(self) -> None:
-        """Make ready, without waiting; reads nothing."""
+        """Start without waiting; reads nothing."""
 
     def open(self) -> None:
-        """Open the store, before anything is paid for; reads no row."""
+        """Open the store before anything is paid for; reads no row."""
 
     def noisy(self, quote: Quote) -> Noisy:
-        """The released numbers of a question that is paid for; or `TimedOut`."""
+        """The released numbers of a paid query; raises `TimedOut`."""
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
 
 
 class InProcess:
-    """Runs questions in this process: limits of time and memory are the engine's own. `observers` see every release."""
+    """Runs queries in this process, under the engine's own limits of time and memory. `observers` see every release."""
 
     def __init__(self, engine: Engine, observers: Sequence[Observer] = ()) -> None:
         self.engine, self.observers = engine, observers
@@ -68,7 +68,7 @@ class InProcess:
 
 
 class OwnProcess:
-    """Runs questions in a process of its own, which is kept for further ones; ended when time is up, and started anew."""
+    """Runs queries in a separate process, which is reused; it is ended when time is up, and started again."""
 
     def __init__(self, opening: Opening) -> None:
         self.opening, self.limits = opening, opening.limits
@@ -85,7 +85,7 @@ class OwnProcess:
                 self._forget = weakref.finalize(self, self._child.end)
 
     def open(self) -> None:
-        """Open the store there, or hear that it is open still: whoever does not reply is replaced before anything is paid for."""
+        """Open the store there, or confirm that it is still open: an unresponsive process is replaced before any payment."""
         with self._lock:
             if self._opened:
                 self._opened = self._asked(("ping",), START)[0] == OPENED
@@ -103,7 +103,7 @@ class OwnProcess:
                 raise out_of_limits()
             kind, numbers = self._asked(("noisy", quote), self.limits.seconds + GRACE)
             if kind != RELEASED:
-                self.close()  # what failed there may be in no state for another question
+                self.close()  # after a failure, its state may be unfit for another query
                 raise out_of_limits()
             try:
                 return unpacked(quote, numbers)
@@ -117,7 +117,7 @@ class OwnProcess:
             self._child, self._opened, self._forget = None, False, None
 
     def _asked(self, message: Sequence[Any], seconds: float) -> tuple[bytes, bytes]:
-        """The reply to a message; where none comes in time, the process is ended, and the reply is nothing."""
+        """The reply to a message; if none arrives in time, the process is ended and the reply is empty."""
         assert self._child is not None  # noqa: S101  # the caller has started it
         deadline = time.monotonic() + seconds
         try:
@@ -126,7 +126,7 @@ class OwnProcess:
         except OSError:
             self.close()
             return b"", b""
-        except BaseException:  # Ctrl-C: nobody waits for the answer any more
+        except BaseException:  # Ctrl-C: the answer is no longer wanted
             self.close()
             raise
 

@@ -11,7 +11,7 @@ from tacit.query.price.misses import chooses, is_exact
 from tacit.query.price.price import Quote
 from tacit.query.price.shaping import shaping
 from tacit.query.results import KeyValue, Output, Result
-from tacit.release.answer import CHOSEN, TEXT, Answer, Column, Receipt
+from tacit.release.answer import CHOSEN, PUBLIC, TEXT, Answer, Column, Receipt
 from tacit.release.cells import Words
 from tacit.release.forms import written
 from tacit.release.intervals import Columns, cells_of, missed_in
@@ -51,11 +51,11 @@ def _computed(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int], k
     """A number with its ends; or a text, or what keys and constants alone decide, without."""
     cells, known = cells_of(output.value, quote, noisy), is_exact(output.value, quote.question)
     if isinstance(cells, Words):
-        return Column(output.name, "exact" if known else "text", tuple(cells.values[at] for at in kept))
+        return Column(output.name, PUBLIC if known else "text", tuple(cells.values[at] for at in kept))
     places = np.asarray(kept, dtype=np.int64)
     numbers = (cells.value, cells.low, cells.high)
     value, low, high = (tuple(written(each[places], output.value, quote.question)) for each in numbers)
-    return Column(output.name, "exact", value) if known else Column(output.name, kind, value, low, high)
+    return Column(output.name, PUBLIC, value) if known else Column(output.name, kind, value, low, high)
 
 
 def _kept(quote: Quote, noisy: Noisy) -> list[int]:

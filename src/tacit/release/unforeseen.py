@@ -1,9 +1,9 @@
-"""One exit for errors: what is not of the closed list leaves as one constant text, and the data owner's log has a line about it.
+"""One exit for errors: an error outside the closed list leaves as one constant text, and a line about it goes to the owner's log.
 
-An exception that nobody foresaw may quote a cell in its message, in the exception that it came from, or in a variable of one of
-its frames. So none of these goes on: a new exception is raised when the old one is gone. The log is for the data owner alone
-(mode 600), in the catalog's `.tacit` folder, else in the user's state folder. A line of it has the time, the kinds of the
-exceptions and the places in the code, and no message, so that it can be sent to whoever mends it.
+An unforeseen exception may quote a cell in its message, in its cause, or in a variable of one of its frames. So none of these is
+passed on: a new exception is raised after the old one is gone. The log is for the data owner alone (mode 600), in the catalog's
+`.tacit` folder, else in the user's state folder. A line has the time, the types of the exceptions and the places in the code, and
+no message, so that the owner can send it to a maintainer.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tacit.files import append_line
 FILE = "unforeseen.log"
 LARGEST = 1 << 20  # bytes; a full log is kept as unforeseen.log.old until the next one is full
 MOST_FRAMES = 20
-MOST_LINKS = 5  # exceptions that led to one another
+MOST_LINKS = 5  # chained exceptions in one line
 
 
 class Keeper(Protocol):
-    """Whose methods have one exit."""
+    """An object whose methods have one exit."""
 
     @property
     def kept(self) -> Path:
@@ -41,7 +41,7 @@ Value = TypeVar("Value")
 
 
 def one_exit(method: Callable[Given, Value]) -> Callable[Given, Value]:
-    """The method of a keeper, from which errors of tacit leave without what led to them, and any other one as `Unforeseen`."""
+    """A method of a keeper: tacit's own errors leave it without their causes, and any other error leaves as `Unforeseen`."""
 
     @wraps(method)
     def guarded(*given: Given.args, **named: Given.kwargs) -> Value:
@@ -57,19 +57,19 @@ def one_exit(method: Callable[Given, Value]) -> Callable[Given, Value]:
 
 
 def alone(error: TacitError) -> TacitError:
-    """The error without the exceptions and frames behind it, in which rows may lie; to be raised when none is being handled."""
+    """The error without the exceptions and frames behind it, which may contain rows; raise it outside any handler."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
 
 
 def noted(error: BaseException, folder: Path | None = None) -> Unforeseen:
-    """What leaves in the place of an error that nobody foresaw, after a line of it is in the owner's log.
+    """The error that replaces an unforeseen one, after a line about it is in the owner's log.
 
-    `folder` is the catalog's own; without one, or where nothing can be written there, it is the user's state folder.
+    `folder` is the catalog's own; without one, or if it cannot be written to, the log goes to the user's state folder.
     """
     line = line_of(error)
     for place in (folder if folder is not None and folder.is_dir() else None, state_folder(os.environ)):
-        with suppress(OSError):  # a log that cannot be written changes nothing of what is told
+        with suppress(OSError):  # a log that cannot be written does not change what is reported
             if place is not None:
                 append_line(place / FILE, line, LARGEST)
                 break
@@ -77,7 +77,7 @@ def noted(error: BaseException, folder: Path | None = None) -> Unforeseen:
 
 
 def line_of(error: BaseException) -> str:
-    """When, what kinds of exceptions, and where; no message, no value.
+    """The time, the types of the exceptions, and the places in the code; no message, no value.
 
     >>> line_of(ValueError("a cell")).split(" ", 1)[1]
     'ValueError at no place'

@@ -1,8 +1,8 @@
-"""The process that answers: it opens a store, runs plans on it, adds the noise, and hands back what is released and nothing else.
+"""The answering process: it opens a store, runs plans on it, adds the noise, and returns only what is released.
 
-Exact numbers never leave it. It is started by `running.py`, with one end of a pair of sockets and nothing else: no input, no
-output, nowhere to print. Whatever goes wrong in it is one byte to whoever asked. It ends when the other end is closed, and a
-question that outlives its time is ended by the operating system.
+Exact numbers never leave it. `running.py` starts it with one end of a pair of sockets and nothing else: no input, no output,
+nowhere to print. Any failure in it reaches the caller as one byte. It ends when the other end is closed, and the operating system
+ends a query that outlives its time.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from typing import Any, NoReturn
 
 from tacit.release.frames import FAILED, GRACE, OPENED, RELEASED, UNUSABLE, receive, send
 
-ROOM = 2**30  # bytes of the process beside what the engine may use
+ROOM = 2**30  # bytes of the process in addition to the engine's
 
 
 class Worker:
-    """One store, once it is opened, and the questions to it."""
+    """One store, once it is opened, and the queries on it."""
 
     def __init__(self) -> None:
         self.engine: Any = None
         self.seconds = 0.0
 
     def handle(self, message: bytes) -> tuple[bytes, bytes]:
-        """What to reply: a kind, and its content."""
+        """The reply: a kind, and its content."""
         name, *given = pickle.loads(message)  # noqa: S301  # from the process that started this one
         replies: dict[str, Callable[..., tuple[bytes, bytes]]] = {"open": self.open, "ping": self.ping, "noisy": self.noisy}
         return replies[name](*given)
 
     def open(self, opening: Any) -> tuple[bytes, bytes]:
-        """Open a store of one version; what can be wrong with it is public, so that its words are handed back."""
+        """Open a store of one version; any problem with it is public, so its message is returned."""
         from tacit.errors import StoreUnusable
         from tacit.query.engines import engine_at
 
@@ -47,16 +47,16 @@ class Worker:
             limit_memory(opening.limits.memory)
         except StoreUnusable as error:
             return UNUSABLE, f"{error.message}\n{error.remedy}".encode()
-        except Exception:  # the engine's words go no further
+        except Exception:  # the engine's message goes no further
             return FAILED, b""
         return OPENED, b""
 
     def ping(self) -> tuple[bytes, bytes]:
-        """That it is there, and its store is open."""
+        """Confirms that the process runs and that its store is open."""
         return (OPENED if self.engine is not None else FAILED), b""
 
     def noisy(self, quote: Any) -> tuple[bytes, bytes]:
-        """The released numbers of a question; nothing of why there are none."""
+        """The released numbers of a query; a failure gives no reason."""
         from tacit.release.noisy import noised
         from tacit.release.packed import packed
 
@@ -69,7 +69,7 @@ class Worker:
 
 @contextmanager
 def ended_after(seconds: float) -> Iterator[None]:
-    """The operating system ends this process if the work within takes longer, whatever it is at and whoever still waits for it."""
+    """The operating system ends this process if the work within takes longer, whatever it is doing and whoever is waiting."""
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
@@ -78,17 +78,17 @@ def ended_after(seconds: float) -> Iterator[None]:
 
 
 def limit_memory(declared: str) -> None:
-    """At most as much memory as the engine may use and a third more, also for what comes after the engine."""
+    """Limit memory to what the engine may use and a third more, also for the steps after the engine."""
     import resource
 
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     wanted = process_bytes(declared)
-    with suppress(OSError, ValueError):  # a system that has no such limit; the engine keeps its own
+    with suppress(OSError, ValueError):  # a system without such a limit; the engine keeps its own
         resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
 
 
 def process_bytes(declared: str) -> int:
-    """The most bytes of the process, from the engine's memory: a share of the machine's, or a size.
+    """The maximum number of bytes of the process, from the engine's memory: a share of the machine's, or a size.
 
     >>> process_bytes("30GB") == 40 * 10**9, process_bytes("12MB") == 12 * 10**6 + 2**30
     (True, True)
@@ -117,11 +117,11 @@ def serve(descriptor: int) -> NoReturn:
     worker = Worker()
     while True:
         send(line, *worker.handle(messages.get()))
-        gc.collect()  # when nobody waits for it
+        gc.collect()  # while no one waits for it
 
 
 def _listen(line: socket.socket, messages: queue.SimpleQueue[bytes]) -> None:
-    """Also while a question runs: when nobody can hear the answer any more, the process ends."""
+    """Listens even while a query runs: if no one can receive the answer any more, the process ends."""
     try:
         while True:
             messages.put(receive(line)[1])
@@ -130,7 +130,7 @@ def _listen(line: socket.socket, messages: queue.SimpleQueue[bytes]) -> None:
 
 
 def _load() -> None:
-    """All that answering needs, before it is asked for: whoever starts this process has other things to do meanwhile."""
+    """Loads everything that answering needs in advance, while the parent process does other work."""
     gc.disable()
     import tacit.release.packed  # noqa: F401
     from tacit.query.engines import load

@@ -205,7 +205,7 @@ def test_one_question_may_be_gaussian_within_its_own_cap(file):
 def test_who_is_not_declared_may_not_spend(file):
     ledger = opened(file, policy(1, 0, ANA), IDENTITY)
     for ask in (lambda: spend(ledger, pure("1/9"), "eve"), lambda: ledger.admits(pure("1/9"), "eve"), lambda: ledger.left("eve")):
-        with pytest.raises(InvalidInput, match="'eve' is not an analyst of this catalog; the declared analysts are: ana"):
+        with pytest.raises(InvalidInput, match="'eve' is not an analyst"):
             ask()
 
 
@@ -237,7 +237,7 @@ def test_an_add_remove_event_costs_twice_where_one_unit_changes(file):
 
 def test_a_ledger_keeps_its_relation(file):
     opened(file, policy(1), IDENTITY)
-    with pytest.raises(UnitsChanged, match="counts for 'add or remove one unit', and the catalog declares 'change one unit'"):
+    with pytest.raises(UnitsChanged, match="counts for 'add or remove"):
         spend(opened(file, policy(1, change="change-one"), IDENTITY), pure("1/8"))
 
 
@@ -395,6 +395,6 @@ def test_a_ledger_put_in_the_place_of_an_open_one_takes_no_spend(file):
     ledger = spent_five_times(file)
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("UPDATE tacit_books SET identity = ?", [OTHER_IDENTITY])
-    with pytest.raises(StoreUnusable, match="the accounts of the ledger do not match its last entry"):
+    with pytest.raises(StoreUnusable, match="the accounts of the ledger"):
         spend(ledger, pure("1/8"))
     assert Path(file).exists()

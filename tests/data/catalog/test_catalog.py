@@ -334,7 +334,7 @@ class TestColumns:
         assert column('{ values = ["a"], unknown = "other", nulls = "other" }').nulls == "other"
         assert column('{ keys = "private", nulls = "none" }').nulls == "none"
         assert column("{ values = [true, false], nulls = false }").nulls is False
-        with pytest.raises(InvalidCatalog, match="nulls is 0, which the column cannot have"):
+        with pytest.raises(InvalidCatalog, match="nulls is 0, which the"):
             column("{ values = [true, false], nulls = 0 }")
 
     def test_nothing_declared_is_presence_and_a_key_that_is_false_is_no_key(self):
@@ -408,7 +408,7 @@ class TestUnits:
     def test_a_public_table_has_no_units_to_refer_to(self):
         public = '[tables.p]\nsource = "p.csv"\npublic = true\ncolumns.id = { bounds = [0, 9] }'
         private = '[tables.t]\nsource = "t.csv"\nunit = { column = "x", references = "p.id" }\nmax_rows = 1'
-        with pytest.raises(InvalidCatalog, match="references p, which is public; leave references out"):
+        with pytest.raises(InvalidCatalog, match="references p, which is public"):
             self.tables(public, private)
 
     def test_names_may_have_dots_and_blanks(self):
@@ -437,7 +437,7 @@ class TestUnits:
 
     def test_nor_through_a_column_that_is_the_owner_of_its_table(self):
         notes = '[tables.notes]\nsource = "n.csv"\nunit = { column = "visit", references = "labs.visit" }\nmax_rows = 2'
-        with pytest.raises(InvalidCatalog, match=r"tables\.notes\.no_unit is .* looked up in visits"):
+        with pytest.raises(InvalidCatalog, match=r"tables\.notes\.no_unit is .* looked up"):
             self.tables(self.VISITS, self.LABS, notes, 'no_unit = "own"')
 
     def test_where_the_value_is_the_unit_they_may_be(self):
@@ -481,7 +481,7 @@ class TestPlaces:
     def test_passwords_come_from_the_environment_when_they_are_used(self):
         source = Source("postgres", "postgresql://me:${SECRET}@db/$BASE?x=$$1", "t")
         assert source.url({"SECRET": "s", "BASE": "b"}) == "postgresql://me:s@db/b?x=$1"
-        with pytest.raises(InvalidCatalog, match=r"names \$SECRET, which is not set in the environment"):
+        with pytest.raises(InvalidCatalog, match=r"names \$SECRET, which is not"):
             source.url({"BASE": "b"})
         with pytest.raises(InvalidCatalog, match=r"write \$\$"):
             Source("postgres", "postgresql://me:pass$@db", "t").url({})
@@ -841,5 +841,5 @@ class TestNotation:
             self.read(lines)
 
     def test_an_encoding_is_for_csv(self):
-        with pytest.raises(InvalidCatalog, match="encoding is supported for CSV files only"):
+        with pytest.raises(InvalidCatalog, match="encoding is supported for CSV"):
             parse_catalog((self.BEGINNING + 'encoding = "cp1252"').replace("a.csv", "a.parquet"))

@@ -134,7 +134,7 @@ def test_every_line_is_read_by_the_rule(workshop, small_blocks, examples):
         wanted, some_open = expected(rows_in(data), parted(header))
         assert read(workshop, data, False, suffix) == wanted
         if some_open:
-            with pytest.raises(InvalidCatalog, match=r"leaves a quotation mark open; .* multiline = true .* multiline = false"):
+            with pytest.raises(InvalidCatalog, match=r"leaves a quotation mark open"):
                 read(workshop, data, None, suffix)
         else:
             assert read(workshop, data, None, suffix) == wanted
@@ -209,7 +209,7 @@ def test_no_row_of_a_properly_quoted_file_changes_another(workshop, small_blocks
 @pytest.mark.parametrize("row", [b'1,"x', b'1,x"y', b'1, "x"', b'1,"x"y', b'1,"x" ', b'1,"x""', b'\xff,"x'])
 def test_what_is_not_properly_quoted_is_refused_where_line_ends_are_declared(workshop, row):
     """One such row could swallow others, which would look like a long field."""
-    with pytest.raises(InvalidCatalog, match=r"is declared with multiline = true, and has a quotation mark .* multiline = false"):
+    with pytest.raises(InvalidCatalog, match=r"is declared with multiline ="):
         read(workshop, b"a,b\n0,0\n" + row + b"\n2,y\n", True)
 
 

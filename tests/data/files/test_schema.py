@@ -162,7 +162,7 @@ def test_the_tables_of_a_duckdb_file(tmp_path):
     assert visits.fields == (Field("Patient", "BIGINT"), Field("day", "DATE"))
     assert wards.source == {"duckdb": "data/hospital.duckdb", "table": "old.wards"}
     assert fields_of(path, "main.Visits") == visits.fields
-    with pytest.raises(InvalidInput, match=r"unknown table visit in hospital\.duckdb; it has: old\.wards, visits"):
+    with pytest.raises(InvalidInput, match=r"unknown table visit in hospital\.duckdb"):
         fields_of(path, "visit")
 
 

@@ -232,7 +232,7 @@ def test_encodings_in_which_a_row_changes_the_next_are_not_read_as_they_are(enco
     if encoding == "euc_kr":
         assert read_encoding(encoding) == "cp949"
     else:
-        with pytest.raises(Wrong, match="one row can change how others are read"):
+        with pytest.raises(Wrong, match="one row can change how"):
             read_encoding(encoding)
     if encoding != "utf-7":
         with pytest.raises(AssertionError):

@@ -53,7 +53,7 @@ def run(*arguments):
 def test_the_report_is_for_the_curator(folder):
     result = run()
     assert result.exit_code == 0
-    assert "for the curator alone" in result.stdout
+    assert "for the data owner only" in result.stdout
     words = " ".join(result.stdout.split())
     assert "visits private 6 3 1 rows dropped: value out of the declared" in words
     assert "1 rows dropped: no unit" in words

@@ -45,7 +45,7 @@ def test_few_people_do_not_tell_and_every_attack_is_named_with_its_figure(data, 
     assert {one.attack: one.verdict for one in report.findings} == {name: FAILED if name in CERTAIN else TOO_FEW for name in NAMES}
     assert f"No attack succeeded, but 7 of {len(NAMES)} had too few people or members for a verdict." in report.summary()
     told = report.to_dict()
-    assert told["for"].startswith("the curator only")
+    assert told["for"].startswith("the data owner only")
     assert all({"attack", "recovered", "limit", "failed", "verdict"} <= set(row) for row in told["attacks"])
     report.chart(tmp_path / "session.svg")
     assert "not for publication" in (tmp_path / "session.svg").read_text()

@@ -138,7 +138,7 @@ def test_a_scale_is_a_number_of_at_least_zero(noise, scale: object) -> None:
 @pytest.mark.parametrize("noise", ALL)
 @pytest.mark.parametrize("size", [-1, 1.0, True, "3", None, Fraction(3)])
 def test_a_size_is_a_count(noise, size: object) -> None:
-    with pytest.raises(InvalidInput, match="size must be an integer of at least 0"):
+    with pytest.raises(InvalidInput, match="size must be an integer"):
         noise(Fraction(1), size)
 
 

@@ -144,7 +144,7 @@ def test_values_declared_on_the_grid_are_checked():
     assert grid.grid_units(2**90, Fraction(2)) == 2**89
     assert grid.grid_units(np.float32(0.5), Fraction(1, 4)) == 2
     for value in (3, 0.5, np.array([8, 9]), Fraction(1, 3)):
-        with pytest.raises(InvalidValue, match="declared to be on the grid of step 8"):
+        with pytest.raises(InvalidValue, match="declared to be on the"):
             grid.grid_units(value, Fraction(8))
 
 

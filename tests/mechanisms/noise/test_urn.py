@@ -160,7 +160,7 @@ def test_workers_that_a_word_cannot_count_are_refused():
 
 
 def test_noise_on_occupied_blocks_only_is_refused_with_the_reason():
-    with pytest.raises(NotAllowed, match="proves that a real one lives there"):
+    with pytest.raises(NotAllowed, match="proves that a real one"):
         BlockClass(5, 0)
     for blocks, keep in ((5, 1.5), (5, -0.1), (-1, 1), (True, 1)):
         with pytest.raises(InvalidInput):

@@ -177,11 +177,11 @@ def test_a_time_out_between_two_statements_is_not_lost(heavy: Path, monkeypatch:
     engine, plan = heavy_engine(heavy, Limits(seconds=0.2, threads=1))
     honest, places = engine._fetch, iter([None])
 
-    def fetch(build: Any) -> Any:
+    def fetch(build: Any, key: str) -> Any:
         for _ in places:
             time.sleep(0.5)
             return {}
-        return honest(build)
+        return honest(build, key)
 
     monkeypatch.setattr(engine, "_fetch", fetch)
     begun = time.monotonic()

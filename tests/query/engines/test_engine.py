@@ -50,7 +50,7 @@ def test_what_fails_while_rows_are_read_is_said_in_one_way(place: World, monkeyp
     quoting = "SELECT CAST(diagnosis AS BIGINT) FROM visits"
     with pytest.raises(duckdb.ConversionException, match=r"d[0-3]"):
         place.engine._connection.execute(quoting).fetchall()
-    monkeypatch.setattr(place.engine, "_arrow", lambda _: place.engine._connection.execute(quoting).fetchall())
+    monkeypatch.setattr(place.engine, "_arrow", lambda *_: place.engine._connection.execute(quoting).fetchall())
     with pytest.raises(TimedOut) as failed:
         rows_of(place, 2, "cost")
     assert str(failed.value) == str(out_of_limits())

@@ -19,8 +19,9 @@ from tacit.errors import InvalidInput, InvalidSQL, NotAllowed, Refused
 from tacit.privacy.catalog import Source, Table
 from tacit.query.canonical import canonical_plan
 from tacit.query.language import reader
+from tacit.query.language.dialect import Ordinary
 from tacit.query.language.frame import Frame, start
-from tacit.query.language.sql import _Ordinary, parse, quoted_name
+from tacit.query.language.sql import parse, quoted_name
 from tacit.query.language.syntax import (
     Apply,
     Constant,
@@ -62,7 +63,7 @@ OTHERS = [
     "over",
 ]
 
-words = st.sampled_from(sorted(_Ordinary.Tokenizer.KEYWORDS)) | st.text(
+words = st.sampled_from(sorted(Ordinary.Tokenizer.KEYWORDS)) | st.text(
     st.characters(exclude_categories=("Cc", "Cs", "Cf", "Zl", "Zp")), min_size=1, max_size=6
 )
 names = st.sampled_from(["cost", "ward", "Day", "_x1"]) | words
@@ -186,7 +187,7 @@ def test_every_function_that_can_be_read_is_among_those_that_are_tried() -> None
     assert tried >= {*reader._TAKES, *reader._MANY.values(), *reader._CASTS.values(), *reader._PARTS, *reader._NAMED.values()}
 
 
-@pytest.mark.parametrize("word", sorted({*_Ordinary.Tokenizer.KEYWORDS, *_Ordinary.parser_class.NO_PAREN_FUNCTION_PARSERS}))
+@pytest.mark.parametrize("word", sorted({*Ordinary.Tokenizer.KEYWORDS, *Ordinary.parser_class.NO_PAREN_FUNCTION_PARSERS}))
 def test_a_word_of_sql_can_name_anything(word: str) -> None:
     column = Name((word.lower(),))
     asked = Select((Item(column, word), Item(Apply("+", (Name((word, word)), column)), word)), From(word, word), group_by=(column,))

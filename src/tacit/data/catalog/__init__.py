@@ -1,4 +1,4 @@
-"""tacit.toml: from text to a `Catalog`, or everything that is wrong with it, each with its key, its line and the remedy."""
+"""tacit.toml: parses text into a `Catalog`, or reports every problem with its key, its line and a remedy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_catalog(path: Path) -> Catalog:
 
 
 def parse_catalog(text: str, path: Path | None = None) -> Catalog:
-    r"""The catalog that a text declares; raises `InvalidCatalog` with all problems, and nothing else.
+    r"""The catalog that a text declares; raises `InvalidCatalog` with all problems, and no other exception.
 
     >>> people = '[budget]\nepsilon = 8\n[tables.people]\nsource = "people.csv"\nunit = "row"'
     >>> parse_catalog(people).tables["people"].max_rows
@@ -76,7 +76,7 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
 
 
 def _analyst_names(declared: Mapping[str, Any], reading: Reading) -> dict[str, str]:
-    """From the normal form of each analyst's name to the name as written; two spellings of one name are a problem."""
+    """Maps the normal form of each analyst's name to the name as written; two spellings of one name are a problem."""
     reading.check_names(("analysts",), declared)
     found: dict[str, str] = {}
     for name in declared:
@@ -90,7 +90,7 @@ def read_toml(text: str, name: str) -> Any:
     """The document, with dates as texts and decimal numbers as they are written."""
     try:
         return _plain(tomllib.loads(text, parse_float=_decimal))
-    except ValueError as error:  # also for an integer of thousands of digits
+    except ValueError as error:  # also raised for an integer of thousands of digits
         raise _not_toml(text, name, str(error)) from None
 
 
@@ -98,11 +98,11 @@ def _decimal(text: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation:
-        return Decimal("inf")  # an exponent beyond all bounds: refused with the other infinities
+        return Decimal("inf")  # an exponent beyond every bound: refused together with infinities
 
 
 def _plain(value: Any) -> Any:
-    """The value with dates as texts, so that it does not matter which way they are written."""
+    """The value with dates as texts, so that quoted and unquoted dates are read alike."""
     if isinstance(value, str) and "\0" in value:
         problem = Problem("a text", "has the character NUL (\\u0000), which no path, name or value can have", "remove it")
         raise InvalidCatalog("the catalog has a problem:", (problem,))
@@ -126,7 +126,7 @@ def _budget(declared: Mapping[str, Any]) -> Budget:
 
 
 def _analyst(name: str, declared: Mapping[str, Any], whole: Budget) -> Analyst:
-    """An analyst's caps; of epsilon and delta, the one that is not declared is the data set's own."""
+    """An analyst's caps; where epsilon or delta is not declared, the data set's own applies."""
     caps: dict[str, Fraction] = {key: exact(value) for key, value in declared.items()}
     budget = Budget(caps.get("epsilon", whole.epsilon), caps.get("delta", whole.delta))
     own = budget if caps.keys() & {"epsilon", "delta"} else None

@@ -1,4 +1,4 @@
-"""One declared column: from the keys of tacit.toml to a `Column`."""
+"""One declared column: reads the keys of tacit.toml into a `Column`."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ NEEDS = {
 }
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 LARGEST_INTEGER = 2**63 - 1
-MOST_DIGITS = 18  # on each side of the point: what fits is exact in 128-bit integers, on every engine
+MOST_DIGITS = 18  # on each side of the decimal point: such numbers are exact in 128-bit integers, on every engine
 
 
 def read_column(name: str, declared: Declared, line: int | None = None, notation: Notation = PLAIN) -> Column:
-    """The column that is declared, or `Wrong`; `notation` is how the table's source writes values where the column says nothing.
+    """The declared column, or `Wrong`; `notation` is how the table's source writes values unless the column overrides it.
 
-    In `nulls` the words "keep" and "drop" are what happens to a NULL; anything else is the value that takes its place. Where it is
-    not declared, a NULL stays, or goes where `unknown` values go.
+    In `nulls`, "keep" and "drop" say what happens to a NULL; any other value replaces it. If `nulls` is not declared, a NULL is
+    kept, or treated like an `unknown` value.
 
     >>> read_column("cost", {"bounds": [0, 5000], "step": Decimal("0.01")}).points
     500001
@@ -116,7 +116,7 @@ def _step(given: Declared, low: Fraction, high: Fraction) -> Fraction:
 
 
 def _bins(column: Column, declared: Any) -> tuple[Fraction, ...]:
-    """Where bins begin: a number of bins shares out the values as evenly as they go, a list names where each further one begins."""
+    """The lower edges of the bins: a number of bins divides the values evenly, a list gives each edge after the first."""
     low, high = column.bounds or (Fraction(0), Fraction(0))
     step = column.step or Fraction(1)
     if not isinstance(declared, list):
@@ -142,7 +142,7 @@ def _border(column: Column, border: Any) -> Fraction:
 
 def _day(key: str, text: object) -> Fraction:
     if isinstance(text, str) and DAY.fullmatch(text):
-        with suppress(ValueError):  # a day that no calendar has
+        with suppress(ValueError):  # a date that does not exist
             return Fraction(day_number(date.fromisoformat(text)))
     raise Wrong(key, f"has {value_text(text)}, which is not a date", 'write for example "2020-01-31"')
 
@@ -176,7 +176,7 @@ def _check_other(values: tuple[Value, ...]) -> None:
 
 
 def _nulls(column: Column, declared: Any) -> Fraction | Value:
-    """What takes the place of NULL."""
+    """The value that replaces NULL."""
     if column.kind == "number" and not isinstance(declared, str | bool):
         return _on_grid(column, exact(declared), declared)
     if column.kind == "date":

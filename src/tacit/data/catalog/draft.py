@@ -1,7 +1,7 @@
-"""A catalog to fill in: tables and columns by name, with "?" where only the curator can know.
+"""A catalog to fill in: tables and columns by name, with "?" where only the data owner knows the answer.
 
-Drafted from names and declared types alone: bounds, values and units are public knowledge or they are nothing, so none is
-guessed. Every table is private until the curator says otherwise.
+The draft uses names and declared types alone. Bounds, values and units must be public knowledge, so tacit never guesses them. Every
+table is private until the data owner declares otherwise.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ DECLARED: Mapping[Nature, Mapping[str, object]] = {
 
 
 def draft(found: Iterable[Found]) -> str:
-    """The text of a catalog for the tables that were found; valid TOML, with `"?"` in the places to fill in.
+    """The text of a catalog for the tables that were found: valid TOML, with `"?"` in the places to fill in.
 
     >>> print(draft([Found("visits", "visits.csv", (Field("patient_id"), Field("cost")))]).partition("[tables.visits]")[2])
     <BLANKLINE>
@@ -74,7 +74,7 @@ def draft(found: Iterable[Found]) -> str:
 
 
 def _named(found: Iterable[Found]) -> list[Found]:
-    """The tables under names that a catalog can have, no two alike."""
+    """The tables under unique names that are valid in a catalog."""
     named: list[Found] = []
     for table in found:
         wanted = name = "table" if _unusable(table.name, ()) else folded(table.name)
@@ -101,7 +101,7 @@ def _table(table: Found, tables: Sequence[Found]) -> Iterator[str]:
 
 
 def _likely_owner(table: Found, tables: Sequence[Found]) -> dict[str, str]:
-    """By names alone: patient_id is likely to mean patients.id. It is written in a comment, so nothing hangs on it."""
+    """A guess from names alone: patient_id probably means patients.id. It is written as a comment, so nothing depends on it."""
     named = [folded(field.name) for field in table.fields if _sounds_like_a_key(field.name)]
     for column in named:
         for other in tables:
@@ -121,7 +121,7 @@ def _column(field: Field, before: Sequence[str]) -> str:
         return f"# {name} cannot be declared: {problem}"
     if field.type is None:
         return f'{name} = "{PLACEHOLDER}"'
-    kind = field.type.partition("(")[0].lower()  # what stands in the brackets of an ENUM are values
+    kind = field.type.partition("(")[0].lower()  # the brackets of an ENUM contain values
     if Raw("", field.type).nature == "nested":
         return f"# {name} cannot be asked about: it is of the type {kind}"
     return f"{name} = {whole_text(_declared(field))}  # {kind}"
@@ -137,7 +137,7 @@ def _declared(field: Field) -> object:
 
 
 def _unusable(name: str, before: Sequence[str]) -> str:
-    """Why a name cannot stand in a catalog, or nothing."""
+    """Why a name cannot be used in a catalog, or None."""
     if not name:
         return "it has no name"
     if any(category(character) == "Cc" for character in name):

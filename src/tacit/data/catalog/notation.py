@@ -15,11 +15,11 @@ from tacit.privacy.catalog import PLAIN, Notation, canonical
 Declared = Mapping[str, Any]
 
 KEYS = ("decimal", "thousands", "format", "missing")
-LETTERS = "YymdbBjHIMSpf%"  # of strftime; those that identify a day, and times, which are skipped
+LETTERS = "YymdbBjHIMSpf%"  # strftime codes that identify a day, and codes for times, which are skipped
 YEARS, DAYS = ({"Y"}, {"y"}), ({"m", "d"}, {"b", "d"}, {"B", "d"}, {"j"})
 DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
-# Encodings in which no row can change how the next one is read: without states that last (ISO 2022, UTF-7), and such that no
-# beginning of a character swallows a line end. EUC-KR has a character of eight bytes that does; its superset has none.
+# Encodings in which no row can change how the next one is read: without lasting states (ISO 2022, UTF-7), and without a lead
+# byte that swallows a line end. EUC-KR has an eight-byte character that does; its superset does not.
 INSTEAD = {"euc_kr": "cp949"}
 ROW_BY_ROW = re.compile(
     r"ascii|utf-8(-sig)?|utf-(16|32)(-[bl]e)?|iso8859-\d+|cp\d+|koi8-[rtu]|kz1048|ptcp154|hp-roman8|tis-620|mac-\w+"
@@ -28,13 +28,13 @@ ROW_BY_ROW = re.compile(
 
 
 def read_notation(declared: Declared, inherited: Notation = PLAIN) -> Notation:
-    """What is declared here, and for the rest what is inherited; or `Wrong`.
+    """What is declared here, and the inherited value for everything else; or `Wrong`.
 
     >>> table = read_notation({"decimal": ",", "missing": ["N", -9]})
     >>> read_notation({"thousands": "."}, table)
     Notation(decimal=',', thousands='.', format=None, missing=('N', '-9'))
 
-    Where the point parts thousands, the decimal sign is a comma unless another is declared.
+    If the thousands separator is a point, the decimal sign is a comma unless another is declared.
     """
     given = {key: declared[key] for key in KEYS if key in declared}
     if "missing" in given:
@@ -44,7 +44,7 @@ def read_notation(declared: Declared, inherited: Notation = PLAIN) -> Notation:
     if "format" in given:
         _check_format(given["format"])
     if given.get("thousands") == "." and inherited.decimal == ".":
-        given = {"decimal": ",", **given}  # the point cannot be both, and whoever parts thousands with it has the comma
+        given = {"decimal": ",", **given}  # the point cannot be both; a source that uses it for thousands has a decimal comma
     found = replace(inherited, **given)
     if found.decimal == found.thousands:
         key = "thousands" if "thousands" in given else "decimal"
@@ -66,7 +66,7 @@ EXAMPLE = 'write for example format = "%d.%m.%Y"'
 
 
 def read_encoding(declared: str) -> str:
-    """The codec of an encoding, by the one name that it has; or `Wrong`.
+    """The canonical name of an encoding's codec, or `Wrong`.
 
     >>> read_encoding("Windows-1252"), read_encoding("latin1")
     ('cp1252', 'iso8859-1')

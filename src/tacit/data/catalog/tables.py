@@ -1,4 +1,4 @@
-"""The declared tables: where their rows come from, whose they are, and what may be asked of them."""
+"""The declared tables: where their rows come from, whose they are, and which queries they allow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SAY_WHOSE = 'say whose a row is: unit = "row", or unit = { column = "..." } with
 
 
 def read_tables(declared: Declared, folder: Path | None, reading: Reading) -> dict[str, Table]:
-    """Every table by its folded name, or none where something was reported."""
+    """Every table by its folded name; empty if a problem was reported."""
     names = reading.folded(("tables",), declared)
     paths = {name: ("tables", written) for name, written in names.items() if declared[written] is not BROKEN}
     bodies: dict[str, Declared] = {name: declared[path[1]] for name, path in paths.items()}
@@ -75,7 +75,7 @@ def _encoded_source(body: Declared, folder: Path | None) -> Source | LawViolated
 
 
 def read_source(declared: Any, folder: Path | None) -> Source | LawViolated:
-    """Where the rows come from; relative paths are taken from the folder of the catalog.
+    """Where the rows come from; relative paths start at the folder of the catalog.
 
     >>> read_source("visits.csv.gz", Path("/data"))
     Source(kind='csv', location='/data/visits.csv.gz', table=None, declared='visits.csv.gz')
@@ -93,7 +93,7 @@ def read_source(declared: Any, folder: Path | None) -> Source | LawViolated:
 
 
 def _source_in(declared: Declared, kind: Any, folder: Path | None) -> Source:
-    """A source that is declared by a table of keys."""
+    """A source declared as a TOML table."""
     location = declared[kind]
     if kind == "csv" and "table" in declared:
         raise Wrong("source", "names a table, which a CSV file does not have", f"write for example source = {EXAMPLES['csv']}")
@@ -149,7 +149,7 @@ def _claim(body: Declared, columns: Columns, path: KeyPath, reading: Reading) ->
 
 
 def _check_unit(body: Declared, keys: list[str]) -> None:
-    """What a table says about units agrees with itself."""
+    """Check that the keys of a table about units do not contradict each other."""
     if body.get("public") is True:
         _refuse(body, OF_UNITS, "means nothing for a public table", "take it away, or take public = true away")
     elif "unit" not in body:

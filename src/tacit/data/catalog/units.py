@@ -1,4 +1,4 @@
-"""Whose the rows are: from `unit = ...` of every table to owners that lead to one unit each, or the reason why they do not."""
+"""Who owns the rows: resolves the `unit = ...` of every table to owners with one unit each, or reports why it cannot."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Attempt = Callable[[str, Callable[[], Owner | None]], Owner | LawViolated | None
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one table says about its rows; `column` is None where every row is a unit, and for public tables.
+    """What one table declares about its rows; `column` is None if every row is a unit, and for public tables.
 
-    `own` says whether rows without a unit are units of their own. `sound` is False where something else about the table was
-    found wrong: then a reference to it is not judged.
+    `own` says whether rows without a unit are units of their own. `sound` is False if another problem with the table was found:
+    then references to it are not checked.
     """
 
     columns: frozenset[str] = frozenset()
@@ -34,8 +34,8 @@ class Claim:
 def owners(claims: Mapping[str, Claim], attempt: Attempt) -> dict[str, Owner | None]:
     """The owner of the rows of every table; `attempt` runs the check of a table and keeps what it raises.
 
-    A reference leads to a column that identifies rows (`key = true`), so their units are meant, or to a column that is itself
-    the owner of its table. Following references ends: a circle is refused.
+    A reference names a column that identifies rows (`key = true`) and means their units, or a column that is itself the owner of
+    its table. Circular references are refused, so following them ends.
 
     >>> patients, visits = Claim(frozenset({"id"}), key="id"), Claim(column="patient_id", references="patients.id")
     >>> owners({"patients": patients, "visits": visits}, lambda table, check: check())["visits"]
@@ -65,7 +65,7 @@ def _owner(claim: Claim, claims: Mapping[str, Claim]) -> Owner | None:
 
 
 def _target(references: str, claims: Mapping[str, Claim]) -> tuple[str, str]:
-    """The table and the column that are meant; both names may have dots in them."""
+    """The referenced table and column; both names may contain dots."""
     places = [place for place, character in enumerate(references) if character == "."]
     pairs = [(references[:place], references[place + 1 :]) for place in places]
     if not pairs:
@@ -93,14 +93,14 @@ def _check_circle(table: str, found: Mapping[str, Owner | None]) -> None:
 
 
 def _check_own(table: str, claims: Mapping[str, Claim], found: Mapping[str, Owner | None]) -> None:
-    """Where units are looked up in another table, one row more there could claim any number of rows that had none."""
+    """Refuse `own` where units are looked up in another table: one new row there could claim any number of such rows."""
     if claims[table].own and (parent := _looked_up_in(table, found)):
         what = f'is "own", but the unit is looked up in {key_text([parent])}, where one new row could claim many such rows'
         raise Wrong("no_unit", what, 'write no_unit = "drop"')
 
 
 def _looked_up_in(table: str, found: Mapping[str, Owner | None]) -> str | None:
-    """The table in which the unit is looked up; None where the value itself is the unit."""
+    """The table in which the unit is looked up; None if the value itself is the unit."""
     owner, seen = found[table], {table}
     while owner is not None and owner.references is not None and owner.references[0] not in seen:
         parent, column = owner.references

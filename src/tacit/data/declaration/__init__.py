@@ -1,1 +1,1 @@
-"""Any TOML file with its lines, a schema, and all of its problems at once."""
+"""Reads any TOML file by a schema, with line numbers, and reports all of its problems at once."""

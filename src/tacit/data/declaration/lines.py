@@ -1,4 +1,4 @@
-"""TOML as text: on which line each key stands, which `tomllib` does not tell, and how a key or a value is written."""
+"""TOML as text: the line of each key, which `tomllib` does not report, and how a key or a value is written."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def key_lines(text: str) -> dict[Path, int]:
     {('a',): 1, ('a', 'b'): 2, ('a', 'b', 'c'): 2, ('a', 'e f'): 3, ('a', 'e f', 'g'): 3}
     """
     scanner = _Scanner(text.replace("\r\n", "\n"))
-    with suppress(_Lost, ValueError, RecursionError):  # not TOML, or nested as nobody writes: lines are a help, not a need
+    with suppress(_Lost, ValueError, RecursionError):  # not TOML, or nested absurdly deep: line numbers help but are not required
         scanner.document()
     return scanner.lines
 
@@ -49,7 +49,7 @@ def key_text(path: Sequence[str]) -> str:
 
 
 def value_text(value: object) -> str:
-    """A value the way TOML writes it on one line, shortened where it is long.
+    """A value the way TOML writes it on one line, shortened if it is long.
 
     >>> print(value_text({"bounds": [0, 0.5], "type": "number", "key": True}))
     { bounds = [0, 0.5], type = "number", key = true }
@@ -61,7 +61,7 @@ def value_text(value: object) -> str:
 
 
 def _shown(value: object) -> object:
-    """The value without the passwords of URLs in it: an error message shows the mistake and never the password."""
+    """The value with passwords removed from its URLs: an error message shows the mistake and never the password."""
     if isinstance(value, Mapping):
         return {name: _shown(member) for name, member in value.items()}
     if isinstance(value, list | tuple):
@@ -76,7 +76,7 @@ def whole_text(value: object) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(whole_text, value)) + "]"
     if isinstance(value, int) and value.bit_length() > LONGEST * 4:
-        return f"a number of {value.bit_length()} bits"  # Python refuses to write some of them
+        return f"a number of {value.bit_length()} bits"  # Python refuses to print some of them
     if isinstance(value, str):
         return _quoted(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -87,7 +87,7 @@ def _quoted(text: str) -> str:
 
 
 def _in_toml(found: re.Match[str]) -> str:
-    """JSON lets some control characters stand, and marks that turn a line; TOML reads their escapes as the same text."""
+    """Escapes control characters and line-turning marks that JSON leaves as they are; TOML reads the escapes as the same text."""
     return found[0] if found[0].isprintable() else f"\\u{ord(found[0]):04X}" if found[0] <= "\uffff" else f"\\U{ord(found[0]):08X}"
 
 
@@ -96,7 +96,7 @@ class _Lost(Exception):
 
 
 class _Scanner:
-    """Walks once over the text; it skips what it need not understand."""
+    """Walks over the text once, and skips what it need not understand."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""What was found wrong while a catalog was read, and where its keys stand."""
+"""The problems found while a catalog is read, and the lines of its keys."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tacit.data.declaration.shape import BROKEN, LawViolated
 from tacit.errors import InvalidCatalog, Problem
 
 T = TypeVar("T")
-OURS = "tacit_"  # the prepared store has columns and tables of its own that begin with this
+OURS = "tacit_"  # prefix of the prepared store's own columns and tables
 
 
 class Wrong(Exception):
-    """A declaration that means nothing: at which key inside what is being read, what is wrong, and the remedy."""
+    """An invalid declaration: its key, relative to what is being read, what is wrong, and the remedy."""
 
     def __init__(self, key: str, what: str, remedy: str) -> None:
         super().__init__(f"{key} {what}; {remedy}")
@@ -32,7 +32,7 @@ def folded(name: str) -> str:
 
 
 class Reading:
-    """The one place that changes while a catalog is read: the list of problems."""
+    """The only mutable state while a catalog is read: the list of problems."""
 
     def __init__(self, lines: Mapping[Path, int]) -> None:
         self.lines = lines
@@ -42,7 +42,7 @@ class Reading:
         self.problems.append(Problem(key_text(path), what, remedy, self.line(path)))
 
     def attempt(self, path: Path, read: Callable[[], T]) -> T | LawViolated:
-        """What was read, or `BROKEN` and one more problem."""
+        """The value that was read, or `BROKEN` after recording a problem."""
         try:
             return read()
         except Wrong as wrong:
@@ -50,7 +50,7 @@ class Reading:
             return BROKEN
 
     def line(self, path: Path) -> int | None:
-        """The line of the key, or of the nearest table around it."""
+        """The line of the key, or of the nearest enclosing table."""
         return next((self.lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self.lines), None)
 
     def check_names(self, path: Path, members: Mapping[str, Any]) -> None:
@@ -59,7 +59,7 @@ class Reading:
                 self.report((*path, name), "is not a name", "a name has one character or more, and no control characters")
 
     def folded(self, path: Path, members: Mapping[str, Any]) -> dict[str, str]:
-        """From folded names to names as written, of tables or columns."""
+        """Maps folded names of tables or columns to the names as written."""
         self.check_names(path, members)
         found: dict[str, str] = {}
         for name in members:

@@ -1,7 +1,7 @@
-"""The shape of tacit.toml: tacit.schema.json, the file that editors check with, is what the parser checks with too.
+"""The shape of tacit.toml: the parser checks against tacit.schema.json, the same file that editors use.
 
-`shaped` walks the document and its schema together and gives back the document with `BROKEN` in the place of what does not
-fit, so that the meaning of the rest can still be checked and all problems be told at once.
+`shaped` walks the document and its schema together. It returns the document with `BROKEN` in place of each value that does not fit.
+The rest can then still be checked for meaning, and all problems are reported at once.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Report = Callable[[Path, str, str], None]  # a key path, what is wrong with it, 
 
 
 class LawViolated(Enum):
-    """What stands in the place of a value that was reported already."""
+    """The placeholder for a value whose problem has already been reported."""
 
     BROKEN = "broken"
 
 
 BROKEN: Final = LawViolated.BROKEN
-PLACEHOLDER = "?"  # what a draft writes where the curator must
-LARGEST_EXPONENT = 300  # beyond it, a number is not one that a column or a budget can have
+PLACEHOLDER = "?"  # marks what the data owner must fill in
+LARGEST_EXPONENT = 300  # no column or budget can have a number beyond it
 TYPES: Mapping[str, tuple[str, Callable[[object], bool]]] = {
     "object": ("a table", lambda value: isinstance(value, Mapping)),
     "array": ("an array", lambda value: isinstance(value, list)),
@@ -55,15 +55,15 @@ def schema() -> Schema:
 
 
 def shaped(document: Mapping[str, object], report: Report, rule: Schema | None = None) -> Any:
-    """The document, with `BROKEN` in the place of every value that does not fit the schema, by default the catalog's.
+    """The document, with `BROKEN` in place of every value that does not fit the schema (the catalog's by default).
 
-    Another `rule` has no references.
+    A `rule` other than the default must not contain references.
     """
     return _shaped(document, schema() if rule is None else rule, (), report)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that was probably meant, or all of them.
+    """The known name that was probably meant, or all known names.
 
     >>> nearest("bound", ["bounds", "step"]), nearest("x", ["bounds", "step"])
     ('did you mean bounds?', 'known here: bounds, step')
@@ -110,12 +110,12 @@ def _followed(rule: Schema) -> Schema:
 
 
 def _chosen(rule: Schema) -> Schema:
-    """The alternative that describes a table, where there are several."""
+    """Of several alternatives, the one that describes a table."""
     return next((one for one in rule.get("anyOf", ()) if one.get("type") == "object"), rule)
 
 
 def _misfit(value: object, rule: Schema) -> str:
-    """What is wrong with the value, or nothing; members of a table are looked at one by one later."""
+    """What is wrong with the value, or None; the members of a table are checked one by one later."""
     if "anyOf" in rule:
         return "" if not all(_misfit(value, one) for one in rule["anyOf"]) else f"is {value_text(value)}, which does not fit"
     if "const" in rule or "enum" in rule:
@@ -159,12 +159,12 @@ def _wrong_size(value: object, rule: Schema) -> str:
 
 
 def _fits(pattern: str, text: str) -> bool:
-    """Whether a text has the pattern of a JSON Schema, whose $ is the very end; Python's stands before a last line break too."""
+    """Whether a text matches a JSON Schema pattern: its $ is the very end, while Python's also matches before a last line break."""
     return re.search(re.sub(r"(?<!\\)\$$", r"\\Z", pattern), text) is not None
 
 
 def _wanted(rule: Schema, path: Path) -> str:
-    """What the schema says of a key, and how it is written."""
+    """What the schema says about a key, and how to write it."""
     examples = " or ".join(f"{key_text(path[-1:])} = {value_text(one)}" for one in rule["examples"])
     says = rule["description"].rstrip(".")
     return f"{says[0].lower()}{says[1:]}; for example {examples}"

@@ -1,1 +1,1 @@
-"""What can be read, and how: CSV, Parquet, DuckDB and PostgreSQL."""
+"""The supported sources and their readers: CSV, Parquet, DuckDB and PostgreSQL."""

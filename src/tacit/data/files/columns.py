@@ -1,9 +1,9 @@
-"""Chosen columns of one file, as texts or with their types; what a reader says of a broken file goes no further: it quotes rows.
+"""Chosen columns of one file, as texts or with their types; a reader's own error messages are dropped because they quote rows.
 
-This is for files that no catalog declares: maps of commuters, audited tables, truths of simulated surveys. CSV is read by the
-rule of csv_rows.py, with every line as a row: whatever a row holds, `read_columns` reads it, and a text that is not UTF-8 is
-mended. So a file whose columns `require_columns` has found, and of which one column has been read, fails on no value of another
-one. Names of columns match exactly, or else without case.
+For files that no catalog declares: commuter flows, audited tables, truths of simulated surveys. CSV is read by the rule of
+csv_rows.py, with every line as a row. `read_columns` reads any row, and replaces bytes that are not UTF-8. So once
+`require_columns` has found the columns of a file and one column has been read, no value of another column can fail. Column names
+match exactly, or else case-insensitively.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 def column_names(path: str | Path, encoding: str | None = None) -> list[str]:
-    """The names of a file's columns, from its header or its schema; no row is looked at."""
+    """The names of a file's columns, from its header or its schema; no row is read."""
     file = existing(path)
     return list(_header(file, encoding).written) if kind_of(file) == "csv" else list(_schema(file).names)
 
 
 def require_columns(path: str | Path, names: Sequence[str], remedy: str = "", encoding: str | None = None) -> None:
-    """Refuse a file that does not have each of the columns once; no row is looked at, nor quoted where one stands as the header."""
+    """Refuse a file that does not have each of the columns once. Reads no row, and does not quote the header, which may be one."""
     there, file = column_names(path, encoding), Path(path)
     if missing := [name for name in names if not _matching(there, name)]:
         raise InvalidInput(missing_columns(missing[:1], file.name, there, kind_of(file) == "csv") + remedy)
@@ -41,7 +41,7 @@ def require_columns(path: str | Path, names: Sequence[str], remedy: str = "", en
 
 
 def require_names(path: str | Path, columns: Sequence[str]) -> None:
-    """Refuse typed columns that hold no names, which are texts or whole numbers; other numbers would be rounded."""
+    """Refuse typed columns that cannot be names: names are texts or integers; other numbers would be rounded."""
     file = existing(path)
     if kind_of(file) == "csv":
         return
@@ -56,7 +56,7 @@ def require_names(path: str | Path, columns: Sequence[str]) -> None:
 
 
 def read_columns(path: str | Path, names: Sequence[str], encoding: str | None = None) -> list[Any]:
-    """The named columns, each an Arrow array of texts, in the order asked for; no other column is kept."""
+    """The named columns, each an Arrow array of texts, in the requested order; no other column is kept."""
     file = existing(path)
     require_columns(file, names, encoding=encoding)
     if kind_of(file) == "csv":
@@ -68,13 +68,13 @@ def read_columns(path: str | Path, names: Sequence[str], encoding: str | None = 
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """All columns with their types; of a CSV file the type that fits all values of a column."""
+    """All columns with their types; a CSV column gets the type that fits all of its values."""
     file = existing(path)
     return _inferred(file) if kind_of(file) == "csv" else _typed(file, None)
 
 
 def _matching(there: Sequence[str], name: str) -> list[int]:
-    """The places of the columns that are meant by a name."""
+    """The positions of the columns that match a name."""
     exact = [place for place, each in enumerate(there) if each == name]
     return exact or [place for place, each in enumerate(there) if folded(each) == folded(name)]
 
@@ -93,7 +93,7 @@ def _csv_texts(file: Path, names: Sequence[str], encoding: str | None) -> list[A
 
 
 def _inferred(file: Path) -> pa.Table:
-    """The sound blocks of a CSV file, parsed at once, so that every value counts for the type of its column."""
+    """The sound blocks of a CSV file, parsed together, so that every value counts towards the type of its column."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -139,7 +139,7 @@ def _from_duckdb(file: Path, names: Sequence[str] | None, rest: str = "") -> pa.
 
 
 def _texts(column: Any) -> Any:
-    """A column as valid texts; of one that is not UTF-8 throughout, what is not is replaced."""
+    """A column as valid texts; bytes that are not UTF-8 are replaced."""
     import pyarrow as pa
 
     plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
@@ -159,13 +159,13 @@ def _is_text(kind: Any) -> bool:
 
 @contextmanager
 def _in_our_words(file: Path) -> Iterator[None]:
-    """What a reader says of a broken file is not passed on."""
+    """Replaces a reader's error message for a broken file, which may quote rows."""
     import duckdb
     import pyarrow as pa
 
     try:
         yield
-    except InvalidCatalog as error:  # of the reader of CSV, whose words are ours
+    except InvalidCatalog as error:  # raised by tacit's CSV reader, whose messages quote no rows
         raise InvalidInput(error.message) from None
     except (pa.ArrowException, duckdb.Error, OSError, UnicodeDecodeError, EOFError):
         raise unreadable(file, kind_of(file)) from None

@@ -1,10 +1,10 @@
-"""The rows of CSV files, by one rule: what a row is read as depends on its own bytes and on the header, and on nothing else.
+"""The rows of CSV files, by one rule: how a row is read depends on its own bytes and on the header, and on nothing else.
 
-Every file goes through a sieve, in blocks of whole rows. A block in which all rows are sound is parsed as it stands. In others,
-every row that is not sound is written anew, in the one form that the parser reads as the rule says. So there is one reader, no
-row makes it fail, and no row changes how another is read. The rule, and what it cannot do, is in store.md.
+Every file passes a sieve, in blocks of whole rows. A block of sound rows is parsed unchanged. In any other block, each unsound row
+is rewritten in the one form that the parser reads as the rule requires. So there is one reader, no row makes it fail, and no row
+changes how another is read. store.md states the rule and its limits.
 
-The engine's own reader is not used: it guesses where rows begin when it divides a file, and loses some if the guess is wrong.
+The engine's own reader is not used: it guesses where rows begin when it divides a file, and loses rows if the guess is wrong.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 DELIMITERS = ",;\t|"
 BLOCK = 1 << 19
 LONGEST_HEADER = 1 << 20
-LONGEST_ROW = 1 << 24  # in bytes; a longer one is a row of empty fields
+LONGEST_ROW = 1 << 24  # in bytes; a longer row is read as empty fields
 BOM = b"\xef\xbb\xbf"
 LINE_END = re.compile(rb"\r\n|\n|\r")
 LINE_FEED = ord("\n")
@@ -43,10 +43,10 @@ REPLACEMENT = "\ufffd"
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first line of a CSV file: the names without case, and the delimiter that parts it into most of them.
+    """The first line of a CSV file: the case-folded names, and the delimiter that splits the line into the most names.
 
-    `by_return` says whether it ends with CR alone: then so do rows. Otherwise they end with LF or CR LF, and a CR is a character.
-    `written` has the names with their case.
+    `by_return` says whether the line ends with CR alone: then rows do too. Otherwise rows end with LF or CR LF, and a CR is an
+    ordinary character. `written` has the names with their case.
     """
 
     names: tuple[str, ...]
@@ -56,7 +56,7 @@ class Header:
 
     @property
     def places(self) -> Mapping[str, int]:
-        """Where each column with a name stands; of two with one name, the first counts."""
+        """The position of each named column; if two share a name, the first counts."""
         places: dict[str, int] = {}
         for place, name in enumerate(self.names):
             places.setdefault(name, place)
@@ -64,7 +64,7 @@ class Header:
 
 
 def csv_header(file: Path, encoding: str | None = None) -> Header:
-    """The header of a CSV file. No line after it is looked at."""
+    """The header of a CSV file. No later line is read."""
     with _opened(file, encoding) as (raw, _):
         line, end, _ = _parted(raw)
     if len(line) > LONGEST_HEADER:
@@ -78,7 +78,7 @@ def csv_header(file: Path, encoding: str | None = None) -> Header:
 
 
 def header_names(line: str) -> tuple[tuple[str, ...], str, bool]:
-    """The names in a header, the delimiter that gives most of them, and whether a quotation mark is left open.
+    """The names in a header, the delimiter that gives the most names, and whether a quotation mark is left open.
 
     >>> header_names('id; "first name" ;age')
     (('id', 'first name', 'age'), ';', False)
@@ -92,8 +92,8 @@ def header_names(line: str) -> tuple[tuple[str, ...], str, bool]:
 def fields_of(row: str, delimiter: str) -> tuple[list[str], bool]:
     """The fields of one row, and whether it ends inside a quotation.
 
-    A field that begins with a quotation mark, after spaces or none, is quoted: two marks are one, a single one ends the
-    quotation, and what follows up to the delimiter belongs to the field too.
+    A field that begins with a quotation mark, with or without spaces before it, is quoted. Two marks mean one and a single mark
+    ends the quotation; what follows up to the delimiter still belongs to the field.
 
     >>> fields_of('7, "a,b"" c" d,x"y', ",")
     (['7', 'a,b" c d', 'x"y'], False)
@@ -112,10 +112,10 @@ def fields_of(row: str, delimiter: str) -> tuple[list[str], bool]:
 
 
 class CsvRows:
-    """The rows of CSV files with one header, in Arrow batches of texts `c0`, `c1`, ...: the columns at the wanted `places`.
+    """The rows of CSV files with one header, in Arrow batches of texts `c0`, `c1`, ...: the columns at the given `places`.
 
-    What goes wrong on the way is kept as `problem`, since an engine that reads the batches has only its own words for it.
-    `tell` is told how far it is.
+    A failure is kept as `problem`, because an engine that reads the batches replaces the message with its own. `tell` receives the
+    progress.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class CsvRows:
         self.problem: InvalidCatalog | None = None
 
     def batches(self, tell: Callable[[float], None]) -> pa.RecordBatchReader:
-        """All rows, once."""
+        """All rows, in a single pass."""
         import pyarrow as pa
 
         schema = pa.schema([(column, pa.large_string()) for column in self.wanted])
@@ -171,7 +171,7 @@ class CsvRows:
 
 
 def _among(characters: str) -> NDArray[np.bool_]:
-    """For each byte, whether it is one of these."""
+    """For each byte, whether it is one of the given ones."""
     found = np.zeros(256, np.bool_)
     found[[*characters.encode()]] = True
     return found
@@ -182,9 +182,9 @@ LINE_ENDING = _among("\r\n")
 
 @dataclass(frozen=True)
 class Sieve:
-    """Tells sound rows of a CSV file from others, and writes these anew.
+    """Separates the sound rows of a CSV file from the others, and rewrites these.
 
-    `multiline` declares whether fields in quotation marks may hold line ends; None where the catalog does not say it.
+    `multiline` declares whether quoted fields may contain line ends; None if the catalog does not declare it.
     """
 
     name: str
@@ -192,7 +192,7 @@ class Sieve:
     multiline: bool | None
 
     def blocks(self, raw: BinaryIO) -> Iterator[bytes]:
-        """What follows the header in parts of whole rows, with their line ends; of a row that is too long, enough to see that."""
+        """The file after its header, in parts of whole rows with their line ends; of a row that is too long, enough to show it."""
         *_, rest = _parted(raw)
         while chunk := raw.read(BLOCK):
             rest += chunk
@@ -205,17 +205,17 @@ class Sieve:
             yield rest if rest.endswith(b"\n") else rest + b"\n"
 
     def sound(self, block: bytes) -> bool:
-        """Whether every row of a block can be parsed as it stands.
+        """Whether every row of a block can be parsed unchanged.
 
-        That is: quotation marks around whole fields, UTF-8 without NUL, one kind of line ends, a field for each name.
+        It requires quotation marks around whole fields, UTF-8 without NUL, one kind of line ends, and one field per name.
         """
         if not self._well_placed(block) or b"\0" in block or len(block) > LONGEST_ROW or not _is_utf8(block):
             return False
-        if block.startswith(BOM):  # which the parser would skip
+        if block.startswith(BOM):  # the parser would skip it
             return False
         marks = block.translate(None, self._other_bytes)  # delimiters, line ends and quotation marks
         bare = _outside(marks).replace(b'"', b"")
-        across = _line_ends(bare) != _line_ends(marks)  # some are inside quotations
+        across = _line_ends(bare) != _line_ends(marks)  # some line ends are inside quotations
         if across and not self.multiline:
             return False
         end = b"\r\n" if b"\r" in bare else b"\n"
@@ -226,11 +226,11 @@ class Sieve:
         return end == b"\n" or (_outside(block) if across else block).count(end) == rows
 
     def mended(self, block: bytes) -> bytes:
-        """The rows of a block, sound; empty lines are left out."""
+        """The rows of a block in sound form; empty lines are left out."""
         return b"".join((row if self._is_simple(row) else self._written(row)) + b"\n" for row in self._rows(block) if row)
 
     def _written(self, row: bytes) -> bytes:
-        """One row in the form that is parsed as it stands: every field in quotation marks, one for each name."""
+        """One row in the form that can be parsed unchanged: one quoted field per name."""
         fields, is_open = [""], False
         if len(row) <= LONGEST_ROW:
             fields, is_open = fields_of(row.decode("utf-8", "replace").replace("\0", REPLACEMENT), self.header.delimiter)
@@ -249,7 +249,7 @@ class Sieve:
         return len(row) <= LONGEST_ROW and self._simple.fullmatch(row) is not None
 
     def _rows(self, block: bytes) -> list[bytes]:
-        """The rows of a block without their ends; those of empty lines are empty."""
+        """The rows of a block without their line ends; an empty line gives an empty row."""
         if self.multiline and b'"' in block:
             ends = np.flatnonzero(self._ending[_codes(block)] & ~_inside(block))
             rows = [block[begin:end] for begin, end in zip([0, *(ends + 1)], [*ends, len(block)], strict=True)]
@@ -258,20 +258,20 @@ class Sieve:
         return [row.removesuffix(b"\r") for row in rows]
 
     def _cut(self, rest: bytes) -> int:
-        """Where the last whole row ends, or 0. A CR at the very end may be half a line end."""
+        """The end of the last whole row, or 0. A CR at the very end may be half a line end."""
         if self.multiline and b'"' in rest:
             rest = np.where(_inside(rest), np.uint8(0), _codes(rest)).tobytes()
         by_return = rest.rfind(b"\r", 0, len(rest) - 1) + 1 if self.header.by_return else 0
         return rest.rfind(b"\n") + 1 or by_return
 
     def _cut_short(self, rest: bytes) -> bytes:
-        """Enough of a row to see that it is too long, even if its last byte looks like a part of the line end."""
+        """Enough of a row to show that it is too long, even if its last byte looks like part of the line end."""
         if self.multiline:
             raise self._not_multiline("has a row longer than 16 MiB")
         return rest[: LONGEST_ROW + 2]
 
     def _well_placed(self, block: bytes) -> bool:
-        """Whether quotation marks stand at both ends of whole fields, or as two for one in them."""
+        """Whether quotation marks appear only around whole fields, or doubled inside them."""
         if b'"' not in block:
             return True
         codes = _codes(block)
@@ -287,8 +287,8 @@ class Sieve:
 
     def _not_multiline(self, what: str) -> InvalidCatalog:
         return InvalidCatalog(
-            f"{self.name} is declared with multiline = true, and {what}: its rows cannot be told apart safely; "
-            "write it anew with every such field quoted, or declare multiline = false"
+            f"{self.name} is declared with multiline = true, and {what}: its rows cannot be separated safely; "
+            "quote every such field, or declare multiline = false"
         )
 
     @cached_property
@@ -307,14 +307,14 @@ class Sieve:
 
     @cached_property
     def _simple(self) -> re.Pattern[bytes]:
-        """A row of printable ASCII without quotation marks, with as many fields as names."""
+        """A row of printable ASCII without quotation marks, with one field per name."""
         delimiter = re.escape(self.header.delimiter).encode()
         field = rb'[^"\x00-\x08\x0a-\x1f\x80-\xff' + delimiter + rb"]*+"
         return re.compile(field + rb"(?:" + delimiter + field + rb"){%d}" % (len(self.header.names) - 1))
 
 
 def _field(delimiter: str) -> re.Pattern[str]:
-    """A quoted field (what it holds, the closing mark, what follows) or a plain one."""
+    """A quoted field (its content, the closing mark, what follows) or a plain one."""
     other = f"[^{re.escape(delimiter)}]*+"
     return re.compile(f' *+"((?:[^"]++|"")*+)("?+)({other})|({other})')
 
@@ -324,12 +324,12 @@ def _codes(block: bytes) -> NDArray[np.uint8]:
 
 
 def _inside(block: bytes) -> NDArray[Any]:
-    """For each byte of whole rows, whether it is inside a quotation; the mark that opens one is, the mark that closes it is not."""
+    """For each byte of whole rows, whether it is inside a quotation; the opening mark is inside, the closing mark is not."""
     return (np.cumsum(_codes(block) == ord('"'), dtype=np.uint8) & 1).view(np.bool_)
 
 
 def _outside(block: bytes) -> bytes:
-    """A block of whole rows without what is inside quotations."""
+    """A block of whole rows with the content of quotations removed."""
     return _codes(block)[~_inside(block)].tobytes() if b'"' in block else block
 
 
@@ -345,7 +345,7 @@ def _is_utf8(block: bytes) -> bool:
 
 
 def _parted(raw: BinaryIO) -> tuple[bytes, bytes, bytes]:
-    """The first line of a file, its line end, and what was read of the rest."""
+    """The first line of a file, its line end, and what was read beyond it."""
     read = raw.read(len(BOM) + LONGEST_HEADER + 2).removeprefix(BOM)
     end = LINE_END.search(read)
     return (read, b"", b"") if end is None else (read[: end.start()], end[0], read[end.end() :])
@@ -353,12 +353,12 @@ def _parted(raw: BinaryIO) -> tuple[bytes, bytes, bytes]:
 
 @contextmanager
 def _opened(file: Path, encoding: str | None = None) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """The file to read from, decompressed and in UTF-8, and as it is on disk; what goes wrong is said in our words."""
+    """The file to read from, decompressed and in UTF-8, and the file on disk; failures are reported in tacit's own words."""
     try:
         with file.open("rb") as on_disk:
             raw = cast("BinaryIO", gzip.GzipFile(fileobj=on_disk)) if is_compressed(file) else on_disk
             yield (raw if encoding is None else cast("BinaryIO", Transcoded(raw, encoding))), on_disk
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise InvalidCatalog(f"{file.name} cannot be decompressed; compress it anew") from None
+        raise InvalidCatalog(f"{file.name} cannot be decompressed; compress it again") from None
     except OSError as error:
         raise InvalidCatalog(f"{file.name} cannot be read: {error.strerror or 'unknown reason'}") from None

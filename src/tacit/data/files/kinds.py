@@ -1,6 +1,6 @@
-"""What kind of file a name says, and the one wording of what is wrong with a file that is read.
+"""The file type that a name implies, and the messages about files that cannot be read.
 
-No message quotes a row. The first line of a CSV file may be one, so not even the names of its columns are told.
+No message quotes a row. The first line of a CSV file may be one, so messages do not name its columns either.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ENDING = re.compile(r"(\.parquet|\.pq|\.[ct]sv(\.gz)?|\.duckdb)$")
 
 
 def kind_of(path: Path) -> FileKind:
-    """What a file is, by the end of its name.
+    """The type of a file, by its extension.
 
     >>> kind_of(Path("visits.CSV.GZ"))
     'csv'
@@ -39,7 +39,7 @@ def kind_of(path: Path) -> FileKind:
 
 
 def existing(path: str | Path) -> Path:
-    """The path, if there is a file."""
+    """The path, if the file exists."""
     file = Path(path)
     if not file.is_file():
         raise InvalidInput(not_found(path))
@@ -47,12 +47,12 @@ def existing(path: str | Path) -> Path:
 
 
 def is_compressed(file: Path) -> bool:
-    """Whether its name says gzip."""
+    """Whether the name ends in .gz."""
     return file.suffix.lower() == ".gz"
 
 
 def table_name(path: Path) -> str:
-    """What a table in a file may be called.
+    """A table name derived from the name of a file.
 
     >>> table_name(Path("data/Visits.csv.gz"))
     'visits'
@@ -61,18 +61,18 @@ def table_name(path: Path) -> str:
 
 
 def not_found(path: str | Path, remedy: str = "check the path") -> str:
-    """What is said of a file that is not there."""
+    """The error for a file that does not exist."""
     return f"file not found: {path}; {remedy}"
 
 
 def unreadable(file: Path, kind: str) -> InvalidInput:
-    """What to raise where a file is not what its name says, without what a reader says of it."""
+    """The error for a file that is not what its name says; it leaves out the reader's own message."""
     words = {"csv": "CSV", "parquet": "Parquet", "duckdb": "DuckDB"}
     return InvalidInput(f"{file.name} cannot be read as {words[kind]}; expected {EXPECTED}, named by its content")
 
 
 def missing_columns(missing: Sequence[str], where: str, there: Iterable[str], as_text: bool) -> str:
-    """What is said of columns that a file lacks; `as_text` where its columns are named by a line of text.
+    """The message for columns that a file lacks; `as_text` if a line of text names its columns.
 
     >>> print(missing_columns(["cost"], "visits.parquet", ["id", "age"], as_text=False))
     missing column 'cost' in visits.parquet; it has: id, age

@@ -1,8 +1,8 @@
-"""Tables that are given in Python: pandas and Polars frames, Arrow tables, and whatever else exports an Arrow stream.
+"""Tables given in Python: pandas and Polars frames, Arrow tables, and any other object that exports an Arrow stream.
 
-The catalog declares such a table with `source = "memory"`, and its rows come with `prepare(sources={"visits": frame})`.
-Preparation writes them as Parquet into its own folder, which only the owner can open and which is gone afterwards, and reads them
-from there. So a frame is prepared exactly as a Parquet file of the same columns, by the same reader: what store.md says of Parquet
+The catalog declares such a table with `source = "memory"`, and `prepare(sources={"visits": frame})` supplies its rows. Preparation
+writes them as Parquet into its own folder, which only the owner can open and which is removed afterwards, and reads them from
+there. So a frame is prepared exactly as a Parquet file with the same columns, by the same reader: what store.md says about Parquet
 holds for frames.
 """
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     Given = Mapping[str, pa.Table]
 
-LAST_SECOND = 6 * 10**12  # from 1970 on, of a moment that the engine holds
-SECOND = {"s": 1, "ms": 10**3, "us": 10**6}  # nanoseconds hold no others
+LAST_SECOND = 6 * 10**12  # since 1970: the latest moment that the engine can represent
+SECOND = {"s": 1, "ms": 10**3, "us": 10**6}  # nanoseconds cannot represent moments that far away
 EXPECTED = "a pandas or Polars DataFrame, or an Arrow table"
 
 
 def given_tables(catalog: Catalog, sources: Mapping[str, Any] | None) -> Given:
-    """The rows of every table that is declared with `source = "memory"`, as Arrow tables by the names of the catalog."""
+    """The rows of every table declared with `source = "memory"`, as Arrow tables by their names in the catalog."""
     if sources is not None and not isinstance(sources, Mapping):
         raise InvalidInput(f"sources must be a mapping of table names to frames, not {type(sources).__name__}")
     found = {folded(str(name)): frame for name, frame in (sources or {}).items()}
@@ -49,12 +49,12 @@ def given_tables(catalog: Catalog, sources: Mapping[str, Any] | None) -> Given:
 
 
 def memory_tables(catalog: Catalog) -> list[Table]:
-    """The tables that are declared with `source = "memory"`."""
+    """The tables declared with `source = "memory"`."""
     return [table for table in catalog.tables.values() if table.source.kind == MEMORY]
 
 
 def as_arrow(frame: Any, name: str) -> pa.Table:
-    """A frame as an Arrow table. An error says what kind of object it is, and quotes nothing of what it contains.
+    """A frame as an Arrow table. An error names the type of the object and quotes none of its content.
 
     >>> as_arrow({"cost": [12, 30]}, "visits")
     Traceback (most recent call last):
@@ -66,7 +66,7 @@ def as_arrow(frame: Any, name: str) -> pa.Table:
         raise InvalidInput(f"unsupported type of {what}: {type(frame).__name__}; expected {EXPECTED}")
     try:
         table = _converted(frame)
-    except Exception:  # whatever a library raises here may quote a cell
+    except Exception:  # a library's message may quote a cell
         raise InvalidInput(f"{what} cannot be converted to an Arrow table; give every column values of one type") from None
     if not table.num_columns:
         raise InvalidInput(f"{what} has no columns; expected {EXPECTED} with named columns")
@@ -75,7 +75,7 @@ def as_arrow(frame: Any, name: str) -> pa.Table:
 
 
 def _is_frame(frame: Any) -> bool:
-    """Arrow tables, batches and readers, Polars and pandas (from 2.2 on) export a stream; older pandas is known by its name."""
+    """Arrow tables, batches and readers, Polars and pandas (from 2.2 on) export a stream; older pandas is recognized by name."""
     return hasattr(frame, "__arrow_c_stream__") or _is_pandas(frame)
 
 
@@ -93,9 +93,10 @@ def _converted(frame: Any) -> pa.Table:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as Parquet and the engine have it, whatever its values are.
+    """A column in a form that Parquet and the engine accept, whatever its values.
 
-    Moments that the engine does not hold, some 200,000 years from now, become the last of those: every bound excludes both.
+    Moments that the engine cannot represent, some 200,000 years from now, become the latest one that it can: every bound excludes
+    both.
     """
     import pyarrow as pa
     import pyarrow.compute as compute
@@ -122,7 +123,7 @@ def _without_view(kind: pa.DataType) -> pa.DataType:
 
 
 def _require_parquet(schema: pa.Schema, what: str) -> None:
-    """Refuse a type that Parquet has no form for: the types alone are looked at."""
+    """Refuse a type that Parquet cannot store; only the types are checked."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -137,7 +138,7 @@ def _require_parquet(schema: pa.Schema, what: str) -> None:
 
 
 def placed(catalog: Catalog, given: Given, folder: Path) -> Catalog:
-    """The catalog with Parquet files in `folder` as the sources of the tables that are given, to be read from once."""
+    """The catalog with Parquet files in `folder` as the sources of the given tables, to be read once."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -146,7 +147,7 @@ def placed(catalog: Catalog, given: Given, folder: Path) -> Catalog:
         place = folder / f"memory-{number}.parquet"
         try:
             write_scratch(place, partial(parquet.write_table, table))
-        except pa.ArrowException:  # of values deep inside a nested column
+        except pa.ArrowException:  # about values deep inside a nested column
             raise InvalidInput(f"sources[{name!r}] cannot be written as Parquet; leave out nested columns") from None
         tables[name] = replace(tables[name], source=Source("parquet", str(place), declared=MEMORY))
     return replace(catalog, tables=tables)

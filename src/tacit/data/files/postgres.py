@@ -1,4 +1,4 @@
-"""Rows of a PostgreSQL table in Arrow batches, through ADBC (the extra `postgres`): as a stream, so that memory stays bounded."""
+"""Rows of a PostgreSQL table in Arrow batches through ADBC (the extra `postgres`), streamed so that memory stays bounded."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY at
 def postgres_batches(
     source: Source, wanted: Mapping[str, Kind] | None, environment: Mapping[str, str]
 ) -> Iterator[pa.RecordBatchReader]:
-    """The wanted columns of a table, or all: one statement, so one moment of the database."""
+    """The requested columns of a table, or all of them, in one statement and so from one snapshot of the database."""
     with closing(_connected(source.url(environment))) as connection, closing(connection.cursor()) as cursor:
         try:
             batches = _asked(cursor, source.table or "", wanted)
@@ -61,23 +61,23 @@ def _connected(url: str) -> Any:
         raise InvalidCatalog("a PostgreSQL source needs the extra `postgres`: pip install 'tacit[postgres]'") from None
     try:
         return dbapi.connect(url)
-    except dbapi.Error:  # its words may repeat parts of the URL, and so a password
+    except dbapi.Error:  # its message may repeat parts of the URL, and so a password
         raise InvalidCatalog(
             "cannot connect to PostgreSQL; check the URL and the credentials, and that the server is running"
         ) from None
 
 
 def _quoted(table: str, cursor: Any) -> str:
-    """The table as the server writes it, so that nothing but a name can stand here."""
+    """The table as the server quotes it, so that only a name can appear here."""
     cursor.execute("SELECT to_regclass($1)::text", (table,))
     return str(cursor.fetchone()[0])
 
 
 def _selected(column: str, kind: str, declared: Kind | None) -> str:
-    """What is asked of the server for one column, such that no value fails on its way.
+    """The SQL expression for one column, chosen so that no value fails in transfer.
 
-    Arrow has no infinite or very distant days: they become the days next to the years 1 to 9999, which every bound excludes.
-    Types without a safe counterpart travel as texts, which are exact.
+    Arrow has no infinite or very distant days: they become the days next to the years 1 to 9999, which every bound excludes. Types
+    without a safe counterpart are transferred as texts, which are exact.
     """
     if kind in DAYS and declared in BY_DAY:
         day = DAYS[kind].format(name(column))
@@ -86,7 +86,7 @@ def _selected(column: str, kind: str, declared: Kind | None) -> str:
 
 
 def _mended(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """A database without a declared encoding may hold any bytes."""
+    """A text column made valid UTF-8: a database without a declared encoding may contain any bytes."""
     import pyarrow as pa
 
     texts = [pa.types.is_string(field.type) or pa.types.is_large_string(field.type) for field in batches.schema]

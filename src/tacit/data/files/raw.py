@@ -1,4 +1,4 @@
-"""Raw values in words of SQL that cannot fail: what type a source column has, and the one text that a value is written as."""
+"""Raw values in SQL that cannot fail: the type of a source column, and the canonical text of a value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WHOLE = re.compile(r"^([+-]?[0-9]+)\.0+$")  # as in `named`
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A column of a source: SQL that refers to it, its type in the engine, a name to work on it under, and the engine's words."""
+    """A column of a source: SQL that refers to it, its type in the engine, a name for derived columns, and the engine's dialect."""
 
     sql: str
     type: str
@@ -22,12 +22,12 @@ class Raw:
     words: Dialect = DUCKDB
 
     def part(self, word: str) -> str:
-        """The name of something that is worked out from this column."""
+        """The name of a column derived from this one."""
         return name(f"{self.alias} {word}")
 
     @property
     def nature(self) -> Nature:
-        """What kind of type it is; what is not listed (UUID, TIME, ENUM, BIGNUM, ...) is read by its text."""
+        """The kind of the type; a type that is not listed (UUID, TIME, ENUM, BIGNUM, ...) is read as its text."""
         if self.type.endswith("]"):
             return "nested"
         types = self.words.types
@@ -43,10 +43,10 @@ class Raw:
 
 
 def written(raw: Raw) -> str:
-    """The text of a value, trimmed; NULL where there is none: NULL, NaN and, in SQL of `filled`, a blank text.
+    """The text of a value, trimmed; NULL for a missing value: NULL, NaN and, in the SQL of `filled`, a blank text.
 
-    Numbers that are whole are written without a fraction and others in their shortest form, so that 1, 1.0 and 1.00 are one
-    text; -0.0 is 0. A text is composed (NFC), and NUL becomes the replacement character.
+    Whole numbers are written without a fraction and others in their shortest form, so 1, 1.0 and 1.00 give the same text; -0.0 is
+    0. Text is composed (NFC), and NUL becomes the replacement character.
     """
     return WRITTEN.get(raw.nature, _text)(raw)
 
@@ -57,14 +57,14 @@ def filled(raw: Raw) -> str:
 
 
 def named(raw: Raw) -> str:
-    """`written` for keys and categories: a text that is a whole number with a fraction of zeros loses the fraction."""
+    """`written` for keys and categories: a text such as 7.00, a whole number with a fraction of zeros, loses the fraction."""
     if raw.nature not in ("text", "bytes"):
         return written(raw)
     return raw.words.replaced(written(raw), WHOLE.pattern, 1)
 
 
 def without_missing(raw: Raw, notation: Notation) -> Raw:
-    """The column with NULL in the place of what the catalog says is written for a missing value; compared as values are.
+    """The column with NULL in place of the values that the catalog declares as missing; values are compared as elsewhere.
 
     >>> without_missing(Raw("x", "BIGINT"), Notation(missing=("-9",))).sql
     "(CASE WHEN CAST(x AS VARCHAR) NOT IN ('-9') THEN x END)"
@@ -80,7 +80,7 @@ def _text(raw: Raw) -> str:
 
 
 def _bytes(raw: Raw) -> str:
-    """UTF-8 where it is, else the engine's escapes."""
+    """The bytes as text if they are UTF-8, else with the engine's escapes."""
     return _clean(f"coalesce({raw.words.decoded(raw.sql)}, {_plain(raw)})", raw.words)
 
 

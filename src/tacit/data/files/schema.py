@@ -1,6 +1,6 @@
-"""What columns a file has: their names, and their types where the file says them. No value is read.
+"""The columns of a file: their names, and their types if the file declares them. No value is read.
 
-Of a CSV, the bytes up to the end of the first line are read and not one more. Of Parquet and DuckDB files, the schema.
+A CSV file is read up to the end of its first line and not a byte further. Of Parquet and DuckDB files, only the schema is read.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tacit.data.files.kinds import ENDINGS, is_compressed, kind_of, not_found, t
 from tacit.data.quoting import text
 from tacit.errors import InvalidInput
 
-GZIP = 31  # what zlib calls it
-DATUM = re.compile(r"(?!\d{4}$)[+-]?\d[\d.,:/-]*(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)  # years may be names
+GZIP = 31  # zlib's code for gzip
+DATUM = re.compile(r"(?!\d{4}$)[+-]?\d[\d.,:/-]*(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)  # a year may be a name
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a file: its name as written there, and the engine's word for its type, or None where none is declared."""
+    """A column of a file: its name as written there, and the engine's name for its type, or None if it is not declared."""
 
     name: str
     type: str | None = None
@@ -32,7 +32,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A table that was found: what it may be called, its source the way a catalog writes it, and its columns."""
+    """A table that was found: a suggested name, its source as a catalog writes it, and its columns."""
 
     name: str
     source: str | dict[str, str]
@@ -40,15 +40,15 @@ class Found:
 
 
 def tables_in(path: Path, written: str) -> tuple[Found, ...]:
-    """The tables in a file, with their source written as `written`: one, or all of a DuckDB file."""
+    """The tables in a file, with their source written as `written`: a single one, or all tables of a DuckDB file."""
     if kind_of(path) == "duckdb":
         return tuple(Found(table, {"duckdb": written, "table": table}, fields) for table, fields in _in_duckdb(path).items())
     return (Found(table_name(path), written, fields_of(path)),)
 
 
 def fields_of(path: Path, table: str | None = None, encoding: str | None = None) -> tuple[Field, ...]:
-    """The columns of a Parquet or CSV file (in UTF-8 unless it is said), or of a table in a DuckDB file."""
-    if table is not None:  # whatever the name of the database
+    """The columns of a Parquet or CSV file (UTF-8 unless another encoding is given), or of a table in a DuckDB file."""
+    if table is not None:  # whatever the database file is called
         return _of_table(_there(path), table.lower().removeprefix("main."))
     if kind_of(path) == "csv":
         return _in_csv(_there(path), encoding)
@@ -56,7 +56,7 @@ def fields_of(path: Path, table: str | None = None, encoding: str | None = None)
 
 
 def _there(path: Path) -> Path:
-    if not path.exists():  # a pipe is as good as a file
+    if not path.exists():  # a pipe is accepted like a file
         raise InvalidInput(not_found(path.name))
     return path
 
@@ -73,18 +73,18 @@ def _in_csv(path: Path, encoding: str | None) -> tuple[Field, ...]:
 
 
 class _NoHeader(Exception):
-    """The first line is not one of names; says why, and nothing of what it has."""
+    """The first line does not contain names; states why, and quotes nothing."""
 
 
 def _words(error: Exception) -> str:
-    """What went wrong, without a word of the file."""
+    """What went wrong, quoting nothing from the file."""
     if isinstance(error, OSError):
         return error.strerror or "it cannot be read"
     return str(error) if isinstance(error, _NoHeader) else "it is not UTF-8 text in comma-separated form"
 
 
 def _bytes_of(file: BinaryIO, compressed: bool) -> Iterator[bytes]:
-    """The file byte by byte, so that nothing is read ahead; compressed ones as far as each byte gets."""
+    """The file byte by byte, so that nothing is read ahead; a compressed file as far as each byte decompresses."""
     inflate = zlib.decompressobj(GZIP)
     while byte := file.read(1):
         yield inflate.decompress(byte) if compressed else byte
@@ -108,7 +108,7 @@ def _first_line(chunks: Iterator[bytes]) -> bytes:
 
 
 def _cells(line: str) -> tuple[str, ...]:
-    """The names in a header, as preparation reads them."""
+    """The names in a header, read as preparation reads them."""
     cells, _, is_open = header_names(line)
     if is_open:
         raise _NoHeader("a quotation mark is left open")
@@ -132,7 +132,7 @@ def _of_table(path: Path, table: str) -> tuple[Field, ...]:
 
 
 def _in_duckdb(path: Path) -> dict[str, tuple[Field, ...]]:
-    """The tables and views of a DuckDB file by their names in lower case, with the schema where it is not main."""
+    """The tables and views of a DuckDB file by their names in lower case, with the schema unless it is main."""
     listed = _asked(
         path,
         f"ATTACH {text(str(path))} AS source (READ_ONLY)",
@@ -146,7 +146,7 @@ def _in_duckdb(path: Path) -> dict[str, tuple[Field, ...]]:
 
 
 def _asked(path: Path, *statements: str) -> list[tuple[Any, ...]]:
-    """The rows of the last statement; what the engine says of a failure is not passed on."""
+    """The rows of the last statement; the engine's error message is not passed on."""
     import duckdb
 
     try:

@@ -1,9 +1,9 @@
-"""Keyed marks of the sources behind the private tables, by which the register of ledgers recognizes them (register.md).
+"""Keyed marks of the sources of private tables, by which the register of ledgers recognizes them (register.md).
 
-Of a file its place, and its content by samples, so that a copy is recognized at once, whatever its size; of CSV also how its rows
-begin, so that a file to which rows were added is recognized, compressed or not. Of a DuckDB table the file with the table's name,
-and its first rows; of a PostgreSQL table the server, the database and the table's name, without user and password. Of a table that
-is given in Python, which lies nowhere, the catalog with the table's name, and its first rows.
+A file is marked by its place and by samples of its content, so that a copy is recognized at once, whatever its size. A CSV file is
+also marked by how its rows begin, so that it is recognized after rows are added, compressed or not. A DuckDB table is marked by its
+file with the table's name, and by its first rows; a PostgreSQL table by the server, the database and the table's name, without user
+and password. A table given in Python has no place, so it is marked by the catalog with the table's name, and by its first rows.
 
 Every mark is an HMAC under the register's key and goes to the register alone: a hash of data that left it could confirm a guess.
 """
@@ -34,24 +34,24 @@ if TYPE_CHECKING:
 
     from tacit.data.files.memory import Given
 
-SAMPLE, SAMPLES = 1 << 16, 16  # bytes of one sample, and how many are taken of a larger file
-BEGINNING, LONGEST_HEADER = 1 << 20, 1 << 24  # bytes of CSV that are looked at for how its rows begin, and that may come before
-LENGTHS = tuple(1 << power for power in range(12, 21))  # bytes of rows; fewer than 4 KiB may be the same by chance
+SAMPLE, SAMPLES = 1 << 16, 16  # bytes of one sample, and the number of samples of a larger file
+BEGINNING, LONGEST_HEADER = 1 << 20, 1 << 24  # bytes of CSV read to see how its rows begin, and the most bytes before them
+LENGTHS = tuple(1 << power for power in range(12, 21))  # bytes of rows; fewer than 4 KiB may coincide by chance
 FEWEST_ROWS, MOST_ROWS = 64, 2048  # the same for rows of a DuckDB table
-UNREADABLE = (OSError, EOFError, zlib.error, duckdb.Error)  # preparation reads the source too, and says what is wrong with it
+UNREADABLE = (OSError, EOFError, zlib.error, duckdb.Error)  # preparation reads the source too, and reports what is wrong with it
 
 Parts = Iterator[tuple[bytes, ...]]
 
 
 def source_marks(catalog: Catalog, key: bytes, environment: Mapping[str, str], given: Given | None = None) -> frozenset[str]:
-    """The marks of all sources of private tables. Two catalogs that share one of them are over the same data."""
+    """The marks of all sources of private tables. Two catalogs that share a mark are over the same data."""
     return frozenset[str]().union(*marks_by_table(catalog, key, environment, given).values())
 
 
 def marks_by_table(
     catalog: Catalog, key: bytes, environment: Mapping[str, str], given: Given | None = None
 ) -> dict[str, frozenset[str]]:
-    """The marks of the source of each private table. Public tables have none: nobody's budget is spent on them."""
+    """The marks of the source of each private table. Public tables have none: no one's budget is spent on them."""
     return {
         table.name: frozenset(mark_of(key, *parts) for parts in _described(catalog, table, environment, given or {}))
         for table in catalog.tables.values()
@@ -60,7 +60,7 @@ def marks_by_table(
 
 
 def _described(catalog: Catalog, table: Table, environment: Mapping[str, str], given: Given) -> Parts:
-    """What a source is recognized by, in bytes that are not keyed yet."""
+    """The bytes that identify a source, before they are keyed."""
     if table.source.kind != "memory":
         yield from _kept(catalog, table.source, environment)
         return
@@ -71,7 +71,7 @@ def _described(catalog: Catalog, table: Table, environment: Mapping[str, str], g
 
 
 def _kept(catalog: Catalog, source: Source, environment: Mapping[str, str]) -> Parts:
-    """The same of a source that lies somewhere."""
+    """The same for a source stored in a file or a database."""
     if source.kind == "postgres":
         table = [part.encode() for part in qualified(source.table or "", "public")]
         yield from ((b"postgres", place.encode(), *table) for place in server_places(source.url(environment), environment))
@@ -81,10 +81,10 @@ def _kept(catalog: Catalog, source: Source, environment: Mapping[str, str]) -> P
         yield b"duckdb", _path(files[0]), *(part.encode() for part in qualified(source.table or "", "main"))
         yield from _readable(_first_rows, files[0], source.table or "")
         return
-    yield b"files", _path(catalog.folder / source.location)  # a folder or a pattern is the same, whichever files are there
+    yield b"files", _path(catalog.folder / source.location)  # a folder or a pattern is the same source, whichever files it contains
     for file in files:
         yield b"file", _path(file)
-        if file.is_file():  # what is read from a pipe here would be missing in preparation
+        if file.is_file():  # bytes read from a pipe here would be missing in preparation
             yield from _readable(_beginnings if source.kind == "csv" else _content, file)
 
 
@@ -102,7 +102,7 @@ def _path(file: Path) -> bytes:
 def _content(file: Path) -> Parts:
     """The size, and the whole content of a small file, or samples of a larger one: the first, the last, evenly spaced between.
 
-    Two files that differ outside the samples count as one: that is a copy in which somebody was changed.
+    Two files that differ only outside the samples count as one: such a file is a copy with one person's data changed.
     """
     size, digest = file.stat().st_size, sha256()
     with file.open("rb") as opened:
@@ -118,8 +118,7 @@ def _content(file: Path) -> Parts:
 def _beginnings(file: Path) -> Parts:
     """How the rows of a CSV file begin: their first 4 KiB, 8 KiB, 16 KiB, ...; all rows of a small file, samples of a larger one.
 
-    Rows that are added at the end leave the beginnings as they are, and so does compression. The header is left out: files that
-    have nothing else in common may share it.
+    Neither rows added at the end nor compression change the beginnings. The header is left out: unrelated files may share it.
     """
     with _plain(file) as opened:
         opened.readline(LONGEST_HEADER)
@@ -138,14 +137,14 @@ def _plain(file: Path) -> BinaryIO:
 
 
 def _first_rows(file: Path, table: str) -> Parts:
-    """How a DuckDB table begins: its first 64, 128, 256, ... rows; all of them where they are few."""
+    """How a DuckDB table begins: its first 64, 128, 256, ... rows; all of them if there are few."""
     with closing(_engine()) as engine:
         engine.execute(f"ATTACH {text(str(file))} AS source (READ_ONLY)")
         yield from _begin_with(engine, f"source.{'.'.join(name(part) for part in table.split('.'))}")
 
 
 def _given_rows(table: pa.Table) -> Parts:
-    """How a table that is given in Python begins: described as a DuckDB table with the same rows would be."""
+    """How a table given in Python begins: described as a DuckDB table with the same rows would be."""
     with closing(_engine()) as engine:
         engine.register("given", table.slice(0, MOST_ROWS))
         yield from _begin_with(engine, "given")
@@ -169,7 +168,7 @@ def _begin_with(engine: duckdb.DuckDBPyConnection, relation: str) -> Parts:
 
 
 def qualified(table: str, schema: str) -> list[str]:
-    """The parts of a table's name, with the schema that is meant where none is named; names match without case.
+    """The parts of a table's name, with the default schema if none is named; names match case-insensitively.
 
     >>> qualified("Visits", "public"), qualified('ward."Visits"', "public")
     (['public', 'visits'], ['ward', 'visits'])

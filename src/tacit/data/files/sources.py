@@ -1,8 +1,8 @@
 """Where rows come from: Parquet, CSV, DuckDB and PostgreSQL, each as something that the engine can select from.
 
-CSV has a reader of its own, in which no row changes how another is read (csv_rows.py). The engine's reader of Parquet is quick,
-and stops at the first string that is not UTF-8; such a file is read again by a reader that takes every row (mending.py).
-PostgreSQL comes in Arrow batches (postgres.py). Names of columns match without case.
+CSV has a reader of its own, in which no row changes how another is read (csv_rows.py). The engine's Parquet reader is fast but
+stops at the first string that is not UTF-8; such a file is read again by a reader that accepts every row (tolerant.py). PostgreSQL
+comes in Arrow batches (postgres.py). Column names match case-insensitively.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ Reader = Callable[[Workshop, Catalog, Source, Wanted], AbstractContextManager["R
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows to select from once: SQL for a FROM clause, and the columns by their names without case.
+    """Rows to select from once: SQL for a FROM clause, and the columns by their case-folded names.
 
-    `typed` says whether the source has types of its own; CSV has texts alone.
+    `typed` says whether the source has types of its own; CSV has only texts.
     """
 
     relation: str
@@ -57,7 +57,7 @@ def _parquet(workshop: Workshop, catalog: Catalog, source: Source, _: Wanted) ->
 
 @contextmanager
 def _mended_parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
-    """Texts from a reader that takes them all, everything else from the engine, as ever; joined by the place of a row."""
+    """Texts from the reader that accepts them all, everything else from the engine as usual; joined by row position."""
     files = _files(catalog, source)
     native = _described(workshop, relation := _parquet_relation(files)).columns
     if taken := {FILE, PLACE} & native.keys():
@@ -132,9 +132,9 @@ source_files = _files
 
 
 def reader_of(catalog: Catalog, place: Path) -> Table | None:
-    """The table that would read a file at `place`, were there one: as its source, in its folder, or by its pattern.
+    """The table that would read a file at `place`, if one existed there: as its source, in its folder, or by its pattern.
 
-    What is written there would take the place of private rows, or be counted with them after the next preparation.
+    A file written there would replace private rows, or be counted with them after the next preparation.
     """
     return next((table for table in catalog.tables.values() if _would_read(catalog, table.source, place.resolve())), None)
 

@@ -1,7 +1,7 @@
-"""Texts of Parquet files of which some are not UTF-8: the replacement character takes the place of what is not.
+"""Texts of Parquet files that are not all UTF-8: the replacement character takes the place of invalid bytes.
 
-The engine's own reader stops at such a text. It still reads all other columns: only texts are read here, each with the place of
-its row, so that a text that is not UTF-8 changes the reading of nothing else.
+The engine's own reader stops at such a text, but still reads all other columns. So only texts are read here, each with the position
+of its row: a text that is not UTF-8 changes how nothing else is read.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 20_000
-FILE, PLACE = "file_index", "file_row_number"  # the engine's names for the place of a row: which file, and which row there
+FILE, PLACE = "file_index", "file_row_number"  # the engine's names for the position of a row: which file, and which row in it
 
 
 def text_batches(files: Sequence[Path], columns: Sequence[str]) -> pa.RecordBatchReader:
-    """The texts in these columns, by names without case, with the places of their rows.
+    """The texts in these columns, by case-folded names, with the positions of their rows.
 
-    Of a nested column, which can only be asked for presence, a text that says that there is something.
+    A nested column, which can only be tested for presence, gives a text that marks it as present.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Files in another encoding than UTF-8, as a stream of UTF-8: what their encoding does not have becomes U+FFFD, and no more."""
+"""Files in an encoding other than UTF-8, as a stream of UTF-8: bytes that are invalid in the encoding become U+FFFD."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ BLOCK = 1 << 18
 
 
 class Transcoded:
-    r"""Reads a file as UTF-8, whatever its encoding; only so much of it is in memory as is asked for.
+    r"""Reads a file as UTF-8, whatever its encoding; keeps only the requested part in memory.
 
     >>> from io import BytesIO
     >>> Transcoded(BytesIO(b"caf\xe9 \x81"), "cp1252").read(100).decode()

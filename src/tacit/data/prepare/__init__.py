@@ -1,6 +1,6 @@
-"""`prepare`: from the declared sources to a store in which every value is clean, every row knows its unit and has its rank.
+"""`prepare`: turns the declared sources into a store in which every value is clean and every row has its unit and its rank.
 
-What a store is, and why a neighbour of the data is a neighbour of the store, is in store.md.
+store.md defines a store, and proves that neighbouring data gives neighbouring stores.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ if TYPE_CHECKING:
     from tacit.data.files.memory import Given
 
 MEMORY = "60%"
-FACTORS = (2, 4)  # times max_rows: the report says what these would keep
+FACTORS = (2, 4)  # times max_rows: the report states how many rows these would keep
 
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """What became of the rows of one table. For the curator alone.
+    """What became of the rows of one table. For the data owner alone.
 
-    `kept` rows are stored, once for each owner: as `copies` in all. Of the rows that no value drops, `shared` have several
-    owners, at most `most_owners`; `unnamed` have none, and are dropped or units of their own, as declared.
-    `dropped` counts rows by reason: "value" (a column says drop), "no unit", "limit" (beyond max_rows, or repeating a key).
-    `left_out` names columns of a public table that are not declared and cannot be read from the data, and why. Where rows are
-    beyond a limit, `would_keep` says how many copies a larger max_rows would keep. `alarms` are what cannot be meant.
+    `kept` rows are stored once for each owner, `copies` in total. Of the rows that no value drops, `shared` have several owners (at
+    most `most_owners`), and `unnamed` have none: these are dropped, or are units of their own, as declared. `dropped` counts rows
+    by reason: "value" (a column says drop), "no unit", "limit" (beyond max_rows, or repeating a key). `left_out` names the
+    undeclared columns of a public table that cannot be read from the data, and why. If rows exceed a limit, `would_keep` is the
+    number of copies that a larger max_rows would keep. `alarms` are results that the catalog cannot intend.
     """
 
     name: str
@@ -88,7 +88,7 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What preparation did. Its counts are exact and private: they are for the curator alone."""
+    """What preparation did. Its counts are exact and private: they are for the data owner alone."""
 
     store: Path
     version: str
@@ -98,14 +98,14 @@ class Prepared:
 
     @property
     def alarms(self) -> tuple[str, ...]:
-        """What cannot be meant, in all tables and between them."""
+        """Results that the catalog cannot intend, within tables and between them."""
         own = [f"{table.name}: {alarm}" for table in self.tables for alarm in table.alarms]
         return (*own, *(each.alarm for each in self.sharing if each.alarm))
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerMark:
-    """Which ledger a store belongs to, and the last entry that it had then."""
+    """The ledger that a store belongs to, and its last entry at that time."""
 
     ledger: str | None = None
     head: str | None = None
@@ -121,12 +121,12 @@ def prepare(
     keep_version: bool = False,
     given: Given | None = None,
 ) -> Prepared:
-    """Write the store of a catalog anew from its sources, and put it in the place of the old one when it is whole.
+    """Build the store of a catalog from its sources, and replace the old one when the new one is complete.
 
-    No row of a source makes it fail, if the catalog says what a row is (store.md, of CSV files). `progress` is told words and
-    a fraction; `memory` bounds the engine, which spills beyond it; `mark` names the ledger of the catalog (without one, that
-    of the old store stays). Without `accept`, what cannot be meant leaves the old store in its place. The version is a new one,
-    unless `keep_version` declares that nothing has changed. `given` has the rows of tables whose source is memory.
+    No row of a source makes it fail, if the catalog declares what a row is (store.md, on CSV files). `progress` receives a text and
+    a fraction. `memory` bounds the engine, which spills to disk beyond it. `mark` names the ledger of the catalog; without it, the
+    old store's mark stays. Without `accept`, an alarm leaves the old store in place. The version is new, unless `keep_version`
+    declares that nothing has changed. `given` has the rows of tables whose source is memory.
     """
     version = kept_version(catalog) if keep_version else None
     with replacing(catalog) as folder, _in_our_words(memory):
@@ -158,7 +158,7 @@ def _judged(report: TableReport) -> TableReport:
 
 @contextmanager
 def _in_our_words(memory: str) -> Iterator[None]:
-    """What the engine says of a failure may quote cells, so it is not passed on."""
+    """Replaces the engine's error message, which may quote cells."""
     try:
         yield
     except duckdb.OutOfMemoryException:
@@ -177,13 +177,13 @@ def _steps(catalog: Catalog) -> int:
 
 
 def _old_mark(catalog: Catalog) -> LedgerMark:
-    with suppress(StoreUnusable):  # a damaged store is what preparation replaces
+    with suppress(StoreUnusable):  # preparation replaces a damaged store
         return LedgerMark(*ledger_mark(catalog))
     return LedgerMark()
 
 
 def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> tuple[dict[str, TableReport], tuple[Sharing, ...]]:
-    """Stage all private tables, rank those whose units have names, number the units, and write: units are one for all tables."""
+    """Stage all private tables, rank those with named units, number the units, and write. Units are shared by all tables."""
     tables = [table for table in catalog.tables.values() if not table.public]
     keys = carried(catalog)
     types = {kind for table in tables for kind in stage(workshop, catalog, table, keys[table.name])}
@@ -191,14 +191,16 @@ def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> tuple[di
     key_type = next((kind for kind in (names.text, names.wide) if kind in types), names.whole)
     ways = _look_ups(workshop, {table.name: links(catalog, table) for table in tables}, key_type)
     keyed = [table for table in tables if own_key(table)]
-    codes = {name: _codes(workshop, catalog, spaces, key_type) for name, spaces in coded(catalog).items()}
+    spaces = coded(catalog)
     for table in keyed:
-        ranked = _ranked_table(workshop.words, table, key_type, ways[table.name], tuple(map(key_name, codes[table.name])))
+        ranked = _ranked_table(workshop.words, table, key_type, ways[table.name], tuple(map(key_name, spaces[table.name])))
         workshop.step(f"ranking {table.name}", ranked, {"key": key})
+    codes = _codes(workshop, catalog, ways, key_type)
     units = _number_units(workshop, keyed) if keyed else 0
     reports = {}
     for table in tables:
-        workshop.step(f"writing {table.name}", _stored_table(workshop.words, table, units, codes[table.name], key_type))
+        kept_codes = {column: codes[space] for column, space in spaces[table.name].items()}
+        workshop.step(f"writing {table.name}", _stored_table(workshop.words, table, units, kept_codes, key_type))
         reports[table.name] = report = _report(workshop, catalog, table, ways[table.name], key_type)
         _check_size(table, report.copies)
         units += report.unnamed if _keeps_unnamed(table) else 0
@@ -217,31 +219,39 @@ def _look_ups(workshop: Workshop, ways: Mapping[str, tuple[Link, ...]], key_type
     return {table: [found[link.table.name, link.column] for link in way] for table, way in ways.items()}
 
 
-def _codes(workshop: Workshop, catalog: Catalog, spaces: Mapping[str, Reference], key_type: str) -> dict[str, str]:
-    """The table of codes for each key of a table that is kept as codes: one for every value of the key that is looked up."""
-    found: dict[str, str] = {}
-    for column, (target, looked_up) in spaces.items():
-        codes = name(f"tacit_codes {target} {looked_up}")
-        key, rows = key_sql(looked_up, key_type), staged_name(catalog.tables[target])
-        values = f"SELECT DISTINCT {key} AS tacit_value FROM {rows} WHERE {key} IS NOT NULL"
-        workshop.run(
-            f"CREATE TEMP TABLE IF NOT EXISTS {codes} AS SELECT tacit_value, row_number() OVER () - 1 AS tacit_code FROM ({values})"
-        )
-        found[column] = codes
+def _codes(workshop: Workshop, catalog: Catalog, ways: Mapping[str, list[LookUp]], key_type: str) -> dict[Reference, str]:
+    """A table of codes for each key in which others look up their unit: one code for every pair of a value and a unit.
+
+    If the key leads to its units in one step, its pairs are known. Otherwise they are those of the ranked rows, which are few
+    even if a key has a crowd of holders.
+    """
+    held: dict[Reference, list[tuple[Table, str]]] = {}
+    for table, columns in coded(catalog).items():
+        for column, space in columns.items():
+            held.setdefault(space, []).append((catalog.tables[table], column))
+    found: dict[Reference, str] = {}
+    for space, holders in held.items():
+        led, *further = next(ways[table.name] for table, column in holders if column == own_key(table))
+        rows = (f"SELECT {key_sql(column, key_type)}, tacit_holder FROM {_ranked_name(table)}" for table, column in holders)
+        pairs = " UNION ".join(rows) if further else f"SELECT tacit_link, tacit_holder FROM {led.pairs}"
+        codes = name(f"tacit_codes {'.'.join(space)}")
+        numbered = f"SELECT *, row_number() OVER () - 1 AS tacit_code FROM ({pairs}) AS pairs (tacit_value, tacit_holder)"
+        workshop.run(f"CREATE TEMP TABLE {codes} AS {numbered}")
+        found[space] = codes
     return found
 
 
 def _ranked_table(words: Dialect, table: Table, key_type: str, look_ups: list[LookUp], coded: tuple[str, ...]) -> str:
     """The rows up to the largest limit that the data owner's report considers; fewer are stored."""
     columns, most = stored_columns(table), table.max_rows * (FACTORS[-1] if table.unit else 1)
-    names_rows = table.key is not None and (table.key != own_key(table) or bool(look_ups))  # else the key names the unit
-    repeated = key_name(table.key or "") if names_rows and most > 1 else None  # the first of all repeats no key
+    names_rows = table.key is not None and (table.key != own_key(table) or bool(look_ups))  # otherwise the key names the unit
+    repeated = key_name(table.key or "") if names_rows and most > 1 else None  # a first row cannot repeat a key
     ranking = Ranking(packing(columns, words), key_sql(own_key(table), key_type), key_type, repeated, most, coded)
     return f"CREATE TEMP TABLE {_ranked_name(table)} AS {ranking.ranked(staged_name(table), kept(columns), look_ups)}"
 
 
 def _number_units(workshop: Workshop, keyed: list[Table]) -> int:
-    """Give every unit of any table a code, and say how many there are. The codes are dense, and their order means nothing."""
+    """Give every unit of any table a code, and return their number. The codes are dense, and their order means nothing."""
     units = " UNION ".join(f"SELECT tacit_holder FROM {_ranked_name(table)} WHERE tacit_rank = 0" for table in keyed)
     workshop.step(
         "numbering units",
@@ -251,14 +261,16 @@ def _number_units(workshop: Workshop, keyed: list[Table]) -> int:
 
 
 def _stored_table(words: Dialect, table: Table, first: int, codes: Mapping[str, str], key_type: str) -> str:
-    """The rows of named units by their codes, with the codes of their keys; rows that are units of their own get the codes from
-    `first` on, and no codes of keys, since nothing leads to them.
+    """The rows of named units by their codes, with the codes of their keys.
+
+    Rows that are units of their own get the codes from `first` on, and no key codes, because nothing refers to them.
     """
     columns = stored_columns(table)
     values = "".join(f", {sql} AS {name(column)}" for column, sql in packing(columns, words).unpack().items())
     coded = "".join(f", codes_{place}.tacit_code AS {name(code_name(column))}" for place, column in enumerate(codes))
     looked_up = "".join(
         f" LEFT JOIN {table_of} AS codes_{place} ON CAST(held.{key_name(column)} AS {key_type}) = codes_{place}.tacit_value"
+        f" AND held.tacit_holder = codes_{place}.tacit_holder"
         for place, (column, table_of) in enumerate(codes.items())
     )
     named = (
@@ -279,7 +291,7 @@ def _keeps_unnamed(table: Table) -> bool:
 
 
 def _without_key(table: Table) -> str:
-    """SQL that is true for staged rows in which the own key is missing."""
+    """SQL that is true for staged rows whose own key is missing."""
     own = own_key(table)
     return "TRUE" if own is None else f"{key_name(own)} IS NULL"
 
@@ -308,7 +320,7 @@ def _would_keep(workshop: Workshop, table: Table, unnamed: int) -> dict[int, int
 
 
 def _owner_counts(workshop: Workshop, table: Table, way: list[LookUp], key_type: str) -> tuple[int, int, int]:
-    """Of the rows that no value drops: how many have no unit, how many have several, and the most that one can have."""
+    """Of the rows that no value drops: how many have no unit, how many have several, and the most that one row can have."""
     rows = f"{staged_name(table)} WHERE {kept(stored_columns(table))}"
     if not way:
         return int(workshop.rows(f"SELECT count(*) FROM {rows} AND {_without_key(table)}")[0][0]), 0, 1
@@ -322,7 +334,7 @@ def _owner_counts(workshop: Workshop, table: Table, way: list[LookUp], key_type:
 
 
 def _check_size(table: Table, stored: int) -> None:
-    """The worst work of questions rests on the declared size, so a larger table is not put in the place of the old store."""
+    """Refuse a table above its declared size: the bound on the work of a query depends on it. The old store stays."""
     if stored > table.most_rows:
         said = "is assumed where rows_at_most is missing" if table.rows_at_most is None else "is declared as rows_at_most"
         raise StoreUnusable(
@@ -332,7 +344,7 @@ def _check_size(table: Table, stored: int) -> None:
 
 
 def _prepare_public(workshop: Workshop, catalog: Catalog, table: Table) -> tuple[dict[str, Column], TableReport]:
-    """Copy a public table, with the columns that are declared and those that the data show."""
+    """Copy a public table, with its declared columns and those found in the data."""
     columns, left_out, rows = _public_columns(workshop, catalog, table)
     workshop.run(f"CREATE TEMP TABLE {_ranked_name(table)} AS {cleaned(workshop, columns, rows, {})}")
     values = ", ".join(f"{sql} AS {name(column)}" for column, sql in packing(columns, workshop.words).unpack().items())
@@ -347,7 +359,7 @@ def _prepare_public(workshop: Workshop, catalog: Catalog, table: Table) -> tuple
 
 
 def _public_columns(workshop: Workshop, catalog: Catalog, table: Table) -> tuple[dict[str, Column], dict[str, str], Rows]:
-    """The columns of a public table as they will be stored, those that are left out, and the rows as they were read."""
+    """The columns of a public table as they will be stored, those that are left out, and the rows as read."""
     seen: list[Rows] = []
 
     def select(rows: Rows) -> str:

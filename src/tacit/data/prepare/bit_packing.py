@@ -1,7 +1,7 @@
-"""The codes of a row in few numbers: each column has its bits in one of them, with the code after its last point for NULL.
+"""The codes of a row packed into few numbers: each column has its bits in one of them, and NULL is the code after its last point.
 
-Rows travel through preparation like this, since an engine moves one number faster than ten. The numbers, and the texts of a
-row each after its length, are also the row's canonical text: different rows have different ones.
+Rows are prepared in this form because an engine moves one number faster than ten. The numbers and the row's texts, each preceded by
+its length, are also the row's canonical text: different rows have different canonical texts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_BITS = 62
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Which columns lie in which number, from the highest bits down; and the columns of texts, which are carried as they are."""
+    """Which number contains which columns, from the highest bits down; and the text columns, which are carried unchanged."""
 
     numbers: tuple[tuple[Column, ...], ...]
     texts: tuple[Column, ...]
@@ -26,11 +26,11 @@ class Packing:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names, as SQL, of the columns that a packed row has."""
+        """The names, as SQL, of the columns of a packed row."""
         return (*(_number(place) for place in range(len(self.numbers))), *(name(column.name) for column in self.texts))
 
     def pack(self, values: Mapping[str, str]) -> dict[str, str]:
-        """SQL for each column of a packed row, from SQL for the codes (NULL as the code after the last) and the texts."""
+        """SQL for each column of a packed row, from SQL for the codes (NULL is the code after the last) and the texts."""
         packed = {}
         for place, columns in enumerate(self.numbers):
             shifts = _shifts(columns)
@@ -57,7 +57,7 @@ class Packing:
 
 
 def packing(columns: Mapping[str, Column], words: Dialect = DUCKDB) -> Packing:
-    """How rows of these columns are packed: in the order of the names, so that the order of declaration means nothing.
+    """How rows of these columns are packed: in the order of their names, so that the order of declaration does not matter.
 
     >>> flags = {key: Column(key, "presence") for key in "ba"}
     >>> packing(flags).pack({"a": "x", "b": "y"})
@@ -79,7 +79,7 @@ def packing(columns: Mapping[str, Column], words: Dialect = DUCKDB) -> Packing:
 
 
 def measured(sql: str, words: Dialect) -> str:
-    """SQL for a text after its length in bytes, so that it can be told where it ends; nothing for NULL."""
+    """SQL for a text preceded by its length in bytes, which makes its end unambiguous; empty for NULL."""
     return f"coalesce({words.bytes_of(sql)} || ':' || {sql}, '')"
 
 

@@ -1,7 +1,7 @@
-"""What becomes of every raw value: per kind of column, SQL that cannot fail and that looks at one row alone.
+"""How each raw value is cleaned: per kind of column, SQL that cannot fail and that reads one row alone.
 
-Each row gets a *fate* in each column (clean, missing, unreadable, below, above, unknown, too long) and a code; the catalog says
-what each fate means: a code, NULL, or that the row is dropped. Since no value depends on another row, neighbouring databases stay
+Each row gets a *fate* in each column (clean, missing, unreadable, below, above, unknown, too long) and a code. The catalog declares
+what each fate becomes: a code, NULL, or a dropped row. Because no value depends on another row, neighbouring databases stay
 neighbours (store.md).
 """
 
@@ -62,7 +62,7 @@ def cleaning(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
 
 
 def meanings(column: Column) -> Mapping[int, Meaning]:
-    """What each fate but clean becomes."""
+    """What each fate other than clean becomes."""
     top = column.points - 1
     missing: Meaning = None if column.nulls == "keep" else DROP if column.nulls == "drop" else _code_of(column, column.nulls)
     below, above = OUTSIDE[column.outside] or (0, top)
@@ -71,7 +71,7 @@ def meanings(column: Column) -> Mapping[int, Meaning]:
 
 
 def prepared_value(column: Column, fate: str, code: str, words: Dialect) -> str:
-    """SQL for what a row has in a column, from its fate and its code; a code that is NULL is the one after the last point."""
+    """SQL for the prepared value of a row in a column, from its fate and its code; a NULL code is the one after the last point."""
     kind, null = (words.types.text, "NULL") if column.kind == "text" else (words.types.whole, str(column.points))
     instead = {mark: value for mark, value in meanings(column).items() if value is not None and value != DROP}
     cases = "".join(f" WHEN {mark} THEN {words.constant(str(value), kind)}" for mark, value in instead.items())
@@ -80,12 +80,12 @@ def prepared_value(column: Column, fate: str, code: str, words: Dialect) -> str:
 
 
 def dropping(column: Column) -> tuple[int, ...]:
-    """The fates with which a row is dropped."""
+    """The fates that drop a row."""
     return tuple(fate for fate, meaning in meanings(column).items() if meaning == DROP)
 
 
 def possible(column: Column) -> tuple[int, ...]:
-    """The fates but clean that a value of the column can have."""
+    """The fates other than clean that a value of the column can have."""
     return {
         "category": (MISSING, UNKNOWN),
         "text": (MISSING, LONG),
@@ -95,7 +95,7 @@ def possible(column: Column) -> tuple[int, ...]:
 
 
 def _code_of(column: Column, value: Fraction | Value) -> int | str:
-    """The prepared form of the declared value that takes the place of NULL."""
+    """The prepared form of the declared value that replaces NULL."""
     if column.kind == "text":
         return str(value)
     if column.kind == "category":
@@ -105,7 +105,7 @@ def _code_of(column: Column, value: Fraction | Value) -> int | str:
 
 
 def _date(column: Column, raw: Raw) -> Cleaning:
-    """Days as such; moments and texts by the day that is written (moments with a time zone: in UTC)."""
+    """Days as they are; moments and texts by the day as written (moments with a time zone: in UTC)."""
     x, t, words = raw.part("x"), raw.part("t"), raw.words
     low, high, _ = measures(column)
     first, last = (words.day(day_of(int(bound)).isoformat()) for bound in (low, high))
@@ -121,7 +121,7 @@ def _date(column: Column, raw: Raw) -> Cleaning:
 
 
 def written_day(t: str, written_as: str | None, words: Dialect) -> str:
-    """SQL for the day that a text is. A year has four digits: 31/12/20 is not read as the year 31, nor 1.2.23 as the year 23."""
+    """SQL for the day that a text means. Years need four digits: 31/12/20 is not read as the year 31, nor 1.2.23 as the year 23."""
     if written_as is None:
         short = words.matches(t, "^[0-9]{1,3}[^0-9]")
         return f"CASE WHEN NOT {short} THEN {words.cast_or_null(t, words.types.day)} END"
@@ -130,7 +130,7 @@ def written_day(t: str, written_as: str | None, words: Dialect) -> str:
 
 
 def _text(column: Column, raw: Raw) -> Cleaning:
-    """A text of more than `longest` bytes is not cut, which would count it under a text that nobody wrote: it is missing."""
+    """A text of more than `longest` bytes is missing; cutting it would count it under a text that nobody wrote."""
     t = raw.part("t")
     fate = f"CASE WHEN {t} IS NULL THEN {MISSING} WHEN {raw.words.bytes_of(t)} > {column.longest} THEN {LONG} ELSE {CLEAN} END"
     return Cleaning(({t: filled(raw)},), fate, t)
@@ -158,7 +158,7 @@ def _category(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
 
 
 def _consecutive(values: tuple[Value, ...]) -> int | None:
-    """The first of the values, if they are whole numbers one after another."""
+    """The first of the values, if they are consecutive integers."""
     first = values[0] if values else None
     if isinstance(first, bool) or not isinstance(first, int):
         return None
@@ -166,7 +166,7 @@ def _consecutive(values: tuple[Value, ...]) -> int | None:
 
 
 def _named(column: Column, raw: Raw) -> str:
-    """The text that is looked up among the values; for truths also 0, 1 and any case, as programs write them."""
+    """The text that is looked up among the values; for booleans also 0, 1 and any case, as programs write them."""
     sql = named(raw) if "" in column.values else f"nullif({named(raw)}, '')"
     if not _truths(column):
         return sql
@@ -178,7 +178,7 @@ def _truths(column: Column) -> bool:
 
 
 def _listed(column: Column, alias: str, workshop: Workshop) -> str:
-    """An engine type with the declared values, written as the engine writes those in the data."""
+    """An engine type of the declared values, spelled as the engine spells the values in the data."""
     values = [str(value).lower() if isinstance(value, bool) else str(value) for value in column.values]
     sql = named(Raw("value", workshop.words.types.text, words=workshop.words))
     rows = workshop.rows(

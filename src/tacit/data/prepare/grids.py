@@ -22,7 +22,7 @@ from tacit.privacy.catalog import Column, Notation
 CLEAN, MISSING, UNREADABLE, BELOW, ABOVE, UNKNOWN, LONG, ROUNDED = range(8)
 MOST_DIGITS = 38
 NO_NUMBER = "?"
-SMALL, LARGE = 2**62, 2**125  # what 64 and 128 bits hold with room for one sum
+SMALL, LARGE = 2**62, 2**125  # the limits of 64 and 128 bits, with room for one addition
 ENDS = {"whole": (-(2**63), 2**63 - 1), "wide": (-(2**127), 2**127 - 1)}
 
 Layer = Mapping[str, str]
@@ -30,7 +30,7 @@ Layer = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """SQL that cleans one column: layers of named parts, each in terms of those before; then the fate and the code of a row."""
+    """SQL that cleans one column: layers of named parts, each using the ones before it; then the fate and the code of a row."""
 
     layers: tuple[Layer, ...]
     fate: str
@@ -39,7 +39,7 @@ class Cleaning:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The bounds and the step as whole numbers at a scale of 10^digits, and the engine type that holds them, in its words."""
+    """The bounds and the step as integers at a scale of 10^digits, the engine type that holds them, and the engine's dialect."""
 
     digits: int
     low: int
@@ -52,26 +52,26 @@ class Grid:
         return self.words.constant(str(value), self.type)
 
     def held(self, scaled: str, slack: int = 0) -> str:
-        """SQL for a whole number at this scale, kept between the bounds widened by `slack`."""
+        """SQL for an integer at this scale, clamped to the bounds widened by `slack`."""
         low, high = self.number(self.low - slack), self.number(self.high + slack)
         return f"CAST(least(greatest({scaled}, {low}), {high}) AS {self.type})"
 
     def point(self, held: str) -> str:
-        """SQL for the grid point of a whole number between the bounds; it cannot overflow."""
+        """SQL for the grid point of an integer between the bounds; it cannot overflow."""
         offset = f"{held} - {self.number(self.low)}"
         if self.step > 1:
             offset = self.words.quotient(f"({offset} + {self.number(self.step // 2)})", self.number(self.step))
         return f"CAST({offset} AS {self.words.types.whole})"
 
     def fate(self, scaled: str, rest: str = "FALSE") -> str:
-        """SQL for on which side of the bounds a number is; where `rest`, it is a little above its whole number."""
+        """SQL for the side of the bounds that a number is on; if `rest`, the number is slightly above its integer."""
         low, high = self.number(self.low), self.number(self.high)
         above = f"{scaled} > {high}" if rest == "FALSE" else f"{scaled} > {high} OR ({scaled} = {high} AND {rest})"
         moved = rest if self.step == 1 else f"{rest} OR {self.between(scaled)}"
         return f"CASE WHEN {scaled} < {low} THEN {BELOW} WHEN {above} THEN {ABOVE} WHEN {moved} THEN {ROUNDED} ELSE {CLEAN} END"
 
     def between(self, scaled: str) -> str:
-        """SQL for whether a number lies between grid points, so that rounding moves it; valid within the bounds."""
+        """SQL for whether a number is between grid points, so that rounding moves it; valid within the bounds."""
         return f"({scaled} - {self.number(self.low)}) % {self.number(self.step)} <> 0"
 
 
@@ -94,7 +94,7 @@ def measures(column: Column) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def from_integer(column: Column, raw: Raw) -> Cleaning:
-    """Whole numbers of any width, and truths as 0 and 1."""
+    """Integers of any width, and booleans as 0 and 1."""
     x, points, words = raw.part("x"), grid(column, raw.words), raw.words
     low, high, _ = measures(column)
     kind, ends = (words.types.wide, ENDS["wide"]) if raw.nature == "wide" else (words.types.whole, ENDS["whole"])
@@ -109,11 +109,11 @@ def from_integer(column: Column, raw: Raw) -> Cleaning:
 
 
 def from_decimal(column: Column, raw: Raw) -> Cleaning:
-    """Decimals by their digits, where 38 digits hold the scaled value; else by their text."""
+    """Decimals by their digits if 38 digits hold the scaled value, else by their text."""
     width, scale = raw.digits
     x, points, types = raw.part("x"), grid(column, raw.words, scale), raw.words.types
     wider = width + points.digits - scale
-    wide = wider + points.digits + 1  # the engine would multiply in 64 bits and overflow, were it not for the wide type
+    wide = wider + points.digits + 1  # without the wide type, the engine would multiply in 64 bits and overflow
     if wide > MOST_DIGITS:
         return from_text(column, raw)
     product = f"CAST({raw.sql} AS DECIMAL({wide}, {points.digits})) * CAST({10**points.digits} AS DECIMAL({points.digits + 1}, 0))"
@@ -122,17 +122,17 @@ def from_decimal(column: Column, raw: Raw) -> Cleaning:
 
 
 def from_double(column: Column, raw: Raw) -> Cleaning:
-    """Doubles, with NaN as missing and an infinity outside the bounds on its side."""
+    """Doubles, with NaN as missing and each infinity outside the bounds on its own side."""
     x, words = raw.part("x"), raw.words
     fate = f"CASE WHEN {x} IS NULL OR {words.is_nan(x)} THEN {MISSING} ELSE {_double_fate(column, x, words)} END"
     return Cleaning(({x: f"CAST({raw.sql} AS {words.types.double})"},), fate, _double_point(column, x, words))
 
 
 def from_text(column: Column, raw: Raw) -> Cleaning:
-    """Numbers written as text: digits with at most one point exactly, with an exponent or out of any bounds as doubles.
+    """Numbers written as text: exact for digits with at most one point, as doubles with an exponent or beyond every bound.
 
-    With one digit more than the grid needs, every border between two grid points is whole at that scale, so a number may be
-    cut there (downwards; `rest` says that something was cut off) and keeps its grid point.
+    At one digit more than the grid needs, every border between two grid points is an integer. So a number can be cut there
+    (downwards; `rest` says whether anything was cut off) and keeps its grid point.
     """
     t, d, point, rest, cut, y = (raw.part(word) for word in ("t", "d", "point", "rest", "cut", "y"))
     words = raw.words
@@ -159,9 +159,10 @@ def from_text(column: Column, raw: Raw) -> Cleaning:
 
 
 def plain_number(sql: str, notation: Notation, words: Dialect) -> str:
-    """SQL for a number in text with the decimal point and without groups; what is not written as declared stays no number.
+    """SQL for a number in text with a decimal point and without grouping; text that is not written as declared stays unreadable.
 
-    Where groups are declared, digits stand in groups of three or in none; then `1.5` is no number with thousands = ".".
+    If a thousands separator is declared, digits are grouped in threes or not at all; then `1.5` is not a number with thousands =
+    ".".
     """
     if (notation.decimal, notation.thousands) == (".", ""):
         return sql
@@ -174,7 +175,7 @@ def plain_number(sql: str, notation: Notation, words: Dialect) -> str:
 
 
 def _beyond(test: str, sign: str, bound: int, ends: tuple[int, int]) -> str:
-    """SQL for a test of x < bound or x > bound, where the bound may lie outside of what the type of x holds."""
+    """SQL for a test of x < bound or x > bound, where the bound may be outside the range of x's type."""
     lowest, highest = ends
     if lowest <= bound <= highest:
         return test
@@ -188,7 +189,7 @@ def _double_fate(column: Column, x: str, words: Dialect) -> str:
 
 
 def _double_between(column: Column, x: str, words: Dialect) -> str:
-    """SQL for whether a double within the bounds is off its grid point by more than doubles are off the decimals they mean."""
+    """SQL for whether a double within the bounds is further from its grid point than doubles are from the decimals they mean."""
     low, high, step = measures(column)
     steps = f"(({x} - {_double(low, words)}) * {_double(step.denominator, words)} / {_double(step.numerator, words)})"
     slack = 0.001 + float(max(abs(low), abs(high)) / step) * 2.0**-50
@@ -197,7 +198,7 @@ def _double_between(column: Column, x: str, words: Dialect) -> str:
 
 
 def _double_point(column: Column, x: str, words: Dialect) -> str:
-    """Total, since NaN is above every number for the engine, and so becomes the upper bound here."""
+    """Defined for every double: the engine orders NaN above every number, so it becomes the upper bound here."""
     grid(column, words)
     low, high, step = measures(column)
     inside = f"least(greatest({x}, {_double(low, words)}), {_double(high, words)}) - {_double(low, words)}"

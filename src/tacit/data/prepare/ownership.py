@@ -1,7 +1,7 @@
-"""Whose every row is. A unit is a key value: all rows in all tables that carry it, or that lead to it through other tables.
+"""Who owns each row. A unit is a key value: all rows in all tables that have it, or that lead to it through other tables.
 
-A key that is looked up in another table may lead to several units there. The row then belongs to each of them, and each has
-a copy of its own: taking one of them away leaves the others' copies as they are (store.md).
+A key that is looked up in another table may lead to several units there. The row then belongs to each of them, and each has its own
+copy: removing one unit leaves the others' copies unchanged (store.md).
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ Reference = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One look-up on the way to the units: a value of `column` in `table` leads to the values of that table's own key."""
+    """One look-up on the way to the units: a value of `column` in `table` leads to values of that table's own key."""
 
     table: Table
     column: str
 
     def pairs(self, key_type: str) -> str:
-        """SQL for the distinct pairs (`tacit_link`, `tacit_holder`), from the raw rows: no limit and no value has a say."""
+        """SQL for the distinct pairs (`tacit_link`, `tacit_holder`), from the raw rows: independent of limits and other values."""
         link, holder = key_sql(self.column, key_type), key_sql(own_key(self.table), key_type)
         found = f"SELECT DISTINCT {link} AS tacit_link, {holder} AS tacit_holder FROM {staged_name(self.table)}"
         return f"SELECT * FROM ({found}) WHERE tacit_link IS NOT NULL AND tacit_holder IS NOT NULL"
 
 
 def own_key(table: Table) -> str | None:
-    """The column whose value is the unit of a row, or leads to it; None where every row is a unit without a name."""
+    """The column whose value is the unit of a row, or leads to it; None if every row is an unnamed unit."""
     return table.key if table.unit is None else table.unit.column
 
 
 def led_through(catalog: Catalog, table: Table) -> Reference | None:
-    """The (table, column) in which the unit is looked up; None where the value itself is the unit, with or without a row there."""
+    """The (table, column) in which the unit is looked up; None if the value itself is the unit, with or without a row there."""
     unit, seen = table.unit or Owner(""), {table.name}
     while unit.references is not None:
         parent = catalog.tables[unit.references[0]]
@@ -53,7 +53,7 @@ def led_through(catalog: Catalog, table: Table) -> Reference | None:
 
 
 def links(catalog: Catalog, table: Table) -> tuple[Link, ...]:
-    """The look-ups from the own key of a table to its units, in order; none where that key is the unit."""
+    """The look-ups from the key of a table to its units, in order; empty if that key is the unit."""
     found: list[Link] = []
     here = table
     while (reference := led_through(catalog, here)) is not None:
@@ -70,7 +70,7 @@ def links(catalog: Catalog, table: Table) -> tuple[Link, ...]:
 
 
 def carried(catalog: Catalog) -> Mapping[str, tuple[str, ...]]:
-    """The columns of keys that each private table is staged with: its own, and those in which others look their unit up."""
+    """The key columns that each private table is staged with: its own, and those in which others look up their unit."""
     private = {key: table for key, table in catalog.tables.items() if not table.public}
     found: dict[str, set[str]] = {key: {own_key(table) or "", table.key or ""} - {""} for key, table in private.items()}
     for table in private.values():
@@ -80,8 +80,10 @@ def carried(catalog: Catalog) -> Mapping[str, tuple[str, ...]]:
 
 
 def coded(catalog: Catalog) -> Mapping[str, Mapping[str, Reference]]:
-    """The keys of each private table that are kept as codes, so that questions can join on them: what leads to its unit through
-    another table, and what others lead to in it. A code stands for a value of the (table, column) that is looked up.
+    """The keys of each private table that are stored as codes, so that queries can join on them.
+
+    They are the key that leads to the table's unit through another table, and the keys that other tables refer to. A code
+    represents a value of the looked-up (table, column).
     """
     private = {name: table for name, table in catalog.tables.items() if not table.public}
     found: dict[str, dict[str, Reference]] = {name: {} for name in private}
@@ -96,7 +98,7 @@ def coded(catalog: Catalog) -> Mapping[str, Mapping[str, Reference]]:
 def owners(words: Dialect, pairs: str, *rest: str) -> str:
     """SQL for what each `tacit_link` of a look-up leads to through the `rest`: its least and its largest unit, and how many ways.
 
-    All are given by the tables of their pairs. There are several owners if the two differ, and at most as many as ways.
+    Each look-up is given by its table of pairs. A row has several owners if the two units differ, and at most as many as ways.
     """
     ends = (
         ("tacit_least", "tacit_largest", "tacit_ways")
@@ -111,22 +113,22 @@ def owners(words: Dialect, pairs: str, *rest: str) -> str:
 
 
 def staged_name(table: Table) -> str:
-    """The engine's table of a source's rows, cleaned, with their keys."""
+    """The engine's table of a source's cleaned rows with their keys."""
     return name(f"tacit_staged {table.name}")
 
 
 def key_name(column: str) -> str:
-    """The column of a staged table that holds a key."""
+    """The column of a staged table for a key."""
     return name(f"tacit_key {column}")
 
 
 def code_name(column: str) -> str:
-    """The column of a stored table that holds the codes of a key."""
+    """The column of a stored table for the codes of a key."""
     return f"tacit_code {column}"
 
 
 def key_sql(column: str | None, key_type: str) -> str:
-    """SQL for a key of a staged row, in the type that all keys are compared in; NULL where the table has none."""
+    """SQL for a key of a staged row, in the common type of all keys; NULL if the table has none."""
     return f"CAST({'NULL' if column is None else key_name(column)} AS {key_type})"
 
 

@@ -1,4 +1,4 @@
-"""Columns of public tables that are not declared: what they are is read from the data, since the data is public."""
+"""Undeclared columns of public tables: their kind is read from the data, since the data is public."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from tacit.privacy.catalog import LARGEST, PLAIN, Column, Notation, Value, day_n
 from tacit.privacy.rounding import exact
 
 MOST_VALUES = 100_000
-MOST_DIGITS = 9  # of a fraction that is read from data
-WRITTEN_NUMBER = r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,9})?"  # no zeros in front: they belong to codes, such as a postcode
+MOST_DIGITS = 9  # of a fraction read from data
+WRITTEN_NUMBER = r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,9})?"  # leading zeros belong to codes, such as postcodes
 WRITTEN_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 AFTER_POINT = r"\.(.*)$"
 
-MOST_ASKED = 100  # expressions in one statement: planning takes their square in time
+MOST_ASKED = 100  # expressions in one statement: planning time grows with their square
 
 Found = Column | str
 Answers = tuple[Any, ...]
-Look = Generator[tuple[str, ...], Answers, Found]  # asks for aggregates of the rows, gets their values, and says what was found
+Look = Generator[tuple[str, ...], Answers, Found]  # requests aggregates of the rows, receives their values, returns what it found
 
 
 def found_columns(
     workshop: Workshop, relation: str, raws: Mapping[str, Raw], typed: bool, notation: Notation = PLAIN
 ) -> dict[str, Found]:
-    """The columns that the public data show, written as the table says, or the reasons why they are left out.
+    """The columns found in the public data, in the table's notation, or the reasons why they are left out.
 
-    What is asked of many columns is asked in one statement: the number of statements is a small part of that of the columns.
+    Requests for many columns share a statement, so there are far fewer statements than columns.
     """
     looks = {key: _found(key, without_missing(raw, notation), typed, notation) for key, raw in raws.items()}
     found: dict[str, Found] = {}
@@ -45,7 +45,7 @@ def found_columns(
 
 
 def _resumed(answers: Mapping[str, Answers], looks: Mapping[str, Look], found: dict[str, Found]) -> dict[str, tuple[str, ...]]:
-    """Let every look that waits for an answer go on; what it asks next, while what it ends with is put into `found`."""
+    """Resume every look that waits for an answer, and return what each requests next; finished looks go into `found`."""
     asked = {}
     for key, answer in answers.items():
         try:
@@ -56,7 +56,7 @@ def _resumed(answers: Mapping[str, Answers], looks: Mapping[str, Look], found: d
 
 
 def _answered(workshop: Workshop, relation: str, asked: Mapping[str, tuple[str, ...]]) -> dict[str, Answers]:
-    """The values of all that is asked, some columns in each statement."""
+    """The values of all requested aggregates, with several columns per statement."""
     found: dict[str, Answers] = {}
     waiting: dict[str, tuple[str, ...]] = {}
     for place, (key, parts) in enumerate(asked.items(), 1):
@@ -88,7 +88,7 @@ def _found(key: str, raw: Raw, typed: bool, notation: Notation) -> Look:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Questions about one public column."""
+    """Requests about one public column."""
 
     key: str
     raw: Raw
@@ -111,7 +111,7 @@ class _Look:
         return f"its numbers have more than {MOST_DIGITS} decimals" if digits is None else (yield from self.number(sql, digits))
 
     def text(self) -> Look:
-        """Texts of a CSV file: numbers or days if all of them are written so, else values."""
+        """Texts of a CSV file: numbers or days if all of them are written that way, else values."""
         words = self.raw.words
         sql, day = filled(self.raw), written_day(filled(self.raw), self.notation.format, words)
         plain = plain_number(sql, self.notation, words)

@@ -1,9 +1,9 @@
 """The rank of a row among its unit's rows: its place in the order of a keyed hash of its canonical text.
 
-The order depends on the ranking key, the row's own key (its unit, or what leads to it) and what is prepared of the row: not on
-the order of rows, files or threads, and not on other units. Rows with one canonical text are interchangeable. The hash is MD5
-(128 random bits of key in front; the first 64 bits are compared), which every engine has; nothing rests on collisions being
-hard to find (store.md).
+The order depends on the ranking key, the row's own key (its unit, or what leads to it) and the prepared row. It does not depend on
+the order of rows, files or threads, nor on other units. Rows with the same canonical text are interchangeable. The hash is MD5,
+which every engine has, with 128 random key bits in front; the first 64 bits are compared. Nothing requires collisions to be hard to
+find (store.md).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tacit.mechanisms.noise import bits
 
 KEY_FILE = "rank.key"
 KEY_BYTES = 16
-CROWD = 4  # from how many holders of one key on its rows are reduced before they are copied
+CROWD = 4  # number of holders of one key from which its rows are reduced before they are copied
 
 
 def ranking_key(folder: Path) -> str:
-    """The key that ranks are made with, as text: drawn once, and then re-used for ever, so that limits keep the same rows."""
+    """The key for ranks, as text: drawn once and then reused forever, so that limits keep the same rows."""
     file = folder / KEY_FILE
     if not file.exists():
         replace_file(file, f"{bits.random_bytes(KEY_BYTES).hex()}\n")
@@ -38,7 +38,7 @@ def ranking_key(folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """Pairs (`tacit_link`, `tacit_holder`) by the name of their table, and the most holders that one link has."""
+    """Pairs (`tacit_link`, `tacit_holder`) by the name of their table, and the largest number of holders of one link."""
 
     pairs: str
     most: int
@@ -48,8 +48,8 @@ class LookUp:
 class Ranking:
     """How the rows of one table are ranked: `own_key` is SQL for their own key, of `key_type`; a unit has at most `most` rows.
 
-    `key` is the column of the table's `key = true`, if it has one: of the rows of a unit that repeat it, the first is kept.
-    `coded` are further columns of keys that stay with the rows.
+    `key` is the column declared with `key = true`, if any: of the rows of a unit that repeat it, the first is kept. `coded` are
+    further key columns that stay with the rows.
     """
 
     packing: Packing
@@ -62,8 +62,8 @@ class Ranking:
     def ranked(self, staged: str, condition: str, look_ups: Sequence[LookUp]) -> str:
         """SQL for the rows that the limit keeps, one for each owner (`tacit_holder`) of a row (`tacit_row`), each with its rank.
 
-        Where a key has a crowd of holders, its rows are first reduced to as many as one unit can keep: that changes nothing
-        (store.md), and bounds the copies.
+        If a key has a crowd of holders, its rows are first reduced to as many as one unit can keep. That does not change the result
+        (store.md), and bounds the number of copies.
         """
         rows, several = self._placed(staged, condition), False
         for look_up in look_ups:
@@ -90,7 +90,7 @@ class Ranking:
         return f"SELECT * FROM (SELECT *, {rank} FROM ({rows})) WHERE tacit_rank < {self.most}"
 
     def _led(self, rows: str, pairs: str, once: bool) -> str:
-        """The rows with what their holders lead to; `once` where a row may get there on several ways."""
+        """The rows with what their holders lead to; `once` if a row can reach one in several ways."""
         carried = ", ".join(f"held.{column}" for column in (*self._kept(), "tacit_place"))
         joined = f"({rows}) AS held JOIN {pairs} AS pairs ON held.tacit_holder = pairs.tacit_link"
         return f"SELECT {'DISTINCT ' if once else ''}{carried}, pairs.tacit_holder FROM {joined}"

@@ -1,6 +1,6 @@
-"""How many units the private tables have in common, which the data owner alone is told: a key with a typo has no unit in common.
+"""How many units the private tables have in common, for the data owner alone: a mistyped key has no unit in common.
 
-The counts are of units with a row that no value drops. They decide nothing that is stored.
+The counts are of units with a row that no value drops. They do not affect what is stored.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tacit.privacy.catalog import Catalog, Table
 
 
 def sharing(workshop: Workshop, catalog: Catalog, ranked: Mapping[str, str]) -> tuple[Sharing, ...]:
-    """Every pair of tables whose units have names; `ranked` are the engine's tables of their rows, by the names of the tables."""
+    """Every pair of tables with named units; `ranked` are the engine's tables of their rows, by table name."""
     units = {table: f"SELECT tacit_holder FROM {rows} WHERE tacit_rank = 0" for table, rows in ranked.items()}
     counts = {table: int(workshop.rows(f"SELECT count(*) FROM ({holders})")[0][0]) for table, holders in units.items()}
     found = []
@@ -27,7 +27,7 @@ def sharing(workshop: Workshop, catalog: Catalog, ranked: Mapping[str, str]) -> 
 
 
 def _because(catalog: Catalog, one: Table, other: Table) -> str:
-    """Why two tables should have units in common, by the catalog alone."""
+    """Why two tables should have units in common, according to the catalog alone."""
     for here, there in ((one, other), (other, one)):
         if there.name in _led_to(catalog, here):
             return f"{here.name} refers to {there.name}"
@@ -35,7 +35,7 @@ def _because(catalog: Catalog, one: Table, other: Table) -> str:
 
 
 def _led_to(catalog: Catalog, table: Table) -> set[str]:
-    """The tables that a table refers to, also through others."""
+    """The tables that a table refers to, directly or through others."""
     found: set[str] = set()
     while table.unit is not None and table.unit.references is not None and table.unit.references[0] not in found:
         table = catalog.tables[table.unit.references[0]]

@@ -25,18 +25,18 @@ from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Column, Kind, Notation, Table
 
 MOST_COUNTS = 100  # in one statement
-MOST_LOOKED_AT = 100_000  # rows in which an example is looked for
+MOST_LOOKED_AT = 100_000  # rows searched for an example
 LONGEST_EXAMPLE = 100
 TROUBLES: tuple[tuple[type[duckdb.Error], str], ...] = (
     (duckdb.CatalogException, "names a table that is not there; correct `table`"),
     (duckdb.IOException, "cannot be read from disk, or there is no room left beside the store; check both"),
 )
-UNREADABLE = (OSError, EOFError, zlib.error)  # of files that are not what their names say; their words may quote bytes
+UNREADABLE = (OSError, EOFError, zlib.error)  # for files that are not what their names say; their messages may quote bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many rows were read, how many of them have a value that drops them, and the fates by column."""
+    """How many rows were read, how many of them a value drops, and the fates by column."""
 
     read: int
     dropped: int
@@ -48,7 +48,7 @@ class Tally:
 
 
 def stage(workshop: Workshop, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> set[str]:
-    """Read the source of a private table into the workshop, declared columns and keys alone; the types of the keys come back."""
+    """Read the declared columns and keys of a private table's source into the workshop; returns the types of the keys."""
     wanted: dict[str, Kind] = {**_kinds(table), **dict.fromkeys(keys, "key")}
     types: set[str] = set()
 
@@ -63,7 +63,7 @@ def stage(workshop: Workshop, catalog: Catalog, table: Table, keys: tuple[str, .
 
 
 def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, select: Callable[[Rows], str]) -> None:
-    """Put what `select` makes of a source into the staged table; a file that the engine's own reader does not take is mended."""
+    """Put what `select` makes of a source into the staged table; a file that the engine's own reader rejects is mended."""
     readers = [each[table.source.kind] for each in (READERS, MENDING) if table.source.kind in each]
     for reader in readers:
         try:
@@ -89,12 +89,12 @@ def notation_of(table: Table, key: str) -> Notation:
 
 
 def stored_columns(table: Table) -> dict[str, Column]:
-    """The declared columns that the store holds: all but keys, which the units' codes stand for."""
+    """The declared columns that the store contains: all except keys, which the units' codes represent."""
     return {key: column for key, column in table.columns.items() if column.kind != "key"}
 
 
 def cleaned(workshop: Workshop, columns: Mapping[str, Column], rows: Rows, carried: Mapping[str, str]) -> str:
-    """SQL for packed rows of the columns and their fates, with what is `carried` along as it is."""
+    """SQL for packed rows of the columns and their fates, with what is `carried` along unchanged."""
     plans = _plans(workshop, columns, rows)
     query = _with_fates(workshop.words, plans, rows, carried)
     fates = [fate_name(key) for key in plans]
@@ -110,7 +110,7 @@ def _plans(workshop: Workshop, columns: Mapping[str, Column], rows: Rows) -> dic
 def _with_fates(
     words: Dialect, plans: Mapping[str, Cleaning], rows: Rows, carried: Mapping[str, str], most: int | None = None
 ) -> str:
-    """SQL for the rows, or the first of them, with the fates of all columns and what these are worked out from."""
+    """SQL for the rows, or the first of them, with the fates of all columns and the parts these are computed from."""
     first = {**carried, **_merged(plan.layers[:1] for plan in plans.values())}
     limit = "" if most is None else f" LIMIT {most}"
     query = f"SELECT {_named(first) or '0 AS tacit_row'} FROM {rows.relation}{limit}"
@@ -121,7 +121,7 @@ def _with_fates(
 
 
 def with_examples(workshop: Workshop, catalog: Catalog, table: Table, found: Tally) -> Tally:
-    """The tally of a private table with an example of what could not be read, where there is one among the first rows."""
+    """The tally of a private table with an example of an unreadable value, if the first rows contain one."""
     odd = {key: column for key, column in stored_columns(table).items() if _odd(found, key)}
     readers = [each[table.source.kind] for each in (READERS, MENDING) if table.source.kind in each] if odd else []
     for reader in readers:
@@ -131,7 +131,7 @@ def with_examples(workshop: Workshop, catalog: Catalog, table: Table, found: Tal
 
 
 def examples_in(workshop: Workshop, columns: Mapping[str, Column], rows: Rows, found: Tally) -> Tally:
-    """The same, from rows that are there already."""
+    """The same, from rows that already exist."""
     odd = {key: column for key, column in columns.items() if _odd(found, key)}
     asked = [(key, fate) for key in odd for fate in _odd(found, key)]
     if not asked:
@@ -173,7 +173,7 @@ def kept(columns: Mapping[str, Column]) -> str:
 
 
 def tally(workshop: Workshop, relation: str, columns: Mapping[str, Column]) -> Tally:
-    """What happened to the staged rows of a table; in statements of few counts, since planning takes their square in time."""
+    """What happened to the staged rows of a table; with few counts per statement, since planning time grows with their square."""
     ((rows, dropped),) = workshop.rows(f"SELECT count(*), count(*) FILTER (NOT ({kept(columns)})) FROM {relation}")
     asked = [(key, fate) for key, column in columns.items() for fate in possible(column)]
     by_column: dict[str, dict[str, int]] = {key: {} for key in columns}
@@ -187,7 +187,7 @@ def tally(workshop: Workshop, relation: str, columns: Mapping[str, Column]) -> T
 
 
 def fate_name(column: str) -> str:
-    """The column of a staged table that holds the fates of another."""
+    """The column of a staged table for the fates of another column."""
     return name(f"tacit_fate {column}")
 
 
@@ -212,7 +212,7 @@ def _named(parts: Mapping[str, str]) -> str:
 
 
 def check_columns(table: Table, rows: Rows, wanted: Collection[str]) -> None:
-    """Every wanted column is in the source."""
+    """Refuse a source that lacks one of the wanted columns."""
     absent = [key for key in wanted if key not in rows.columns]
     if absent:
         told = missing_columns(absent, f"the source of {table.name}", rows.columns, as_text=not rows.typed)
@@ -220,6 +220,6 @@ def check_columns(table: Table, rows: Rows, wanted: Collection[str]) -> None:
 
 
 def _unusable(table: Table, error: duckdb.Error) -> InvalidCatalog:
-    """In our words: the engine's own quote cells."""
+    """The error in tacit's own words: the engine's message quotes cells."""
     words = next((words for kind, words in TROUBLES if isinstance(error, kind)), f"cannot be read as {table.source.kind}")
     return InvalidCatalog(f"the source of {table.name} {words}")

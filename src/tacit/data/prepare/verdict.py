@@ -1,6 +1,6 @@
-"""What the data owner alone is told when a source was read: what looks wrong, an example of it, and the likely cause.
+"""What `prepare` reports to the data owner alone after it reads a source: what looks wrong, an example, and the likely cause.
 
-An example is a value of the data. It is shown on the owner's screen and stored nowhere.
+An example is a value from the data. It is shown on the owner's screen and not stored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tacit.privacy.catalog import Column
 if TYPE_CHECKING:
     from tacit.data.prepare import Prepared
 
-TOLD = ("unreadable", "unknown", "rounded")  # the fates of which an example is shown
+TOLD = ("unreadable", "unknown", "rounded")  # the fates for which an example is shown
 LOST = ("unreadable", "unknown", "too long", "below", "above")
 NUMBER = r"[+-]?[0-9]+"
 COMMA = re.compile(rf"{NUMBER},[0-9]+")
@@ -37,10 +37,10 @@ REPLACEMENT = "\ufffd"
 
 @dataclass(frozen=True, slots=True)
 class ColumnReport:
-    """In how many rows a column was missing, unreadable, below or above its bounds, unknown or rounded. For the curator alone.
+    """In how many rows a column is missing, unreadable, below or above its bounds, unknown or rounded. For the data owner alone.
 
-    `rounded` counts numbers that are no grid point of the declared bounds and step (doubles: by more than a thousandth of a
-    step), so that the prepared value is another than the one that is written. `as_text` says whether the source has texts here.
+    `rounded` counts numbers that are not a grid point of the declared bounds and step (doubles: by more than a thousandth of a
+    step), so that the prepared value differs from the written one. `as_text` says whether the source stores the column as text.
     """
 
     name: str
@@ -50,15 +50,15 @@ class ColumnReport:
     causes: Mapping[str, str] = field(default_factory=dict)
 
     def lost(self) -> int:
-        """How many values are not what was written; numbers of a source with types are rounded on purpose."""
+        """How many values differ from what was written; numbers of a typed source are rounded on purpose."""
         return sum(self.fates.get(fate, 0) for fate in (*LOST, *(("rounded",) if self.as_text else ())))
 
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """How many units two private tables have, and how many of them both have. For the curator alone.
+    """How many units two private tables have, and how many they share. For the data owner alone.
 
-    `because` says why they should have some in common: a declared reference, or keys of one name; empty where nothing says so.
+    `because` says why they should share some: a declared reference, or keys with the same name; empty if there is no reason.
     """
 
     tables: tuple[str, str]
@@ -68,7 +68,7 @@ class Sharing:
 
     @property
     def words(self) -> str:
-        """A line for the curator.
+        """A line for the data owner.
 
         >>> print(Sharing(("visits", "patients"), (820, 900), 812).words)
         visits and patients share 812 units: visits has 820, patients has 900
@@ -79,7 +79,7 @@ class Sharing:
 
     @property
     def alarm(self) -> str | None:
-        """What cannot be meant: keys that never meet, though the catalog says that they name the same people."""
+        """A result that the catalog cannot intend: keys that never match, though it declares that they name the same people."""
         if self.shared or not self.because or not all(self.units):
             return None
         one, other = self.tables
@@ -87,7 +87,7 @@ class Sharing:
 
 
 class NotAccepted(StoreUnusable):
-    """The data does not look as the catalog declares it: `prepared` says where. The old store stays."""
+    """The data does not look as the catalog declares it: `prepared` has the details. The old store stays."""
 
     def __init__(self, prepared: Prepared) -> None:
         super().__init__(
@@ -98,7 +98,7 @@ class NotAccepted(StoreUnusable):
 
 
 def alarms(read: int, kept: int, columns: tuple[ColumnReport, ...]) -> tuple[str, ...]:
-    """What cannot be meant: no row kept, or over half of the values of a column lost or moved.
+    """Results that the catalog cannot intend: no row kept, or over half of the values of a column lost or moved.
 
     >>> alarms(4, 4, (ColumnReport("cost", {"missing": 1, "unreadable": 2}),))
     ('cost: 2 of 3 values cannot be used as they are written',)
@@ -112,7 +112,7 @@ def alarms(read: int, kept: int, columns: tuple[ColumnReport, ...]) -> tuple[str
 
 
 def likely_cause(column: Column, fate: str, value: str) -> str:
-    """Why a value could not be read, as a question with the line that would answer it.
+    """The likely reason why a value could not be read: a question, and the line of the catalog that would fix it.
 
     >>> from fractions import Fraction
     >>> cost = Column("cost", "number", (Fraction(0), Fraction(9000)), Fraction(1))

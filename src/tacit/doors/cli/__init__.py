@@ -25,6 +25,7 @@ from tacit.doors.cli.init import init
 from tacit.doors.cli.options import Command, Group, in_options, options_of
 from tacit.doors.cli.output import error_report, let_all_letters_pass, print_error, say
 from tacit.doors.cli.prepare import prepare
+from tacit.doors.cli.reference import reference
 from tacit.doors.cli.schema import schema
 from tacit.doors.cli.survey import COMMANDS as SURVEYS
 from tacit.doors.cli.survey import survey
@@ -124,7 +125,7 @@ DATA_SET, QUESTIONS = "Data set", "Questions"
 OTHER_WAYS, EVIDENCE = "Other ways to publish", "Evidence"
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     DATA_SET: (init, check, prepare, schema),
-    QUESTIONS: (sql, explain, budget, history),
+    QUESTIONS: (sql, explain, budget, history, reference),
     OTHER_WAYS: (audit,),
     EVIDENCE: (demo, verify),
 }

@@ -9,6 +9,7 @@ import typer
 
 from tacit.chart import check_format
 from tacit.doors.cli.output import console, print_csv, print_json
+from tacit.doors.cli.question import parameters, text_of
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 from tacit.files import check
 
@@ -16,7 +17,14 @@ if TYPE_CHECKING:
     from tacit.release.answer import Answer
     from tacit.session import Session
 
-Question = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT over declared tables.")]
+Question = Annotated[
+    str | None,
+    typer.Argument(metavar="[SQL]", help="One SELECT over declared tables; - reads it from standard input.", show_default=False),
+]
+QuestionFile = Annotated[Path | None, typer.Option("--file", help="File with the question; - is standard input.")]
+Params = Annotated[
+    list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Value of :NAME, or of $1 and ? by number; repeatable.")
+]
 AnalystOption = Annotated[
     str | None,
     typer.Option("--analyst", envvar="TACIT_ANALYST", help="Analyst who asks; required if the catalog declares several."),
@@ -32,7 +40,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def sql(
-    question: Question,
+    question: Question = None,
+    file: QuestionFile = None,
+    param: Params = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     error: Error = None,
@@ -54,9 +64,10 @@ def sql(
     if chart is not None:
         check_format(chart)
         check(chart)
+    text, params = text_of(question, file), parameters(param or ())
     session = opened(catalog, analyst)
     with session.data:
-        answer = session.sql(question, **_budget(epsilon, delta, error, confidence, simultaneous), groups=groups)
+        answer = session.sql(text, params=params, **_budget(epsilon, delta, error, confidence, simultaneous), groups=groups)
     _print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart)
@@ -74,7 +85,9 @@ def _print_answer(answer: Answer, as_csv: bool, as_json: bool) -> None:
 
 
 def explain(
-    question: Question,
+    question: Question = None,
+    file: QuestionFile = None,
+    param: Params = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     error: Error = None,
@@ -90,14 +103,15 @@ def explain(
     """
     budget = _budget(epsilon, delta, error, confidence, simultaneous)
     priced = {"epsilon", "error"} & set(budget)
+    text, params = text_of(question, file), parameters(param or ())
     session = opened(catalog, analyst)
     with session.data:
-        explanation = session.explain(question, **budget)
+        explanation = session.explain(text, params=params, **budget)
     if as_json:
         print_json(explanation.to_dict())
         return
     console().print(str(explanation), soft_wrap=True)
-    if not priced:
+    if not priced and explanation.epsilon:
         console().print("priced at epsilon 1, as no budget was given (unless one is written in the question)", style="dim")
 
 

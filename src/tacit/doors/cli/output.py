@@ -70,7 +70,8 @@ def error_report(error: TacitError, as_json: bool, named: Callable[[str], str] =
     `named` puts the options of the command in the place of the arguments that a message names.
     """
     if not as_json:
-        return f"tacit: {lines_for_terminal(without_passwords(named(str(error))))}"
+        below = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))  # the place in the question
+        return f"tacit: {lines_for_terminal(without_passwords(named(str(error)) + below))}"
     code = getattr(error, "code", None) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
     known: dict[str, Any] = {"code": code, "message": named(getattr(error, "message", str(error)))}
     if remedy := getattr(error, "remedy", ""):

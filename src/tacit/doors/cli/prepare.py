@@ -19,7 +19,7 @@ Reason = Annotated[str, typer.Option("--reason", help="Reason for a second budge
 NO_LEDGER = "There is no ledger yet, so nothing can be asked. Run `tacit ledger begin` once."
 LONGEST_EXAMPLE = 40
 WORDS = {"rounded": "rounded to the step"}
-FOR_THE_CURATOR = "These counts are exact and of private data: they are for the curator alone."
+FOR_THE_CURATOR = "These counts are exact and of private data: they are for the data owner only."
 NOT_ACCEPTED = "The old store stays. Correct the catalog, or accept what was found: tacit prepare --yes"
 REASONS = {"value": "value out of the declared", "no unit": "no unit", "limit": "beyond max_rows or a repeated key"}
 

@@ -1,4 +1,4 @@
-"""All applicable attacks against one data set: a copy, with a scratch ledger for each attack. For the curator only.
+"""All applicable attacks against one data set: a copy, with a scratch ledger for each attack. For the data owner only.
 
 Each attack spends the whole of `epsilon`, once for each seed. The report (`session_report.py`) has figures and no released value;
 it compares with the truth all the same, and is not for publication.

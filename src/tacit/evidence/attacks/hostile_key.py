@@ -29,7 +29,7 @@ from tacit.data.quoting import name as quoted
 from tacit.errors import Refused
 from tacit.evidence.attacks.scratch import made_data
 from tacit.privacy.rounding import Number, exact
-from tacit.query.language.sql import UNSEEN
+from tacit.query.language.reader import UNSEEN
 from tacit.release.answer import Answer, Column, Receipt
 from tacit.session import DataSet, Session
 

@@ -1,6 +1,6 @@
 """Data sets to attack: simulated people, or a copy of a prepared store; each with its own temporary ledger.
 
-For the curator alone: the copy is of private data, and its scratch ledger promises nothing about the real one. Nothing that an
+For the data owner only: the copy is of private data, and its scratch ledger promises nothing about the real one. Nothing that an
 attack is answered there may be published.
 """
 

@@ -157,7 +157,7 @@ class SessionReport:
 
     def summary(self) -> str:
         """A line for each attack."""
-        head = f"Attacks on a copy: {self.setting} For the curator only; not for publication."
+        head = f"Attacks on a copy: {self.setting} For the data owner only; not for publication."
         return "\n".join([head, *(finding.summary() for finding in self.findings), self.verdict])
 
     def to_dict(self) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class SessionReport:
             for one in self.findings
         ]
         known = told(people=self.people, members=self.members, epsilon=self.epsilon, seeds=self.seeds, holds=self.holds)
-        return {"for": "the curator only; not for publication", **known, "attacks": listed}
+        return {"for": "the data owner only; not for publication", **known, "attacks": listed}
 
     def chart(self, path: str | Path | None = None) -> Any:
         """Each figure beside its limit."""

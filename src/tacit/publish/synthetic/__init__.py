@@ -1,19 +1,19 @@
 """Synthetic data with a stated guarantee: a map of commuters by Dirichlet resampling, and any table by noisy marginals.
 
 The map (`commuters/`)
-    flows.py         origins, destinations and jobs, from CSV or Parquet        geography.py      blocks, coarsening, distances
-    empty_cells.py   chances of empty blocks, from public data                  model.py          the run over all destinations
-    release.py       the whole road: offer, pay, read the homes, draw, write    sources.py        a file, or a declared table
-    spending.py      the ledger: the catalog's, or one beside the output        worker_counts.py  synthetic workers of a destination
-    utility.py       how good a map is, for its curator                         report.py         the curator's page, with maps.py
-    example_state.py a state made up, to try all of it on
+    flows.py         origins, destinations, jobs (CSV or Parquet)       geography.py      blocks, coarsening, distances
+    empty_cells.py   keep probabilities of empty blocks, public         model.py          the run over all destinations
+    release.py       the whole process: offer, pay, read, draw, write   sources.py        a file, or a declared table
+    spending.py      the ledger: the catalog's, or next to the output   worker_counts.py  synthetic workers of a destination
+    utility.py       accuracy of a map, for the data owner              report.py         the owner's page, with maps.py
+    example_state.py a simulated state to try everything on
 
 Any table of a catalog (`rows/`)
-    release.py       the whole road: refuse, price, spend, measure, fit, draw   cells.py          columns in public cells
-    marginals.py     the budget shared out, and its noise                       selection.py      pairs of columns, along a tree
-    inference.py     one model of all noisy marginals, by the package mbi       draw.py           rows from it, by secure randomness
-    contingency.py   few cells, all of them together, by Dirichlet resampling
-    utility.py       how good the rows are, for their curator
+    release.py       refuse, price, spend, measure, fit, draw           cells.py          columns in public cells
+    marginals.py     the split of the budget, and its noise             selection.py      pairs of columns, along a tree
+    inference.py     one model of all noisy marginals, by package mbi   draw.py           rows from it, by secure randomness
+    contingency.py   the joint table of few cells, by Dirichlet resampling
+    utility.py       accuracy of the rows, for the data owner
 
 >>> from tacit.publish.synthetic import synthesize_table
 >>> synthesize_table.__module__
@@ -40,7 +40,7 @@ HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """The entrances, loaded when they are first used: importing one module of the map costs nothing of the tables."""
+    """The entry points, loaded on first use: importing a module of the map does not load the tables."""
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)

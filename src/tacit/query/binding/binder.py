@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from unicodedata import normalize
 
 from tacit.errors import NotAllowed, Refused
 from tacit.query.binding import terms
-from tacit.query.binding.comparisons import compared, constant_term, like, those_that_can_be
+from tacit.query.binding.comparisons import compared, constant_term, those_that_can_be
 from tacit.query.binding.functions import FUNCTIONS
+from tacit.query.binding.patterns import found, pattern_text
 from tacit.query.binding.scope import Declared, Scope
 from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Star
 from tacit.query.plan import (
@@ -82,7 +82,7 @@ class Binder:
             return self._case(expression.arguments)
         function = FUNCTIONS.get(expression.function)
         if function is None:
-            raise NotAllowed(f"{expression.function.upper()} is not supported", remedy="see the reference for what may be asked")
+            raise NotAllowed(f"{expression.function.upper()} is not supported", remedy="see: tacit reference sql")
         return function([self.term(argument) for argument in expression.arguments], expression.arguments)
 
     def _case(self, arguments: tuple[Expression, ...]) -> Term:
@@ -112,9 +112,9 @@ class Binder:
         value, low, high = (self.term(part) for part in expression.arguments)
         return terms.all_of([compared(">=", value, low), compared("<=", value, high)])
 
-    def _like(self, expression: Apply) -> Condition:
+    def _of_form(self, expression: Apply) -> Condition:
         value, pattern = expression.arguments
-        return like(self.term(value), _text(pattern), expression.function == "ilike")
+        return found(expression.function, self.term(value), pattern_text(pattern, expression.function))
 
     def _is(self, expression: Apply) -> Condition:
         found = self.condition(expression.arguments[0])
@@ -144,8 +144,7 @@ CONDITIONS: Mapping[str, Callable[[Binder, Apply], Condition]] = {
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), Binder._compared),
     "in": Binder._in,
     "between": Binder._between,
-    "like": Binder._like,
-    "ilike": Binder._like,
+    **dict.fromkeys(("like", "ilike", "starts_with", "ends_with", "contains", "regexp_matches", "regexp_like"), Binder._of_form),
     "is_null": Binder._is_null,
     "is_true": Binder._is,
     "is_false": Binder._is,
@@ -163,9 +162,3 @@ def _any_of(parts: Sequence[Condition]) -> Condition:
 def placed(refusal: Refused, at: At) -> Refused:
     """The refusal with its place in the question, if it has none."""
     return refusal if refusal.at or at is None else type(refusal)(refusal.message, remedy=refusal.remedy, at=at)
-
-
-def _text(expression: Expression) -> str:
-    if isinstance(expression, Constant) and isinstance(expression.value, str):
-        return normalize("NFC", expression.value)
-    raise NotAllowed("LIKE requires a constant pattern", remedy="write the pattern as text")

@@ -46,7 +46,7 @@ def constant_term(value: Fraction | str | bool | date | None) -> Term:
 
 
 def text_constant(term: Term) -> str | None:
-    """The text of a constant; None where it is no text constant."""
+    """The text of a constant; None if it is not a text constant."""
     if isinstance(term.node, Literal) and isinstance(term.type, CategoryType) and len(term.type.values) == 1:
         value = term.type.values[0]
         return value if isinstance(value, str) else None

@@ -2,7 +2,7 @@
 
 The years of a column's declared bounds are few, so "which year" is a balanced tree of comparisons with constants. Counting years
 from March puts the leap day last, and the month follows from the day of such a year by one division, (5 d + 2) / 153: March to
-July and August to December repeat 31, 30, 31, 30, 31 days, 153 in all. The same on every engine, and total.
+July and August to December repeat 31, 30, 31, 30, 31 days, 153 in total. The same on every engine, and total.
 """
 
 from __future__ import annotations
@@ -128,6 +128,14 @@ def date_node(term: Term) -> Row:
     if not isinstance(term.type, DateType) or isinstance(term.node, TextColumn):
         raise WrongType("expected a date", remedy='use a column declared with type = "date"')
     return term.node
+
+
+def known_days(term: Term) -> tuple[int, int]:
+    """The first and the last day that a date can be, refused where they are too far apart to be listed."""
+    node = date_node(term)
+    if not FIRST <= node.low <= node.high <= LAST or node.high - node.low > 366 * MOST_YEARS:
+        raise RangeTooLarge(f"the dates span more than {MOST_YEARS} years", remedy="declare tighter bounds for the column")
+    return node.low, node.high
 
 
 def checked(term: Term) -> Term:

@@ -7,9 +7,10 @@ from fractions import Fraction
 
 from tacit.errors import NotAllowed, WrongType
 from tacit.privacy.catalog import Value
-from tacit.query.binding import dates, terms
+from tacit.query.binding import dates, terms, texts
 from tacit.query.binding.comparisons import as_number, compared, constant_value
-from tacit.query.language.syntax import Constant, Expression
+from tacit.query.binding.naming import plain
+from tacit.query.language.syntax import Apply, Constant, Expression
 from tacit.query.plan import (
     BooleanType,
     CategoryType,
@@ -43,10 +44,21 @@ def _add(given: Sequence[Term], written: Sequence[Expression]) -> Term:
 def _subtract(given: Sequence[Term], written: Sequence[Expression]) -> Term:
     _expect(given, 2, 2)
     left, right = given
+    if (divisor := _rest_of(written)) is not None:
+        return texts.tens_below(as_number(left), divisor)
     if isinstance(left.type, DateType) and isinstance(right.type, DateType):
         days = terms.plus(dates.date_node(left), terms.times(dates.date_node(right), Literal(-1)))
         return Term(days, NumberType(Fraction(1)))
     return _shift(given, written, -1)
+
+
+def _rest_of(written: Sequence[Expression]) -> Fraction | None:
+    """The n of x - x % n; None where something else is written."""
+    left, right = written
+    if isinstance(right, Apply) and right.function == "%" and plain(right.arguments[0]) == plain(left):
+        divisor = right.arguments[1]
+        return divisor.value if isinstance(divisor, Constant) and isinstance(divisor.value, Fraction) else None
+    return None
 
 
 def _shift(given: Sequence[Term], written: Sequence[Expression], direction: int) -> Term:
@@ -148,12 +160,6 @@ def _counted(number: terms.Constant, least: int) -> int:
     return int(number)
 
 
-def _concat(text: str, more: terms.Constant) -> str:
-    if not isinstance(more, str):
-        raise WrongType("|| concatenates texts only", remedy="write the number in quotes")
-    return f"{text}{more}"
-
-
 def _truncate(given: Sequence[Term], written: Sequence[Expression]) -> Term:
     unit = written[0].value if isinstance(written[0], Constant) else None
     if unit not in dates.TRUNCATIONS:
@@ -208,12 +214,14 @@ FUNCTIONS: dict[str, Function] = {
     "trim": _of_values(str.strip),
     "length": _of_values(len),
     "substring": _of_values(_substring),
-    "concat": _of_values(_concat),
+    "concat": lambda given, _: texts.joined(given),
+    "concat_all": lambda given, _: texts.joined_whole(given),
+    "strftime": texts.strftime,
     "date_trunc": _truncate,
     **{name: _part(name) for name in dates.PARTS},
     "cast_integer": _numbers(terms.rounded, 1),
     "cast_number": _cast_number,
     "cast_date": _cast_same(DateType, "DATE"),
-    "cast_text": _cast_same(CategoryType, "TEXT"),
+    "cast_text": lambda given, _: texts.as_text(given[0]),
     "cast_boolean": _cast_same(BooleanType, "BOOLEAN"),
 }

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from tacit.privacy.catalog import Catalog, Table
 from tacit.query.binding.scope import Identity
 from tacit.query.language.syntax import Apply, Expression, InQuery, Name
-from tacit.query.plan import Column
+from tacit.query.plan import Code
 
 MOST_CODES = 2**53 - 1
 
 
-def code_column(source: int, name: str) -> Column:
+def code_column(source: int, name: str) -> Code:
     """The code of a key in the store: compared with others, never shown or computed with."""
     from tacit.data.prepare.ownership import code_name
 
-    return Column(source, code_name(name), 0, MOST_CODES, True)
+    return Code(source, code_name(name), 0, MOST_CODES, True)
 
 
 def identities_of(catalog: Catalog, table: Table, source: int) -> dict[str, Identity]:

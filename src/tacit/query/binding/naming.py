@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from tacit.errors import UnknownName
@@ -15,7 +16,7 @@ WORDS = {
 
 
 def of_group(written: Expression, items: tuple[Item, ...], scope: Scope) -> tuple[Expression, str | None]:
-    """GROUP BY may name a place in SELECT, or an alias that is no column."""
+    """GROUP BY may name a place in SELECT, or an alias that is not a column."""
     if isinstance(written, Constant) and isinstance(written.value, Fraction):
         place = written.value
         if place.denominator != 1 or not 1 <= place <= len(items):
@@ -28,6 +29,13 @@ def of_group(written: Expression, items: tuple[Item, ...], scope: Scope) -> tupl
             return item.expression, item.name
     named = next((item.name for item in items if item.name and plain(item.expression) == plain(written)), None)
     return written, named
+
+
+def keys_of(written: tuple[Expression, ...], items: tuple[Item, ...], aggregates: Callable[[Expression], bool]) -> list[Expression]:
+    """The expressions of GROUP BY; ALL is every item of SELECT without an aggregate."""
+    if not any(isinstance(each, Star) for each in written):
+        return list(written)
+    return [item.expression for item in items if not isinstance(item.expression, Constant) and not aggregates(item.expression)]
 
 
 def plain(expression: Expression, scope: Scope | None = None) -> object:

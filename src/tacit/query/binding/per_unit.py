@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from tacit.errors import NotAllowed
 from tacit.query.binding.binder import Binder
-from tacit.query.binding.naming import name_of, of_group, plain
+from tacit.query.binding.naming import keys_of, name_of, of_group, plain
 from tacit.query.binding.possible_rows import possible
 from tacit.query.binding.relations import Built, Part, Relations
 from tacit.query.binding.scope import Declared, Identity, Scope, Source
@@ -114,7 +114,7 @@ def _per_unit(relations: Relations, query: Select, built: Built, rows: Rows) -> 
     if query.distinct and query.group_by:
         raise NotAllowed("DISTINCT beside GROUP BY is not supported", remedy="leave one of them out", at=query.table.at)
     source, binder = next(relations.numbers), Binder(built.scope)
-    written = [item.expression for item in query.items] if query.distinct and not query.group_by else list(query.group_by)
+    written = [item.expression for item in query.items] if query.distinct and not query.group_by else _keys(query)
     identities: dict[object, tuple[str, Identity]] = {}
     keys: dict[object, tuple[str, Term]] = {}
     nodes: list[tuple[str, Row]] = []
@@ -149,6 +149,10 @@ def _per_unit(relations: Relations, query: Select, built: Built, rows: Rows) -> 
         (name, held if isinstance(held, Identity) else Binder(inside).term(held)) for name, held in columns
     ]
     return (Where(per, possible(having, Binder(inside))) if having is not None else per), given
+
+
+def _keys(query: Select) -> list[Expression]:
+    return keys_of(query.group_by, query.items, has_aggregate)
 
 
 def _of_item(

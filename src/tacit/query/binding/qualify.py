@@ -8,11 +8,11 @@ from itertools import chain, count
 from tacit.errors import NotAllowed, UnknownName
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.binder import Binder
-from tacit.query.binding.naming import name_of, of_group
+from tacit.query.binding.naming import keys_of, name_of, of_group
 from tacit.query.binding.relations import Relations
 from tacit.query.binding.results import Results
 from tacit.query.binding.scope import PublicFacts
-from tacit.query.binding.select_list import Asked
+from tacit.query.binding.select_list import Asked, has_aggregate
 from tacit.query.language.syntax import Constant, Expression, Item, Name, Select, Star
 from tacit.query.plan import Group, Key, PublicScan, Question
 from tacit.query.results import Order, Out, Output
@@ -50,7 +50,7 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
 
 def _keys(select: Select, binder: Binder) -> tuple[Key, ...]:
     keys: list[Key] = []
-    for written in select.group_by:
+    for written in keys_of(select.group_by, select.items, has_aggregate):
         expression, name = of_group(written, select.items, binder.scope)
         if isinstance(expression, Name) and binder.scope.identity(expression) is not None:
             raise NotAllowed(

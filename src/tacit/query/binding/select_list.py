@@ -39,7 +39,7 @@ class Asked:
     calls: list[Call] = field(default_factory=list)
 
     def key(self, expression: Expression) -> KeyValue | None:
-        """The key that an expression is; None where it is none."""
+        """The key that an expression equals; None if it does not equal one."""
         if not self.keys or has_aggregate(expression) or isinstance(expression, Constant):
             return None
         if isinstance(expression, Name) and not is_column(expression, self.binder.scope):

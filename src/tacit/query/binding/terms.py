@@ -1,6 +1,6 @@
 """Row expressions with their meaning and their range: builders that are total, and that refuse what could fail or overflow.
 
-A number is k times a public step; every builder computes the range of k beforehand, and refuses one that leaves the integers
+A number is k times a public step; every builder computes the range of k in advance, and refuses one that leaves the integers
 below 2^53, which every engine holds exactly (also in a double). So no row can make an expression fail (rule 3 of the design).
 """
 

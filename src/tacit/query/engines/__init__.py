@@ -1,7 +1,7 @@
-"""The engines on which plans run, and the one place that makes them, from what a catalog declares in `[store]`.
+"""The engines that run plans, and the one place that makes them, from what a catalog declares in `[store]`.
 
-Another engine is a module that has the methods of `engine.Engine`, an entry in `ENGINES`, and its words for preparation in
-`data/dialect.py`. Each is imported when it is first used.
+A new engine is a module with the methods of `engine.Engine`, an entry in `ENGINES`, and its dialect for preparation in
+`data/dialect.py`. Each is imported on first use.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ EMBEDDED = "duckdb"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How an engine is made for a store, and how to load all that it needs before a store is named."""
+    """How to make an engine for a store, and how to load its imports before a store is named."""
 
     make: Callable[[Opening], Engine]
     load: Callable[[], None]
 
 
 def opening(catalog: Catalog, version: str | None = None, limits: Limits | None = None) -> Opening:
-    """What an engine, in this process or in another, is told of the prepared data of a catalog."""
+    """What an engine, in this process or in another, needs to know about the prepared data of a catalog."""
     return Opening(store_file(catalog), catalog.store_engine, version, limits or Limits())
 
 
 def engine_at(wanted: Opening) -> Engine:
-    """The engine for a store; it opens when it is first asked."""
+    """The engine for a store; it opens the store on first use."""
     return ENGINES[wanted.engine].make(wanted)
 
 
 def engine_for(catalog: Catalog, version: str | None = None) -> Engine:
-    """The engine on the prepared data of a catalog; of the given version, where one is given, and of no other."""
+    """The engine on the prepared data of a catalog; only of the given version, if any."""
     return engine_at(opening(catalog, version))
 
 
 def load(engine: str = EMBEDDED) -> None:
-    """Import all that answering with an engine needs, so that it is there when a question comes."""
+    """Import everything that answering with an engine needs, before a query arrives."""
     ENGINES[engine].load()
 
 

@@ -1,8 +1,8 @@
-"""A plan to one Ibis expression, mostly by a table: the engine's SQL is generated from the plan, never from the analyst's text.
+"""Compiles a plan to one Ibis expression, mostly by a table: the engine's SQL comes from the plan, never from the analyst's text.
 
-Exactness: every row integer is below 2^53 (terms.py). `floor(a / b)` for a constant b goes through a double in Ibis; for
-0 <= a < 2^53 that is exact, since a / b is at least 1 / b away from the next integer and its rounding is off by less than that
-(a 2^-53 / b < 1 / b). Sums are int64 sums of parts below 2^29, so 2^33 rows cannot overflow them; `assemble` puts them together.
+Exactness: every row integer is below 2^53 (terms.py). `floor(a / b)` for a constant b goes through a double in Ibis; for 0 <= a <
+2^53 that is exact, since a / b is at least 1 / b away from the next integer and its rounding is off by less than that (a 2^-53 / b
+< 1 / b). Sums are int64 sums of parts below 2^29, so 2^33 rows cannot overflow them; `assemble` recombines them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tacit.query.plan import (
     Among,
     Bound,
     Choose,
+    Code,
     Column,
     Compare,
     Condition,
@@ -97,7 +98,7 @@ def _(node: Multiply, rows: ir.Table) -> Any:
 
 @value.register
 def _(node: Quotient, rows: ir.Table) -> Any:
-    """Shifted to be non-negative by a whole multiple of the divisor, so that the division is exact."""
+    """Shifted by a whole multiple of the divisor to be non-negative, so that the division is exact."""
     shift = -(node.child.low // node.divisor)
     moved = value(node.child, rows) + _whole(shift * node.divisor)
     return (moved / _whole(node.divisor)).floor() - _whole(shift)
@@ -119,7 +120,7 @@ def _(node: Choose, rows: ir.Table) -> Any:
 
 @value.register
 def _(node: Lookup, rows: ir.Table) -> Any:
-    """Codes with the same image share a branch; a long table is a list with a place."""
+    """Codes with the same image share a branch; a long table becomes a list with an index."""
     if len(node.table) > LONGEST_BRANCHES:
         return ibis.literal(list(node.table), type="array<int64>")[value(node.child, rows)].cast("int64")
     images: dict[int | None, list[int]] = {}
@@ -179,7 +180,7 @@ def _(node: TextLike, rows: ir.Table) -> Any:
 
 
 def _halved(joined: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
-    """All parts joined, half with half: one after another, a list of a thousand would be nested a thousand deep."""
+    """All parts joined in halves: one after another, a list of a thousand would be nested a thousand deep."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
@@ -187,7 +188,7 @@ def _halved(joined: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
 
 
 def _whole(number: int | None) -> Any:
-    """A 64-bit constant; written as a cast of its text, because an engine takes a bare literal for 32 bits, which overflow."""
+    """A 64-bit constant, written as a cast of its text: an engine reads a bare literal as 32 bits, which overflow."""
     return ibis.null("int64") if number is None else ibis.literal(str(number)).cast("int64")
 
 
@@ -201,21 +202,21 @@ def stored_name(source: int, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The stored tables, and which of their columns a plan needs: others are not read, joined or held."""
+    """The stored tables, and which of their columns a plan needs: other columns are not read, joined or held."""
 
     tables: Tables
     needed: frozenset[str]
 
     @classmethod
     def of(cls, group: Group, tables: Tables) -> Reading:
-        """What a plan reads: the columns of its expressions, and ranks where rows of a group are limited."""
+        """What a plan reads: the columns of its expressions, and ranks if the rows of a group are limited."""
         nodes = (node for whole in expressions_of(group) for node in nodes_of(whole))
         columns = {stored_name(node.source, node.name) for node in nodes if isinstance(node, Column | TextColumn)}
         ranks = {stored_name(step.source, RANK) for step in below(group) if isinstance(step, Scan)} if group.per_group else set()
         return cls(tables, frozenset(columns | ranks))
 
     def stored(self, name: str, source: int) -> tuple[ir.Table, dict[str, Any]]:
-        """A stored table, and those of its columns that are needed, by the names that they have in the plan."""
+        """A stored table with the columns that are needed, by their names in the plan."""
         table = self.tables(name.lower())
         return table, {named: table[name] for name in table.columns if (named := stored_name(source, name)) in self.needed}
 
@@ -252,23 +253,33 @@ def _(node: Join, reading: Reading) -> ir.Table:
 
 @relation.register
 def _(node: UnitJoin, reading: Reading) -> ir.Table:
-    """On the unit, whatever else is compared: two units may claim one key."""
+    """Joins on the unit, whatever else is compared: two units may claim one key, with different codes (store.md)."""
     rows, other = relation(node.child, reading), relation(node.other, reading)
     here = stored_name(node.here, "here")
     marked = {here: _whole(0)} if here in reading.needed else {}
     other = other.mutate(**{OTHER: other[UNIT]}, **marked).drop(UNIT)
-    on = [rows[UNIT] == other[OTHER], *(value(left, rows) == value(right, other) for left, right in node.pairs)]
+    on = [value(left, rows) == value(right, other) for left, right in node.pairs]
+    if not implies_unit(node.pairs):
+        on.insert(0, rows[UNIT] == other[OTHER])
     return rows.join(other, on, how=node.kind).drop(OTHER)
 
 
 @relation.register
 def _(node: Semi, reading: Reading) -> ir.Table:
-    """A semi- or anti-join: on the unit where the other rows have one. NULL equals nothing."""
+    """A semi- or anti-join: on the unit, if the other rows have one. NULL equals nothing."""
     rows, other = relation(node.child, reading), relation(node.other, reading).view()  # both may be the same rows
     on = [value(left, rows) == value(right, other) for left, right in node.pairs]
-    if UNIT in other.columns:
+    if UNIT in other.columns and not implies_unit(node.pairs):
         on.insert(0, rows[UNIT] == other[UNIT])
     return rows.anti_join(other, on) if node.negated else rows.semi_join(other, on)
+
+
+def implies_unit(pairs: Sequence[tuple[Row, Row]]) -> bool:
+    """Whether rows that agree in all pairs are of one unit: a stored code stands for a key and its unit (store.md).
+
+    One comparison of dense integers is what engines join fastest, so the unit is compared only where no code is.
+    """
+    return any(isinstance(left, Code) and isinstance(right, Code) for left, right in pairs)
 
 
 @relation.register
@@ -306,7 +317,7 @@ def _total(total: Total, rows: ir.Table) -> Any:
 
 
 def _summed(over: Any) -> Any:
-    """A sum below 2^53 as 64 bits. An engine makes 128 of it, and Ibis, which takes it for 64, would leave a plain cast out."""
+    """A sum below 2^53 as 64 bits. The engine returns 128 bits, and Ibis, which assumes 64, would leave out a plain cast."""
     return over.sum().cast("float64").cast("int64")
 
 
@@ -328,7 +339,7 @@ def _(node: Where, reading: Reading) -> ir.Table:
 
 
 def grouped(group: Group, tables: Tables) -> ir.Table:
-    """The rows of a group with its keys as columns key_0, key_1, ..., limited in each group where that is declared."""
+    """The rows of a group with its keys as columns key_0, key_1, ..., limited in each group if that is declared."""
     rows = relation(group.child, Reading.of(group, tables))
     rows = rows.mutate(**{f"key_{place}": value(key.term.node, rows) for place, key in enumerate(group.keys)})
     if group.per_group is None:
@@ -342,7 +353,7 @@ def grouped(group: Group, tables: Tables) -> ir.Table:
 
 
 def sums(group: Group, tables: Tables) -> ir.Table:
-    """One row per group, private ones in the order of their keys: the keys, and the parts m0_rows, m0_sum0, ... of every sum."""
+    """One row per group, private groups in the order of their keys: the keys, and the parts m0_rows, m0_sum0, ... of every sum."""
     rows = grouped(group, tables)
     summed = {place: moment for place, moment in enumerate(group.moments) if moment.kind != "list"}
     values = {node: f"value_{place}" for place, moment in summed.items() if (node := moment.value) is not None}
@@ -357,14 +368,13 @@ def sums(group: Group, tables: Tables) -> ir.Table:
 
 
 def lists(group: Group, place: int, tables: Tables) -> ir.Table:
-    """One row per group and value of a moment of kind list: the keys, `value` (from its low end) and `rows`."""
+    """One row, unordered, per group and value of a moment of kind list: the keys, `value` (relative to its low end) and `rows`."""
     node = group.moments[place].value
     rows = grouped(group, tables)
     rows = rows.mutate(value=value(node, rows) - _whole(node.low) if node is not None else _whole(0))
     rows = rows.filter(rows["value"].notnull())
     keys = [f"key_{place}" for place in range(len(group.keys))]
-    counted = rows.group_by([*keys, "value"]).aggregate(rows=rows.count())
-    return counted.order_by([*keys, "value"])
+    return rows.group_by([*keys, "value"]).aggregate(rows=rows.count())
 
 
 def stored(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:

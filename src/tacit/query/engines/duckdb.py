@@ -1,7 +1,7 @@
-"""The embedded engine: DuckDB on the prepared store, where a plan comes back as sealed, exact integers.
+"""The embedded engine: DuckDB on the prepared store; runs a plan and returns sealed, exact integers.
 
-The store is opened read-only, with no way out of it: no external access, no extensions, no change of configuration, and limits
-of memory and time.
+The store is opened read-only and isolated: no external access, no extensions, no change of configuration, and limits on memory and
+time.
 """
 
 from __future__ import annotations
@@ -20,19 +20,22 @@ from tacit.data.quoting import name as quoted
 from tacit.data.quoting import text
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
+from tacit.query.canonical import canonical_text
 from tacit.query.engines.engine import Limits, out_of_limits
 from tacit.query.engines.exact import Answers, Exact, assemble
 from tacit.query.plan import Bound, Group
 
 Integers = NDArray[Any]
+Build = Callable[[Callable[[str], Any]], Any]
+MOST_COMPILED = 64  # plans whose SQL is cached, the oldest dropped first; one takes at most a few hundred kilobytes
 AS_WRITTEN = "join_order,build_side_probe_side,partial_aggregate_pushdown,window_self_join,top_n_window_elimination"
 """Optimizers that are off: by what the rows hold they choose another plan, which the worst work (work.md) does not know."""
 
 
 class DuckDBEngine:
-    """The prepared store in DuckDB, in this process; of the given version, where one is given, and of no other.
+    """The prepared store in DuckDB, in this process; only of the given version, if any.
 
-    Prices follow from what one version says of its public tables, so they hold for the rows of that version alone.
+    Prices follow from the public tables of one version, so they hold for the rows of that version alone.
     """
 
     def __init__(self, path: Path, limits: Limits | None = None, version: str | None = None) -> None:
@@ -41,24 +44,25 @@ class DuckDBEngine:
         self._backend: Any = None
         self._public: Any = None
         self._tables: dict[str, Any] = {}
+        self._compiled: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def open(self) -> None:
-        """Opens the store, if it is still the version that is asked, and reads no row."""
+        """Opens the store if it still has the expected version; reads no row."""
         with self._lock:
             self._opened()
 
     def run(self, group: Group) -> Exact:
-        """The exact moments of every group, sealed; a time-out or an engine failure tells nothing of the data."""
+        """The exact moments of every group, sealed; a time-out or an engine failure reveals nothing about the data."""
         with self._lock, self._deadline(self.limits.seconds):
             return assemble(group, self._arrays(group))
 
     def rows(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
-        """The stored codes and texts of some columns, a sealed Arrow table; an engine failure tells nothing of the data."""
+        """The stored codes and texts of some columns as a sealed Arrow table; an engine failure reveals nothing about the data."""
         import tacit.query.engines.compile as compiled
 
         with self._lock, self._deadline(None):
-            return Sealed(self._arrow(partial(compiled.stored, bound, columns)))
+            return Sealed(self._arrow(partial(compiled.stored, bound, columns), canonical_text((bound, *columns))))
 
     def fan_out(self, table: str, column: str) -> int:
         key = quoted(column.lower())
@@ -68,41 +72,61 @@ class DuckDBEngine:
     def size(self, table: str) -> int:
         return self._fact(f"SELECT count(*) FROM {quoted(table.lower())}")  # noqa: S608  # a name of the catalog, quoted
 
+    def public_rows(self, table: str) -> Any:
+        """The stored codes of a public table; refused for one whose rows have a unit, whatever the caller believes."""
+        with self._asked() as connection:
+            found = connection.sql(f"SELECT * FROM {quoted(table.lower())}")  # noqa: S608  # a name of the catalog, quoted
+            if any(name.startswith("tacit_") for name in found.columns):
+                raise TypeError("rows of private tables leave the engine sealed, or not at all")
+            return found.to_arrow_table()
+
     def close(self) -> None:
         """Lets go of the store."""
         for connection in (self._connection, self._public):
             if connection is not None:
                 connection.close()
         self._connection = self._backend = self._public = None
-        self._tables = {}
+        self._tables, self._compiled = {}, {}
 
     def _fact(self, query: str) -> int:
-        """One number about a public table; asked without the backend, which takes long to load."""
+        """One number about a public table."""
+        with self._asked() as connection:
+            ((number,),) = connection.execute(query).fetchall()
+        return int(number)
+
+    @contextmanager
+    def _asked(self) -> Iterator[Any]:
+        """A connection for public tables, within the limits; without the backend, which takes long to load."""
         with self._lock:
             if self._connection is None and self._public is None:
                 self._public = _locked(_attached(self.path, self.limits, self.version))
             connection = self._connection or self._public
             with self._deadline(self.limits.seconds, connection):
-                ((number,),) = connection.execute(query).fetchall()
-        return int(number)
+                yield connection
 
     def _arrays(self, group: Group) -> Answers:
         import tacit.query.engines.compile as compiled
 
+        plan = canonical_text(group)
         listed = [place for place, moment in enumerate(group.moments) if moment.kind == "list"]
-        summed = self._fetch(partial(compiled.sums, group)) if len(listed) < len(group.moments) else {}
-        return Answers(summed, {place: self._fetch(partial(compiled.lists, group, place)) for place in listed})
+        summed = self._fetch(partial(compiled.sums, group), plan) if len(listed) < len(group.moments) else {}
+        return Answers(summed, {place: self._fetch(partial(compiled.lists, group, place), f"{place} {plan}") for place in listed})
 
-    def _fetch(self, build: Callable[[Callable[[str], Any]], Any]) -> Mapping[str, Integers]:
-        table = self._arrow(build)
+    def _fetch(self, build: Build, key: str) -> Mapping[str, Integers]:
+        table = self._arrow(build, key)
         return {name: _numbers(table.column(name)) for name in table.column_names}
 
-    def _arrow(self, build: Callable[[Callable[[str], Any]], Any]) -> Any:
+    def _arrow(self, build: Build, key: str) -> Any:
+        """The engine's result for what is built. Its SQL is cached by `key`, the plan, since Ibis takes as long as the engine."""
         backend = self._opened()
-        return self._connection.sql(backend.compile(build(self._table))).to_arrow_table()
+        if key not in self._compiled:
+            if len(self._compiled) >= MOST_COMPILED:
+                self._compiled.pop(next(iter(self._compiled)))
+            self._compiled[key] = backend.compile(build(self._table))
+        return self._connection.sql(self._compiled[key]).to_arrow_table()
 
     def _table(self, name: str) -> Any:
-        """A stored table; its columns are read once, since the store that is open never changes."""
+        """A stored table; its columns are read once, since an open store never changes."""
         if name not in self._tables:
             self._tables[name] = self._opened().table(name)
         return self._tables[name]
@@ -114,7 +138,7 @@ class DuckDBEngine:
 
     @contextmanager
     def _deadline(self, seconds: float | None, connection: Any = None) -> Iterator[None]:
-        """Stops the engine when its time is up; whatever it raises, the message is ours, and the same for every reason."""
+        """Stops the engine when its time is up; whatever it raises, tacit's message is the same for every reason."""
         import duckdb
         import pyarrow
 
@@ -122,7 +146,7 @@ class DuckDBEngine:
         done = threading.Event()
 
         def stop() -> None:
-            """Again and again: one question is several statements, and an interrupt between two of them is lost."""
+            """Interrupts repeatedly: one query is several statements, and an interrupt between two of them is lost."""
             wait = seconds
             while not done.wait(wait):
                 connection.interrupt()
@@ -141,12 +165,12 @@ def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]
     import ibis
 
     connection = _attached(path, limits, version)
-    backend = ibis.duckdb.from_connection(connection)  # it changes settings, so they are locked after it
+    backend = ibis.duckdb.from_connection(connection)  # it changes settings, so they are locked afterwards
     return _locked(connection), backend
 
 
 def _attached(path: Path, limits: Limits, version: str | None) -> Any:
-    """A connection to the store alone, of one version where one is named."""
+    """A connection to the store alone, of one version if named."""
     import duckdb
 
     if not path.exists():
@@ -171,7 +195,7 @@ def _attached(path: Path, limits: Limits, version: str | None) -> Any:
 
 
 def _locked(connection: Any) -> Any:
-    """The connection, with no way out of the store and no way back."""
+    """The connection, isolated from everything outside the store, with its configuration locked."""
     connection.execute(f"SET disabled_optimizers = '{AS_WRITTEN}'")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
@@ -179,7 +203,7 @@ def _locked(connection: Any) -> Any:
 
 
 def _numbers(column: Any) -> Integers:
-    """A column of the engine's answer: integers, with a mask of NULLs where there are any, or text."""
+    """A column of the engine's result: integers, with a mask if there are NULLs, or text."""
     import pyarrow as pa
 
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
@@ -194,7 +218,7 @@ def _numbers(column: Any) -> Integers:
 
 
 def _whole(column: Any) -> Integers:
-    """Integers without a NULL, in an array of their own; `to_numpy` would load pandas for it."""
+    """Integers without NULL, in a new array; `to_numpy` would load pandas."""
     import pyarrow as pa
 
     bytewise = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column

@@ -1,7 +1,7 @@
-"""What an engine is: the seam between plans and wherever prepared data lies. Nothing outside this folder opens a store.
+"""The engine protocol: the seam between plans and the prepared data. Nothing outside this folder opens a store.
 
-What an engine returns of private tables is sealed; what it says when it fails goes no further: the analyst gets one of a closed
-list of errors. `__init__.py` makes engines, by name.
+What an engine returns from private tables is sealed. Its own error messages go no further: the analyst gets one of a closed list of
+errors. `__init__.py` makes engines by name.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from tacit.errors import TimedOut
 from tacit.privacy.catalog import Column
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact
+from tacit.query.engines.public import PublicTable
 from tacit.query.plan import Bound, Group
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one question may use of the machine."""
+    """The machine resources that one query may use."""
 
     seconds: float = 60.0
     memory: str = "60%"
@@ -29,7 +30,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Which store to open with which engine, of which version (None: of any) and within which limits.
+    """Which store to open with which engine, in which version (None: any) and within which limits.
 
     It can be sent to another process, which makes its engine from it.
     """
@@ -44,30 +45,33 @@ class Engine(Protocol):
     """Runs plans on one version of prepared data."""
 
     def open(self) -> None:
-        """Open the store, if it is still the version that is asked; reads no row."""
+        """Open the store if it still has the expected version; reads no row."""
 
     def run(self, group: Group) -> Exact:
-        """The exact moments of every group, sealed; or `TimedOut`, whatever the reason."""
+        """The exact moments of every group, sealed; raises `TimedOut`, whatever the reason."""
 
     def rows(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
-        """The stored codes and texts of some columns, a sealed Arrow table: as many rows of each unit as `bound` keeps.
+        """The stored codes and texts of some columns as a sealed Arrow table: as many rows of each unit as `bound` keeps.
 
-        There is no limit of time: this is for what the data owner publishes or compares, not for questions.
+        There is no time limit: this is for what the data owner publishes or compares, not for queries.
         """
 
     def fan_out(self, table: str, column: str) -> int:
-        """The most rows of a public table that share one value of a column."""
+        """The largest number of rows of a public table that share one value of a column."""
 
     def size(self, table: str) -> int:
         """How many rows a public table has."""
 
+    def public_rows(self, table: str) -> Any:
+        """The stored codes of a public table, an Arrow table; a table whose rows have a unit is never returned."""
+
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFacts:
-    """What is public of the prepared store: the columns of its public tables, and their fan-outs, read when first needed."""
+    """The public facts of the prepared store: the columns of its public tables, and their fan-outs, read when first needed."""
 
     tables: Mapping[str, Mapping[str, Column]]
     engine: Engine
@@ -81,9 +85,14 @@ class StoredFacts:
     def size(self, table: str) -> int:
         return self.engine.size(table)
 
+    def rows(self, table: str) -> PublicTable:
+        """All rows of a public table."""
+        columns = self.columns(table)  # which knows public tables alone
+        return PublicTable(self.engine.public_rows(table), columns)
+
 
 def out_of_limits() -> TimedOut:
-    """The one error of a question that was paid for and has no answer, whatever the reason."""
+    """The only error of a paid query without an answer, whatever the reason."""
     return TimedOut(
         "the query exceeded its limits of time or memory; its budget stays spent",
         remedy="ask a smaller question, or ask the data owner for higher limits",

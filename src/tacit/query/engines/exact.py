@@ -1,7 +1,7 @@
-"""From what an engine returns to one exact integer per group and moment, sealed.
+"""From an engine's result to one exact integer per group and moment, sealed.
 
-Limbs are put together as exact integers (a limb's name ends in its power of two), and every public group has its place, empty
-ones too. Nothing here is looked at again before a mechanism opens it.
+Limbs are recombined as exact integers (a limb's name ends in its power of two), and every public group has its place, including
+empty ones. Nothing here is read again before a mechanism opens it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tacit.query.groups import domain
 from tacit.query.plan import Group, Moment, TextColumn
 
 Integers = NDArray[Any]
-INT64_ROWS = 2**33  # the rows for which the parts of compile.py cannot overflow
+INT64_ROWS = 2**33  # up to this many rows, the parts of compile.py cannot overflow
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)  # a repr would quote the data
 class Answers:
-    """What the engine returned: the sums by group, and for each list moment its rows (keys, value, rows)."""
+    """The engine's result: the sums by group, and for each list moment its rows (keys, value, rows)."""
 
     sums: Mapping[str, Integers]
     lists: Mapping[int, Mapping[str, Integers]]
@@ -35,8 +35,8 @@ class Answers:
 class Exact:
     """The exact answer, sealed: one array of integers per moment, or for a list one (values, counts) per group.
 
-    The groups are all public combinations of keys, in the order of their domains. Where keys are private, `keys` seals those
-    that occur, and each moment, lists too, is one sealed sequence in their order: even how many there are is private.
+    The groups are all public combinations of keys, in the order of their domains. If keys are private, `keys` seals those that
+    occur, and each moment, including lists, is one sealed sequence in their order: even their number is private.
     """
 
     moments: tuple[Sealed[Any] | tuple[Sealed[Any], ...], ...]
@@ -69,7 +69,7 @@ def _places(group: Group, columns: Mapping[str, Integers]) -> NDArray[np.int64]:
 
 
 def _position(column: Integers, points: Sequence[int | None]) -> NDArray[np.int64]:
-    """Where each value stands in a sorted list of points, NULL being the last."""
+    """The position of each value in a sorted list of points; NULL is the last."""
     known = np.array([point for point in points if point is not None], dtype=np.int64)
     place = np.searchsorted(known, np.ma.getdata(column)).astype(np.int64)
     return np.where(np.ma.getmaskarray(column), len(known), place) if np.ma.isMaskedArray(column) else place
@@ -126,10 +126,10 @@ def _combined(columns: Mapping[str, Integers], prefix: str, fits: bool) -> Any:
 
 
 def _listed(group: Group, columns: Mapping[str, Integers], cells: int) -> list[tuple[Integers, Integers]]:
-    """For each public group the different values, from the low end and sorted, and how many rows have each."""
+    """For each public group, the distinct values, relative to the low end and unordered, and how many rows have each."""
     places = _places(group, columns) if group.keys else np.zeros(len(columns["value"]), dtype=np.int64)
     values, rows = _column(columns, "value"), _column(columns, "rows")
-    order = np.lexsort((values, places))
+    order = np.argsort(places, kind="stable")
     starts = np.searchsorted(places[order], np.arange(cells + 1))
     return [(values[order[start:end]], rows[order[start:end]]) for start, end in pairwise(starts)]
 
@@ -138,7 +138,7 @@ def _listed(group: Group, columns: Mapping[str, Integers], cells: int) -> list[t
 
 
 def _private(group: Group, answers: Answers) -> Exact:
-    """The groups that occur, in the order of their keys; each with its moments. Which are shown is for a threshold to say."""
+    """The groups that occur, in the order of their keys, with their moments. A threshold decides which are shown."""
     keys = [_plain(answers.sums[f"key_{place}"]) for place in range(len(group.keys))]
     found = tuple(zip(*keys, strict=True))
     place_of = {key: place for place, key in enumerate(found)} if answers.lists else {}

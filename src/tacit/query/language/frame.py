@@ -6,11 +6,12 @@ session.table("visits").where("cost > 100").group_by("sex").agg(n="count(*)").re
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from tacit.errors import NotAllowed
 from tacit.privacy.arguments import text_of, truth_of, whole_of
+from tacit.query.language.given import Given
 from tacit.query.language.sql import parse_expression, parse_item, readable
 from tacit.query.language.syntax import Apply, Expression, From, Item, Joined, Ordering, Select
 
@@ -25,10 +26,11 @@ class Frame(Generic[Released]):
     select: Select
     ask: Callable[..., Released]
     tell: Callable[..., Any]
+    given: Given = field(default_factory=Given)
 
     def where(self, condition: str) -> Frame[Released]:
         """Only the rows for which the condition holds; several are joined by AND."""
-        return self._with(where=_and(self.select.where, parse_expression(condition)))
+        return self._with(where=_and(self.select.where, parse_expression(condition, self.given)))
 
     def join(self, table: str, on: str | None = None, using: str | None = None, how: str = "inner") -> Frame[Released]:
         """Each row with its rows of another table: `on` is a condition, or `using` names a column of both; `how` may be "left"."""
@@ -38,24 +40,24 @@ class Frame(Generic[Released]):
             raise NotAllowed("how must be 'inner' or 'left'", remedy='write join("wards", using="ward", how="left")')
         _name(table, "table")
         _name("" if using is None else using, "using")
-        condition = parse_expression(on) if on is not None else None
+        condition = parse_expression(on, self.given) if on is not None else None
         joined = Joined(From(table, table), how, condition, (using,) if using is not None else ())  # type: ignore[arg-type]
         return self._with(joins=(*self.select.joins, joined))
 
     def group_by(self, *expressions: str, **named: str) -> Frame[Released]:
         """One row of the answer per combination of these."""
-        items = _items(expressions, named)
+        items = _items(expressions, named, self.given)
         keys = tuple(item.expression for item in items)
         return self._with(group_by=(*self.select.group_by, *keys), items=(*self.select.items, *items))
 
     def agg(self, *expressions: str, **named: str) -> Frame[Released]:
         """The aggregates to release, by name, as in n="count(*)" or cost="avg(cost)"."""
-        items = _items(expressions, named)
+        items = _items(expressions, named, self.given)
         return self._with(items=(*self.select.items, *items))
 
     def having(self, condition: str) -> Frame[Released]:
         """Only the groups whose released numbers hold the condition; several are joined by AND."""
-        return self._with(having=_and(self.select.having, parse_expression(condition)))
+        return self._with(having=_and(self.select.having, parse_expression(condition, self.given)))
 
     def qualify(self, condition: str) -> Frame[Released]:
         """Only the groups for which a condition on windows over released numbers holds; several are joined by AND."""
@@ -64,7 +66,7 @@ class Frame(Generic[Released]):
     def order_by(self, *expressions: str, descending: bool = False) -> Frame[Released]:
         """The groups in the order of released numbers or keys."""
         down = truth_of(descending, "descending")
-        added = tuple(Ordering(parse_expression(text), down) for text in expressions)
+        added = tuple(Ordering(parse_expression(text, self.given), down) for text in expressions)
         return self._with(order_by=(*self.select.order_by, *added))
 
     def limit(self, rows: int) -> Frame[Released]:
@@ -83,9 +85,9 @@ class Frame(Generic[Released]):
         return replace(self, select=replace(self.select, **changes))
 
 
-def _items(expressions: Sequence[str], named: Mapping[str, str]) -> list[Item]:
-    own = [Item(parse_expression(text), _name(name, "the name of a column")) for name, text in named.items()]
-    return [*map(parse_item, expressions), *own]
+def _items(expressions: Sequence[str], named: Mapping[str, str], given: Given) -> list[Item]:
+    own = [Item(parse_expression(text, given), _name(name, "the name of a column")) for name, text in named.items()]
+    return [*(parse_item(text, given) for text in expressions), *own]
 
 
 def _name(value: str, what: str) -> str:
@@ -96,7 +98,7 @@ def _and(held: Expression | None, added: Expression) -> Expression:
     return added if held is None else Apply("and", (held, added))
 
 
-def start(table: str, ask: Callable[..., Released], tell: Callable[..., Any]) -> Frame[Released]:
+def start(table: str, ask: Callable[..., Released], tell: Callable[..., Any], given: Given | None = None) -> Frame[Released]:
     """A question on one table."""
     name = _name(table, "table")
-    return Frame(Select((), From(name, name)), ask, tell)
+    return Frame(Select((), From(name, name)), ask, tell, given or Given())

@@ -7,6 +7,7 @@ would be a question answered other than it was asked.
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -16,6 +17,7 @@ from sqlglot import exp
 
 from tacit.errors import NotAllowed, WrongType
 from tacit.privacy.rounding import is_decimal
+from tacit.query.language.given import Given, constant, decimal_of
 from tacit.query.language.syntax import (
     Apply,
     At,
@@ -34,11 +36,17 @@ from tacit.query.language.syntax import (
     Star,
     UnionAll,
 )
+from tacit.query.language.vocabulary import CALLED, CLAUSES
 from tacit.query.language.windows import read_window
+from tacit.query.language.words import WORDS
 
 UNITS = "leave it out, or group by the unit and use HAVING"
 MOST_DIGITS = 40
 MOST_PRECISE, MOST_DECIMALS = 38, 12  # digits of a NUMERIC(p, s), and those after its point
+_CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+_DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates of Unicode's UAX #9
+UNSEEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]")
+SCHEMAS = (None, "public", "main", "dbo")
 
 
 def read_number(text: str) -> Fraction | None:
@@ -91,11 +99,11 @@ _CASTS = {
 _PARTS = frozenset({"year", "quarter", "month", "day", "dayofyear", "dayofweek", "isodow"})
 _FILTERED = frozenset({_UNARY[kind] for kind in _UNARY if issubclass(kind, exp.AggFunc)} | {"count"})
 _NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%"}
-_NEAREST = {
-    "Distinct": "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",
-    "Subquery": "ask the inner question on its own, and write its released number here",
-    "Union": "use UNION ALL in a sub-query over tables of the same unit, or ask the questions one by one",
-    "Anonymous": "use one of the functions in the reference",
+_NEAREST: dict[type[exp.Expr], str] = {
+    exp.Distinct: "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",
+    exp.Subquery: "ask the inner question on its own, and write its released number here",
+    exp.Union: "use UNION ALL in a sub-query over tables of the same unit, or ask the questions one by one",
+    exp.Anonymous: "see: tacit reference sql",
 }
 
 
@@ -107,14 +115,25 @@ _USAGE = {
 
 
 def _usage(function: str) -> str:
-    return _USAGE.get(function, "see the reference for its arguments")
+    return _USAGE.get(function, "see: tacit reference sql")
+
+
+def _moved(day: date, sign: str, months: int) -> date | None:
+    """The same day so many months away, or the last one of that month; None where it leaves the calendar."""
+    place = day.year * 12 + day.month - 1 + (months if sign == "+" else -months)
+    year, month = divmod(place, 12)
+    if not 1 <= year < 9999:
+        return None
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 class Reader:
     """Reads one tree; keeps the text, for places."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, given: Given | None = None) -> None:
+        self.text, self.given = text, given or Given()
+        self.filled: set[str] = set()  # the parameters that became literals, and "today"
+        self.places: dict[int, int] = {}  # of each ?, by its node: its number from 1
         self.named_queries: dict[str, Query] = {}  # of WITH, by their names in lower case
 
     def at(self, node: exp.Expr) -> At:
@@ -122,16 +141,27 @@ class Reader:
         return line_and_column(self.text, min(starts)) if starts else None
 
     def refuse(self, node: exp.Expr, what: str | None = None) -> NotAllowed:
-        kind = type(node).__name__
-        word = node.name.upper()[:40] if isinstance(node, exp.Anonymous) else kind.upper()
-        remedy = _NEAREST.get(kind, "see the reference for what may be asked")
-        return NotAllowed(what or f"{word} is not supported", remedy=remedy, at=self.at(node))
+        remedy = _NEAREST.get(type(node), "see: tacit reference sql")
+        return NotAllowed(what or f"{self.word(node)} is not supported", remedy=remedy, at=self.at(node))
+
+    def word(self, node: exp.Expr) -> str:
+        """What a construct is called, in the words of whoever wrote it; never by the name that the parser has for it."""
+        if isinstance(node, exp.Anonymous):
+            return node.name.upper()[:40]
+        if type(node) in CALLED:
+            return CALLED[type(node)]
+        names = list(map(str, node.sql_names())) if isinstance(node, exp.Func) else []
+        written = (name for name in names if re.search(rf"\b{name}\s*\(", self.text, flags=re.IGNORECASE))
+        return next(written, names[0] if names else "this expression")
 
     def only(self, node: exp.Expr, *allowed: str) -> None:
         """Refuses a node that carries an argument which the caller does not read."""
         for name, value in node.args.items():
             if name not in allowed and name not in _IGNORED and value not in (None, False, [], ""):
-                raise self.refuse(node, f"{type(node).__name__.upper()} with {name.rstrip('_').upper()} is not supported")
+                clause = CLAUSES.get(name)
+                raise self.refuse(
+                    node, f"{clause} is not supported" if clause else f"this form of {self.word(node)} is not supported"
+                )
 
     # --- the question ---
 
@@ -219,8 +249,9 @@ class Reader:
         if node.args.get("alias"):
             self.only(node.args["alias"], "this")
         schema = node.args["db"].name.lower() if node.args.get("db") else None
-        if schema not in (None, "public", "main"):
-            raise self.refuse(node, "tables have no schema here; write the table's name alone")
+        if schema not in SCHEMAS:
+            what = f"unknown schema {node.args['db'].name[:60]!r}: the catalog's tables have none"
+            raise NotAllowed(what, remedy=f"write {node.name[:60]}", at=self.at(node))
         named = self.named_queries.get(node.name.lower()) if schema is None else None
         if named is not None:
             return Nested(named, node.alias or node.name, self.at(node))
@@ -242,7 +273,9 @@ class Reader:
     def group(self, node: exp.Expr | None) -> tuple[Expression, ...]:
         if node is None:
             return ()
-        self.only(node, "expressions")
+        self.only(node, "expressions", "all")
+        if node.args.get("all"):
+            return (Star(self.at(node)),)
         return tuple(self.expression(part) for part in node.expressions)
 
     def orderings(self, node: exp.Expr | None) -> tuple[Ordering, ...]:
@@ -260,6 +293,10 @@ class Reader:
             return None
         self.only(node, "expression")
         value = node.expression
+        if isinstance(value, exp.Placeholder):
+            held = self.parameter(value)
+            if isinstance(held, Constant) and isinstance(held.value, Fraction) and held.value.denominator == 1:
+                return int(held.value)
         if not isinstance(value, exp.Literal) or not re.fullmatch("[0-9]{1,18}", str(value.this)):
             raise self.refuse(node, f"{word} requires an integer")
         return int(value.this)
@@ -282,7 +319,9 @@ class Reader:
 
     def binary(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
-        return self.apply(_BINARY[type(node)], node, node.this, node.expression)
+        found = self.apply(_BINARY[type(node)], node, node.this, node.expression)
+        left, right = found.arguments
+        return self.shifted(found.function, left, right, found.at) if found.function in ("+", "-") else found
 
     def unary(self, node: exp.Expr) -> Expression:
         self.only(node, "this")
@@ -295,7 +334,12 @@ class Reader:
         return self.apply(_MANY[type(node)], node, node.this, *node.expressions)
 
     def column(self, node: exp.Expr) -> Expression:
-        self.only(node, "this", "table")
+        self.only(node, "this", "table", "db")
+        if node.args.get("db") and node.args["db"].name.lower() not in SCHEMAS:
+            what = f"unknown schema {node.args['db'].name[:60]!r}: the catalog's tables have none"
+            raise NotAllowed(what, remedy=f"write {node.args['table'].name[:60]}.{node.name[:60]}", at=self.at(node))
+        if not node.args.get("table") and node.name.startswith("$") and not node.this.args.get("quoted"):
+            return self.literal_of(node.name[1:], node)
         if isinstance(node.this, exp.Star):
             raise self.refuse(node, "rows of private data are not returned; ask for an aggregate, such as COUNT(*)")
         parts = (node.args["table"].name, node.name) if node.args.get("table") else (node.name,)
@@ -402,8 +446,8 @@ class Reader:
         if digits := node.args["to"].expressions:
             return self.decimal(node, digits)
         kind = self.kind(node.args["to"])
-        if kind == "DATE" and isinstance(node.this, exp.Literal) and node.this.is_string:
-            return Constant(self.day(node.this), self.at(node))
+        if kind == "DATE":
+            return self.cast_to_date(node.this, node)
         if kind not in _CASTS:
             raise self.refuse(node, f"a cast to {kind} is not supported")
         return self.apply(_CASTS[kind], node, node.this)
@@ -434,23 +478,82 @@ class Reader:
             raise self.refuse(node, "a cast to that type is not supported")
         return node.this.name
 
-    def day(self, node: exp.Expr) -> date:
+    def cast_to_date(self, value: exp.Expr, node: exp.Expr) -> Expression:
+        """A date: a text is a constant, and now is today."""
+        if isinstance(value, exp.Literal) and value.is_string:
+            return self.literal_day(str(value.this), node)
+        called = value.name.upper() if isinstance(value, exp.Anonymous) else ""
+        if isinstance(value, exp.CurrentTimestamp) or called in ("NOW", "GETDATE"):
+            return self.today(value)
+        return self.apply("cast_date", node, value)
+
+    def literal_day(self, text: str, node: exp.Expr) -> Constant:
         try:
-            return date.fromisoformat(str(node.this))
+            return Constant(date.fromisoformat(text), self.at(node))
         except ValueError:
             raise self.refuse(node, "invalid date; write DATE '2020-12-31'") from None
 
+    # --- what is given beside the text ---
+
+    def today(self, node: exp.Expr) -> Expression:
+        """The date in UTC, by the clock of whoever asks."""
+        self.only(node, *(["this"] if isinstance(node, exp.Anonymous) else []))
+        if self.given.today is None:
+            raise NotAllowed("the current date is not known here", remedy="write it out: DATE '2024-12-31'", at=self.at(node))
+        self.filled.add("today")
+        return Constant(self.given.today, self.at(node))
+
+    def parameter(self, node: exp.Expr) -> Expression:
+        """`?`, `:age` or `@age`."""
+        self.only(node, "this")
+        named = node.args.get("this")
+        return self.literal_of(str(self.places.get(id(node), 1)) if named is None else node.name, node)
+
+    def literal_of(self, name: str, node: exp.Expr) -> Expression:
+        """The literal that a parameter stands for."""
+        held, at = self.given.parameters, self.at(node)
+        if name.lower() not in held:
+            remedy = f'give it: params={{"{name[:40]}": ...}}' if not name.isdigit() else "give its value in params=[...]"
+            raise NotAllowed(f"the parameter {name[:60]!r} has no value", remedy=remedy, at=at)
+        self.filled.add(name.lower())
+        value = held[name.lower()]
+        if isinstance(value, str) and UNSEEN.search(value):
+            raise NotAllowed(f"the parameter {name[:60]!r} contains a control character", remedy="remove it", at=at)
+        if isinstance(value, str | bool | date) or value is None:
+            return constant(value, at)
+        number = read_number(decimal_of(value) or "")
+        if number is None:
+            raise NotAllowed(f"the parameter {name[:60]!r} must be a number of at most {MOST_DIGITS} digits", at=at)
+        return constant(number, at)
+
     def extract(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
-        name = node.this.name.lower()
-        if _NAMED.get(name, name) not in _PARTS:
-            raise self.refuse(node, f"EXTRACT supports {', '.join(sorted(_PARTS))}")
-        return self.apply(_NAMED.get(name, name), node, node.expression)
+        return self.part(node, node.this.name.lower(), node.expression)
 
-    def truncate(self, node: exp.Expr) -> Expression:
-        self.only(node, "this", "unit")
-        unit = Constant(str(node.args["unit"].name).lower())
-        return Apply("date_trunc", (unit, self.expression(node.this)), self.at(node))
+    def part(self, node: exp.Expr, name: str, value: exp.Expr) -> Expression:
+        """A part of a date, by its name."""
+        if _NAMED.get(name, name) not in _PARTS:
+            raise self.refuse(node, f"{name[:40]} is not a part of a date: supported are {', '.join(sorted(_PARTS))}")
+        return self.apply(_NAMED.get(name, name), node, value)
+
+    def shifted(self, sign: str, day: Expression, by: Expression, at: At) -> Expression:
+        """A date plus or minus an interval; a constant one is moved here, by months and years too."""
+        if isinstance(day, Constant) and isinstance(day.value, date) and isinstance(by, Apply) and by.function == "interval":
+            count, unit = (part.value if isinstance(part, Constant) else None for part in by.arguments)
+            months = {"month": 1, "quarter": 3, "year": 12}.get(str(unit))
+            if isinstance(count, Fraction) and months is not None and (moved := _moved(day.value, sign, int(count) * months)):
+                return Constant(moved, at)
+        return Apply(sign, (day, by), at)
+
+    def matched(self, node: exp.Expr) -> Expression:
+        """`~`, `~*`, and RLIKE, which some dialects match with the whole text."""
+        self.only(node, "this", "expression")
+        if isinstance(node, exp.RegexpFullMatch):
+            return self.apply("regexp_like", node, node.this, node.expression)
+        pattern = self.expression(node.expression)
+        if isinstance(node, exp.RegexpILike) and isinstance(pattern, Constant) and isinstance(pattern.value, str):
+            pattern = Constant(f"(?i){pattern.value}", pattern.at)
+        return Apply("regexp_matches", (self.expression(node.this), pattern), self.at(node))
 
     def interval(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "unit")
@@ -495,6 +598,8 @@ class Reader:
 
     def named(self, node: exp.Expr) -> Expression:
         name = str(node.this).lower()
+        if name.upper() in WORDS:
+            return WORDS[name.upper()](self, node)
         if name not in _NAMED:
             raise self.refuse(node)
         return self.apply(_NAMED[name], node, *node.expressions)
@@ -523,8 +628,12 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.Filter: Reader.filter,
     exp.Cast: Reader.cast,
     exp.Extract: Reader.extract,
-    exp.DateTrunc: Reader.truncate,
-    exp.TimestampTrunc: Reader.truncate,
+    exp.RegexpLike: Reader.matched,
+    exp.RegexpILike: Reader.matched,
+    exp.RegexpFullMatch: Reader.matched,
+    exp.CurrentDate: Reader.today,
+    exp.Placeholder: Reader.parameter,
+    exp.Parameter: Reader.parameter,
     exp.Interval: Reader.interval,
     exp.Round: Reader.round,
     exp.Substring: Reader.substring,

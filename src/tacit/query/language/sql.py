@@ -8,17 +8,29 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import sqlglot
-from sqlglot import exp, tokens
-from sqlglot.dialects.dialect import Dialect
+from sqlglot import exp
 
 from tacit.errors import InvalidSQL, NotAllowed, Refused
-from tacit.query.language.reader import Reader, line_and_column, read_number
-from tacit.query.language.syntax import Apply, Expression, InQuery, Item, Select, Star
+from tacit.query.language.dialect import Ordinary
+from tacit.query.language.given import Given
+from tacit.query.language.reader import UNSEEN, Reader, line_and_column, read_number
+from tacit.query.language.syntax import (
+    Apply,
+    Describe,
+    Expression,
+    From,
+    InQuery,
+    Item,
+    Select,
+    ShowTables,
+    Star,
+    Statement,
+)
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the question; ours say what to do instead
 
@@ -27,39 +39,71 @@ MOST_NODES = 2_000
 DEEPEST = 60
 
 
-class _Ordinary(Dialect):
-    """Ordinary SQL: double quotes and backticks are identifiers, single quotes are text. NULLs come last, as in an answer."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a text asks. `filled` where parameters or today's date became literals: then the text alone does not say it."""
 
-    NULL_ORDERING = "nulls_are_last"  # so that `nulls_first` is there only where NULLS FIRST is written
-
-    class Tokenizer(tokens.Tokenizer):
-        IDENTIFIERS = ['"', "`"]  # noqa: RUF012  # sqlglot's own way to declare a dialect
+    statement: Statement
+    filled: bool = False
 
 
-def parse(text: str) -> Select:
-    """The question that `text` asks.
+def parse(text: str, given: Given | None = None) -> Select:
+    """The question that `text` asks; parameters and today's date become its literals.
 
     >>> parse("SELECT COUNT(*) AS n FROM visits WHERE cost > 10").where
     Apply(function='>', arguments=(Name(parts=('cost',), at=(1, 40)), Constant(value=Fraction(10, 1), at=(1, 47))), at=(1, 40))
     """
+    statement = read(text, given).statement
+    if not isinstance(statement, Select):
+        raise NotAllowed("only SELECT is supported here", remedy="ask one SELECT ... FROM a declared table")
+    return statement
+
+
+def read(text: str, given: Given | None = None) -> Written:
+    """What `text` asks: a SELECT, DESCRIBE or SHOW TABLES."""
     text, options = _budget_in(_checked(text))
     tree = _one_statement(text)
     if not isinstance(tree, exp.Select):
-        raise NotAllowed(
-            f"only SELECT is supported, not {type(tree).__name__.upper()}", remedy="ask one SELECT ... FROM a declared table"
-        )
-    return Reader(text).select(tree, options)
+        return Written(_of_the_catalog(tree, text))
+    reader = Reader(text, given)
+    marks = sorted((node for node in tree.find_all(exp.Placeholder) if node.args.get("this") is None), key=_start)
+    reader.places = {id(node): place for place, node in enumerate(marks, 1)}
+    select = reader.select(tree, options)
+    if unused := sorted(set(reader.given.parameters) - reader.filled):
+        raise NotAllowed(f"the question has no parameter {unused[0][:60]!r}", remedy="leave its value out")
+    return Written(select, bool(reader.filled))
 
 
-def parse_expression(text: str) -> Expression:
+def _of_the_catalog(tree: exp.Expr, text: str) -> Describe | ShowTables:
+    """DESCRIBE table, SHOW TABLES, or the refusal of any other statement."""
+    if isinstance(tree, exp.Describe) and isinstance(tree.this, exp.Table):
+        reader = Reader(text)
+        reader.only(tree, "this", *(["kind"] if tree.args.get("kind") == "TABLE" else []))
+        named = reader.source(tree.this)
+        if isinstance(named, From) and named.alias == named.table:
+            return Describe(named.table, named.at)
+    words = f"{tree.name} {tree.expression.name}".upper().split() if isinstance(tree, exp.Command) else []
+    if words == ["SHOW", "TABLES"]:
+        return ShowTables()
+    first = re.match(r"\s*(?:--[^\n]*\n\s*|/\*.*?\*/\s*)*([A-Za-z]+)", text, flags=re.DOTALL)
+    word = first.group(1).upper() if first else "this statement"
+    remedy = "run: tacit explain" if word == "EXPLAIN" else "ask one SELECT ... FROM a declared table"
+    raise NotAllowed(f"{word} is not supported: only SELECT, DESCRIBE and SHOW TABLES are", remedy=remedy)
+
+
+def _start(node: exp.Expr) -> int:
+    return int(node.meta.get("start", 0))
+
+
+def parse_expression(text: str, given: Given | None = None) -> Expression:
     """One expression, such as the argument of `where` in the Python builder."""
-    item = parse_item(text)
+    item = parse_item(text, given)
     if item.name is not None:
         raise NotAllowed("AS is not supported here", remedy="leave out AS")
     return item.expression
 
 
-def parse_item(text: str) -> Item:
+def parse_item(text: str, given: Given | None = None) -> Item:
     """One expression with its name; its places are those in `text`.
 
     >>> parse_item("avg(cost) AS mean").expression.at
@@ -68,7 +112,7 @@ def parse_item(text: str) -> Item:
     if not isinstance(text, str) or not text.strip():
         raise InvalidSQL("the expression is empty", remedy="write one, for example cost > 100")
     try:
-        select = parse(f"SELECT\n{text}\nFROM t")
+        select = parse(f"SELECT\n{text}\nFROM t", given)
     except Refused as refusal:
         at = (refusal.at[0] - 1, refusal.at[1]) if refusal.at else None
         raise type(refusal)(refusal.message, remedy=refusal.remedy, at=at) from None
@@ -124,11 +168,8 @@ def quoted_name(name: str) -> str:
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
-_WORDS = (*_Ordinary.Tokenizer.KEYWORDS, *_Ordinary.parser_class.NO_PAREN_FUNCTION_PARSERS)
+_WORDS = (*Ordinary.Tokenizer.KEYWORDS, *Ordinary.parser_class.NO_PAREN_FUNCTION_PARSERS)
 _RESERVED = frozenset(word for words in _WORDS for word in words.split())
-_CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
-_DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates of Unicode's UAX #9
-UNSEEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]")
 _OPTIONS = re.compile(r"\A(\s*SELECT)\s+WITH\s+DIFFERENTIAL_PRIVACY\s+OPTIONS\s*\(([^()'\"`]*)\)", re.IGNORECASE)
 
 
@@ -155,7 +196,7 @@ def _options(text: str) -> Iterator[tuple[str, Fraction]]:
 
 def _one_statement(text: str) -> exp.Expr:
     try:
-        statements = [tree for tree in sqlglot.parse(text, dialect=_Ordinary) if tree is not None]
+        statements = [tree for tree in sqlglot.parse(text, dialect=Ordinary) if tree is not None]
     except sqlglot.errors.ParseError as error:
         first: dict[str, Any] = error.errors[0] if error.errors else {}
         at = (first["line"], max(1, first["col"] - len(first.get("highlight") or "") + 1)) if first.get("line") else None

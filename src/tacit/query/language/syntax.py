@@ -135,3 +135,19 @@ class UnionAll:
 
 
 Query = Select | UnionAll
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """DESCRIBE table: what the catalog declares of it."""
+
+    table: str
+    at: At = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTables:
+    """SHOW TABLES."""
+
+
+Statement = Select | Describe | ShowTables

@@ -1,6 +1,6 @@
 """A question as SQL text: what the ledger keeps of one that was built in Python, and what can be asked again as it stands.
 
-`written` is the inverse of `parse`, but for places and blanks; the text says what was asked, so it is read again before it is kept.
+`written` is the inverse of `parse`, except for places and blanks. The text is parsed again and compared before it is kept.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CHAINED = frozenset({"or", "and", "+", "-", "*", "/", "%", "concat"})  # read fr
 SYMBOLS = {"or": "OR", "and": "AND", "concat": "||", "like": "LIKE", "ilike": "ILIKE"}
 SUFFIXES = {"is_null": "IS NULL", "is_true": "IS TRUE", "is_false": "IS FALSE"}
 CASTS = {"integer": "BIGINT", "number": "DOUBLE", "date": "DATE", "text": "TEXT", "boolean": "BOOLEAN"}
-CALLED = {"quantile": "QUANTILE_CONT"}
+CALLED = {"quantile": "QUANTILE_CONT", "concat_all": "CONCAT"}
 
 
 def written(select: Select) -> str:
@@ -66,7 +66,7 @@ def _select(select: Select) -> str:
         f"FROM {_table(select.table)}",
         *map(_join, select.joins),
         *([f"WHERE {expression_text(select.where)}"] if select.where is not None else []),
-        *([f"GROUP BY {', '.join(map(expression_text, select.group_by))}"] if select.group_by else []),
+        *([f"GROUP BY {', '.join(map(_key, select.group_by))}"] if select.group_by else []),
         *([f"HAVING {expression_text(select.having)}"] if select.having is not None else []),
         *([f"QUALIFY {expression_text(select.qualify)}"] if select.qualify is not None else []),
     ]
@@ -76,6 +76,10 @@ def _select(select: Select) -> str:
     parts += [f"LIMIT {select.limit}"] if select.limit is not None else []
     parts += [f"OFFSET {select.offset}"] if select.offset else []
     return " ".join(parts)
+
+
+def _key(expression: Expression) -> str:
+    return "ALL" if isinstance(expression, Star) else expression_text(expression)
 
 
 def _item(item: Item) -> str:
@@ -255,7 +259,7 @@ FORMS: Mapping[str, Callable[[Apply], str]] = {
 
 
 def unplaced(select: Select) -> Select:
-    """The question without its places, to tell whether two say the same; a name that is empty is none."""
+    """The question without its places, to tell whether two say the same; an empty name counts as no name."""
     return replace(
         select,
         items=tuple(Item(_unplaced(item.expression), item.name or None) for item in select.items),

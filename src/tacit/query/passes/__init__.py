@@ -1,11 +1,11 @@
-"""From what was written to a plan that can be priced: the passes, in their order.
+"""From the query text to a plan that can be priced: the passes, in order.
 
 qualify   names and functions get their meaning; SELECT, HAVING and ORDER BY become arithmetic on released numbers
-bound     every private table is limited to the declared rows of a unit, below all else
-totals    totals of a unit that move an answer less together than one by one
+bound     every private table is limited to the declared rows of a unit, below every other step
+totals    per-unit totals that are cheaper together than one by one
 split     aggregates become moments: exact integers, counted once even where several aggregates need them
-keys      every group of the answer is known beforehand, or must pass a threshold
-fit       what is written out for the engine is not too large
+keys      every group of the answer is known in advance, or must pass a threshold
+fit       the expression for the engine is not too large
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PASSES: tuple[Callable[[Question], Question], ...] = (bound, totals, split, keys
 
 
 def rewrite(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
-    """The question as a plan; a function of the text, the catalog and the public tables alone."""
+    """The query as a plan; a function of the text, the catalog and the public tables alone."""
     question = qualify(select, catalog, public)
     for rewritten in PASSES:
         question = rewritten(question)

@@ -1,4 +1,4 @@
-"""The limits of a unit: every private table has its row limit below all else, and a group has one where that is declared."""
+"""The limits of a unit: every private table has its row limit below every other step, and a group has one if declared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tacit.query.size_limit import below
 
 
 def bound(question: Question) -> Question:
-    """The question with its rows in one group limited where that is declared; refused if a table had no limit of its own."""
+    """The query with its rows in one group limited if that is declared; raises if a table has no limit of its own."""
     group = question.group
     limited = {id(step.child) for step in below(group) if isinstance(step, Bound)}
     if any(isinstance(step, Scan) and id(step) not in limited for step in below(group)):
@@ -18,10 +18,10 @@ def bound(question: Question) -> Question:
 
 
 def _per_group(group: Group) -> int | None:
-    """The declared limit of the table that the rows come from, where a row of the question is a row of that table.
+    """The declared limit of the table that the rows come from, if a row of the query is a row of that table.
 
-    Tables that are joined along a reference, or only looked at, add no row. Where rows multiply or are put together, the limit
-    would not be of what was declared, and there is none.
+    Tables that are joined along a reference, or only tested, add no row. If rows multiply or are merged, the declared limit would
+    mean something else, so no limit applies.
     """
     step: Relation = group.child
     while isinstance(step, Join | UnitJoin | Semi | Where):

@@ -7,6 +7,6 @@ from tacit.query.size_limit import Extent, expressions_of
 
 
 def fit(question: Question) -> Question:
-    """The question itself, refused where its expressions are too large together."""
+    """The query itself; raises if its expressions are too large together."""
     Extent().check(*expressions_of(question.group))
     return question

@@ -1,4 +1,4 @@
-"""The groups of the answer: all of them are known before any data is read, or they must pass a threshold."""
+"""The groups of the answer: all are known before any data is read, or they must pass a threshold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tacit.query.plan import Question
 
 
 def keys(question: Question) -> Question:
-    """The question itself, refused where its public groups are too many."""
+    """The query itself; raises if it has too many public groups."""
     cells = prod(size(key) for key in question.group.keys)
     quantiles = sum(call.name == "quantile" for call in question.calls)
     most = MOST_QUANTILES // quantiles if quantiles else MOST_CELLS

@@ -1,4 +1,4 @@
-"""Aggregates to moments: each exact integer is asked of the engine once, and paid for once."""
+"""Aggregates to moments: the engine computes each exact integer once, and it is paid for once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tacit.query.price.aggregates import moments_of
 
 
 def split(question: Question) -> Question:
-    """The question with the moments that its calls need, each once, in the order in which they are first needed."""
+    """The query with the moments that its calls need, each once, in the order of first use."""
     needed: dict[Moment, None] = {}
     for call in question.calls:
         needed.update(dict.fromkeys(moments_of(call, question.calls)))
     if private(question):
-        needed[Moment("units")] = None  # what the threshold of private keys looks at
+        needed[Moment("units")] = None  # the threshold of private keys reads it
     return replace(question, group=replace(question.group, moments=tuple(needed)))

@@ -1,4 +1,4 @@
-"""Totals of a unit that move an answer less together than one by one (stability.md)."""
+"""Per-unit totals that one unit moves less together than one by one (stability.md)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tacit.query.price.stability import copies, rows_of
 
 
 def totals(question: Question) -> Question:
-    """The question with what all totals of one unit add up to, for each SUM and AVG over a column of them."""
+    """The query with the maximum total of all rows of one unit, for each SUM and AVG over a per-unit total."""
     return replace(question, calls=tuple(_known(call, question) for call in question.calls))
 
 
 def _known(call: Call, question: Question) -> Call:
-    """The sum of all is used where it is less than what the rows of a unit cost one by one; an average is else centred."""
+    """The combined total is used if it is less than what the rows of a unit cost one by one; otherwise an average is centered."""
     node = call.over.node if call.over is not None else None
     if call.name not in ("sum", "avg") or not isinstance(node, Column) or node.together is None:
         return call

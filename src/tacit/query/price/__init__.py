@@ -1,1 +1,1 @@
-"""Stability, worst work, error and price of a plan."""
+"""Stability, worst-case work, error and price of a plan."""

@@ -1,7 +1,7 @@
-"""The table of aggregates: which exact integers each needs, and how their released forms make its value with its error bar.
+"""The table of aggregates: which exact integers each needs, and how its value and interval follow from their released forms.
 
-A moment is an integer sum over a group (`plan.Moment`). Sums are centred where a count is released beside them: with
-y = 2 value - (low + high), a row moves the sum of y by at most high - low, half of what the range would cost uncentred.
+A moment is an integer sum over a group (`plan.Moment`). Sums are centered if a count is released with them: with y = 2 value - (low
++ high), a row moves the sum of y by at most high - low, half of what the range would cost uncentered.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Finish = Callable[[Term | None, tuple[Band, ...]], Band]
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """The moments over a term, and what to make of their released values, in the same order.
+    """The moments over a term, and the function of their released values, in the same order.
 
-    `weights`, where the value is a plain sum of the moments, are the factors that they have in it.
+    `weights` are the factors of the moments, if the value is a plain sum of them.
     """
 
     moments: Callable[[Term | None], tuple[Moment, ...]]
@@ -31,7 +31,7 @@ class Aggregate:
 
 
 def moments_of(call: Call, beside: tuple[Call, ...]) -> tuple[Moment, ...]:
-    """The moments that a call needs; a SUM beside an average of the same term is made from the average's."""
+    """The moments that a call needs; a SUM next to an average of the same term is made from the average's."""
     moments = _aggregate(call, beside).moments(call.over)
     if call.together is None:
         return moments
@@ -44,7 +44,7 @@ def finished(call: Call, beside: tuple[Call, ...], moments: tuple[Band, ...]) ->
 
 
 def weights_of(call: Call, beside: tuple[Call, ...]) -> tuple[Fraction, ...] | None:
-    """The exact factors of a call's moments, where its value is a plain sum of them: counts and sums."""
+    """The exact factors of a call's moments, if its value is a plain sum of them: counts and sums."""
     weights = _aggregate(call, beside).weights
     return weights(call.over) if weights else None
 
@@ -113,7 +113,7 @@ def _sum_centred(term: Term | None, moments: tuple[Band, ...]) -> Band:
 
 
 def _at_least_one(rows: Band) -> Band:
-    """A divisor: at least one in its value; its ends keep zero where zero is possible, so that nothing is claimed there."""
+    """A divisor: its value is at least one; its ends keep zero if zero is possible, so that nothing is claimed there."""
     return Band(np.maximum(rows.value, 1.0), rows.low, np.maximum(rows.high, 1.0))
 
 
@@ -125,7 +125,7 @@ def _average(term: Term | None, moments: tuple[Band, ...]) -> Band:
 
 
 def _plain_average(term: Term | None, moments: tuple[Band, ...]) -> Band:
-    """The same from a sum that is not centred: of totals that one unit moves less together than one by one."""
+    """The same from a sum that is not centered: of totals that one unit moves less together than one by one."""
     rows, summed = moments
     node, step = _row(term), _step(term)
     return (summed / _at_least_one(rows)).scaled(step).clamped(node.low * step, node.high * step)

@@ -1,6 +1,6 @@
-"""Released numbers with their error bars, many at a time: a value, and the two ends between which the exact number lies.
+"""Released numbers with their intervals, as arrays: a value, and two ends around the exact number.
 
-The ends are moved by interval arithmetic: if each exact input lies between its ends, so does the exact output. All of it works on
+The ends are moved by interval arithmetic: if each exact input is between its ends, so is the exact output. All of it works on
 released numbers, so it costs nothing.
 """
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """Arrays of one shape; NaN is an answer that does not exist (NULL)."""
+    """Arrays of one shape; NaN means NULL."""
 
     value: Floats
     low: Floats
@@ -38,7 +38,7 @@ class Band:
             return _between(self.value * other.value, corners)
 
     def __truediv__(self, other: Band) -> Band:
-        """Where the divisor may be zero nothing is known: the ends are infinite; where its value is zero, the value is NaN."""
+        """If the divisor may be zero, the ends are infinite; if its value is zero, the value is NaN."""
         open_ended = (other.low <= 0) & (other.high >= 0)
         with np.errstate(all="ignore"):
             corners = [one / two for one in (self.low, self.high) for two in (other.low, other.high)]
@@ -51,7 +51,7 @@ class Band:
         return Band(self.value * factor, np.minimum(*ends), np.maximum(*ends))
 
     def divided(self, divisor: float) -> Band:
-        """Every number by a positive constant: of whole numbers the nearest double, which times 1 / divisor need not be."""
+        """Every number divided by a positive constant: for integers the nearest double, which times 1 / divisor may miss."""
         return Band(self.value / divisor, self.low / divisor, self.high / divisor)
 
     def shifted(self, constant: float) -> Band:
@@ -59,7 +59,7 @@ class Band:
         return Band(self.value + constant, self.low + constant, self.high + constant)
 
     def clamped(self, low: float, high: float) -> Band:
-        """Every number moved into a range in which the exact one is known to lie."""
+        """Every number clamped to a range that is known to contain the exact one."""
         return self.mapped(lambda numbers: np.clip(numbers, low, high))
 
     def mapped(self, increasing: Callable[[Floats], Floats]) -> Band:
@@ -67,19 +67,19 @@ class Band:
         return Band(increasing(self.value), increasing(self.low), increasing(self.high))
 
     def squared(self) -> Band:
-        """Every number squared: not negative, and as small as zero where the ends have different signs."""
+        """Every number squared: non-negative, and as small as zero if the ends have different signs."""
         ends = (self.low**2, self.high**2)
         crosses = (self.low <= 0) & (self.high >= 0)
         return Band(self.value**2, np.where(crosses, 0.0, np.minimum(*ends)), np.maximum(*ends))
 
 
 def _between(value: Floats, corners: list[Floats]) -> Band:
-    """The band between the least and the greatest corner; where one is no number, nothing is known."""
+    """The band between the smallest and the largest corner; if one is NaN, the ends are infinite."""
     low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
     return Band(value, np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))
 
 
 def certain(value: float, like: Band) -> Band:
-    """A constant, as often as `like` has numbers."""
+    """A constant, repeated to the shape of `like`."""
     numbers = np.full_like(like.value, value)
     return Band(numbers, numbers, numbers)

@@ -1,4 +1,4 @@
-"""What a question would cost and how good its answer would be: from public parameters, spending nothing and reading nothing."""
+"""The cost of a query and the accuracy of its answer: from public parameters, spending nothing and reading nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tacit.untrusted import for_terminal
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """One released vector: what it is, the mechanism, its sensitivity and scale, and what it costs."""
+    """One released vector: its content, the mechanism, its sensitivity and scale, and its cost."""
 
     what: str
     mechanism: str
@@ -43,7 +43,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The error bar of a column, where it is public beforehand."""
+    """The interval of a column, if it is public in advance."""
 
     column: str
     error: str
@@ -83,6 +83,12 @@ class Explanation:
             "confidence": float(self.confidence),
             "left": self.left,
         }
+
+
+def explained_free(left: str = "") -> Explanation:
+    """What is free: public tables, and the catalog."""
+    nothing = Fraction(0)
+    return Explanation(("public tables or the catalog alone",), "exact, without noise", (), (), nothing, nothing, Fraction(1), left)
 
 
 def explained(quote: Quote, left: str = "") -> Explanation:
@@ -129,7 +135,7 @@ def _of_sum(part: Sum, quote: Quote) -> Noise:
 
 
 def _unit(moment: Moment, question: Question) -> Fraction:
-    """What one unit of a moment is in the answer: a step of the column; where sums are centred, half of one, or its square."""
+    """What one unit of a moment is in the answer: a step of the column; if sums are centered, half of one, or its square."""
     over = next((call.over for call in question.calls if call.over and moment in moments_of(call, question.calls)), None)
     step = over.type.step if over is not None and isinstance(over.type, NumberType) else Fraction(1)
     return {"sum": step, "centred": step / 2, "squares": step**2 / 8}.get(moment.kind, Fraction(1))
@@ -147,7 +153,7 @@ def _name(moment: Moment, question: Question) -> str:
 
 
 def _columnwords_of(node: Row, question: Question) -> str:
-    """A column by its name; a total of a sub-query by what it is of one unit."""
+    """A column by its name; a total of a sub-query by what it is for one unit."""
     made = {
         (step.source, total.name): total for step in below(question.group) if isinstance(step, PerUnit) for total in step.totals
     }

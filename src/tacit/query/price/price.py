@@ -1,6 +1,6 @@
-"""A plan and a budget to a quote: which mechanism with which noise for every released number, and what it costs.
+"""From a plan and a budget to a quote: the mechanism and the noise for every released number, and the cost.
 
-Everything here is a function of the question, the catalog and the budget: the quote is the same whatever the data holds. The price
+Everything here is a function of the query, the catalog and the budget: the quote is the same whatever the data contains. The price
 over groups follows what one unit can touch (stability.py): disjoint groups are not disjoint people.
 
 A group-by-group mechanism (a quantile) gets the whole share of epsilon in every group, with the unit counted as the most rows that
@@ -37,23 +37,23 @@ from tacit.query.results import Out, Result, is_noisy
 
 UNIT = Neighbours("add-remove", "unit")
 LEAST_MISS = Fraction(1, 10**200)
-MANY_GROUPS = 10_000  # more are answered where the question says how many, or has a LIMIT
-LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute, and means nothing
-FINEST_GRID = 2**40  # points from which on a quantile is released by smooth sensitivity
+MANY_GROUPS = 10_000  # more are answered if the query gives their number, or has a LIMIT
+LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute and means nothing
+FINEST_GRID = 2**40  # points from which a quantile is released by smooth sensitivity
 LEAST = Fraction(1, 10**30)
-LEAST_EPSILON = Fraction(1, 10**4)  # of a question: what a question tells by the way is told once per question, not per epsilon
+LEAST_EPSILON = Fraction(1, 10**4)  # of a query: what a query reveals besides its answer counts per query, not per epsilon
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the analyst is ready to spend, or the error that must be reached; and how sure the error bars shall be."""
+    """The analyst's budget, or the required error; and the confidence of the intervals."""
 
     epsilon: Fraction | None = None
     delta: Fraction = Fraction(0)
     error: Fraction | None = None
     confidence: Fraction = Fraction(95, 100)
     simultaneous: bool = False
-    groups: int | None = field(default=None, repr=False, compare=False)  # of no weight for what is asked
+    groups: int | None = field(default=None, repr=False, compare=False)  # does not affect what is asked
 
 
 def request(
@@ -64,7 +64,7 @@ def request(
     simultaneous: bool = False,
     groups: int | None = None,
 ) -> Request:
-    """A request from plain numbers; a budget or an error, not both. More than 10,000 groups are answered where `groups` says so."""
+    """A request from plain numbers: a budget or an error, not both. More than 10,000 groups require `groups`."""
     if (epsilon is None) == (error is None):
         raise NoBudget("missing budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
     sure = exact(confidence, "confidence", InvalidBudget)
@@ -87,7 +87,7 @@ def _whole(groups: int) -> int:
 
 
 def _usual(number: Fraction, name: str) -> Fraction:
-    """A number that leaves noise and error bars within what a float can show."""
+    """A number that keeps noise and intervals within the range of a float."""
     if not LEAST <= number <= 1 / LEAST:
         raise InvalidBudget(f"{name} must lie between 1e-30 and 1e30; give for example {name}=0.5")
     return number
@@ -119,14 +119,16 @@ class Rank:
 
     @property
     def event(self) -> Event:
-        """For all groups together. All rows of a unit may be in one group, a chain of neighbours there: one loss, not several."""
+        """The event for all groups together. All rows of a unit may be in one group, a chain of neighbours there: one loss, not
+        several.
+        """
         alone = self.mechanism.event
         return alone if isinstance(alone, Batch) else replace(alone, epsilon=alone.epsilon * self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """All that will be done to answer, and its price; `event` is what the ledger records."""
+    """Everything that will be done to answer, and its price; `event` is what the ledger records."""
 
     question: Question
     request: Request
@@ -144,17 +146,17 @@ class Quote:
 
     @property
     def cells(self) -> int | None:
-        """How many groups the answer has; None where that is private."""
+        """How many groups the answer has; None if that is private."""
         return None if self.keys else _cells(self.question)
 
 
 def price(question: Question, asked: Request, change: Change = "add-remove") -> tuple[Quote, ...]:
-    """The quotes for a question, the one with the smallest error first; a ledger may admit a later one and not the first.
+    """The quotes for a query, the one with the smallest error first; a ledger may admit a later one and not the first.
 
-    Refused where the worst case of answering is too much work (work.md).
+    Raises if the worst case of answering is too much work (work.md).
     """
     _check_groups(question, asked)
-    factor = 2 if change == "change-one" else 1  # every event is priced for add/remove, and counts twice where one unit changes
+    factor = 2 if change == "change-one" else 1  # every event is priced for add/remove, and counts twice if one unit changes
     touched = reach(question)
     afford(question)
     if not private(question) and not any(_moves(moment, touched) for moment in question.group.moments):
@@ -170,7 +172,7 @@ def price(question: Question, asked: Request, change: Change = "add-remove") -> 
 
 
 def _check_groups(question: Question, asked: Request) -> None:
-    """Refuses an answer of more groups than anybody reads, unless it is meant: a stray GROUP BY cost has 500,000."""
+    """Refuses more groups than anyone reads, unless requested: an accidental GROUP BY cost has 500,000."""
     if private(question) or question.limit is not None:
         return
     cells = _cells(question)
@@ -199,7 +201,7 @@ def _quantiles(question: Question) -> list[tuple[int, Call]]:
 
 
 def _charged(question: Question) -> list[tuple[int, Moment]]:
-    """The sums that are paid for; a number of units comes with private keys already."""
+    """The sums that are paid for; the number of units is already released with private keys."""
     return [(place, moment) for place, moment in _additive(question) if not (private(question) and moment.kind == "units")]
 
 
@@ -210,7 +212,7 @@ def _with_laplace(question: Question, asked: Request, touched: Reach, factor: in
 
 
 def _with_gaussian(question: Question, asked: Request, touched: Reach, factor: int) -> Quote:
-    """All sums together get their share of epsilon; for a unit that changes, a concentrated loss counts four times."""
+    """All sums together get their share of epsilon; if a unit changes, a concentrated loss counts four times."""
     parts = _charged(question)
     share = (asked.epsilon or Fraction(0)) / (factor * _shares(question))
     delta = asked.delta / (2 if private(question) else 1)
@@ -223,20 +225,20 @@ def _with_gaussian(question: Question, asked: Request, touched: Reach, factor: i
 
 
 def calibrate_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho within (epsilon, delta), on 24 decimals, so that a ledger holds it exactly.
+    """The largest rho within (epsilon, delta), to 24 decimals, so that a ledger stores it exactly.
 
-    A millionth of delta is kept for what samplers leave out, which is far less.
+    A millionth of delta is reserved for the tails that samplers leave out, which are far smaller.
     """
     return Fraction(int(largest_concentrated_down(epsilon, delta * (1 - Fraction(1, 10**6))) * 10**24), 10**24)
 
 
 def _shares(question: Question) -> int:
-    """Epsilon is split evenly over what is released: every sum, every quantile, and the keys where they are private."""
+    """Epsilon is split evenly over what is released: every sum, every quantile, and the keys if they are private."""
     return max(1, len(_charged(question)) + len(_quantiles(question)) + private(question))
 
 
 def _dimension(question: Question, touched: Reach) -> int:
-    """How many numbers the noise is made for: the public groups; of private keys those that one unit can touch (gaussian.md)."""
+    """How many numbers get noise: the public groups; for private keys, those that one unit can touch (gaussian.md)."""
     return touched.groups if private(question) else _cells(question)
 
 
@@ -260,10 +262,10 @@ def _quote(question: Question, asked: Request, touched: Reach, sums: Sequence[Su
 
 
 def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -> QuantileWithInterval | SmoothQuantile:
-    """The exponential mechanism, whose error bar comes from draws of its own; on a very fine grid smooth sensitivity.
+    """The exponential mechanism, whose interval comes from draws of its own; on a very fine grid, smooth sensitivity.
 
-    The exponential mechanism misses by a number of ranks that grows with the logarithm of the grid; the noise of smooth
-    sensitivity follows the gaps between values instead, but its scale is private, so that it has no error bar.
+    The error of the exponential mechanism in ranks grows with the logarithm of the grid. The noise of smooth sensitivity follows
+    the gaps between values instead, but its scale is private, so it has no interval.
     """
     node = call.over.node if call.over else None
     low, high = (getattr(node, "low", 0), getattr(node, "high", 0))
@@ -275,7 +277,7 @@ def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -
 
 
 def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, factor: int) -> KeyThreshold | None:
-    """`delta` is for the keys; a unit that changes passes it along two neighbours, so that it counts 1 + e^epsilon times."""
+    """`delta` is for the keys; a unit that changes passes it along two neighbours, so it counts 1 + e^epsilon times."""
     if not private(question):
         return None
     if not delta:
@@ -293,7 +295,7 @@ def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, 
 
 
 def _for_error(question: Question, asked: Request, touched: Reach, factor: int) -> Quote:
-    """The least epsilon with which every number of the answer has the wanted error; each sum gets what it needs."""
+    """The least epsilon at which every number of the answer has the required error; each sum gets what it needs."""
     if private(question):
         raise ErrorNotPublic("with private keys, the error of a group cannot be set in advance", remedy="give epsilon and delta")
     needed: dict[Moment, Fraction] = {}
@@ -310,7 +312,7 @@ def _for_error(question: Question, asked: Request, touched: Reach, factor: int) 
             "with --error, every aggregate in HAVING or ORDER BY must also be in SELECT", remedy="add it to SELECT"
         )
     least = LEAST_EPSILON / (factor * len(needed))
-    if factor * sum(needed.values()) < LEAST_EPSILON:  # then it costs the least, and the error is smaller than was asked for
+    if factor * sum(needed.values()) < LEAST_EPSILON:  # then it costs the least, and the error is smaller than requested
         needed = {moment: max(share, calibrate.short_up(least, 6)) for moment, share in needed.items()}
     sums = [Sum(place, moment, _laplace(moment, touched, question, needed[moment])) for place, moment in _additive(question)]
     epsilon = factor * sum(needed.values(), start=Fraction(0))
@@ -318,7 +320,7 @@ def _for_error(question: Question, asked: Request, touched: Reach, factor: int) 
 
 
 def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction]:
-    """The single moment behind a number whose error is public, and how much one of its units is in the answer."""
+    """The single moment behind a number whose error is public, and the size of one of its units in the answer."""
     moments = moments_of(call, question.calls)
     if not isinstance(out, Result) or len(moments) != 1 or moments[0].kind == "list":
         raise ErrorNotPublic(
@@ -357,7 +359,7 @@ def _missed(question: Question, asked: Request, call: Call) -> Fraction:
 
 
 def _width(quote: Quote) -> float:
-    """The error bars of the sums, each in units of its sensitivity, added up: what two quotes are compared by."""
+    """The half-widths of the sums, each in units of its sensitivity, added up: the measure by which two quotes are compared."""
     miss = 1 - quote.request.confidence
     return sum(
         float(part.mechanism.interval(1 - miss).above) / float_up(Fraction(max(1, l1_sensitivity(part.moment, quote.reach))))

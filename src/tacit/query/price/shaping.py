@@ -1,7 +1,7 @@
-"""What the declared limits do to the numbers of an answer, in a few words: from the plan and the catalog alone.
+"""How the declared limits shape the numbers of an answer, in a few words: from the plan and the catalog alone.
 
-An interval covers the noise. That rows beyond `max_rows` are not counted, that values are moved into their bounds, and that rows
-are left out is in no interval, since how much of it there is would be private; so every answer says which limits shaped it.
+An interval covers the noise only. It does not cover rows beyond `max_rows`, values clamped to their bounds, or rows that are left
+out: how many there are would be private. So every answer lists the limits that shaped it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tacit.query.size_limit import below
 
 
 def shaping(quote: Quote) -> tuple[str, ...]:
-    """The limits that shaped an answer: of rows, of values, of rows that are left out, and of groups that are shown."""
+    """The limits that shaped an answer: on rows, on values, on rows that are left out, and on groups that are shown."""
     tables = {step.source: step.table for step in below(quote.question.group) if isinstance(step, Scan)}
     asked = {(tables[source].name, name) for source, name in _asked(quote.question) if source in tables}
     named = {table.name: table for table in tables.values()}
@@ -37,7 +37,7 @@ def _columns(table: Table) -> Mapping[str, catalog.Column]:
 
 
 def _asked(question: Question) -> set[tuple[int, str]]:
-    """The columns that a question reads, each with its source."""
+    """The columns that a query reads, each with its source."""
     found: set[tuple[int, str]] = set()
     seen: set[int] = set()
     waiting: list[object] = [question.group]
@@ -70,7 +70,7 @@ def _counted(rows: int) -> str:
 
 
 def _of_values(column: catalog.Column) -> Iterator[str]:
-    """What becomes of values that are not as declared, where their rows stay."""
+    """What happens to values that are not as declared, if their rows stay."""
     if column.bounds is not None and column.outside != "drop":
         step = f", in steps of {as_text(column.step)}" if column.step not in (None, Fraction(1)) else ""
         said = (
@@ -86,7 +86,7 @@ def _of_values(column: catalog.Column) -> Iterator[str]:
 
 
 def _left_out(table: Table, several: bool) -> Iterator[str]:
-    """Every column whose values drop their rows, asked for or not: the rows are not there."""
+    """Every column whose values drop rows, used in the query or not: the rows are missing either way."""
     columns = table.columns.values()
     missing = [column.name for column in columns if column.nulls == "drop" and column.kind != "key"]
     owner = [table.unit.column] if table.unit and table.no_unit == "drop" else []
@@ -109,7 +109,7 @@ def _range(column: catalog.Column) -> str:
 
 
 def _end(column: catalog.Column, value: object) -> str:
-    """A declared value as people write it."""
+    """A declared value in its usual notation."""
     if not isinstance(value, Fraction):
         return str(value)
     if column.kind == "date":

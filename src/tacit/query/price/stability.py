@@ -1,4 +1,4 @@
-"""How far neighbours drift: how many rows, groups, and rows in one group a single unit can reach at each step of a plan.
+"""How far neighbours can differ: how many rows, groups, and rows in one group a single unit can reach at each step of a plan.
 
 Add or remove one unit: at most `rows` rows come or go (the row limit, times the fan-out of each join with a public table, and never
 more than the catalog's max_joined_rows), in at most `groups` groups, at most `per_group` of them in one. The norms below are of the
@@ -39,10 +39,10 @@ class Reach:
 
     @property
     def l2_squared(self) -> int:
-        """The largest sum of squares of whole changes: as many full groups as there are, then the rest.
+        """The largest sum of squares of integer changes: as many full groups as possible, then the rest.
 
-        A sum of squares with a given total grows when the larger entry takes from the smaller one, so filling groups to
-        the limit one after the other is the maximum.
+        A sum of squares with a given total grows when the larger entry takes from the smaller one, so filling groups to the limit
+        one after the other is the maximum.
         """
         full = min(self.groups, self.l1 // self.per_group)
         rest = self.l1 - full * self.per_group
@@ -66,7 +66,7 @@ def reach(question: Question) -> Reach:
 
 @singledispatch
 def rows_of(relation: Relation) -> int:
-    """The most rows that one unit has at a step of the plan (stability.md); refused above the catalog's max_joined_rows."""
+    """The most rows that one unit has at a step of the plan (stability.md); raises above the catalog's max_joined_rows."""
     raise TypeError(f"{type(relation).__name__} has no stability without a row limit")
 
 
@@ -87,8 +87,8 @@ def _(relation: Where) -> int:
 
 @rows_of.register
 def _(relation: Semi) -> int:
-    """Rows go, and none comes."""
-    _ = rows_of(relation.other) if is_private(relation.other) else 0  # for its own limit after joins
+    """Removes rows and adds none."""
+    _ = rows_of(relation.other) if is_private(relation.other) else 0  # checks its own limit after joins
     return rows_of(relation.child)
 
 
@@ -99,7 +99,7 @@ def _(relation: Join) -> int:
 
 @rows_of.register
 def _(relation: UnitJoin) -> int:
-    """Each row with at most one, or with all of its unit there; under LEFT a row without a match stays."""
+    """Each row with at most one match, or with all rows of its unit there; under LEFT a row without a match stays."""
     left, right = rows_of(relation.child), rows_of(relation.other)
     matches = min(right, 1) if relation.once else right
     return _joined(relation, left * max(matches, 1), " and ".join(table.name for table in tables_of(relation.other)))
@@ -107,7 +107,7 @@ def _(relation: UnitJoin) -> int:
 
 @rows_of.register
 def _(relation: PerUnit) -> int:
-    """One row for each combination of keys: at most as many as rows, and as combinations."""
+    """One row for each combination of keys: at most as many as there are rows, and as there are combinations."""
     sizes = (node.high - node.low + 1 + node.nullable for _, node in relation.keys)
     return min(rows_of(relation.child), prod(sizes))
 
@@ -133,13 +133,13 @@ def _joined(relation: Relation, rows: int, other: str) -> int:
 
 
 def tables_of(relation: Relation) -> tuple[Table, ...]:
-    """The private tables of a plan, each once, in the order in which the question names them."""
+    """The private tables of a plan, each once, in the order of the query."""
     scans = sorted((step for step in below(relation) if isinstance(step, Scan)), key=lambda scan: scan.source)
     return tuple({scan.table.name: scan.table for scan in scans}.values())
 
 
 def copies(relation: Relation, source: int) -> int | None:
-    """How often one row of a source can be in a relation; None where the source is not a part of its rows."""
+    """How often one row of a source can occur in a relation; None if the source is not part of its rows."""
     match relation:
         case PerUnit() | Union():
             return 1 if relation.source == source else None

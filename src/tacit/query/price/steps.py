@@ -1,4 +1,4 @@
-"""How many steps of one core a row expression takes at most, by a table: what every part of it costs for one row (work.md)."""
+"""The most steps of one core that a row expression takes, by a table of what every part of it costs for one row (work.md)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tacit.query.plan import (
     All,
     Among,
     Choose,
+    Code,
     Column,
     Compare,
     Either,
@@ -38,12 +39,12 @@ from tacit.query.size_limit import Node, below, expressions_of, nodes_of, parts_
 
 NUMBER = 8  # bytes
 HELD = 32  # bytes of a number in a row that is held and sorted
-ALWAYS = 5  # numbers of such a row beside the columns that are read: its unit, its rank, its place, its keys
+ALWAYS = 5  # numbers of such a row in addition to the columns that are read: its unit, rank, position and keys
 BRANCHES = 32  # of a lookup that is written as a list of cases
 
 
 def _like(node: TextLike, longest: int) -> int:
-    """A fixed beginning is compared once; anything else is tried at every place of the text, in the worst case to its end."""
+    """A fixed prefix is compared once; anything else is tried at every position of the text, in the worst case to its end."""
     fixed = not set("%_") & set(node.pattern.removesuffix("%"))
     length = len(node.pattern.encode())
     return 8 + length if fixed else 8 + 3 * length * longest
@@ -55,6 +56,7 @@ def _lookup(node: Lookup, _: int) -> int:
 
 OWN: Mapping[type, Callable[[Any, int], int]] = {
     Column: lambda node, _: 2,
+    Code: lambda node, _: 2,
     TextColumn: lambda node, _: 2,
     Literal: lambda node, _: 1,
     Add: lambda node, _: 3,
@@ -95,7 +97,7 @@ class Expressions:
         return cls({step.source: step.table for step in steps}, columns, joined)
 
     def read(self, source: int) -> int:
-        """Steps to read the columns of one row of a table, and to look at its rank."""
+        """Steps to read the columns of one row of a table, and its rank."""
         own = [column for column in self.columns if column.source == source]
         return 5 + sum(2 + self.bytes_of(column) // 2 for column in own if isinstance(column, TextColumn)) + 2 * len(own)
 
@@ -106,7 +108,7 @@ class Expressions:
         return HELD * (ALWAYS + self.joined) + HELD // NUMBER * own
 
     def held(self, relation: Relation) -> int:
-        """Bytes of a row of a relation that is held for a join: its unit and the columns that are read of it."""
+        """Bytes of a row of a relation that is held for a join: its unit and the columns that are read."""
         sources = {step.source for step in below(relation) if isinstance(step, Scan | PublicScan | Join | PerUnit | Union)}
         return NUMBER + sum(self.bytes_of(column) for column in self.columns if column.source in sources)
 
@@ -123,7 +125,7 @@ class Expressions:
         return self.measured[id(node)][1]
 
     def _inner(self, node: Node) -> int:
-        """Of a choice, every condition and the dearest result: a row gets one of them."""
+        """For a choice, every condition and the most expensive result: a row gets one of them."""
         if isinstance(node, Choose):
             results = [*(result for _, result in node.branches), node.otherwise]
             return sum(self.steps(test) for test, _ in node.branches) + max(map(self.steps, results))

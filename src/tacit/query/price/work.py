@@ -1,8 +1,8 @@
-"""The worst work of a question: the most that answering it can take, whatever the tables hold (work.md).
+"""The worst-case work of a query: the most that answering it can take, whatever the tables contain (work.md).
 
-From the plan, the catalog and the sizes of public tables alone. Every private table has as many rows as it may have, every row
-passes every filter and matches as often as it can in every join, nothing is skipped, every text is as long as it may be. So
-whether a question is refused for its work says nothing of the data, and no data can make one that is not refused take longer.
+It follows from the plan, the catalog and the sizes of public tables alone. Every private table has as many rows as it may have,
+every row passes every filter and matches as often as it can in every join, nothing is skipped, and every text is as long as it may
+be. So a refusal for too much work reveals nothing about the data, and no data can make an accepted query take longer.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Flow:
 
 
 def afford(question: Question) -> None:
-    """Refuses a question whose worst work is above the limits; before it is paid for."""
+    """Raises if the worst-case work of a query is above the limits; called before it is paid for."""
     _refuse_above_limits(worst(question), max(tables_of(question.group), key=lambda table: table.most_rows))
 
 
@@ -145,7 +145,7 @@ def _(relation: PublicScan, expressions: Expressions) -> Flow:
 
 @flow.register
 def _(relation: Join, expressions: Expressions) -> Flow:
-    """Both sides are read whole, whatever the other holds, and every row matches as often as it can."""
+    """Both sides are read whole, whatever the other contains, and every row matches as often as it can."""
     before = flow(relation.child, expressions)
     rows = before.rows * relation.fan_out
     each = expressions.steps(relation.condition) if relation.condition is not None else 0
@@ -157,7 +157,7 @@ def _(relation: Join, expressions: Expressions) -> Flow:
 
 @flow.register
 def _(relation: UnitJoin, expressions: Expressions) -> Flow:
-    """Every row finds all rows of its unit on the other side, or the one that there is; the other side is held."""
+    """Every row matches all rows of its unit on the other side, or its only match; the other side is held."""
     before, other = flow(relation.child, expressions), flow(relation.other, expressions)
     found = before.rows * (1 if relation.once else max(1, rows_of(relation.other)))
     rows = min(found, other.rows * rows_of(relation.child) + (before.rows if relation.kind == "left" else 0))

@@ -152,7 +152,7 @@ def test_a_session_holds_on_the_hospital():
     """Each limit is passed by luck with a chance of 1e-6. On 26 people, most of them do not tell."""
     result = run(app, ["attack", "session", "--seeds", "1"])
     assert result.exit_code == 0, result.output
-    assert "For the curator only; not for publication" in result.output
+    assert "For the data owner only; not for publication" in result.output
     names = ("least squares", "tracing", "differencing", "averaging", "tracker", "timing", "changed unit", "hostile key")
     assert all(name in result.output for name in names)
     assert "too few to tell" in result.output

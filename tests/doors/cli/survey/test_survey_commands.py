@@ -86,7 +86,7 @@ def test_simulate_at_an_end_is_the_curators_too_of_a_column():
     Path("people.csv").write_text("sex\n" + "F\nM\nF\n" * 20)
     words = ("simulate", "--csv", "people.csv", "--column", "sex", "--p", "0", "--epsilons", "1", "--runs", "2")
     assert json.loads(told(*words, "--json"))["for_the_curator_only"] is True
-    assert told(*words).startswith("For the curator only")
+    assert told(*words).startswith("For the data owner only")
 
 
 def test_simulate_compares_several_epsilons_and_draws():
@@ -107,14 +107,14 @@ def test_simulate_of_several_options():
 
 def test_simulate_on_a_column_is_for_the_curator_and_says_so_first():
     Path("people.csv").write_text("sex,age\n" + "F,30\nM,50\nF,70\nM,20\n" * 50)
-    assert told("simulate", "--csv", "people.csv", "--column", "sex", "--runs", "2").startswith("For the curator only: ")
+    assert told("simulate", "--csv", "people.csv", "--column", "sex", "--runs", "2").startswith("For the data owner only: ")
     assert told("simulate", "--csv", "people.csv", "--column", "age", "--bounds", "0,100", "--runs", "2").startswith(
-        "For the curator only: "
+        "For the data owner only: "
     )
     found = told(
         "simulate", "--csv", "people.csv", "--column", "age", "--bounds", "0,100", "--runs", "2", "--json", "--chart", "c.svg"
     )
-    assert "For the curator only" in Path("c.svg").read_text(), "the picture says so too"
+    assert "For the data owner only" in Path("c.svg").read_text(), "the picture says so too"
     assert found.startswith('{\n  "for_the_curator_only": true')
     assert json.loads(found)["truth"] == [42.5]
 
@@ -132,10 +132,10 @@ def test_what_is_wrong_with_a_column_is_for_the_curator_too(text, words, what):
     command = ["simulate", "--csv", "people.csv", "--column", "age", *words]
     printed = failed(*command)
     assert what in printed
-    assert "For the curator only: " in printed
+    assert "For the data owner only: " in printed
     message = json.loads(failed(*command, "--json"))["error"]["message"]
     assert what in message
-    assert "for the curator only" in message
+    assert "for the data owner only" in message
 
 
 def test_a_row_that_stands_as_the_header_is_not_quoted_by_simulate():

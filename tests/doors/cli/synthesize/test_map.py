@@ -38,7 +38,7 @@ def test_the_command_of_the_guide_writes_a_map_and_keeps_the_report_apart(folder
     assert not (folder / "report.html").exists()
     again = run(app, [*MAP, "--report", "mine/report.html"])
     assert "ratio 400" in again.output, "two releases cost twice"
-    assert (folder / "mine" / "report.html").read_text().startswith("<!-- For the curator alone")
+    assert (folder / "mine" / "report.html").read_text().startswith("<!-- For the data owner only")
 
 
 def test_json_is_all_that_goes_to_standard_output(folder):
@@ -58,7 +58,7 @@ def test_pure_has_no_delta_and_dropping_is_compared(folder):
     assert "Pure differential privacy: ratio 20" in run(app, [*MAP, "--pure"]).output
     assert "--pure and --delta exclude each other" in run(app, [*MAP, "--pure", "--delta", "1e-6"]).output
     dropped = run(app, [*MAP, "--keep", "uniform:0.5"]).output
-    assert "dropping empty cells a further ratio" in dropped
+    assert "for dropping empty cells" in dropped
     assert "Without dropping, the same total ratio" in run(app, [*MAP, "--keep", "uniform:0.5", "--verbose"]).output
 
 
@@ -71,20 +71,20 @@ def test_the_promise_the_fakes_the_price_and_the_files_come_first_and_alone(fold
         "",
         "Spent: ratio 20 (epsilon 2.99574), delta 1e-05. Entry 1 of made.parquet.ledger.sqlite, which",
         "Written: ",
-        "For the curator",
+        "For the data owner",
     ]
     assert len(printed) == len(starts)
     assert all(line.startswith(start) for line, start in zip(printed, starts, strict=True))
     assert printed[2].endswith("expected to be fake.")
     verbose = run(app, [*MAP, "--report", "report.html", "--verbose"]).output.splitlines()
     assert verbose[0] == printed[0]
-    for more in ("Delta is for any two neighbours", "Fake workers per cell", "Totals: ", "Ledger: "):
+    for more in ("Delta holds for any two neighbours", "Fake workers per cell", "Totals: ", "Ledger: "):
         assert any(line.startswith(more) for line in verbose)
         assert not any(line.startswith(more) for line in printed)
     receipt = json.loads((folder / "made.parquet.receipt.json").read_text())
     assert "destinations at once it is" in receipt["claim"]
-    assert "with no protection" in receipt["totals"]
-    assert "knows of no other release" in receipt["paid"]["note"]
+    assert "published without protection" in receipt["totals"]
+    assert "only releases to this file" in receipt["paid"]["note"]
 
 
 def test_a_named_analyst_needs_a_catalog(folder, monkeypatch):
@@ -107,10 +107,10 @@ def test_the_curator_can_count_what_a_release_leaves_out(folder):
     known = place.read_text().splitlines()[1].split(",")[0]
     place.write_text(place.read_text() + f"nowhere,{known},7\n{known},abroad,5\n{known},{known},many\n{known},{known},2.5\n")
     printed = run(app, CHECK).output.splitlines()
-    assert printed[0].startswith("For the curator alone: ")
-    assert "2 rows have a number of jobs that cannot be read, and count as none." in printed
-    assert "7 jobs are at destinations that the map does not know, and are left out." in printed
-    assert "5 jobs have homes that the map does not know, and come from elsewhere." in printed
+    assert printed[0].startswith("For the data owner only: ")
+    assert "2 rows have an unreadable number of jobs and count as no job." in printed
+    assert "7 jobs are at destinations that are not on the map; they are left out." in printed
+    assert "5 jobs have homes that are not on the map; they come from elsewhere." in printed
     told = run(app, [*CHECK, "--json"]).stdout
     assert told.startswith('{\n  "for_the_curator_only": true')
     assert json.loads(told)["jobs"] == 1005
@@ -125,9 +125,9 @@ def test_where_nothing_can_be_read_the_curator_is_told_how_much(folder):
     refused = run(app, MAP)
     assert (refused.exit_code, "`tacit synthesize check` counts them" in refused.output) == (2, True)
     printed = run(app, CHECK).output.splitlines()
-    assert printed[1:3] == ["3 rows.", "2 rows have a number of jobs that cannot be read, and count as none."]
-    assert printed[3].startswith("No jobs at destinations that the map knows: a release would be refused")
-    assert printed[4].startswith("3 jobs are at destinations that the map does not know")
+    assert printed[1:3] == ["3 rows.", "2 rows have an unreadable number of jobs and count as no job."]
+    assert printed[3].startswith("No jobs at destinations on the map: a release would be refused")
+    assert printed[4].startswith("3 jobs are at destinations that are not on the map")
     assert json.loads(run(app, [*CHECK, "--json"]).stdout)["most"] == 0
 
 
@@ -160,9 +160,9 @@ def test_as_many_synthetic_workers_as_are_asked_for(folder):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--synthetic-workers", "500"], 2, "written same, each:500 or share:0.1"),
+        (["--synthetic-workers", "500"], 2, "expected same, each:500 or share:0.1"),
         (["--seed", "3"], 3, "--seed is not supported"),
-        (["--keep", "uniform:0"], 3, "proved to live there"),
+        (["--keep", "uniform:0"], 3, "noise on occupied cells only"),
         (["--keep", "distance:0.1:1e400"], 2, "from 0.001"),
         (["--ratio", "1"], 2, "above 1"),
         (["--delta", "2"], 2, "below 1"),

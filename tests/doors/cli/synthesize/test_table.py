@@ -54,7 +54,7 @@ def test_rows_their_receipt_and_the_curators_page(folder: Path) -> None:
     assert "120 synthetic rows of people" in said
     assert "Entry 1 of the ledger, for 'add or remove one unit'. Remaining: epsilon 3." in said
     assert "Note: name is left out: its values are private." in said
-    assert "For the curator only: .tacit/reports/report.html (instead of report.html" in said
+    assert "For the data owner only: .tacit/reports/report.html (instead of report.html" in said
     assert not (folder / "report.html").exists(), "never beside the public output"
     assert NOTICE in (folder / ".tacit/reports/report.html").read_text().splitlines()[0]
     rows = pq.read_table(folder / "rows.parquet")
@@ -88,7 +88,7 @@ def test_resampling_prints_relation_and_claim(folder: Path) -> None:
         ("people --out x.parquet", 3, "tacit: missing budget for synthetic rows; give for example --epsilon 1"),
         ("people --out x.txt --epsilon 1", 2, "tacit: the name of the output ends in one of .parquet, .csv, .csv.gz"),
         ("people --out x.parquet --epsilon 6", 3, "tacit: the budget of the data set does not admit"),
-        ("nobody --out x.parquet --epsilon 1", 3, "tacit: unknown table nobody; declared are: people"),
+        ("nobody --out x.parquet --epsilon 1", 3, "tacit: unknown table nobody; expected one of: people"),
         (
             "people --out x.parquet --epsilon 1 --columns name",
             3,

@@ -176,7 +176,7 @@ def test_what_is_refused():
         Tally(5, [0.5, 0])
     with pytest.raises(InvalidInput, match="cannot be added"):
         Tally(5, [1, 2]) + Tally(5, [1, 2, 3])
-    with pytest.raises(InvalidInput, match="share must be from 0 to 1"):
+    with pytest.raises(InvalidInput, match="from 0 to 1"):
         share_variance(Binary(1), 2, 10)
     with pytest.raises(InvalidInput, match="at least 1"):
         estimate(KAry(3, 1), [])

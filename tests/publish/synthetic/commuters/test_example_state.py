@@ -46,10 +46,10 @@ def test_its_files_hold_what_it_holds(tmp_path):
 @pytest.mark.parametrize(
     ("blocks", "workplaces", "jobs", "radius", "what"),
     [
-        (5, 6, 10, 1.0, "workplaces are at least 1"),
-        (5, 0, 10, 1.0, "workplaces are at least 1"),
-        (5, 3, 2, 1.0, "workplaces are at least 1"),
-        *((5, 2, 9, radius, "radius is above 0") for radius in (0.0, float("nan"), float("inf"), 2001.0)),
+        (5, 6, 10, 1.0, "invalid number of workplaces"),
+        (5, 0, 10, 1.0, "invalid number of workplaces"),
+        (5, 3, 2, 1.0, "invalid number of workplaces"),
+        *((5, 2, 9, radius, "invalid radius") for radius in (0.0, float("nan"), float("inf"), 2001.0)),
     ],
 )
 def test_impossible_states_are_refused(blocks, workplaces, jobs, radius, what):

@@ -48,7 +48,7 @@ def test_a_map_is_read_with_its_leading_zeros(tmp_path):
 @pytest.mark.parametrize(
     ("text", "about"),
     [
-        (MAP.replace("03", "01"), "twice"),
+        (MAP.replace("03", "01"), "duplicate block"),
         (MAP.replace("41.2", "north"), "latitude"),
         (MAP.replace("41.2", "141"), "latitude"),
         (MAP.replace("41.2", "nan"), "latitude"),

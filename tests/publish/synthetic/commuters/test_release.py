@@ -73,8 +73,8 @@ def test_a_map_is_written_with_its_receipt(source):
     receipt = json.loads(receipt_beside(source.out).read_text())
     assert receipt == release.receipt == json.loads(table.schema.metadata[b"tacit.receipt"])
     assert (receipt["ratio"], receipt["epsilon"], receipt["delta"]) == ("20", "2.99574", "0.00001")
-    assert "taken from the flows themselves" in receipt["totals"]
-    assert "knows of no other release" in receipt["paid"]["note"]
+    assert "published without protection" in receipt["totals"]
+    assert "only releases to this file" in receipt["paid"]["note"]
     assert "one job moves its home" in receipt["relation"]
     assert repr(release) == "Release(...)"
 
@@ -152,7 +152,7 @@ def test_releases_add_up_in_the_ledger_beside_the_output(source):
 def test_releases_that_promise_nothing_together_are_refused(source):
     publish_map(source, STATE.blocks, LEVELS, Terms(20, 0.2), source.out)
     before = source.out.read_bytes()
-    with pytest.raises(InvalidBudget, match="together they promise nothing"):
+    with pytest.raises(InvalidBudget, match="total delta"):
         publish_map(source, STATE.blocks, LEVELS, Terms(20, 0.2), source.out)
     assert source.out.read_bytes() == before
 
@@ -184,7 +184,7 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(source, monkeypatch):
     publish_map(source, STATE.blocks, LEVELS, TERMS, source.out)
     before, receipt = source.out.read_bytes(), receipt_beside(source.out).read_bytes()
     monkeypatch.setattr(outputs, "_parquet", lambda *_: full)
-    with pytest.raises(InvalidInput, match=r"the disk is full; what was spent stays spent"):
+    with pytest.raises(InvalidInput, match=r"the disk is full"):
         publish_map(source, STATE.blocks, LEVELS, TERMS, source.out)
     assert (source.out.read_bytes(), receipt_beside(source.out).read_bytes()) == (before, receipt), "both, or none"
     assert not list(source.out.parent.glob(".*.new"))
@@ -204,7 +204,7 @@ def test_what_cannot_be_read_is_told_to_the_curator_alone(source, tmp_path):
     release = publish_map(FlowsFile(source.path, out), STATE.blocks, LEVELS, TERMS, out)
     assert {**release.receipt, "paid": 0} == {**plain.receipt, "paid": 0}
     assert (plain.homes.unreadable.unseal(), release.homes.unreadable.unseal()) == (0, 7)
-    told = "cannot be read; they count as none</td><td>{}<"
+    told = "unreadable number of jobs; they count as no job</td><td>{}<"
     assert told.format(7) in report_page(release)
     assert told.format(0) in report_page(plain)
 
@@ -224,7 +224,7 @@ def test_the_report_is_the_curators_and_lies_elsewhere(source, tmp_path):
     assert place == tmp_path / ".tacit" / "reports" / "report.html"
     assert not (tmp_path / "report.html").exists()
     page = place.read_text()
-    assert "For the curator alone" in page.splitlines()[0]
+    assert "For the data owner only" in page.splitlines()[0]
     assert page.count("<svg") == 5
     assert "<script" not in page
     found = utility_of(release)
@@ -411,7 +411,7 @@ def test_where_no_ratio_fits_the_budget_is_to_be_raised(tmp_path):
     data.ledger.spend(spent, "curator", "all of it", data.version)
     with pytest.raises(BudgetExceeded) as refused:
         publish_map(flows_of(data), STATE.blocks, LEVELS, TERMS, tmp_path / "made.csv")
-    assert refused.value.remedy == "let the curator raise that budget in tacit.toml"
+    assert refused.value.remedy == "ask the data owner to raise that budget in tacit.toml"
 
 
 def test_a_refusal_and_a_claim_round_one_price_alike(tmp_path):
@@ -477,5 +477,5 @@ def test_an_output_that_the_catalog_would_read_is_refused_and_costs_nothing(tmp_
 
 def test_the_curators_page_speaks_of_this_map_in_words(source):
     page = report_page(publish_map(source, STATE.blocks, LEVELS, TERMS, source.out))
-    assert "expected to be fake: the fake workers&#x27; share of all" in page
+    assert "expected share of fake synthetic jobs" in page
     assert not [word for word in ("tutorial", "slides", "alpha", "8 million") if word in page]

@@ -120,7 +120,7 @@ def test_resampling_is_paid_for_before(tmp_path: Path, monkeypatch: pytest.Monke
         assert seen == [1], "the same request is answered from what was released"
         assert made.save(tmp_path / "rows.csv").exists()
         first, second, third = made.claim
-        assert first.startswith("add or remove one unit, with its rows, of which at most 3 are used: no output is more than")
+        assert first.startswith("add or remove one unit, with its rows (at most 3 are used): no output is more than")
         assert "ratio" in second
         assert "fake rows on each of 9 cells: if the table itself has 90 rows, " in third
         assert math.isclose(float(made.urn.ratio) ** 3, math.exp(3), rel_tol=0.01)
@@ -153,14 +153,14 @@ def test_resampling_an_empty_table_looks_the_same(tmp_path: Path) -> None:
 
 def test_what_is_too_large_or_too_small_is_refused(tmp_path: Path) -> None:
     with written(tmp_path, 1) as data:
-        with pytest.raises(TooManyGroups, match="at most 100,000 are resampled"):
+        with pytest.raises(TooManyGroups, match="allows at most 100,000"):
             synthesize_contingency(data, "visits", ["day", "hour", "ward"], epsilon=1, rows=5)
         chosen = chosen_columns(data.catalog, "visits", ["ward"])
         with pytest.raises(NoBudget, match="is not a meaningful guarantee"):
             urn_for(chosen, 1000, rows=5)
         with pytest.raises(NoBudget, match="only noise"):
             urn_for(chosen, "1e-80", rows=5)
-        with pytest.raises(InvalidInput, match="rows is a whole number"):
+        with pytest.raises(InvalidInput, match="invalid number of rows"):
             synthesize_contingency(data, "visits", ["ward"], epsilon=1, rows=1.5)  # type: ignore[arg-type]
-        with pytest.raises(InvalidInput, match="needs a number of rows"):
+        with pytest.raises(InvalidInput, match="missing number of rows"):
             synthesize_contingency(data, "visits", ["ward"], epsilon=1, rows=None)  # type: ignore[arg-type]

@@ -150,7 +150,7 @@ def test_the_order_of_rows_is_drawn() -> None:
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, 10**9, "10"])
 def test_a_number_of_rows_is_a_whole_number(wrong: Any) -> None:
-    with pytest.raises(InvalidInput, match="rows is a whole number"):
+    with pytest.raises(InvalidInput, match="invalid number of rows"):
         read_rows(wrong)
 
 

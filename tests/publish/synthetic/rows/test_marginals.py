@@ -24,7 +24,7 @@ from tacit.privacy.catalog import Catalog, Column, Table
 from tacit.privacy.loss import concentrated_epsilon_up
 from tacit.privacy.neighbours import Neighbours
 from tacit.publish.synthetic.rows import marginals
-from tacit.publish.synthetic.rows.cells import MOST_CELLS, Axis, chosen_columns
+from tacit.publish.synthetic.rows.cells import Axis, chosen_columns
 from tacit.publish.synthetic.rows.marginals import (
     Design,
     Measured,
@@ -124,7 +124,7 @@ def test_what_cannot_be_counted_in_public_cells_is_refused_by_the_catalog_alone(
     wide = Column("wealth", "number", (Fraction(0), Fraction(10**6)), Fraction(1))
     visits = place.catalog.tables["visits"]
     more = replace(place.catalog, tables={"visits": replace(visits, columns={**visits.columns, "wealth": wide})})
-    with pytest.raises(NoBounds, match=r"visits.wealth has 1,000,001 values and no bins.*bins = 20"):
+    with pytest.raises(NoBounds, match=r"visits.wealth has 1,000,001 values and"):
         chosen_columns(more, "visits")
     with pytest.raises(UnknownName, match="unknown table"):
         chosen_columns(place.catalog, "people")
@@ -142,10 +142,10 @@ def test_what_cannot_be_counted_in_public_cells_is_refused_by_the_catalog_alone(
         chosen_columns(none, "visits")
     many = tuple(map(Fraction, range(1001)))
     binned = {name: replace(wide, name=name, bins=many) for name in ("x", "y")}
-    with pytest.raises(TooManyGroups, match=f"{1002 * 1002:,} together; at most {MOST_CELLS:,}"):
+    with pytest.raises(TooManyGroups, match=f"{1002 * 1002:,} cells"):
         chosen_columns(replace(place.catalog, tables={"visits": replace(visits, columns=binned)}), "visits")
     wide = {f"c{at}": replace(wide, name=f"c{at}", bins=many[:299]) for at in range(30)}
-    with pytest.raises(TooManyGroups, match=f"all pairs of the 30 columns have {435 * 300**2:,} cells"):
+    with pytest.raises(TooManyGroups, match=f"have {435 * 300**2:,} cells"):
         chosen_columns(replace(place.catalog, tables={"visits": replace(visits, columns=wide)}), "visits")
 
 

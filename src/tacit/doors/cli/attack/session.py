@@ -34,7 +34,7 @@ def session(
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run every applicable attack against a copy of a data set. For the curator only. Exits with 1 if an attack succeeds.
+    """Run every applicable attack against a copy of a data set. For the data owner only. Exits with 1 if an attack succeeds.
 
     Example: tacit attack session --seeds 1
     """
@@ -87,6 +87,6 @@ def _print(found: SessionReport) -> None:
         verdict = styled((one.verdict, VERDICT_COLOURS[one.verdict]))
         table.add_row(one.attack, one.measure, f"{one.figure:.3g}", f"{one.limit:.3g}", expected, verdict)
     screen = console()
-    screen.print(styled(("For the curator only; not for publication.", "bold"), " The figures are computed from the true data."))
+    screen.print(styled(("For the data owner only; not for publication.", "bold"), " The figures are computed from the true data."))
     screen.print(table)
     screen.print(f"{found.setting} {found.verdict}")

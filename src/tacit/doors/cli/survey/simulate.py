@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.publish.local.randomizers.randomizer import Randomizer
 
 FOR_THE_CURATOR = (
-    "For the curator only: these figures are computed from the column itself, without protection. Do not publish them."
+    "For the data owner only: these figures are computed from the column itself, without protection. Do not publish them."
 )
 NOTES = {
     "chebyshev as printed": "as in lecture notes, with the variance of a fair coin",
@@ -46,7 +46,7 @@ def simulate(
     epsilons: Annotated[str, typer.Option(help="Epsilons to compare with, comma-separated.")] = "0.5,1,2,4",
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     runs: Annotated[int, typer.Option(min=1, max=1000, help="Number of simulated surveys per figure.")] = 100,
-    csv: Annotated[Path | None, typer.Option(help="CSV file with the true answers; for the curator only.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="CSV file with the true answers; for the data owner only.")] = None,
     column: Annotated[str, typer.Option(help="With --csv: name of the column.")] = "",
     bounds: Annotated[str, typer.Option(metavar="LOW,HIGH", help="With --csv: bounds of a numeric column.")] = "",
     chart: Annotated[
@@ -154,7 +154,7 @@ def _column(path: Path, column: str) -> list[str]:
 
 def _wrong(column: str, what: str) -> InvalidInput:
     """An error about the cells, whose message depends on them."""
-    return InvalidInput(f"column {column} {what} (for the curator only: this message depends on the data)")
+    return InvalidInput(f"column {column} {what} (for the data owner only: this message depends on the data)")
 
 
 def _number(cell: str, column: str) -> float:

@@ -23,7 +23,7 @@ def check_flows(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count unreadable rows and jobs outside the map. For the curator only; releases nothing and spends nothing.
+    """Count unreadable rows and jobs outside the map. For the data owner only; releases nothing and spends nothing.
 
     Example: tacit synthesize check flows.csv --blocks blocks.csv
     """

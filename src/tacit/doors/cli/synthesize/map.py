@@ -41,7 +41,7 @@ def commuter_map(
         str | None, typer.Option(help="Columns DESTINATION,ORIGIN[,JOBS] of the flows; w_geocode,h_geocode,S000 if omitted.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="HTML report for the curator, from the true data; never next to --out.")
+        Path | None, typer.Option(help="HTML report for the data owner, from the true data; never next to --out.")
     ] = None,
     catalog: Annotated[Path | None, typer.Option("--catalog", metavar="PATH", help="Catalog whose budget pays.")] = None,
     totals: Annotated[str | None, typer.Option(help="With --catalog: public table with the columns destination and jobs.")] = None,
@@ -202,7 +202,7 @@ def _files(out: Path, asked: Path | None, written: Path | None) -> list[str]:
     said = [f"Written: {out} and its receipt, {receipt_beside(out).name}."]
     if written is not None:
         moved = "" if written == asked else f" (instead of {asked}, which is in the folder of the public output)"
-        said.append(f"For the curator only: {written}{moved}.")
+        said.append(f"For the data owner only: {written}{moved}.")
     return said
 
 

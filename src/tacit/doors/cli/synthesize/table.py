@@ -43,7 +43,7 @@ def table(
     ] = Method.marginals,
     report: Annotated[
         Path | None,
-        typer.Option(help="HTML report for the curator, computed from the true data; never written next to --out."),
+        typer.Option(help="HTML report for the data owner, computed from the true data; never written next to --out."),
     ] = None,
     seed: SeedOption = None,
     analyst: AnalystOption = None,
@@ -95,7 +95,7 @@ def _from_marginals(data: DataSet, name: str, out: Path, asked: dict[str, Any], 
     _say_paid(data, made, out)
     if written is not None:
         moved = "" if written == report else f" (instead of {report}, which is in the folder of the public output)"
-        _say(f"For the curator only: {written}{moved}.")
+        _say(f"For the data owner only: {written}{moved}.")
 
 
 def _resampled(data: DataSet, name: str, out: Path, asked: dict[str, Any], report: Path | None, as_json: bool) -> None:

@@ -1,8 +1,8 @@
-"""What is in a file of flows, counted for its curator before a map is made of it.
+"""Counts the content of a file of flows, for the data owner, before a map is made from it.
 
-No row makes a release fail, and no message of a release depends on a row: one whose number of jobs cannot be read counts as none,
-and the release says nothing of it, since how many there are is no public thing. The curator, who has the file, may count them; each
-number here is taken from the file without protection, so it is the curator's alone.
+No row makes a release fail, and no message of a release depends on a row. A row whose number of jobs cannot be read counts as no
+job, and the release does not report it, since the number of such rows is private. The data owner, who has the file, may count them.
+Every number here comes from the file without protection, so it is for the data owner alone.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tacit.publish.synthetic.commuters.flows import Columns, found_totals, read_
 from tacit.publish.synthetic.commuters.geography import Blocks
 from tacit.release.curators import for_the_owner
 
-NOTICE = "For the curator alone: this is counted from the flows themselves, without any protection. Do not publish it."
+NOTICE = "For the data owner only: these are exact counts of the private flows, without protection. Do not publish them."
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a release would make of a file: rows and jobs, and those of them that count as none, are left out or are elsewhere."""
+    """What a release would use of a file: rows and jobs, and how many do not count, are left out or are elsewhere."""
 
     rows: int
     unreadable: int
@@ -34,29 +34,29 @@ class Checked:
     most: int
 
     def to_dict(self) -> dict[str, int | float | bool]:
-        """For JSON, which says whose it is first."""
+        """Plain values for JSON; the first key says whom they are for."""
         return {"for_the_curator_only": True, **asdict(self)}
 
     def sentences(self) -> list[str]:
-        """For people, whose it is first."""
+        """Sentences for people; the first says whom they are for."""
         return [
             NOTICE,
             f"{self.rows:,} rows.",
-            f"{self.unreadable:,} rows have a number of jobs that cannot be read, and count as none.",
+            f"{self.unreadable:,} rows have an unreadable number of jobs and count as no job.",
             self._destinations_said(),
-            f"{self.left_out:,} jobs are at destinations that the map does not know, and are left out.",
-            f"{self.elsewhere:,} jobs have homes that the map does not know, and come from elsewhere.",
+            f"{self.left_out:,} jobs are at destinations that are not on the map; they are left out.",
+            f"{self.elsewhere:,} jobs have homes that are not on the map; they come from elsewhere.",
         ]
 
     def _destinations_said(self) -> str:
         if not self.destinations:
-            return "No jobs at destinations that the map knows: a release would be refused; see to the map and the columns."
-        spread = f"a destination has {self.least:,} to {self.most:,}, in the middle {self.median:,.10g}"
+            return "No jobs at destinations on the map: a release would be refused; check the map and the columns."
+        spread = f"jobs per destination: {self.least:,} to {self.most:,} (median {self.median:,.10g})"
         return f"{self.jobs:,} jobs at {self.destinations:,} destinations; {spread}."
 
 
 def check_flows(path: str | Path, columns: Columns, blocks: Blocks, level: str = "tract") -> Checked:
-    """What a release of destinations at a level would make of a file of flows; nothing is released, spent or written.
+    """What a release at a given level of destinations would use of a file of flows; releases, spends and writes nothing.
 
     >>> from tempfile import TemporaryDirectory
     >>> from tacit.publish.synthetic.commuters.example_state import made_state

@@ -1,15 +1,15 @@
-"""With what chance an empty cell keeps its fake workers: a function of the public map and the destination, never of the flows.
+"""The probability that an empty cell keeps its fake workers: a function of the public map and the destination, never of the flows.
 
-A cell with a worker always keeps its noise; an empty one keeps it with a public chance, and is left out of the map otherwise.
-That takes fake commuters off the map at a price: whoever moves into an empty cell changes the chance that the cell is there at all,
-and the loss grows by the factor that dirichlet.md derives, at least 1 over the smallest chance. The slides of the tutorial say
-"ignore b with probability f(b)": read with their theorem and their figures, f is the chance to KEEP b.
-A chance of 0 is noise on occupied cells only, and that is a breach: one worker in a cell of his own is proved to be there.
+A cell with a worker always keeps its noise. An empty cell keeps it with a public probability, and is left out of the map otherwise.
+That removes fake commuters from the map at a price. Someone who moves into an empty cell changes the probability that the cell is
+on the map at all, so the loss grows by the factor that dirichlet.md derives, at least 1 over the smallest probability. The slides
+of the tutorial say "ignore b with probability f(b)": read with their theorem and their figures, f is the probability to KEEP b.
+A probability of 0 puts noise on occupied cells only, which is a breach: a worker alone in a cell is proved to live there.
 
     all                every cell keeps its noise
-    uniform:0.1        every empty cell with chance 1/10
+    uniform:0.1        every empty cell with probability 1/10
     distance:0.1       1 within 5 km, halved whenever the distance doubles, and never below 1/10; distance:0.1:20 begins at 20 km
-    file:CHANCES.csv   by cell, from a public file with the columns origin and keep; other cells keep their noise
+    file:CHANCES.csv   by cell, from a public file with the columns origin and keep; cells not listed keep their noise
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from tacit.privacy.rounding import Number, exact
 from tacit.publish.synthetic.commuters.geography import ELSEWHERE, Codes, Domain
 
 ONE = Fraction(1)
-BEGIN = 5.0  # kilometres within which distance:... keeps everything
-METRE, FARTHEST = Fraction(1, 1000), 20_100  # kilometres: what begins there is no mistake
+BEGIN = 5.0  # kilometers within which distance:... keeps every cell
+METRE, FARTHEST = Fraction(1, 1000), 20_100  # kilometers: a smaller or larger value is a mistake
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chances:
-    """The chances of a domain's cells, in few classes: `classes` in falling order, and the class of every cell."""
+    """The keep probabilities of a domain's cells, in few classes: `classes` in descending order, and the class of every cell."""
 
     classes: tuple[Fraction, ...]
     of_cell: NDArray[np.int64]
 
     @property
     def least(self) -> Fraction:
-        """The smallest chance that an empty cell is kept."""
+        """The smallest probability that an empty cell is kept."""
         return min(self.classes)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many cells each class has."""
+        """The number of cells in each class."""
         return tuple(np.bincount(self.of_cell, minlength=len(self.classes)).tolist())
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """The cells class by class, and in rising order inside one: the numbers that an urn gives them are their places here."""
+        """The cells class by class, in ascending order inside each: an urn numbers its blocks in this order."""
         return np.arange(len(self.of_cell)) if len(self.classes) == 1 else np.argsort(self.of_cell, kind="stable")
 
 
@@ -65,7 +65,7 @@ class All:
     """
 
     def chances(self, domain: Domain) -> Chances:
-        """The chance of every cell of a domain to be kept where it is empty."""
+        """The probability of each cell of a domain to be kept if it is empty."""
         return Chances((ONE,), np.zeros(len(domain), dtype=np.int64))
 
     def __str__(self) -> str:
@@ -74,12 +74,12 @@ class All:
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Every empty cell keeps its noise with the same chance; elsewhere always."""
+    """Every empty cell keeps its noise with the same probability; the cell `elsewhere` always does."""
 
     chance: Fraction
 
     def chances(self, domain: Domain) -> Chances:
-        """The chance of every cell of a domain to be kept where it is empty."""
+        """The probability of each cell of a domain to be kept if it is empty."""
         found = np.ones(len(domain), dtype=np.int64)
         found[-1] = 0
         return _classes([ONE, self.chance], found)
@@ -90,13 +90,13 @@ class Uniform:
 
 @dataclass(frozen=True, slots=True)
 class ByDistance:
-    """1 within `begin` kilometres, 1/2 up to twice that, 1/4 up to four times, and so on, and never below `least`."""
+    """1 within `begin` kilometers, 1/2 up to twice that, 1/4 up to four times, and so on, but never below `least`."""
 
     least: Fraction
     begin: float = BEGIN
 
     def chances(self, domain: Domain) -> Chances:
-        """The chance of every cell of a domain to be kept where it is empty."""
+        """The probability of each cell of a domain to be kept if it is empty."""
         halvings = np.ceil(np.log2(np.maximum(np.nan_to_num(domain.distances, nan=0.0) / self.begin, 1.0))).astype(np.int64)
         steps = [ONE]
         while steps[-1] > self.least:
@@ -109,18 +109,18 @@ class ByDistance:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByName:
-    """Chances by the name of the cell, from public data; a cell that is not named keeps its noise."""
+    """Probabilities by the name of the cell, from public data; a cell that is not named keeps its noise."""
 
     named: Mapping[str, Fraction]
     source: str = "chances by name"
 
     def require_known(self, names: Iterable[NDArray[Any]]) -> None:
-        """Refuse chances of which none is for a cell: names are written as on the map. Others may be of a larger map."""
+        """Refuse probabilities if none of them is for a cell: names are written as on the map. Others may be of a larger map."""
         if not any(str(name) in self.named for cells in names for name in cells):
-            raise InvalidInput(f"{self.source} names no cell of the map; write its origins as the map does, with leading zeros")
+            raise InvalidInput(f"no origin of {self.source} is on the map; write origins as the map does, with leading zeros")
 
     def chances(self, domain: Domain) -> Chances:
-        """The chance of every cell of a domain to be kept where it is empty."""
+        """The probability of each cell of a domain to be kept if it is empty."""
         steps = sorted({ONE, *self.named.values()}, reverse=True)
         place = {chance: number for number, chance in enumerate(steps)}
         found = np.array([place[self.named.get(str(name), ONE)] for name in domain.names], dtype=np.int64)
@@ -135,32 +135,32 @@ Keeping = All | Uniform | ByDistance | ByName
 
 
 def read_keeping(written: str) -> Keeping:
-    """The rule that is written as in the head of this file.
+    """The rule in the notation that the module describes.
 
     >>> print(read_keeping("distance:0.1"), read_keeping("uniform:0.25"))
     distance:1/10 uniform:1/4
     >>> read_keeping("uniform:0")
     Traceback (most recent call last):
     ...
-    tacit.errors.NotAllowed: a chance of 0 puts noise on occupied cells only, and a worker alone in a cell is then proved to live \
-there; give every empty cell a chance above 0, for example distance:0.1
+    tacit.errors.NotAllowed: a probability of 0 puts noise on occupied cells only, which proves that a worker alone in a cell \
+lives there; give every empty cell a probability above 0, for example distance:0.1
     """
     kind, _, rest = written.partition(":")
     if kind not in KINDS or (kind == "all") != (not rest):
-        raise InvalidInput(f"chances are written all, uniform:0.1, distance:0.1 or file:CHANCES.csv, and not {written[:60]!r}")
+        raise InvalidInput(f"invalid rule {written[:60]!r}; expected all, uniform:0.1, distance:0.1 or file:CHANCES.csv")
     return KINDS[kind](rest)
 
 
 def chance(value: Number) -> Fraction:
-    """A chance above 0 and at most 1; 0 is refused with the reason."""
+    """A probability above 0 and at most 1; 0 is refused with the reason."""
     found = exact(value, "keep")
     if found == 0:
         raise NotAllowed(
-            "a chance of 0 puts noise on occupied cells only, and a worker alone in a cell is then proved to live there",
-            remedy="give every empty cell a chance above 0, for example distance:0.1",
+            "a probability of 0 puts noise on occupied cells only, which proves that a worker alone in a cell lives there",
+            remedy="give every empty cell a probability above 0, for example distance:0.1",
         )
     if not 0 < found <= 1:
-        raise InvalidInput(f"a chance to keep is above 0 and at most 1, not {value}")
+        raise InvalidInput(f"invalid probability {value}; it must be above 0 and at most 1")
     return found
 
 
@@ -168,7 +168,7 @@ def _by_distance(written: str) -> Keeping:
     least, _, begin = written.partition(":")
     start = exact(begin, "kilometres") if begin else Fraction(BEGIN)
     if not METRE <= start <= FARTHEST:
-        raise InvalidInput(f"the distance within which everything is kept is from 0.001 to {FARTHEST:,} km, not {begin[:40]}")
+        raise InvalidInput(f"invalid distance {begin[:40]}; it must be from 0.001 to {FARTHEST:,} km")
     return ByDistance(chance(least), float(start))
 
 
@@ -176,7 +176,7 @@ def _by_name(path: str) -> Keeping:
     names, chances = read_columns(path, ["origin", "keep"])
     listed = names.to_pylist()
     if len(set(listed)) < len(listed):
-        raise InvalidInput(f"{Path(path).name} names an origin twice; give each cell one chance")
+        raise InvalidInput(f"{Path(path).name} has a duplicate origin; give each cell one probability")
     named = {name: chance(written) for name, written in zip(listed, chances.to_pylist(), strict=True) if name != ELSEWHERE}
     return ByName(named, f"file:{Path(path).name}")
 
@@ -190,7 +190,7 @@ KINDS: Mapping[str, Callable[[str], Keeping]] = {
 
 
 def _classes(chances: list[Fraction], of_cell: Codes) -> Chances:
-    """The classes that occur, in falling order."""
+    """The classes that occur, in descending order."""
     used, cells = np.unique(of_cell, return_inverse=True)
     kept = [chances[number] for number in used]
     distinct = sorted(set(kept), reverse=True)

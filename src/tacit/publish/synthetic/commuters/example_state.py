@@ -1,8 +1,8 @@
-"""A state made up by rule, to try a map of commuters on: blocks around a capital, zones, workplaces, and who commutes where.
+"""A simulated state for trying out a map of commuters: blocks around a capital, zones, workplaces, and who commutes where.
 
-No chance is in it, so it is the same everywhere: blocks lie on a spiral that is denser at the capital; workplaces are blocks too,
-some large and most small; homes are dealt out by a sequence that spreads evenly over the chances of a gravity model, so that
-near blocks send many and far blocks now and then one. It is nobody's data, and publishing from it releases nothing.
+It is deterministic, and so the same everywhere. Blocks are on a spiral that is denser at the capital. Workplaces are blocks too,
+some large and most small. A sequence that spreads evenly over the probabilities of a gravity model assigns the homes, so that near
+blocks send many workers and far blocks occasionally one. It is nobody's data, and publishing from it releases nothing.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from tacit.publish.synthetic.commuters.geography import Blocks, Codes, Numbers, 
 
 CAPITAL = (41.8, -71.4)
 GOLDEN = (np.sqrt(5.0) - 1) / 2
-DEGREE = 111.195  # kilometres on a meridian
-WIDEST = 2000  # kilometres; a state that reaches farther comes near to the pole
-REACH = 7.0  # kilometres over which the pull of a workplace falls by e
-FAR = 2e-4  # what is left of the pull far away: the one who comes from the other end of the state
+DEGREE = 111.195  # kilometers per degree on a meridian
+WIDEST = 2000  # kilometers; a larger state would come near the pole
+REACH = 7.0  # kilometers over which the pull of a workplace falls by a factor of e
+FAR = 2e-4  # the pull that remains far away: a worker from the other end of the state
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """A map and the flows on it: numbers of blocks of work and home, and jobs."""
+    """A map and the flows on it: indexes of the blocks of work and home, and jobs."""
 
     blocks: Blocks
     work: Codes
@@ -44,7 +44,7 @@ class State:
         return homes_of(self.work, self.home, self.jobs, totals)
 
     def write(self, folder: str | Path) -> tuple[Path, Path]:
-        """The flows and the map as flows.csv and blocks.csv in a folder, in the columns that are read by default."""
+        """Write the flows and the map as flows.csv and blocks.csv into a folder, in the columns that are read by default."""
         place = Path(folder)
         names = self.blocks.names
         flows = [f"{names[w]},{names[h]},{n}\n" for w, h, n in zip(self.work, self.home, self.jobs, strict=True)]
@@ -57,17 +57,17 @@ class State:
 
 
 def made_state(blocks: int = 3000, workplaces: int = 60, jobs: int = 20_000, radius: float = 50.0) -> State:
-    """A state of so many blocks within `radius` kilometres of its capital, with so many jobs at so many workplaces.
+    """A state with the given numbers of blocks, workplaces and jobs, within `radius` kilometers of its capital.
 
     >>> state = made_state(blocks=400, workplaces=10, jobs=1000)
     >>> len(state.blocks), int(state.jobs.sum()), len(state.blocks.zones("tract")), len(state.blocks.zones("county"))
     (400, 1000, 71, 9)
     """
     if not 0 < radius <= WIDEST:
-        raise InvalidInput(f"radius is above 0 and at most {WIDEST:,} kilometres, not {radius:g}; give for example radius=50")
+        raise InvalidInput(f"invalid radius {radius:g}; it must be above 0 and at most {WIDEST:,} km, for example radius=50")
     if not 1 <= workplaces <= min(blocks, jobs):
         raise InvalidInput(
-            f"workplaces are at least 1, and no more than there are blocks or jobs, not {workplaces:,} of {blocks:,} and {jobs:,}"
+            f"invalid number of workplaces {workplaces:,}; expected 1 to {min(blocks, jobs):,}, the fewer of blocks and jobs"
         )
     chart = _spiral(blocks, radius)
     places = np.linspace(0, blocks - 1, workplaces).astype(np.int64)
@@ -82,7 +82,7 @@ def made_state(blocks: int = 3000, workplaces: int = 60, jobs: int = 20_000, rad
 
 
 def _spiral(blocks: int, radius: float) -> Blocks:
-    """Blocks at golden angles, nearer to each other at the capital; squares of a grid are their zones."""
+    """Blocks at golden angles, denser at the capital; their zones are the squares of a grid."""
     number = np.arange(blocks)
     reach, angle = radius * ((number + 0.5) / blocks) ** 0.75, 2 * np.pi * GOLDEN * number
     east, north = reach * np.cos(angle), reach * np.sin(angle)
@@ -94,7 +94,7 @@ def _spiral(blocks: int, radius: float) -> Blocks:
 
 
 def _square(east: Numbers, north: Numbers, radius: float, cells: int) -> NDArray[np.int64]:
-    """The square of a grid of cells x cells that each block is in."""
+    """The square that each block is in, of a grid of cells x cells."""
     column, row = (np.clip((axis / radius + 1) / 2 * cells, 0, cells - 1).astype(np.int64) for axis in (east, north))
     return row * cells + column
 
@@ -104,7 +104,7 @@ def _joined(*parts: NDArray[np.int64]) -> list[str]:
 
 
 def _shares(weights: Numbers, whole: int) -> NDArray[np.int64]:
-    """`whole` divided in proportion to the weights, at least 1 to each, by rounding running sums."""
+    """`whole` divided in proportion to the weights, with at least 1 each, by rounding cumulative sums."""
     spread = 1 + np.diff(np.rint(np.cumsum(weights) / weights.sum() * (whole - len(weights))), prepend=0)
     return np.asarray(spread.astype(np.int64))
 

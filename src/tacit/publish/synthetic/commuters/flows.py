@@ -1,10 +1,9 @@
-"""The private flows: which job is at which destination and has its worker at which origin.
+"""The private flows: the destination of each job, and the origin of its worker.
 
-The destinations and how many jobs each has are public; the origins are private. They are read in that order: `read_totals` reads
-no origin, so that everything about a release is decided, and paid for, before `read_homes` looks at one.
-A row whose number of jobs is no whole number counts as no job (the report, and `checking.py`, tell the curator how many do); a
-destination that the map does not know is left out; an origin that it does not know is elsewhere. No row can make a run fail once
-it has been paid for.
+The destinations and the number of jobs at each are public; the origins are private. They are read in that order: `read_totals`
+reads no origin, so everything about a release is decided, and paid for, before `read_homes` reads one. A row whose number of jobs
+is not an integer counts as no job (the report, and `check.py`, tell the data owner how many do). A destination that is not on the
+map is left out; an origin that is not on it is elsewhere. No row can make a run fail once it has been paid for.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MOST_JOBS = 10**9  # of one row, and of one destination
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a file of flows; without `jobs` every row is one job.
+    """The columns of a file of flows; without `jobs`, every row is one job.
 
     >>> Columns.read("w_geocode,h_geocode,S000")
     Columns(destination='w_geocode', origin='h_geocode', jobs='S000')
@@ -40,16 +39,16 @@ class Columns:
 
     @classmethod
     def read(cls, written: str) -> Columns:
-        """From DESTINATION,ORIGIN,JOBS or DESTINATION,ORIGIN."""
+        """Parse DESTINATION,ORIGIN,JOBS or DESTINATION,ORIGIN."""
         names = [name.strip() for name in written.split(",")]
         if len(names) not in (2, 3) or not all(names) or len(set(names)) < len(names):
-            raise InvalidInput(f"columns are written DESTINATION,ORIGIN,JOBS or DESTINATION,ORIGIN, and not {written[:60]!r}")
+            raise InvalidInput(f"invalid columns {written[:60]!r}; expected DESTINATION,ORIGIN,JOBS or DESTINATION,ORIGIN")
         return cls(names[0], names[1], names[2] if len(names) == 3 else None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Totals:
-    """How many jobs each destination has: public. `zones` are the numbers of those that have any, in rising order."""
+    """The public number of jobs at each destination. `zones` are the indexes of those that have any, in ascending order."""
 
     destinations: Zones
     zones: Codes
@@ -67,9 +66,9 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Homes:
-    """The private side, sealed: which destination (its place in the totals) has how many jobs from which block.
+    """The private side, sealed: how many jobs each destination (its position in the totals) has from each block.
 
-    `unreadable` is in how many rows the number of jobs was none that can be read, which then counted as no job.
+    `unreadable` is the number of rows whose number of jobs could not be read; they count as no job.
     """
 
     totals: Totals
@@ -80,21 +79,21 @@ class Homes:
         return "Homes(...)"
 
     def counts(self, domains: Iterable[Domain]) -> Iterator[Sealed[Cells]]:
-        """For each destination in turn, with its domain: the occupied cells in rising order, and the jobs from each, sealed.
+        """For each destination in turn, with its domain: the occupied cells in ascending order, and the jobs from each, sealed.
 
-        The jobs are brought to the public total: what is missing comes from elsewhere, what is too much is cut from the end. In
-        the file that the totals were read from there is neither.
+        The jobs are adjusted to the public total: missing jobs come from elsewhere, and surplus jobs are cut from the end. In the
+        file that the totals were read from there are neither.
         """
         return by_cell(self.jobs, ((domain.of_block, len(domain)) for domain in domains), self.totals.jobs)
 
 
 def read_totals(path: str | Path, columns: Columns, blocks: Blocks, destinations: Zones) -> Totals:
-    """The public totals of a file: its destinations and jobs alone are read. That it has origins is seen from its header."""
+    """The public totals of a file: reads only its destinations and jobs, and checks for origins in its header."""
     return _some(found_totals(path, columns, blocks, destinations))
 
 
 def found_totals(path: str | Path, columns: Columns, blocks: Blocks, destinations: Zones) -> Totals:
-    """The same of a file in which there may be no job that counts: nothing to release, and something to be looked into."""
+    """The same for a file that may have no job that counts: there is nothing to release, but something to investigate."""
     counting = [columns.jobs] if columns.jobs else []
     remedy = "; name others with --columns DESTINATION,ORIGIN,JOBS"
     require_columns(path, [columns.destination, columns.origin, *counting], remedy)
@@ -105,15 +104,15 @@ def found_totals(path: str | Path, columns: Columns, blocks: Blocks, destination
 
 
 def totals_of(zone: Codes, jobs: Codes, destinations: Zones) -> Totals:
-    """Totals from the zone of each row; the one after the last stands for what the map does not know."""
+    """Totals from the zone of each row; the index after the last means a zone that is not on the map."""
     return _some(_summed(zone, jobs, destinations))
 
 
 def _some(totals: Totals) -> Totals:
     if not len(totals):
         raise InvalidInput(
-            "there is no job at a destination that the map knows; is it the right map, are the columns right, and the jobs "
-            "whole numbers? (for the curator: `tacit synthesize check` counts them)"
+            "no jobs at destinations on the map; check that the map and the columns are the right ones and that jobs are whole "
+            "numbers (`tacit synthesize check` counts them for the data owner)"
         )
     return totals
 
@@ -128,12 +127,12 @@ def _summed(zone: Codes, jobs: Codes, destinations: Zones) -> Totals:
 
 
 def declared_totals(declared: Mapping[str, int], destinations: Zones) -> Totals:
-    """Totals that were declared, by the name of the destination; one that the map does not know is refused, since all is public."""
+    """Declared totals, by the name of the destination; one that is not on the map is refused, since all of this is public."""
     numbers = {str(name): zone for zone, name in enumerate(destinations.names[:-1])}
     if unknown := [name for name in declared if name not in numbers]:
-        raise InvalidInput(f"the totals name a destination {unknown[0]!r}, and the map has no such {destinations.level}")
+        raise InvalidInput(f"unknown destination {unknown[0]!r} in the totals; the map has no such {destinations.level}")
     if not all(0 <= jobs <= MOST_JOBS for jobs in declared.values()):
-        raise InvalidInput(f"the jobs of a destination are a whole number, not below 0 and at most {MOST_JOBS:,}")
+        raise InvalidInput(f"invalid number of jobs in the totals; expected a whole number from 0 to {MOST_JOBS:,}")
     zone = np.array([numbers[name] for name in declared], dtype=np.int64)
     return totals_of(zone, np.array(list(declared.values()), dtype=np.int64), destinations)
 
@@ -147,7 +146,7 @@ def read_homes(path: str | Path, columns: Columns, blocks: Blocks, totals: Total
 
 
 def homes_of(work: Any, home: Any, jobs: Any, totals: Totals, unreadable: int = 0) -> Homes:
-    """The private side, from numbers of blocks, sealed or not (the one after the last stands for those that are not on the map).
+    """The private side, from indexes of blocks, sealed or not (the index after the last means a block that is not on the map).
 
     Without `jobs`, every row is one job.
     """
@@ -158,7 +157,7 @@ def homes_of(work: Any, home: Any, jobs: Any, totals: Totals, unreadable: int = 
 
 
 def numbered(column: Any, blocks: Blocks) -> Codes:
-    """The number of each block in the map, and the number after the last for those that are not in it."""
+    """The index of each block in the map; the index after the last for those that are not in it."""
     return places_among(column, blocks.names.tolist())
 
 
@@ -174,7 +173,7 @@ def _jobs(counted: list[Any], rows: int) -> NDArray[np.int64]:
 
 
 def _readable(column: Any) -> NDArray[np.bool_]:
-    """Which rows have a whole number of jobs, of nine digits at most."""
+    """Which rows have an integer number of jobs, of at most nine digits."""
     import pyarrow.compute as compute
 
     text = compute.utf8_trim_whitespace(column.fill_null(""))

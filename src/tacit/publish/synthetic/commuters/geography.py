@@ -1,8 +1,8 @@
-"""The public map: blocks with coordinates, zones they are gathered into, rings around a destination, and distances.
+"""The public map: blocks with coordinates, the zones that group them, rings around a destination, and distances.
 
 Everything here comes from a public file of blocks, never from the flows. A coarser domain has fewer cells, and so less noise in
-all; which cells there are may depend on nothing else. A home that the file does not know belongs to one cell of its own,
-"elsewhere", which every domain has.
+total; the set of cells may depend on nothing else. A home that is not in the file belongs to one extra cell, "elsewhere", which
+every domain has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tacit.errors import InvalidInput
 
 ELSEWHERE = "elsewhere"
 LEVELS = ("block", "blockgroup", "tract", "county")
-EARTH = 6371.0088  # kilometres, the mean radius
+EARTH = 6371.0088  # kilometers, the mean radius
 RINGS = (2.0, 5.0, 10.0, 20.0, 40.0, 80.0)
 Numbers = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -28,9 +28,9 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Domain:
-    """The cells that jobs at one destination may come from, `elsewhere` last, with their distance from it in kilometres.
+    """The cells that jobs at one destination may come from, `elsewhere` last, with their distance from it in kilometers.
 
-    `of_block` is the cell of each block; its last entry is the cell of all blocks that the map does not know.
+    `of_block` is the cell of each block; its last entry is the cell of all blocks that are not on the map.
     """
 
     names: NDArray[Any]
@@ -43,9 +43,9 @@ class Domain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Zones:
-    """The zones of one level: names (elsewhere last), centres (the mean of their blocks' coordinates), the zone of each block.
+    """The zones of one level: names (elsewhere last), centers (the mean of their blocks' coordinates), the zone of each block.
 
-    `of_block` has one entry more than there are blocks: what the map does not know is elsewhere, the zone after the last.
+    `of_block` has one more entry than there are blocks: what is not on the map is elsewhere, the zone after the last.
     """
 
     level: str
@@ -58,14 +58,14 @@ class Zones:
         return len(self.latitudes)
 
     def around(self, latitude: float, longitude: float) -> Domain:
-        """All zones and elsewhere. A job inside the zone of its destination has travelled 0 km: from centre to centre."""
+        """All zones and elsewhere. A job inside the zone of its destination has a distance of 0 km, from center to center."""
         distances = kilometres(latitude, longitude, self.latitudes, self.longitudes)
         return Domain(self.names, np.append(distances, np.nan), self.of_block)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rings:
-    """Rings of public widths around a destination, as a domain: `edges` in kilometres; the last ring is open."""
+    """Rings of public widths around a destination, as a domain: `edges` in kilometers; the last ring is open."""
 
     edges: tuple[float, ...]
     latitudes: Numbers
@@ -73,7 +73,7 @@ class Rings:
     level: str = "rings"
 
     def around(self, latitude: float, longitude: float) -> Domain:
-        """The rings that have a block in them, which is public, and elsewhere; a ring is as far as its blocks are on average."""
+        """The rings that contain a block, which is public, and elsewhere; a ring's distance is the mean over its blocks."""
         apart = kilometres(latitude, longitude, self.latitudes, self.longitudes)
         there, cell = np.unique(np.digitize(apart, self.edges), return_inverse=True)
         distances = np.bincount(cell, apart) / np.bincount(cell)
@@ -89,7 +89,7 @@ Origins = Zones | Rings
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """The blocks of a map: their names, coordinates, and the zone of each level that the file names."""
+    """The blocks of a map: their names, coordinates, and the zone of each level in the file."""
 
     names: NDArray[Any]
     latitudes: Numbers
@@ -100,7 +100,7 @@ class Blocks:
         return len(self.names)
 
     def zones(self, level: str) -> Zones:
-        """The blocks gathered into the zones of a level.
+        """The blocks grouped into the zones of a level.
 
         >>> four = Blocks(np.array(list("abcd")), np.array([0, 0, 2, 4.0]), np.zeros(4), {"tract": np.array(["1", "1", "2", "2"])})
         >>> four.zones("tract").latitudes
@@ -110,7 +110,7 @@ class Blocks:
             return Zones(level, np.append(self.names, ELSEWHERE), self.latitudes, self.longitudes, np.arange(len(self) + 1))
         if level not in self.levels:
             known = ", ".join(("block", *self.levels))
-            raise InvalidInput(f"the map has no level {level!r}; it has {known}; origins may also be rings, or rings:2,5,10 (km)")
+            raise InvalidInput(f"the map has no level {level!r}; expected {known}, or for origins rings or rings:2,5,10 (km)")
         names, of_block = np.unique(self.levels[level], return_inverse=True)
         north, east = (np.bincount(of_block, axis) / np.bincount(of_block) for axis in (self.latitudes, self.longitudes))
         return Zones(level, np.append(names, ELSEWHERE), north, east, np.append(of_block, len(names)).astype(np.int64))
@@ -133,7 +133,7 @@ def read_blocks(path: str | Path) -> Blocks:
 
 
 def made_blocks(names: ArrayLike, latitudes: ArrayLike, longitudes: ArrayLike, levels: Mapping[str, ArrayLike]) -> Blocks:
-    """A map from its columns; a block stands in it once."""
+    """A map from its columns; each block appears once."""
     found = Blocks(
         np.asarray(names, dtype=object),
         np.asarray(latitudes, dtype=np.float64),
@@ -141,9 +141,9 @@ def made_blocks(names: ArrayLike, latitudes: ArrayLike, longitudes: ArrayLike, l
         {name: np.asarray(column, dtype=object) for name, column in levels.items()},
     )
     if not len(found):
-        raise InvalidInput("the map has no blocks; give a file with a line for each block")
+        raise InvalidInput("the map has no blocks; give a file with one line per block")
     if len(set(found.names)) < len(found) or any(ELSEWHERE in column for column in (found.names, *found.levels.values())):
-        raise InvalidInput(f"the map names a block twice, or a zone {ELSEWHERE!r}, which stands for all that it does not name")
+        raise InvalidInput(f"the map has a duplicate block, or a zone {ELSEWHERE!r}, which is reserved for places outside the map")
     return found
 
 
@@ -166,7 +166,7 @@ def _edges(written: str) -> tuple[float, ...]:
     except ValueError:
         edges = ()
     if not edges or list(edges) != sorted({edge for edge in edges if 0 < edge < np.inf}):
-        raise InvalidInput(f"rings are written as rising kilometres, for example rings:2,5,10,20, and not {written[:40]!r}")
+        raise InvalidInput(f"invalid rings {written[:40]!r}; expected increasing kilometers, for example rings:2,5,10,20")
     return edges
 
 
@@ -180,5 +180,7 @@ def _degrees(column: Any, most: int) -> Numbers:
     except ValueError:
         angles = np.array([np.nan])
     if not (np.abs(angles) <= most).all():
-        raise InvalidInput(f"every block of the map needs a latitude and a longitude in degrees, of at most {most} in size")
+        raise InvalidInput(
+            f"every block of the map needs a latitude and a longitude in degrees, of at most {most} in absolute value"
+        )
     return angles

@@ -1,4 +1,4 @@
-"""Pictures of a map of commuters, drawn from coordinates alone, without tiles or network. They show the truth: the curator's."""
+"""Pictures of a map of commuters, drawn from coordinates alone, without tiles or network. They show real data: owner only."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tacit.publish.synthetic.commuters.geography import Blocks, Numbers, Zones, 
 from tacit.publish.synthetic.commuters.utility import FEW_JOBS, Cells, Utility
 
 REAL, MADE, FAKE = "#1f4e9c", "#5b8c5a", "#e07a3f"
-MOST_DOTS = 1200  # of blocks behind a map: enough to see the land
+MOST_DOTS = 1200  # blocks drawn behind a map: enough to see the land
 WIDTH = 380
 
 
 def side_by_side(
     blocks: Blocks, zones: Zones, work: tuple[Zones, int], maps: Sequence[tuple[str, Cells]], path: str | Path | None = None
 ) -> Any:
-    """The commuters to one destination, `work`: a panel for each named map, the real one first; the same scale in all.
+    """The commuters to one destination, `work`: a panel for each named map, the real one first, all on the same scale.
 
-    A circle is a zone, its area the share of the map's jobs from it, so that a map of fewer jobs can be compared too. Where the
-    first map has none, it is drawn in another colour.
+    A circle is a zone, and its area is the share of the map's jobs from it, so that maps with different totals can be compared. A
+    zone without jobs in the first map has another color.
     """
     import altair as alt
 
@@ -41,13 +41,13 @@ def side_by_side(
     ]
     title = f"Where the workers of {destinations.names[place]} live"
     level = zones.level.replace("blockgroup", "block group")
-    said = f"A circle is a {level} with jobs, its area their share; the cross is the workplace, grey dots are the land."
+    said = f"Each circle is a {level} with jobs; its area is their share. The cross is the workplace, gray dots are the land."
     chart = alt.hconcat(*panels).properties(title=alt.TitleParams(title, subtitle=said, anchor="start", offset=12))
     return save(chart.configure_view(stroke=None), path)
 
 
 def average_commutes(found: Utility, path: str | Path | None = None) -> Any:
-    """The average commute of every destination: real across, synthetic up; on the line they agree."""
+    """The average commute of every destination: real on the x axis, synthetic on the y axis; on the line they agree."""
     import altair as alt
 
     shown = ~np.isnan(found.mean_truth) & ~np.isnan(found.mean_synthetic) & (found.mean_truth > 0) & (found.mean_synthetic > 0)
@@ -77,7 +77,7 @@ def average_commutes(found: Utility, path: str | Path | None = None) -> Any:
 
 
 def bands(found: Utility, path: str | Path | None = None) -> Any:
-    """The share of the jobs in every band of distance, real beside synthetic."""
+    """The share of the jobs in every band of distance, real next to synthetic."""
     import altair as alt
 
     rows = [
@@ -104,7 +104,7 @@ def _size(jobs: float) -> str:
 
 
 def _plane(here: tuple[float, float], latitudes: Numbers, longitudes: Numbers) -> tuple[Numbers, Numbers]:
-    """Kilometres east and north of a place, signed."""
+    """Signed kilometers east and north of a place."""
     east = kilometres(here[0], here[1], here[0], longitudes) * np.sign(longitudes - here[1])
     north = kilometres(here[0], here[1], latitudes, here[1]) * np.sign(latitudes - here[0])
     return east, north
@@ -117,7 +117,7 @@ def _land(blocks: Blocks, here: tuple[float, float]) -> list[dict[str, float]]:
 
 
 def _circles(zones: Zones, here: tuple[float, float], cells: Cells, real: set[int]) -> list[dict[str, Any]]:
-    """One circle for each zone with jobs, large ones first so that small ones lie on top; elsewhere has no place on a map."""
+    """One circle for each zone with jobs, large ones first so that small ones are on top; elsewhere is not on a map."""
     placed = [(int(cell), int(jobs)) for cell, jobs in zip(*cells, strict=True) if cell < len(zones)]
     placed.sort(key=lambda each: -each[1])
     whole = max(int(cells[1].sum()), 1)
@@ -129,11 +129,11 @@ def _circles(zones: Zones, here: tuple[float, float], cells: Cells, real: set[in
     ]
 
 
-KINDS = {True: "real workers come from there", False: "no real worker does"}
+KINDS = {True: "home of real workers", False: "no real worker lives there"}
 
 
 def _frame(land: list[dict[str, float]]) -> tuple[list[float], list[float], float]:
-    """The two ranges of a panel, and its height for kilometres that are as long upwards as across."""
+    """The two ranges of a panel, and the height that makes a kilometer equally long in both directions."""
     across, up = ([row[axis] for row in land] for axis in ("east", "north"))
     wide, high = (max(ends) - min(ends) or 1.0 for ends in (across, up))
     return [min(across), max(across)], [min(up), max(up)], min(WIDTH * high / wide, 2 * WIDTH)

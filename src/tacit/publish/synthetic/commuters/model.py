@@ -1,11 +1,11 @@
-"""The map of commuters: at each destination, the homes of its workers resampled with noise on every cell of a public domain.
+"""The map of commuters: at each destination, the homes of its workers are resampled with noise on every cell of a public domain.
 
     offered(totals, origins, terms)   everything about a release that is public: the noise of each destination, the claim, the price
     drawn(offer, homes)               the draws, destination by destination; the price is to be paid before
     SyntheticMap                      what was drawn, as a table
 
-The relation: one job moves its home; the totals of all destinations, and how many synthetic jobs each gets (by a rule of
-numbers.py), are public. A job is at one destination, so one release of all destinations costs what the most expensive one costs.
+The relation: one job moves its home; the totals of all destinations, and how many synthetic jobs each gets, are public
+(worker_counts.py). A job is at one destination, so one release of all destinations costs as much as the most expensive one.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ AND_DELTA = ", with delta times 1 + ratio + ... + ratio^(j-1)"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a release is to promise: the ratio of its resampling, delta (0 is pure differential privacy), who is dropped, and how
-    many synthetic workers each destination gets.
+    """The terms of a release: the ratio of its resampling, delta (0 is pure), the empty cells it keeps, and its synthetic workers.
 
     >>> print(Terms(ratio=20, delta=1e-5))
     ratio 20 (epsilon 2.99574), delta 1e-05
@@ -78,7 +77,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offer:
-    """A release as it will be, from public things alone: one mechanism for each destination."""
+    """A release before it is drawn, from public facts alone: one mechanism for each destination."""
 
     totals: Totals
     origins: Origins
@@ -99,12 +98,12 @@ class Offer:
 
     @property
     def ratio(self) -> Fraction:
-        """The ratio of the whole release: that of resampling, times what dropping adds where it adds most."""
+        """The ratio of the whole release: that of resampling, times the largest factor that dropping adds."""
         return max(mechanism.ratio for mechanism in self.mechanisms)
 
     @property
     def loss(self) -> Pure | Approximate:
-        """The loss of one job, as a ledger counts it."""
+        """The privacy loss of one job, as a ledger counts it."""
         epsilon = max(mechanism.epsilon for mechanism in self.mechanisms)
         return Approximate(epsilon, self.terms.delta, ONE_JOB) if self.terms.delta else Pure(epsilon, ONE_JOB)
 
@@ -129,37 +128,37 @@ class Offer:
 
     @property
     def relation(self) -> str:
-        """Whom the claim is about, and what it is for more than one job."""
+        """Whom the claim protects, and what it means for more than one job."""
         return RELATION + (AND_DELTA if self.terms.delta else "")
 
     def claim(self) -> list[str]:
-        """What the release promises, in sentences, with what delta is for all destinations at once."""
+        """The guarantee of the release, in sentences, including delta for all destinations at once."""
         return [*self.promise(), *self.everywhere()]
 
     def promise(self) -> list[str]:
-        """How much the release may tell, and of what."""
+        """How much the release may reveal, and about what."""
         kind = "Probabilistic differential privacy" if self.terms.delta else "Pure differential privacy"
-        delta = f", outside of outputs of probability {at_least(self.terms.delta)}" if self.terms.delta else ""
+        delta = f", exceeded with probability at most {at_least(self.terms.delta)}" if self.terms.delta else ""
         said = [f"{kind}: {ratio_text(self.ratio)}{delta}.", f"The relation: {self.relation}."]
         if self.ratio != self.terms.ratio:
             extra = ratio_text(self.ratio / self.terms.ratio)
-            said.insert(1, f"Of this, resampling has {ratio_text(self.terms.ratio)} and dropping empty cells a further {extra}.")
+            said.insert(1, f"Of this, {ratio_text(self.terms.ratio)} is for resampling and {extra} for dropping empty cells.")
         return said
 
     def everywhere(self) -> list[str]:
-        """What delta is for the jobs of all destinations at once; nothing where there is none, or one destination."""
+        """Delta for the jobs of all destinations at once; empty without a delta, or with one destination."""
         if not self.terms.delta or len(self.totals) == 1:
             return []
         together = at_least(min(self.terms.delta * len(self.totals), Fraction(1)))
         return [
-            "Delta is for any two neighbours, and for all jobs of one destination at once; "
+            "Delta holds for any two neighbours, and for all jobs of one destination at once; "
             f"for those of all {len(self.totals):,} destinations at once it is {together}."
         ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SyntheticMap:
-    """What was drawn: for each destination the cells with synthetic jobs, and how many."""
+    """The synthetic jobs: for each destination, the cells that have any, and how many."""
 
     offer: Offer
     cells: tuple[Cells, ...]
@@ -177,7 +176,7 @@ class SyntheticMap:
 
 
 def offered(totals: Totals, origins: Origins, terms: Terms) -> Offer:
-    """The release, decided and priced before any home is read; one that would promise nothing is refused."""
+    """The release, decided and priced before any home is read; one without a meaningful guarantee is refused."""
     plain = Offer(totals, origins, terms, ())
     if isinstance(terms.keeping, ByName):
         terms.keeping.require_known(plain.names())
@@ -192,7 +191,7 @@ def offered(totals: Totals, origins: Origins, terms: Terms) -> Offer:
 
 
 def undropped(offer: Offer) -> Offer:
-    """The release that keeps all cells and promises the same in all: what dropping is to be measured against."""
+    """The release that keeps all cells with the same total guarantee: the baseline for dropping cells."""
     ratio = Fraction(math.floor(offer.ratio * 1000), 1000)
     return offered(offer.totals, offer.origins, Terms(ratio, offer.terms.delta, workers=offer.terms.workers))
 
@@ -211,12 +210,12 @@ def drawn(offer: Offer, homes: Homes) -> Iterator[Cells]:
 
 
 def in_cells(blocks: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The cells of what an urn drew: its blocks are numbered class by class, as `order` has the cells."""
+    """The cells of an urn's draws: its blocks are numbered class by class, in the order of `order`."""
     return order[blocks]
 
 
 def ratio_text(ratio: Fraction) -> str:
-    """A ratio with its epsilon, always both.
+    """A ratio together with its epsilon.
 
     >>> ratio_text(Fraction(20))
     'ratio 20 (epsilon 2.99574)'
@@ -225,15 +224,15 @@ def ratio_text(ratio: Fraction) -> str:
 
 
 def require_promise(epsilon: Fraction) -> None:
-    """Refuse an epsilon that says nothing any more."""
+    """Refuse an epsilon that is not a meaningful guarantee."""
     if epsilon > MOST_EPSILON:
         raise InvalidBudget(
             f"an epsilon of {at_least(epsilon)} is not a meaningful guarantee; give a smaller ratio, "
-            "and where cells with much noise are left out at random, keep all cells or give a delta"
+            "and if empty cells are dropped, keep all cells or give a delta"
         )
 
 
 @lru_cache(maxsize=65536)
 def _mechanism(facts: PublicFacts, ratio: Fraction, delta: Fraction) -> ProbableDirichlet:
-    """The mechanism of a destination; destinations alike share one."""
+    """The mechanism of a destination; equal destinations share one."""
     return ProbableDirichlet(facts, probable_noise(facts, ratio, delta), ratio, delta, ONE_JOB)

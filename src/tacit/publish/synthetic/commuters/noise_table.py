@@ -1,8 +1,8 @@
-"""How many fake workers a block needs, ratio by ratio: the table of the tutorial, for any destination.
+"""How many fake workers a block needs at each ratio: the table of the tutorial, for any destination.
 
 The tutorial prints one such table (17.5, 5.5, 2.16 and 0.74 for a million workers and a delta of 1e-5) without the number of
-blocks. No condition that is proved here gives that row: 17.5 would need a few thousand blocks, 5.5 some 40,000, and 2.16 and 0.74
-some 100,000. So it is neither reproduced nor claimed; these are our own values.
+blocks. No condition proved here gives that row: 17.5 would need a few thousand blocks, 5.5 some 40,000, and 2.16 and 0.74 some
+100,000. So it is neither reproduced nor claimed; these are tacit's own values.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ RELATION = "One job moves from one block to another; the workers and the synthet
 class NoiseRow:
     """The noise per block for one ratio: pure, probabilistic, and probabilistic with the fake workers of certain blocks counted on.
 
-    `blocks` is how many there are: the noise of one times that is the total. `fakes` is the share of fake workers in the urn with
-    the probabilistic noise, were every block kept; `extra` is what dropping adds to epsilon with it, 0 where nothing is dropped.
+    `blocks` is the number of blocks: the noise of one times that is the total. `fakes` is the share of fake workers in the urn with
+    the probabilistic noise if every block is kept. `extra` is what dropping adds to epsilon then, 0 if nothing is dropped.
     """
 
     ratio: Fraction
@@ -44,7 +44,7 @@ class NoiseRow:
 
     @property
     def whole(self) -> Fraction:
-        """The epsilon of both, the noise and the dropping."""
+        """The total epsilon of the noise and the dropping."""
         return self.epsilon + self.extra
 
 
@@ -66,7 +66,7 @@ def noise_table(facts: PublicFacts, delta: Number, ratios: Sequence[Number] = RA
 
 
 def written_up(noise: Fraction) -> str:
-    """A noise as it is printed, never below what it is: whole from 1000 on, two digits after the point from 10 on, else three.
+    """A noise as printed, rounded up: an integer from 1000 on, two decimals from 10 on, else three.
 
     >>> written_up(Fraction(10**6, 9)), written_up(Fraction(86, 4)), written_up(Fraction(36, 49))
     ('111112', '21.50', '0.735')
@@ -79,8 +79,8 @@ def written_up(noise: Fraction) -> str:
 def total_up(noise: Fraction, blocks: int) -> str:
     """The fake workers of all blocks together, in words, rounded up to three digits from a million on.
 
-    The tutorial has eight million blocks: 160 billion fake workers with the 20,000 on each that pure privacy needs at ratio 50,
-    and 6 million with 0.74 on each.
+    The tutorial has eight million blocks: 160 billion fake workers with the 20,000 per block that pure privacy needs at ratio 50,
+    and 6 million with 0.74 per block.
 
     >>> total_up(Fraction(20_000), 8 * 10**6), total_up(Fraction(74, 100), 8 * 10**6), total_up(Fraction(1, 3), 1000)
     ('160 billion', '5.92 million', '334')
@@ -94,7 +94,7 @@ def total_up(noise: Fraction, blocks: int) -> str:
 
 
 def fake_share(facts: PublicFacts, noise: Fraction) -> Fraction:
-    """k a / (n + k a): the share of fake workers in the urn, were every block kept.
+    """k a / (n + k a): the share of fake workers in the urn if every block is kept.
 
     The tutorial's eight million blocks with 0.74 fake workers each: six in seven.
 

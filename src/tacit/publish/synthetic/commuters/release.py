@@ -1,4 +1,4 @@
-"""The whole road of a map: the public side, the offer, the payment, the homes, the draws, the files."""
+"""The whole process of a map: the public side, the offer, the payment, the homes, the draws, the files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Watch = Callable[[Iterator[Cells], int], Iterator[Cells]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
-    """A published map with all that led to it. `homes` is the truth: for the curator's report, and for nobody else."""
+    """A published map with everything behind it. `homes` is the true data: for the data owner's report only."""
 
     blocks: Blocks
     made: SyntheticMap
@@ -36,14 +36,14 @@ class Release:
 
     @property
     def offer(self) -> Offer:
-        """What was offered: the release, decided and priced."""
+        """The offer: the release, decided and priced."""
         return self.made.offer
 
 
 def synthesize_map(
     flows: str | Path, blocks: str | Path, out: str | Path, terms: Terms, levels: tuple[str, str] = ("tract", "tract")
 ) -> Release:
-    """Publish the map of a file of flows that no catalog declares; the ledger is kept beside `out`.
+    """Publish the map of a file of flows that no catalog declares; the ledger is kept next to `out`.
 
     >>> from tempfile import TemporaryDirectory
     >>> from tacit.publish.synthetic.commuters.example_state import made_state
@@ -63,8 +63,8 @@ def publish_map(
 ) -> Release:
     """Draw a synthetic map and write it, with its receipt, to `out`; the price is recorded before a home is read.
 
-    `levels` names the domain of origins (a level of zones, or rings) and the level of destinations. `watch` sees each destination
-    as it is drawn.
+    `levels` names the domain of origins (a level of zones, or rings) and the level of destinations. `watch` receives each
+    destination as it is drawn.
     """
     source.check(out)
     destinations = blocks.zones(levels[1])
@@ -82,7 +82,7 @@ def publish_map(
 
 
 def receipt_of(offer: Offer, paid: Paid, totals: str) -> dict[str, Any]:
-    """What goes with the table: the claim, the relation, the domain and the noise, the ledger. All of it is public."""
+    """The receipt of the table: the claim, the relation, the domain and the noise, the ledger. All of it is public."""
     terms, cells = offer.terms, [mechanism.facts.blocks for mechanism in offer.mechanisms]
     dropping = offer.ratio / terms.ratio
     return {
@@ -100,7 +100,7 @@ def receipt_of(offer: Offer, paid: Paid, totals: str) -> dict[str, Any]:
         "destinations": {"level": offer.totals.destinations.level, "number": len(offer.totals), "left out": offer.totals.left_out},
         "synthetic workers": {"rule": str(terms.workers), "number": sum(offer.draws)},
         "cells": {"least": min(cells), "most": max(cells)},
-        "outside": f"origins that the map does not know are {ELSEWHERE!r}",
+        "outside": f"origins that are not on the map are {ELSEWHERE!r}",
         "fake workers on a cell": {
             "least": float(min(offer.noises)),
             "median": float(median(offer.noises)),

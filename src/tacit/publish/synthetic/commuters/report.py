@@ -1,6 +1,7 @@
-"""The curator's page about a map: what it promises, how far it is from the truth, and pictures of both. It is never published.
+"""The data owner's page about a map: its guarantee, how far it is from the real data, and pictures of both. Never published.
 
-Each number in it is computed from the private flows without noise; curators.py has how such a page begins and where it may lie.
+Every number in it is computed from the private flows without noise; curators.py defines how such a page begins and where it may be
+written.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from tacit.publish.synthetic.commuters.utility import FEW_JOBS, Cells, Group, Ut
 from tacit.release.curators import curators_page, curators_place, for_the_owner, write_for_curator
 from tacit.untrusted import for_html
 
-SHOWN = 3  # destinations that are drawn: the largest, the one in the middle, and a small one
-MOST_CIRCLES = 4000  # of one map: a page with more is slow, and nobody can see them
+SHOWN = 3  # destinations that are drawn: the largest, the median and a small one
+MOST_CIRCLES = 4000  # of one map: a page with more is slow and unreadable
 FEWEST = (2, 3, 5, 10)
-GROUPED = ("group", "share, real", "share, synthetic", "median error of the average", "the same with its sign")
+GROUPED = ("group", "share, real", "share, synthetic", "median error of the average", "median signed error")
 Rows = Sequence[Sequence[str]]
 
 
@@ -32,24 +33,24 @@ def truth_of(release: Release) -> list[Cells]:
 
 
 def utility_of(release: Release) -> Utility:
-    """How good the published map is."""
+    """How accurate the published map is."""
     return measured(compared(release.offer.domains(), truth_of(release), release.made.cells))
 
 
 def write_report(release: Release, report: Path, out: Path) -> Path:
-    """Write the curator's page; where it was asked for beside the public output, it goes where its owner alone can read it.
+    """Write the data owner's page; if it was requested next to the public output, it goes where only its owner can read it.
 
-    That it can be written is for `check_report` to say before the release is paid for.
+    `check_report` checks that it can be written before the release is paid for.
     """
     return write_for_curator(report_page(release), curators_place(report, out))
 
 
 def report_page(release: Release) -> str:
-    """The page: one file of HTML that loads nothing."""
+    """The page: one HTML file that loads nothing."""
     found = utility_of(release)
     parts = [
         _claim(release),
-        "<h2>How far it is from the truth</h2>",
+        "<h2>Distance from the real data</h2>",
         _table(("", "value"), _figures(release, found)),
         f"<figure>{svg(maps.average_commutes(found))}</figure>",
         "<h2>Short and long commutes, dense and sparse origins</h2>",
@@ -60,12 +61,12 @@ def report_page(release: Release) -> str:
         "<h2>By distance</h2>",
         _table(("band", "share, real", "share, synthetic", "part of the total variation"), _bands(found)),
         f"<figure>{svg(maps.bands(found))}</figure>",
-        "<h2>Leaving outliers out instead</h2>",
-        "<p>Suppression of rare origins does not protect by itself, and it costs this share of the jobs:</p>",
-        _table(("cells left out", "jobs lost"), _suppressed(release)),
+        "<h2>Suppressing outliers instead</h2>",
+        "<p>Suppressing rare origins is not a guarantee, and it loses this share of the jobs:</p>",
+        _table(("suppressed cells", "jobs lost"), _suppressed(release)),
         *_pictures(release),
     ]
-    return curators_page("The synthetic map beside the real one", "\n".join(parts))
+    return curators_page("The synthetic map compared with the real one", "\n".join(parts))
 
 
 def _claim(release: Release) -> str:
@@ -80,21 +81,21 @@ def _figures(release: Release, found: Utility) -> Rows:
     middle = len(noises) // 2
     return (
         ("destinations", f"{len(found.jobs):,}"),
-        (f"of them with at least {FEW_JOBS} jobs", f"{large:,}"),
+        (f"destinations with at least {FEW_JOBS} jobs", f"{large:,}"),
         ("jobs, real", f"{int(found.jobs.sum()):,}"),
         ("jobs, synthetic", f"{sum(offer.draws):,}"),
         (
-            "jobs that the flows have at these destinations, before they were brought to the totals",
+            "jobs in the flows at these destinations, before the adjustment to the totals",
             f"{int(for_the_owner(release.homes.jobs)[2].sum()):,}",
         ),
         (
-            "rows of the flows whose number of jobs cannot be read; they count as none",
+            "rows of the flows with an unreadable number of jobs; they count as no job",
             f"{for_the_owner(release.homes.unreadable):,}",
         ),
         ("median relative error of a destination's average commute", _share(found.error)),
-        ("total variation within a destination, by job", _share(found.variation)),
+        ("total variation within a destination, averaged over jobs", _share(found.variation)),
         ("fake workers on a cell: least, median, most", ", ".join(as_text(noises[at]) for at in (0, middle, -1))),
-        ("synthetic jobs that are expected to be fake: the fake workers' share of all, real and fake", _share(offer.fake)),
+        ("expected share of fake synthetic jobs: fake workers among all, real and fake", _share(offer.fake)),
         ("synthetic jobs from cells where no real worker lives", _share(found.from_nowhere)),
         ("synthetic jobs farther than the longest real commute", _share(found.too_far)),
     )
@@ -117,7 +118,7 @@ def _suppressed(release: Release) -> Rows:
 
 
 def _pictures(release: Release) -> list[str]:
-    """Real beside synthetic for a few destinations with few enough origins; rings have no place on a map."""
+    """Real next to synthetic for a few destinations with few enough origins; rings cannot be drawn on a map."""
     origins, totals = release.offer.origins, release.offer.totals
     if not isinstance(origins, Zones):
         return []

@@ -1,6 +1,6 @@
-"""Where flows come from and who pays for them: a file, with a ledger beside the output; or a declared table, with its catalog's.
+"""Where flows come from and which ledger pays: a file, with a ledger next to the output; or a declared table, with its catalog's.
 
-Both answer in the same order: the public totals, the payment, and only then the homes.
+Both work in the same order: the public totals, the payment, and only then the homes.
 """
 
 from __future__ import annotations
@@ -52,23 +52,21 @@ from tacit.release.outputs import check_apart, check_output
 if TYPE_CHECKING:
     from tacit.session import DataSet
 
-FROM_THE_FILE = (
-    "the totals of destinations were taken from the flows themselves; they are published as they are, with no protection"
-)
+FROM_THE_FILE = "the totals of destinations are exact counts of the flows; they are published without protection"
 CATALOG = "tacit.toml"
 LODES = Columns()
-DECLARED = "the totals of destinations are declared in the catalog, and the flows were brought to them"
+DECLARED = "the totals of destinations are declared in the catalog; the flows were adjusted to them"
 
 
 class Source(Protocol):
-    """Flows, and the one who pays."""
+    """Flows, and the ledger that pays for them."""
 
     @property
     def note(self) -> str:
         """Where the totals come from, for the receipt."""
 
     def check(self, out: Path) -> None:
-        """Refuse an output that cannot be written, that would replace what is read, or that would be read as flows later."""
+        """Refuse an output that cannot be written, that would replace an input, or that would later be read as flows."""
 
     def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
         """The public totals; no home is read."""
@@ -82,7 +80,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FlowsFile:
-    """A file of flows that no catalog declares; the ledger is kept beside `out`."""
+    """A file of flows that no catalog declares; the ledger is kept next to `out`."""
 
     path: Path
     out: Path
@@ -98,7 +96,7 @@ class FlowsFile:
         return read_totals(self.path, self.columns, blocks, destinations)
 
     def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
-        """What `run` makes, once the ledger beside the output has recorded it."""
+        """What `run` makes, after the ledger next to the output has recorded it."""
         return sold_beside(self.out, offer.loss, what, run)
 
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
@@ -108,7 +106,7 @@ class FlowsFile:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFlows:
-    """A private table of a catalog, one row for each job; `declared` is a public table with the columns destination and jobs."""
+    """A private table of a catalog, one row per job; `declared` is a public table with the columns destination and jobs."""
 
     data: DataSet
     table: str
@@ -118,7 +116,7 @@ class DeclaredFlows:
     note: str = DECLARED
 
     def check(self, out: Path) -> None:
-        """Refuses an output that would overwrite what the catalog keeps."""
+        """Refuses an output that would overwrite a file of the catalog."""
         check_apart(self.data.catalog, out)
         check_output(out, read_files(self.data.catalog))
 
@@ -134,11 +132,11 @@ class DeclaredFlows:
         place = self.data.catalog.folder / table.source.location
         names, counted = (column.to_pylist() for column in read_columns(place, ["destination", "jobs"], table.source.encoding))
         if not all(jobs and jobs.isascii() and jobs.isdigit() for jobs in counted) or len(set(names)) < len(names):
-            raise InvalidInput(f"{table.name} needs a whole number of jobs in every row, and each destination once")
+            raise InvalidInput(f"{table.name} must have a whole number of jobs in every row, and each destination once")
         return declared_totals({str(name): int(jobs) for name, jobs in zip(names, counted, strict=True)}, destinations)
 
     def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
-        """What `run` makes, once the catalog's ledger has recorded it."""
+        """What `run` makes, after the catalog's ledger has recorded it."""
         loss = self._price(offer)
         event, tables = event_of(loss, self.data.catalog.neighbours), (_table(self.data.catalog, self.table).name,)
         sale = Sale((event,), self.analyst, what, self.data.version, tables=tables)
@@ -152,15 +150,15 @@ class DeclaredFlows:
         return for_person(offer.loss, _table(self.data.catalog, self.table), self.data.catalog.neighbours)
 
     def _within_budget(self, offer: Offer) -> str:
-        """What to ask for instead: a ratio that is admitted, with its price, without dropping if need be. All of it is public."""
-        raised = "let the curator raise that budget in tacit.toml"
+        """An alternative that fits: an admitted ratio with its price, without dropping if necessary. All of it is public."""
+        raised = "ask the data owner to raise that budget in tacit.toml"
         if found := self._admitted(offer):
             keep = "" if found.terms.keeping == offer.terms.keeping else "keep=all "
             return f"give {keep}ratio={at_least(found.terms.ratio)}, which costs {claimed(self._price(found))}, or {raised}"
         return f"give a smaller delta, or --pure, or {raised}" if self._most() and offer.terms.delta else raised
 
     def _admitted(self, offer: Offer) -> Offer | None:
-        """The release at a ratio that the ledger admits; where none does with dropping, the one that keeps all cells."""
+        """The release at a ratio that the ledger admits; if dropping leaves no such ratio, the one that keeps all cells."""
         catalog = self.data.catalog
         most = self._most() / homes_moved(_table(catalog, self.table), catalog.neighbours)
 
@@ -177,25 +175,25 @@ class DeclaredFlows:
         return left if most is None else min(left, most)
 
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
-        """From the version that was opened before it was paid for, and from no other."""
+        """The homes, from the version that was opened before the payment, and from no other."""
         table, chosen = _table(self.data.catalog, self.table), self._columns()
         rows = self.data.engine.rows(Bound(Scan(table), table.max_rows), [column.name for column in chosen])
         work, home = (_blocks(rows, column, blocks) for column in chosen)
         return homes_of(work, home, None, totals)
 
     def _columns(self) -> tuple[Column, Column]:
-        """The two columns of the table, declared such that the names of blocks can be read from the store."""
+        """The two columns of the table, declared so that the names of blocks can be read from the store."""
         table = _table(self.data.catalog, self.table)
         if table.public:
-            raise NotAllowed(f"{table.name} is public; nothing needs protection", remedy="name the private table of jobs")
+            raise NotAllowed(f"{table.name} is public and needs no protection", remedy="name the private table of jobs")
         destination, origin = (_column(table, name) for name in (self.columns.destination, self.columns.origin))
         return destination, origin
 
 
 def require_undeclared(path: Path, *named: Path) -> None:
-    """Refuse a file that a catalog declares: one of those that are named, or one in a folder above the file.
+    """Refuse a file that a catalog declares: one of the named catalogs, or one in a folder above the file.
 
-    A catalog that cannot be used declares nothing, unless the name of the file stands in it.
+    An invalid catalog declares nothing, unless it contains the name of the file.
     """
     for place in (*named, *(folder / CATALOG for folder in path.absolute().parents)):
         if not place.is_file():
@@ -208,19 +206,19 @@ def require_undeclared(path: Path, *named: Path) -> None:
 
 
 def undeclared(path: Path, catalog: Catalog) -> None:
-    """Refuse a file that a catalog declares: its own ledger would know nothing of what the catalog's has paid for."""
+    """Refuse a file that a catalog declares: a separate ledger would miss what the catalog's has paid for."""
     for table in catalog.tables.values():
         is_file = table.source.kind in ("csv", "parquet")
         if not table.public and is_file and (catalog.folder / table.source.location).resolve() == path.resolve():
             raise NotAllowed(
                 f"{path.name} is the table {table.name} of {catalog.path}, whose budget pays for every release of it",
-                remedy=f"give --catalog {catalog.path}, and {table.name} in the place of the file",
+                remedy=f"give --catalog {catalog.path}, and {table.name} instead of the file",
             )
 
 
 def _table(catalog: Catalog, name: str) -> Table:
     if name.lower() not in catalog.tables:
-        raise UnknownName(f"unknown table {name}", remedy=f"declared are: {', '.join(catalog.tables)}")
+        raise UnknownName(f"unknown table {name}", remedy=f"expected one of: {', '.join(catalog.tables)}")
     return catalog.tables[name.lower()]
 
 
@@ -230,14 +228,14 @@ def _column(table: Table, name: str) -> Column:
         raise UnknownName(f"unknown column {name} of {table.name}", remedy='declare it, for example { keys = "private" }')
     if column.kind not in ("text", "category"):
         raise WrongType(
-            f"{table.name}.{name} is declared as a {column.kind}, and names of blocks are texts",
+            f"{table.name}.{name} is declared as a {column.kind}, but names of blocks must be text",
             remedy='declare it as { keys = "private" }, or with its values',
         )
     return column
 
 
 def _blocks(rows: Sealed[Any], column: Column, blocks: Blocks) -> Sealed[Codes]:
-    """The number of the block in each row, from the text or the code that the store holds."""
+    """The index of the block in each row, from the text or the code in the store."""
     import pyarrow as arrow
 
     if column.kind == "text":

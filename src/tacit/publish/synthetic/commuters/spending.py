@@ -1,13 +1,13 @@
-"""Who pays for a map: the ledger of a catalog, or one that is kept beside the output.
+"""Which ledger pays for a map: the catalog's, or one next to the output.
 
-A file without a catalog has no budget of its own: the ledger beside the output records each release and adds them up, refuses none
-before all of them together promise nothing, and knows of no release that went elsewhere. With a catalog the flows are a declared
+A file without a catalog has no budget of its own. The ledger next to the output records each release and adds them up, refuses none
+until all of them together guarantee nothing, and does not see releases written elsewhere. With a catalog, the flows are a declared
 table, and its one budget pays.
 
-Group privacy: a map is priced for one job that moves its home. With a catalog the real rows are brought to declared totals: what
-is missing comes from elsewhere, what is too much is cut. Then somebody who comes or goes with j jobs moves at most j homes (each
-job takes the place of one from elsewhere, or pushes one out at the end, in the order of cells), and somebody who changes them
-moves at most 2 j. Ratios multiply: r^j; the deltas add up as `Approximate.group` says.
+Group privacy: a map is priced for one job that moves its home. With a catalog, the real rows are adjusted to declared totals:
+missing jobs come from elsewhere, and surplus jobs are cut. Then a person who comes or goes with j jobs moves at most j homes (each
+job replaces one from elsewhere, or pushes one out at the end, in the order of cells), and a person whose jobs change moves at most
+2 j. Ratios multiply: r^j; the deltas add up as `Approximate.group` says.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ NO_CAP = Budget(Fraction(10**9), Fraction(1, 2))
 HOMES = Units((("flows", '["job"]'),))
 TRIES = 20
 NOTHING = Approximate(0, 0, ONE_JOB)
-KNOWS = "this ledger lies beside its output and knows of no other release of the same flows; with a catalog one budget pays for all"
+KNOWS = "this ledger records only releases to this file; with a catalog, one budget covers all releases of the same flows"
 
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """Where a release is recorded; and, of a ledger beside an output, how many releases it has recorded and their total."""
+    """Where a release is recorded; for a ledger next to an output, also how many releases it has recorded and their total."""
 
     ledger: str
     entry: int
@@ -58,11 +58,11 @@ class Paid:
 
     @property
     def together(self) -> str:
-        """All that the ledger has recorded, as one claim."""
+        """Everything that the ledger has recorded, as one claim."""
         return claimed(self.total)
 
     def to_dict(self) -> dict[str, Any]:
-        """As the receipt has it, rounded up."""
+        """The entry for the receipt, rounded up."""
         loss = self.loss
         price = {"ratio": ratio_of(loss.epsilon), "epsilon": at_least(loss.epsilon), "delta": at_least(loss.delta)}
         known = {"ledger": self.ledger, "entry": self.entry, "price": price}
@@ -71,7 +71,7 @@ class Paid:
 
 
 def ratio_of(epsilon: Fraction) -> str:
-    """e^epsilon, rounded up; where that means nothing, as a power.
+    """e^epsilon, rounded up; written as a power if it is too large to be meaningful.
 
     >>> ratio_of(Fraction(3)), ratio_of(Fraction(1000))
     ('20.0856', 'e^1000')
@@ -85,12 +85,12 @@ def claimed(loss: Approximate) -> str:
 
 
 def ledger_beside(out: Path) -> Path:
-    """The file of the ledger that is kept beside an output."""
+    """The path of the ledger next to an output."""
     return out.with_name(f"{out.name}.ledger.sqlite")
 
 
 def sold_beside(out: Path, loss: Pure | Approximate, what: str, run: Callable[[Paid], Made]) -> Made:
-    """What `run` makes, after the release is recorded in the ledger beside its output."""
+    """What `run` makes, after the ledger next to its output has recorded the release."""
     place = ledger_beside(out)
 
     def recorded(granted: Granted) -> Made:
@@ -103,17 +103,17 @@ def sold_beside(out: Path, loss: Pure | Approximate, what: str, run: Callable[[P
         return once(Till(_beside(place)), sale, recorded).value
     except BudgetExceeded:
         raise InvalidBudget(
-            f"with this release those of {place.name} would have a delta so large that together they promise nothing; "
+            f"with this release, the total delta in {place.name} would be too large for a meaningful guarantee; "
             "give a smaller delta, or --pure"
         ) from None
 
 
 def _beside(place: Path) -> Ledger:
-    """The ledger beside an output, begun where there is none; it counts the homes of jobs, and always did."""
+    """The ledger next to an output, created if it is missing; its unit is, and always was, the home of a job."""
     address, policy = f"sqlite:///{place.absolute()}", Policy(NO_CAP, neighbours=ONE_JOB, units=HOMES)
     try:
         ledger = open_ledger(address, policy)
-    except NoLedger:  # no file, or one without a ledger in it yet: its maker is at it, or was killed
+    except NoLedger:  # no file, or one without a ledger yet: another process is creating it, or was killed
         with suppress(InvalidInput):  # another process was first
             begin_ledger(address, policy, bits.random_bytes(16).hex())
         ledger = open_ledger(address, policy)
@@ -123,12 +123,12 @@ def _beside(place: Path) -> Ledger:
 
 
 def sold_from(data: DataSet, sale: Sale, loss: Approximate, run: Callable[[Paid], Made]) -> Made:
-    """What `run` makes, paid for from the budget of a catalog; the loss is already that of its relation."""
+    """What `run` makes, paid for from the budget of a catalog; the loss is already under its relation."""
     return once(data.till, sale, lambda granted: run(Paid("the catalog's ledger", granted.entry.number, loss))).value
 
 
 def homes_moved(table: Table, relation: Neighbours) -> int:
-    """The most homes that one person of a catalog moves: see above."""
+    """The most homes that one person of a catalog moves: see the module."""
     return table.max_rows if relation.change == "add-remove" else 2 * table.max_rows
 
 
@@ -145,7 +145,7 @@ def for_person(loss: Pure | Approximate, table: Table, relation: Neighbours) -> 
         several = weakened(loss).group(moves)
     except InvalidBudget:
         raise InvalidBudget(
-            f"one person of {table.name} moves up to {moves} homes, and for that many delta {as_text(loss.delta)} grows beyond 1; "
+            f"one person of {table.name} moves up to {moves} homes, for which delta {as_text(loss.delta)} grows beyond 1; "
             "use a much smaller delta, --pure, or a smaller max_rows"
         ) from None
     return Approximate(several.epsilon, several.delta, relation)
@@ -154,9 +154,9 @@ def for_person(loss: Pure | Approximate, table: Table, relation: Neighbours) -> 
 def affordable(
     offer: Offer, price: Callable[[Offer], Approximate], admits: Callable[[Approximate], bool], epsilon_of_one: Fraction
 ) -> Offer | None:
-    """The same release at a smaller ratio that is admitted, near the largest such ratio and rounded down; None where there is none.
+    """The same release at a smaller ratio that is admitted, near the largest such ratio and rounded down; None if none fits.
 
-    `epsilon_of_one` is what one job may cost. What dropping adds grows as the ratio falls, so each ratio is priced anew.
+    `epsilon_of_one` is what one job may cost. What dropping adds grows as the ratio falls, so each ratio is priced separately.
     """
     rest = epsilon_of_one - (offer.loss.epsilon - log_up(offer.terms.ratio))
     for _ in range(TRIES):
@@ -167,12 +167,12 @@ def affordable(
             tried = offered(offer.totals, offer.origins, Terms(ratio, offer.terms.delta, offer.terms.keeping, offer.terms.workers))
             if admits(price(tried)):
                 return tried
-        except InvalidBudget:  # with so much noise, what dropping adds means nothing
+        except InvalidBudget:  # with this much noise, what dropping adds is not meaningful
             return None
         rest -= max(tried.loss.epsilon - epsilon_of_one, rest / 1000)
     return None
 
 
 def event_of(loss: Pure | Approximate, relation: Neighbours) -> Event:
-    """The event that enters the ledger: probabilistic privacy is (ln r, delta) there, which alone survives post-processing."""
+    """The event for the ledger: it records probabilistic privacy as (ln r, delta), the form that survives post-processing."""
     return Resampling(loss.epsilon, loss.delta, relation)

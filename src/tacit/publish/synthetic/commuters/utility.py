@@ -1,11 +1,12 @@
-"""How good a synthetic map is, measured against the truth. All of it is for the curator: each number here is computed from the
-private flows without noise, and publishing it beside the map would undo what was paid for.
+"""The accuracy of a synthetic map, measured against the real data, for the data owner alone.
 
-The measure of the tutorial: at every destination the average distance of its synthetic commuters against that of the real ones.
-Beside it: short and long commutes, dense and sparse origins, short and long commutes to dense and sparse destinations with the sign
-of the error (the tutorial: long commutes in sparse regions are overestimated), the total variation in each band of distance, and
-the share of the jobs that are fake, as expected and as seen. Distances are between the centres of cells for truth and synthetic
-alike, so a job inside its own zone counts 0 km in both; jobs from elsewhere have no distance and are in no average, in both.
+Every number here is computed from the private flows without noise; publishing it next to the map would undo its protection.
+
+The measure of the tutorial is the average distance of the synthetic commuters of each destination against that of the real ones.
+The others are: short and long commutes; dense and sparse origins; short and long commutes to dense and sparse destinations with the
+sign of the error (the tutorial: long commutes in sparse regions are overestimated); the total variation in each band of distance;
+and the share of fake jobs, expected and observed. Distances are between the centers of cells in both maps, so a job inside its own
+zone counts as 0 km in both. Jobs from elsewhere have no distance and enter no average, in both.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from tacit.privacy.rounding import Number, exact
 from tacit.publish.synthetic.commuters.geography import Codes, Domain, Numbers
 
 BANDS = (5.0, 10.0, 20.0, 40.0, 80.0)
-FEW_JOBS = 200  # destinations below this are too small for an average to say much; they count in everything else
-Cells = tuple[Codes, Codes]  # occupied cells of one destination, and the jobs from each
+FEW_JOBS = 200  # smaller destinations have no meaningful average; they count in everything else
+Cells = tuple[Codes, Codes]  # the occupied cells of one destination, and the jobs from each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """Truth and synthetic, cell by cell: one entry for each cell that either has, at each destination.
+    """Real and synthetic jobs, cell by cell: one entry for each cell that either has, at each destination.
 
     `same_cells` says that a cell is the same place for all destinations; rings are not.
     """
@@ -51,18 +52,18 @@ class Comparison:
         return len(self.farthest)
 
     def total(self, values: NDArray[Any], where: NDArray[np.bool_] | None = None) -> Numbers:
-        """The sum of `values` at every destination, over the entries `where` it holds."""
+        """The sum of `values` at every destination, over the entries selected by `where`."""
         chosen = slice(None) if where is None else where
         return np.bincount(self.destination[chosen], values[chosen], self.destinations).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One group of commutes: its share of the true and of the synthetic jobs, and how far the averages are off.
+    """One group of commutes: its share of the real and of the synthetic jobs, and the error of the averages.
 
-    `error` is the median, over destinations with at least `FEW_JOBS` jobs and some of this group in both maps, of the relative
-    error of the group's average distance; NaN where no destination has any, or where the group's distances are all 0. `signed` is
-    the median of the same errors with their sign: above 0, the synthetic map overestimates.
+    `error` is the median relative error of the group's average distance, over destinations with at least `FEW_JOBS` jobs and some
+    of this group in both maps; NaN if there is no such destination, or if the group's distances are all 0. `signed` is the median
+    of the same errors with their sign: above 0, the synthetic map overestimates.
     """
 
     name: str
@@ -74,7 +75,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """One band of distance: its share of the jobs in both maps, and its part of the total variation, by job on average."""
+    """One band of distance: its share of the jobs in both maps, and its part of the total variation, averaged over jobs."""
 
     name: str
     truth: float
@@ -84,7 +85,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Utility:
-    """What the curator is told: averages of every destination, groups of commutes, bands, and the shares that are fake."""
+    """The report for the data owner: averages of every destination, groups of commutes, bands, and the shares of fake jobs."""
 
     jobs: Numbers
     mean_truth: Numbers
@@ -100,7 +101,7 @@ class Utility:
 
     @property
     def errors(self) -> Numbers:
-        """The relative error of the average commute of each destination; NaN where it has none to compare."""
+        """The relative error of the average commute of each destination; NaN if there is nothing to compare."""
         return relative(self.mean_synthetic, self.mean_truth)
 
     @property
@@ -110,12 +111,12 @@ class Utility:
 
     @property
     def variation(self) -> float:
-        """The total variation between truth and synthetic within a destination, averaged over jobs."""
+        """The total variation between real and synthetic jobs within a destination, averaged over jobs."""
         return sum(band.variation for band in self.bands)
 
 
 def compared(domains: Iterable[Domain], truth: Iterable[Cells], synthetic: Iterable[Cells]) -> Comparison:
-    """The two maps side by side."""
+    """The two maps aligned cell by cell."""
     parts, farthest, names = [], [], []
     for place, (domain, true, fake) in enumerate(zip(domains, truth, synthetic, strict=True)):
         cells = np.union1d(true[0], fake[0])
@@ -129,7 +130,7 @@ def compared(domains: Iterable[Domain], truth: Iterable[Cells], synthetic: Itera
 
 
 def measured(both: Comparison, near: float = 10.0, edges: Sequence[float] = BANDS) -> Utility:
-    """Everything about a comparison; commutes up to `near` kilometres are short."""
+    """All measures of a comparison; commutes up to `near` kilometers are short."""
     known = ~np.isnan(both.distance)
     truth, synthetic = (_mean(both, values, known) for values in (both.truth, both.synthetic))
     nowhere = both.synthetic[(both.truth == 0) & known].sum() / max(both.synthetic.sum(), 1)
@@ -139,18 +140,18 @@ def measured(both: Comparison, near: float = 10.0, edges: Sequence[float] = BAND
 
 
 def relative(found: Numbers, truth: Numbers) -> Numbers:
-    """|found - truth| / truth, NaN where the truth is 0 or either is missing."""
+    """|found - truth| / truth; NaN if the truth is 0 or either is missing."""
     return np.abs(signed(found, truth))
 
 
 def signed(found: Numbers, truth: Numbers) -> Numbers:
-    """(found - truth) / truth, NaN where the truth is 0 or either is missing."""
+    """(found - truth) / truth; NaN if the truth is 0 or either is missing."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(truth > 0, (found - truth) / truth, np.nan)
 
 
 def median(values: Numbers) -> float:
-    """The median of those that are numbers; NaN where none is."""
+    """The median of the values that are not NaN; NaN if every value is."""
     known = values[~np.isnan(values)]
     return float(np.median(known)) if len(known) else float("nan")
 
@@ -158,8 +159,8 @@ def median(values: Numbers) -> float:
 def fake_share(cells: Number, noise: Number, workers: Number) -> Fraction:
     """The expected share of synthetic jobs that come from noise: k alpha / (n + k alpha).
 
-    The tutorial: 8 million blocks, 0.74 fake workers on each, a million real ones. It says that 6 of 7 are fake and, with a sixth
-    of the blocks in the West, that 1 of 7 is a fake commuter from the West Coast to Washington:
+    The tutorial has 8 million blocks, 0.74 fake workers on each, and a million real ones. It states that 6 of 7 are fake and, with
+    a sixth of the blocks in the West, that 1 of 7 is a fake commuter from the West Coast to Washington:
 
     >>> fake = fake_share(8_000_000, 0.74, 1_000_000)
     >>> round(float(fake), 4), round(float(fake / 6), 4), round(6 / 7, 4), round(1 / 7, 4)
@@ -168,12 +169,12 @@ def fake_share(cells: Number, noise: Number, workers: Number) -> Fraction:
     made = exact(cells, "cells") * exact(noise, "noise")
     whole = made + exact(workers, "workers")
     if made < 0 or whole <= 0:
-        raise InvalidInput("a share of fake workers needs cells, noise and workers, none of them negative")
+        raise InvalidInput("cells, noise and workers must not be negative, nor all zero")
     return made / whole
 
 
 def suppression_loss(truth: Iterable[Cells], fewest: int) -> float:
-    """The share of jobs that is lost if every cell of fewer than `fewest` jobs is left out as an outlier.
+    """The share of jobs lost if every cell with fewer than `fewest` jobs is left out as an outlier.
 
     >>> suppression_loss([(np.array([0, 1, 2]), np.array([1, 2, 7]))], fewest=2)
     0.1
@@ -194,14 +195,14 @@ def _farthest(distances: Numbers) -> float:
 
 
 def _mean(both: Comparison, values: Numbers, where: NDArray[np.bool_]) -> Numbers:
-    """The average distance at every destination over some entries, NaN where it has no job among them."""
+    """The average distance at every destination over the selected entries; NaN if it has no job among them."""
     jobs = both.total(values, where)
     with np.errstate(invalid="ignore"):
         return np.where(jobs > 0, both.total(values * np.nan_to_num(both.distance), where) / np.maximum(jobs, 1), np.nan)
 
 
 def _groups(both: Comparison, near: float) -> tuple[Group, ...]:
-    """Short and long commutes; dense and sparse origins, where a cell is the same place for all destinations."""
+    """Short and long commutes; dense and sparse origins, if a cell is the same place for all destinations."""
     kinds, known = _by_length(both, near), ~np.isnan(both.distance)
     if both.same_cells:
         dense = _dense(both)[both.cell]
@@ -211,7 +212,7 @@ def _groups(both: Comparison, near: float) -> tuple[Group, ...]:
 
 
 def _crossed(both: Comparison, near: float) -> tuple[Group, ...]:
-    """Short and long commutes to dense destinations, with more jobs than the median one, and to sparse ones: small ones count."""
+    """Short and long commutes to dense destinations (more jobs than the median) and to sparse ones; small destinations count."""
     jobs = both.total(both.truth)
     dense = jobs > np.median(jobs)
     return tuple(
@@ -230,21 +231,21 @@ def _by_length(both: Comparison, near: float) -> dict[str, NDArray[np.bool_]]:
 
 
 def _dense(both: Comparison) -> NDArray[np.bool_]:
-    """Which cells have more workers living there than the median of those that have any."""
+    """Which cells have more resident workers than the median of those that have any."""
     workers = np.bincount(both.cell, both.truth)
     living = workers[workers > 0]
     return np.asarray(workers > (np.median(living) if len(living) else 0))
 
 
 def _group(both: Comparison, name: str, where: NDArray[np.bool_], counted: NDArray[np.bool_]) -> Group:
-    """The group of the entries `where`, its errors over the destinations that are `counted`."""
+    """The group of the entries selected by `where`, with errors over the `counted` destinations."""
     errors = signed(_mean(both, both.synthetic, where), _mean(both, both.truth, where))[counted]
     truth, synthetic = (float(values[where].sum() / max(values.sum(), 1)) for values in (both.truth, both.synthetic))
     return Group(name, truth, synthetic, median(np.abs(errors)), median(errors))
 
 
 def _bands(both: Comparison, edges: Sequence[float]) -> tuple[Band, ...]:
-    """Bands by distance, elsewhere last. A destination weighs as many as it has jobs."""
+    """Bands by distance, elsewhere last. A destination's weight is its number of jobs."""
     band = np.where(np.isnan(both.distance), len(edges) + 1, np.digitize(np.nan_to_num(both.distance), edges, right=True))
     totals = [both.total(values)[both.destination] for values in (both.truth, both.synthetic)]
     weight = totals[0] / max(both.truth.sum(), 1)

@@ -1,11 +1,11 @@
 """How many synthetic workers a destination gets: a function of its public number of jobs, and of nothing else.
 
     same         as many as it has jobs
-    each:500     so many at every destination
-    share:0.1    so large a share of its jobs, rounded up
+    each:500     500 at every destination
+    share:0.1    a tenth of its jobs, rounded up
 
-Fewer draws need less noise: a pure one falls with their number, a probabilistic one less so. A map of a tenth of the jobs is a
-sample, whose every worker stands for ten; the totals that it is to be weighed by are public.
+Fewer draws need less noise: pure noise falls with their number, probabilistic noise less so. A map of a tenth of the jobs is a
+sample in which each worker represents ten; the totals for weighting it are public.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """So many at every destination."""
+    """The same number at every destination."""
 
     number: int
 
@@ -48,7 +48,7 @@ class Each:
         read = exact(number, "synthetic workers")
         if read.denominator != 1 or not 1 <= read <= MOST_JOBS:
             raise InvalidInput(
-                f"synthetic workers of each destination are a whole number from 1 to {MOST_JOBS:,}, not {str(number)[:40]}"
+                f"invalid number of synthetic workers {str(number)[:40]}; expected a whole number from 1 to {MOST_JOBS:,}"
             )
         object.__setattr__(self, "number", int(read))
 
@@ -69,7 +69,9 @@ class Share:
     def __init__(self, share: Number) -> None:
         read = exact(share, "share")
         if not 0 < read <= MOST_SHARE:
-            raise InvalidInput(f"the share of synthetic workers is above 0 and at most {MOST_SHARE:,}, not {str(share)[:40]}")
+            raise InvalidInput(
+                f"invalid share of synthetic workers {str(share)[:40]}; it must be above 0 and at most {MOST_SHARE:,}"
+            )
         object.__setattr__(self, "share", read)
 
     def draws(self, jobs: int) -> int:
@@ -84,19 +86,19 @@ SyntheticWorkers = Same | Each | Share
 
 
 def read_workers(written: str) -> SyntheticWorkers:
-    """The rule that is written as in the head of this file.
+    """The rule in the notation that the module describes.
 
     >>> [read_workers(rule).draws(1041) for rule in ("same", "each:500", "share:0.1", "share:2")]
     [1041, 500, 105, 2082]
     """
     kind, _, rest = written.partition(":")
     if kind not in KINDS or (kind == "same") != (not rest):
-        raise InvalidInput(f"synthetic workers are written same, each:500 or share:0.1, and not {written[:60]!r}")
+        raise InvalidInput(f"invalid synthetic workers {written[:60]!r}; expected same, each:500 or share:0.1")
     return KINDS[kind](rest)
 
 
 def draws_at(rule: SyntheticWorkers, jobs: int) -> int:
-    """The synthetic workers of a destination with so many jobs, if they are no more than can be drawn; all of it is public."""
+    """The synthetic workers of a destination with the given number of jobs; raises if there are too many. All of it is public."""
     draws = rule.draws(jobs)
     if draws > MOST_JOBS:
         raise InvalidInput(f"a destination would get more than {MOST_JOBS:,} synthetic workers; give a smaller share")

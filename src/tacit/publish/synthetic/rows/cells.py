@@ -1,7 +1,7 @@
-"""The cells of columns: what a marginal counts, and which value stands in a synthetic row. All of it comes from the catalog.
+"""The cells of columns: what a marginal counts, and which values a synthetic row can have. All of it comes from the catalog.
 
-A category has one cell for each of its values, a number or a date one for each of its bins (or of its values, where they are few
-and no bins are declared), and every column that may be NULL has one more, the last, for NULL.
+A category has one cell for each of its values. A number or a date has one for each of its bins, or for each of its values if they
+are few and no bins are declared. Every column that may be NULL has one more cell, the last, for NULL.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
 from tacit.query import plan
 
-MOST_POINTS = 100  # a number or a date of at most so many values needs no bins
+MOST_POINTS = 100  # a number or a date with at most this many values needs no bins
 MOST_COLUMNS = 100
-MOST_CELLS = 10**5  # of one pair of columns: with more, noise is all that is left of them
+MOST_CELLS = 10**5  # of one pair of columns: with more, only noise would be left
 MOST_CELLS_IN_ALL = 2 * 10**7  # of all pairs of columns, which are counted together: 160 MB
 LEFT_OUT = {
     "key": "it identifies people",
@@ -32,7 +32,7 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A column in cells: `begins` holds, for every cell but that of NULL, the stored offset at which it begins.
+    """A column in cells: `begins` has the stored offset at which each cell begins, except that of NULL.
 
     >>> from fractions import Fraction
     >>> age = Axis.of(Column("age", "number", (Fraction(0), Fraction(9)), Fraction(1), bins=(Fraction(0), Fraction(6))))
@@ -57,23 +57,23 @@ class Axis:
 
     @property
     def size(self) -> int:
-        """How many cells there are, that of NULL included."""
+        """The number of cells, including that of NULL."""
         return len(self.begins) + self.column.nullable
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """How many values lie in each cell, NULL apart."""
+        """How many values are in each cell, except that of NULL."""
         return tuple(int(width) for width in np.diff([*self.begins, self.column.points]))
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The cells for people."""
+        """Labels of the cells."""
         ends = [(begin, begin + width - 1) for begin, width in zip(self.begins, self.widths, strict=True)]
         words = [f"{self.value(a)}" if a == b else f"{self.value(a)} to {self.value(b)}" for a, b in ends]
         return (*words, "NULL") if self.column.nullable else tuple(words)
 
     def cell(self, groups: Codes | None = None) -> plan.Row:
-        """The cell of a row, or the group of its cell, as the engine computes it from the prepared column."""
+        """SQL for the cell of a row, or for the group of its cell, from the prepared column."""
         names = list(range(self.size)) if groups is None else groups.tolist()
         stored = plan.Column(0, self.name, 0, self.column.points - 1, self.column.nullable)
         known, high = names[: len(self.begins)], max(names)
@@ -82,7 +82,7 @@ class Axis:
             branches.append((plan.IsNull(stored), plan.Literal(names[-1])))
         otherwise: plan.Row = stored
         if len(known) < self.column.points:
-            # A cell whose group goes on in the next one needs no branch: its rows find that one.
+            # A cell whose group continues in the next one needs no branch: its rows match that one.
             ends = [(at, end) for at, end in enumerate(self.begins[1:]) if known[at] != known[at + 1]]
             branches += [(plan.Compare("<", stored, plan.Literal(end)), plan.Literal(known[at])) for at, end in ends]
             otherwise = plan.Literal(known[-1])
@@ -91,12 +91,12 @@ class Axis:
         return plan.Choose(tuple(branches), otherwise, 0, high, nullable=False) if branches else otherwise
 
     def codes(self, offsets: Codes, missing: NDArray[np.bool_]) -> Codes:
-        """The cells of prepared values, in the same way; for those who may see them."""
+        """The cells of prepared values, computed in the same way; for callers that may see the values."""
         found = np.searchsorted(np.array(self.begins), offsets, side="right") - 1
         return np.where(missing, len(self.begins), found).astype(np.int64)
 
     def value(self, offset: int) -> Any:
-        """What a stored offset stands for."""
+        """The value of a stored offset."""
         column = self.column
         if column.kind == "category":
             return column.domain[offset]
@@ -108,10 +108,10 @@ class Axis:
         return int(exact) if exact.denominator == 1 else float(exact)
 
     def filled(self, codes: Codes) -> Any:
-        """An Arrow array with a value for each cell: each of its values is equally likely, by secure randomness."""
+        """An Arrow array with a value for each cell: every value of the cell is equally likely, by secure randomness."""
         import pyarrow as pa
 
-        # The cell of NULL has no values; it gets a place all the same, which is masked below.
+        # The cell of NULL has no values; it gets an entry nevertheless, which is masked below.
         offsets, widths = np.array([*self.begins, 0])[codes], np.array([*self.widths, 1])[codes]
         for width in np.unique(widths[widths > 1]):
             inside = widths == width
@@ -137,7 +137,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The columns that take part, and why each of the others does not."""
+    """The selected columns, and why each of the others is left out."""
 
     table: Table
     axes: tuple[Axis, ...]
@@ -145,15 +145,15 @@ class Chosen:
 
 
 def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None = None) -> Chosen:
-    """The columns of a table that synthetic rows have: those that are named, else all that have public values or bounds.
+    """The columns of the synthetic rows: the named ones, else all that have public values or bounds.
 
-    Refuses, by the catalog alone, what cannot be counted in public cells.
+    Refuses, from the catalog alone, columns that cannot be counted in public cells.
     """
     found = catalog.tables.get(table.lower())
     if found is None:
-        raise UnknownName(f"unknown table {table}", remedy=f"declared are: {', '.join(sorted(catalog.tables))}")
+        raise UnknownName(f"unknown table {table}", remedy=f"expected one of: {', '.join(sorted(catalog.tables))}")
     if found.public:
-        raise NotAllowed(f"{found.name} is public: it can be published as it is", remedy="name a private table")
+        raise NotAllowed(f"{found.name} is public: it can be published without protection", remedy="name a private table")
     if columns is None:
         left_out = {name: LEFT_OUT[each.kind] for name, each in found.columns.items() if each.kind in LEFT_OUT}
         kept = [each for name, each in found.columns.items() if name not in left_out]
@@ -167,7 +167,7 @@ def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None =
 def _named(table: Table, name: str) -> Column:
     column = table.columns.get(name.strip().lower())
     if column is None:
-        raise UnknownName(f"unknown column {name} of {table.name}", remedy=f"declared are: {', '.join(table.columns)}")
+        raise UnknownName(f"unknown column {name} of {table.name}", remedy=f"expected one of: {', '.join(table.columns)}")
     if column.kind in LEFT_OUT:
         raise WrongType(f"{table.name}.{column.name} cannot be synthesized: {LEFT_OUT[column.kind]}", remedy="leave it out")
     return column
@@ -188,17 +188,17 @@ def _check_sizes(table: Table, axes: Sequence[Axis]) -> None:
     if len({axis.name for axis in axes}) < len(axes):
         raise NotAllowed("duplicate column", remedy="name each once")
     if len(axes) > MOST_COLUMNS:
-        raise TooManyGroups(f"{len(axes)} columns are too many; at most {MOST_COLUMNS}", remedy="name fewer columns")
+        raise TooManyGroups(f"too many columns: {len(axes)}; at most {MOST_COLUMNS}", remedy="name fewer columns")
     *_, second, first = sorted((1, *(axis.size for axis in axes)))
     if first * second > MOST_CELLS:
         raise TooManyGroups(
-            f"the two columns with most cells have {first * second:,} together; at most {MOST_CELLS:,}",
+            f"the largest pair of columns has {first * second:,} cells; at most {MOST_CELLS:,}",
             remedy="declare fewer bins, or leave a column out",
         )
     sizes = [axis.size for axis in axes]
     cells = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
     if cells > MOST_CELLS_IN_ALL:
         raise TooManyGroups(
-            f"all pairs of the {len(axes)} columns have {cells:,} cells together; at most {MOST_CELLS_IN_ALL:,}",
+            f"all pairs of the {len(axes)} columns have {cells:,} cells in total; at most {MOST_CELLS_IN_ALL:,}",
             remedy="declare fewer bins, or leave columns out",
         )

@@ -1,8 +1,8 @@
 """Synthetic rows of a small contingency table by Dirichlet resampling: rows drawn from an urn of real ones and fake ones.
 
-All cells of the named columns together are counted, each gets the same mass of fake rows, and a public number of rows is drawn
-from the urn. Pure: contingency.md. It keeps everything about how the columns go together, and so it is for few cells only:
-the fake rows grow with their number, and with the number of rows that are drawn.
+All joint cells of the named columns are counted, each gets the same mass of fake rows, and a public number of rows is drawn from
+the urn. It is pure: contingency.md. It keeps the whole joint distribution of the columns, and so is for few cells only: the fake
+rows grow with the number of cells, and with the number of rows drawn.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from tacit.release.once import Form, once
 from tacit.session import DataSet
 
 MOST_CELLS = 10**5
-MOST_EPSILON = 100  # of one row; beyond it e^epsilon is a number of many digits that means nothing
+MOST_EPSILON = 100  # of one row; beyond it, e^epsilon is too large to be meaningful
 GRAIN = 1000  # noise is rounded up to a multiple of 1 / GRAIN, so that the urn's weights are short
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SyntheticContingency:
-    """Released rows with what they cost. All of it may be published."""
+    """Released rows and their cost. All of it may be published."""
 
     chosen: Chosen
     urn: DirichletResampling
@@ -58,17 +58,17 @@ class SyntheticContingency:
 
     @property
     def claim(self) -> tuple[str, ...]:
-        """What is promised, for whom, and how much of it is made up."""
+        """The guarantee, whom it protects, and how many rows are fake."""
         most, ratio = self.chosen.table.max_rows, self.urn.ratio
-        rows = "its row" if most == 1 else f"its rows, of which at most {most} are used"
+        rows = "its row" if most == 1 else f"its rows (at most {most} are used)"
         fakes = self.urn.blocks * self.urn.noise
         return (
-            f"{self.relation}, with {rows}: no output is more than {as_text(ratio**most)} times likelier or less likely, "
+            f"{self.relation}, with {rows}: no output is more than {as_text(ratio**most)} times more or less likely, "
             f"epsilon {as_text(self.receipt.epsilon)}",
-            f"one row that comes, goes or changes: ratio {as_text(ratio)}, epsilon {as_text(log_up(ratio))}; "
+            f"one row added, removed or changed: ratio {as_text(ratio)}, epsilon {as_text(log_up(ratio))}; "
             f"the number of rows drawn, {self.rows:,}, is public",
             f"{as_text(self.urn.noise)} fake rows on each of {self.urn.blocks:,} cells: if the table itself has {self.rows:,} "
-            f"rows, {float(fakes / (self.rows + fakes)):.1%} of what is drawn is fake, and less if it has more",
+            f"rows, {float(fakes / (self.rows + fakes)):.1%} of the drawn rows are fake, fewer if it has more",
         )
 
     def to_arrow(self) -> Any:
@@ -78,11 +78,11 @@ class SyntheticContingency:
         return pa.table(dict(self.columns))
 
     def save(self, path: str | Path) -> Path:
-        """Write the rows as .parquet, .csv or .csv.gz, and the receipt beside them; the receipt's path."""
+        """Write the rows as .parquet, .csv or .csv.gz, and the receipt next to them; returns the receipt's path."""
         return save_rows(self.columns, self.to_dict(), Path(path))
 
     def to_dict(self) -> dict[str, Any]:
-        """What was released and what it cost, the rows apart; budgets are exact texts."""
+        """What was released and what it cost, without the rows; budgets are exact texts."""
         return {
             "table": self.chosen.table.name,
             "rows": self.rows,
@@ -102,7 +102,7 @@ def synthesize_contingency(
     """`rows` synthetic rows of the named columns: pure epsilon for each unit, under the catalog's relation."""
     chosen, number = chosen_columns(data.catalog, table, columns), read_rows(rows)
     if number is None:
-        raise InvalidInput("resampling needs a number of rows, which is public; give for example rows=1000")
+        raise InvalidInput("missing number of rows: resampling needs a public one; give for example rows=1000")
     urn, relation = urn_for(chosen, epsilon, number), data.catalog.neighbours
     afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], len(chosen.axes))
     event, what = _event(urn, chosen, relation), f"synthetic rows of {chosen.table.name} by resampling"
@@ -118,11 +118,11 @@ KEPT: Form[Codes] = Form(lambda counts: json.dumps(counts.tolist()), lambda text
 
 
 def urn_for(chosen: Chosen, epsilon: Number, rows: int) -> DirichletResampling:
-    """The urn with the least fake rows, up to rounding, whose loss for all rows of a unit is within epsilon."""
+    """The urn with the fewest fake rows, up to rounding, whose loss for all rows of a unit is within epsilon."""
     cells = math.prod(axis.size for axis in chosen.axes)
     if cells > MOST_CELLS:
         raise TooManyGroups(
-            f"the columns have {cells:,} cells together; at most {MOST_CELLS:,} are resampled",
+            f"the columns have {cells:,} joint cells; resampling allows at most {MOST_CELLS:,}",
             remedy="name fewer columns or declare fewer bins; marginals are for tables of many columns",
         )
     each = positive_budget(epsilon) / chosen.table.max_rows
@@ -132,14 +132,14 @@ def urn_for(chosen: Chosen, epsilon: Number, rows: int) -> DirichletResampling:
         )
     least = Fraction(rows) / (exp_down(each) - 1) if exp_down(each) > 1 else None
     if least is None:
-        raise NoBudget("the budget is so small that only noise would be left", remedy="give for example epsilon=1")
+        raise NoBudget("the budget is too small: only noise would be left", remedy="give for example epsilon=1")
     urn = DirichletResampling(cells, Fraction(max(1, math.ceil(least * GRAIN)), GRAIN), rows)
-    # The logarithm is rounded up too: where that leads beyond epsilon by a last digit, one grain more does not.
+    # The logarithm is rounded up too: if that exceeds epsilon in the last digit, one more grain does not.
     return urn if urn.epsilon <= each else DirichletResampling(cells, urn.noise + Fraction(1, GRAIN), rows)
 
 
 def _event(urn: DirichletResampling, chosen: Chosen, relation: Neighbours) -> Resampling:
-    """A unit of at most max_rows rows is at most so many steps away, under either relation: contingency.md."""
+    """The ledger event: a unit with at most max_rows rows is at most max_rows steps away, under either relation: contingency.md."""
     return Resampling(chosen.table.max_rows * urn.epsilon, Fraction(0), relation)
 
 

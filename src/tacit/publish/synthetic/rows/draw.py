@@ -1,8 +1,8 @@
-"""Rows from a model, through the one door to randomness. It is post-processing: no number of rows costs anything more.
+"""Rows drawn from a model with the secure source of randomness. This is post-processing: the number of rows costs nothing.
 
-Shares are kept as well as whole rows can: of n rows that may take values with shares p, value i gets n p_i rows up to rounding,
-and the rounding is systematic (one uniform number decides it, and each value gets n p_i in expectation). Which row gets which
-value is a uniform permutation.
+Shares are kept as well as whole rows allow: of n rows over values with shares p, value i gets n p_i rows up to rounding. The
+rounding is systematic: one uniform number decides it, and each value gets n p_i rows in expectation. A uniform permutation assigns
+the values to rows.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ MOST_ROWS = 10**7
 
 
 def read_rows(rows: int | None) -> int | None:
-    """A number of rows as somebody wants it."""
+    """The requested number of rows, validated."""
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS):
-        raise InvalidInput(f"rows is a whole number from 0 to {MOST_ROWS:,}, not {rows!r}")
+        raise InvalidInput(f"invalid number of rows {rows!r}; expected a whole number from 0 to {MOST_ROWS:,}")
     return rows
 
 
 def usual_rows(measured: Measured) -> int:
-    """How many rows are drawn where no number is wanted: the noisy total, which noise may make larger than any machine."""
+    """The default number of rows: the noisy total, capped because noise may make it larger than any machine can hold."""
     return min(MOST_ROWS, round(measured.total))
 
 
 def drawn_codes(measured: Measured, model: Model, rows: int) -> tuple[Counts, ...]:
-    """For every column the cell of each of `rows` rows."""
+    """For every column, the cell of each of `rows` rows."""
     groups: dict[int, Counts] = {}
     for branch in model.branches:
         if branch.parent is None:
@@ -47,7 +47,7 @@ def drawn_codes(measured: Measured, model: Model, rows: int) -> tuple[Counts, ..
 
 
 def spread(shares: Floats | Sequence[float], rows: int) -> Counts:
-    """`rows` values in random order, value i as often as its share says, up to rounding.
+    """`rows` values in random order, value i as often as its share requires, up to rounding.
 
     >>> spread([0.0, 1.0], 3)
     array([1, 1, 1])
@@ -72,7 +72,7 @@ def _along(shares: Floats, parents: Counts) -> Counts:
 
 
 def _apart(groups: Counts, merged: Counts, single: Counts) -> Counts:
-    """From groups back to cells: inside a group by the noisy counts above zero, or evenly where none is."""
+    """From groups back to cells: inside a group by the positive noisy counts, or evenly if no count is positive."""
     found = np.zeros(groups.size, dtype=np.int64)
     number = int(merged.max()) + 1
     for cells, inside in zip(_places(merged, number), _places(groups, number), strict=True):
@@ -82,11 +82,11 @@ def _apart(groups: Counts, merged: Counts, single: Counts) -> Counts:
 
 
 def _places(values: Counts, number: int) -> list[Counts]:
-    """Where each of the values 0, 1, ..., number - 1 stands; all of them in one sort, as a column may have very many."""
+    """The positions of each of the values 0, 1, ..., number - 1; one sort for all, since a column may have very many."""
     ends = np.cumsum(np.bincount(values, minlength=number))
     return np.split(np.argsort(values, kind="stable"), ends[:-1])
 
 
 def _uniform() -> float:
-    """A multiple of 2^-28 in [0, 1): with `MOST_ROWS` rows added it is still exact, and so below the next whole number."""
+    """A multiple of 2^-28 in [0, 1): with `MOST_ROWS` rows added it is still exact, and so below the next integer."""
     return float(bits.random_words(1)[0] >> np.uint64(36)) * 2.0**-28

@@ -1,7 +1,7 @@
-"""From noisy marginals, which contradict each other, to one model of the table: by the package `mbi`, which only this file imports.
+"""From noisy marginals, which contradict each other, to one model of the table, by the package `mbi`, which only this file imports.
 
-The model is that of McKenna, Sheldon and Miklau 2019: among the distributions along the tree, the one whose marginals are
-nearest to the noisy ones. It is computed from released numbers alone, so it costs nothing, and no randomness enters.
+The model is that of McKenna, Sheldon and Miklau 2019: among the distributions along the tree, the one whose marginals are nearest
+to the noisy ones. It is computed from released numbers alone, so it costs nothing, and no randomness enters.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tacit.errors import InvalidInput
 from tacit.publish.synthetic.rows.marginals import Measured, Pair
 
 Floats = NDArray[np.float64]
-STEPS = 3000  # of mirror descent; it stops earlier where it no longer gains
+STEPS = 3000  # of mirror descent; it stops earlier if it no longer improves
 GAIN = 1e-7  # relative, over fifty steps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Branch:
-    """A column in the order of drawing: its parent, None for a root, and how likely each group is (for each of the parent's)."""
+    """A column in the order of drawing: its parent (None for a root), and the share of each group (for each of the parent's)."""
 
     place: int
     parent: int | None
@@ -40,13 +40,13 @@ class Model:
 
 
 def require_mbi() -> None:
-    """Refuses, before anything is spent, where the package for inference is not installed."""
+    """Refuse, before anything is spent, if the package for inference is not installed."""
     with _float64():
         pass
 
 
 def fitted(measured: Measured) -> Model:
-    """The model of released marginals; whatever noise has made of them, there is one."""
+    """The model of released marginals; it exists whatever the noise."""
     estimated = _estimated(measured) if measured.pairs else _alone(measured)
     marginals = {clique: _cleaned(found) for clique, found in estimated.items()}
     parents = in_order(len(measured.singles), measured.pairs)
@@ -54,12 +54,12 @@ def fitted(measured: Measured) -> Model:
 
 
 def _alone(measured: Measured) -> dict[tuple[int, ...], Floats]:
-    """Where no pair was measured, the same model without the package: each column's nearest marginal of the common total."""
+    """If no pair was measured, the same model without the package: each column's nearest marginal with the common total."""
     return {(place,): nearest(single.astype(np.float64), measured.total) for place, single in enumerate(measured.singles)}
 
 
 def nearest(noisy: Floats, total: float) -> Floats:
-    """The numbers of at least 0 that sum to the total and are nearest to noisy ones: all lowered by one level, and cut off at 0.
+    """The non-negative numbers with the given sum that are nearest to the noisy ones: all lowered by one level, and cut off at 0.
 
     >>> nearest(np.array([70.0, 40.0, -5.0]), total=100.0)
     array([65., 35.,  0.])
@@ -71,7 +71,7 @@ def nearest(noisy: Floats, total: float) -> Floats:
 
 
 def _estimated(measured: Measured) -> dict[tuple[int, ...], Floats]:
-    """The marginals of the model: of every pair that was measured; as the pairs are a tree, every column is in one."""
+    """The marginals of the model for every measured pair; the pairs are a tree, so every column is in one."""
     with _float64() as mbi:
         merged = measured.merged
         names = [str(place) for place in range(len(merged))]
@@ -86,7 +86,7 @@ def _estimated(measured: Measured) -> dict[tuple[int, ...], Floats]:
 
 
 def _measurements(mbi: Any, measured: Measured) -> list[Any]:
-    """All marginals with the size of their noise; that of a column is the mean over its groups, since some are of several cells."""
+    """All marginals with the size of their noise; for a column, the mean over its groups, since some contain several cells."""
     design, found = measured.design, []
     for place, (single, groups) in enumerate(zip(measured.singles, measured.merged, strict=True)):
         together = np.bincount(groups, weights=single.astype(np.float64))
@@ -101,7 +101,7 @@ def _measurements(mbi: Any, measured: Measured) -> list[Any]:
 
 @contextmanager
 def _float64() -> Iterator[Any]:
-    """The package, with numbers of 64 bits while it is used; its warnings are about how others use it."""
+    """The package, in 64-bit mode while it is used; its warnings concern other uses."""
     try:
         import jax
     except ImportError:
@@ -120,7 +120,7 @@ def _missing() -> InvalidInput:
 
 
 def _cleaned(marginal: Floats) -> Floats:
-    """The marginal without what is no number or negative, evenly where nothing is left."""
+    """The marginal without NaN and negative cells; uniform if nothing is left."""
     positive = np.where(np.isfinite(marginal), marginal, 0.0).clip(min=0)
     return positive if positive.sum() > 0 else np.ones_like(positive)
 
@@ -152,7 +152,7 @@ def in_order(columns: int, pairs: Collection[Pair]) -> dict[int, int | None]:
 
 
 def _given(joint: Floats) -> Floats:
-    """Each row as shares; a row of nothing gets the shares of all rows together."""
+    """Each row as shares; an empty row gets the shares of all rows together."""
     whole = joint.sum(axis=0) / joint.sum()
     rows = joint.sum(axis=1, keepdims=True)
     return np.where(rows > 0, joint / np.where(rows > 0, rows, 1), whole)

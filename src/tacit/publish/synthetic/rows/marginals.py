@@ -1,9 +1,8 @@
-"""Noisy marginals of a table within a budget: every column, then pairs of columns along a tree that is chosen with privacy.
+"""Noisy marginals of a table within a budget: every column, then pairs of columns along a privately chosen tree.
 
-In the manner of MST (McKenna, Miklau and Sheldon 2021): two fifths of the budget go to all columns by themselves, a tenth to the
-choice of pairs (selection.py), half to the pairs. Everything about it (cells, noise, number of choices, price) is fixed before
-the data is looked at; only which pairs are counted depends on it, and that is chosen with noise. Sensitivities and price:
-marginals.md.
+This follows MST (McKenna, Miklau and Sheldon 2021): two fifths of the budget go to the single columns, a tenth to the choice of
+pairs (selection.py), half to the pairs. Everything about it (cells, noise, number of choices, price) is fixed before the data is
+read. Only the choice of pairs depends on the data, and it is made with noise. Sensitivities and price: marginals.md.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ from tacit.query.engines.engine import Engine
 from tacit.query.plan import Bound, Group, Key, Moment, NumberType, Scan, Term
 from tacit.query.price.price import UNIT, Request, calibrate_rho
 
-SHARES = (Fraction(2, 5), Fraction(1, 10), Fraction(1, 2))  # of the columns, of the choices, of the pairs
-LARGEST_DEVIATION = 2.0**40  # beyond it noise is all there is, and does not fit 64 bits
+SHARES = (Fraction(2, 5), Fraction(1, 10), Fraction(1, 2))  # for the columns, the choices and the pairs
+LARGEST_DEVIATION = 2.0**40  # beyond it only noise is left, and it does not fit 64 bits
 COLUMNS_TOGETHER = 7  # of two cells or more: log2 of the cells below
-MOST_TOGETHER = 128  # cells of the columns that are counted as one with as many others: a question for each pair takes longer
-RARE = 3  # standard deviations of noise below which cells of a column are counted as one in pairs
+MOST_TOGETHER = 128  # joint cells of the columns counted in one query with as many others: a query for each pair takes longer
+RARE = 3  # standard deviations of noise below which cells of a column are merged in pairs
 
 Law = type[Laplace] | type[Gaussian]
 Counts = NDArray[np.int64]
@@ -47,28 +46,28 @@ Told = Callable[[str, float], None]
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Discrete noise for one histogram of which a unit moves at most `max_rows` rows; `budget` is an epsilon, or a rho."""
+    """Discrete noise for one histogram in which a unit moves at most `max_rows` rows; `budget` is an epsilon, or a rho."""
 
     law: Law
     max_rows: int
     budget: Fraction
 
     def over(self, cells: int) -> Laplace | Gaussian:
-        """The mechanism for a histogram of so many cells. All rows of a unit may be in one cell: l1 and l2 are both max_rows."""
+        """The mechanism for a histogram of this many cells. All rows of a unit may be in one cell: l1 and l2 are both max_rows."""
         return self.law(self.max_rows, self.budget, 1, cells, True, UNIT)
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the noise in one cell, to a few digits: for weights, not for promises."""
+        """The standard deviation of the noise in one cell, to a few digits: for weights, not for guarantees."""
         return self.over(1).deviation
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What will be done to a table, and its price; `event` is what the ledger records.
+    """The plan for a table, and its price; `event` is what the ledger records.
 
-    `pair` is None where columns are counted by themselves only, and `choice`, the epsilon of each choice of a pair, where there
-    is nothing to choose.
+    `pair` is None if only single columns are counted. `choice`, the epsilon of each choice of a pair, is None if there is nothing
+    to choose.
     """
 
     table: Table
@@ -92,13 +91,13 @@ class Design:
 
     @property
     def candidates(self) -> tuple[Pair, ...]:
-        """All pairs of columns, by their places."""
+        """All pairs of columns, by position."""
         return () if self.pair is None else tuple(combinations(range(len(self.axes)), 2))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """Released numbers, and nothing else: the noisy marginal of every column and of the pairs that were chosen.
+    """Released numbers only: the noisy marginal of every column and of the chosen pairs.
 
     Pairs are counted in the groups of `merged`: for each column, the group of each of its cells.
     """
@@ -109,20 +108,20 @@ class Measured:
 
     @property
     def total(self) -> float:
-        """How many rows there are, by the totals of all columns, each weighed by its precision; at least 1."""
+        """The number of rows, from the totals of all columns weighted by their precision; at least 1."""
         weights = [1 / axis.size for axis in self.design.axes]
         return max(1.0, float(np.average([float(single.sum()) for single in self.singles], weights=weights)))
 
     @property
     def merged(self) -> tuple[Counts, ...]:
-        """Cells of a column that are hardly more than noise share one group, the last; no cells do in a design without pairs."""
+        """Groups of cells: cells that are hardly more than noise share the last group; none do in a design without pairs."""
         if self.design.pair is None:
             return tuple(np.arange(axis.size) for axis in self.design.axes)
         return tuple(groups_of(single, RARE * self.design.single.deviation) for single in self.singles)
 
 
 def groups_of(single: Counts, least: float) -> Counts:
-    """The group of each cell: cells below `least` together, if there are two or more of them.
+    """The group of each cell: cells below `least` are merged, if there are two or more of them.
 
     >>> groups_of(np.array([50, 1, 70, -3]), least=10)
     array([0, 2, 1, 2])
@@ -137,11 +136,11 @@ def groups_of(single: Counts, least: float) -> Counts:
 
 
 def tree_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Change) -> tuple[Design, ...]:
-    """The designs within a budget, the one with less noise on its pairs first; with a delta there are two of them."""
+    """The designs within a budget, the one with less noise on its pairs first; with a delta there are two."""
     if len(axes) == 1:
         return independent_designs(table, axes, asked, change)
     columns, edges = len(axes), len(axes) - 1
-    chooses = edges > 1  # of two columns there is one pair, and nothing to choose
+    chooses = edges > 1  # two columns have one pair, and nothing to choose
     single, choice, pair = SHARES if chooses else (SHARES[0], Fraction(0), 1 - SHARES[0])
     designs = []
     for law, whole in _budgets(asked, change):
@@ -156,7 +155,7 @@ def tree_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Cha
 
 
 def independent_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Change) -> tuple[Design, ...]:
-    """The same for columns by themselves: rows drawn from it know nothing of how columns go together. The baseline."""
+    """The same for single columns: rows drawn from it have independent columns. The baseline."""
     designs = [
         _design(table, axes, law, asked, Noise(law, table.max_rows, on_grid_down(whole / len(axes))))
         for law, whole in _budgets(asked, change)
@@ -165,10 +164,10 @@ def independent_designs(table: Table, axes: Sequence[Axis], asked: Request, chan
 
 
 def _budgets(asked: Request, change: Change) -> list[tuple[Law, Fraction]]:
-    """The epsilon, and where a delta is given the rho, that all parts together may have under add/remove.
+    """The epsilon, and the rho if a delta is given, that all parts together may have under add/remove.
 
-    Where one unit changes, an epsilon under add/remove counts twice and a rho four times. Parts are rounded down to the grid of the
-    ledger's sums, so that these do not exceed what was asked for by a last digit.
+    If one unit changes, an epsilon under add/remove counts twice and a rho four times. Parts are rounded down to the grid of the
+    ledger's sums, so that the sums do not exceed the requested budget in the last digit.
     """
     if asked.epsilon is None:
         raise NoBudget("missing budget for synthetic rows", remedy="give epsilon=1")
@@ -182,7 +181,7 @@ def _budgets(asked: Request, change: Change) -> list[tuple[Law, Fraction]]:
 def _design(table: Table, axes: Sequence[Axis], law: Law, asked: Request, single: Noise, *more: Any) -> Design:
     delta = asked.delta if law.concentrated else Fraction(0)
     if single.budget <= 0 or single.deviation > LARGEST_DEVIATION:
-        raise NoBudget("the budget is so small that only noise would be left", remedy="give for example epsilon=1")
+        raise NoBudget("the budget is too small: only noise would be left", remedy="give for example epsilon=1")
     return Design(table, tuple(axes), asked.epsilon or Fraction(0), delta, single, *more)
 
 
@@ -190,7 +189,7 @@ def _design(table: Table, axes: Sequence[Axis], law: Law, asked: Request, single
 
 
 def counted(table: Table, axes: Sequence[Axis], engine: Engine, merged: Sequence[Counts] | None = None) -> Sealed[Any]:
-    """The exact marginal of some columns, sealed and flat; of their groups where `merged` is given."""
+    """The exact marginal of some columns, sealed and flat; of their groups if `merged` is given."""
     nodes = [axis.cell() for axis in axes] if merged is None else [axis.cell(of) for axis, of in zip(axes, merged, strict=True)]
     keys = [Key(axis.name, Term(node, NumberType(Fraction(1)))) for axis, node in zip(axes, nodes, strict=True)]
     exact = engine.run(Group(Bound(Scan(table), table.max_rows), tuple(keys), (Moment("rows"),)))
@@ -200,7 +199,7 @@ def counted(table: Table, axes: Sequence[Axis], engine: Engine, merged: Sequence
 
 
 def counted_pairs(design: Design, merged: Sequence[Counts], engine: Engine, told: Told) -> dict[Pair, Sealed[Any]]:
-    """The exact marginals of all pairs of columns by their groups, sealed: each a sum over cells of some columns together."""
+    """The exact marginals of all pairs of columns by their groups, sealed: sums over joint cells of several columns."""
     sizes = [int(groups.max()) + 1 for groups in merged]
     blocks = list(blocks_of(sizes))
     several = list(combinations(blocks, 2)) or [(blocks[0], [])]
@@ -217,7 +216,7 @@ def counted_pairs(design: Design, merged: Sequence[Counts], engine: Engine, told
 
 
 def blocks_of(sizes: Sequence[int]) -> Iterator[list[int]]:
-    """Places next to each other whose sizes have a product of at most `MOST_TOGETHER`, or one place.
+    """Runs of adjacent positions whose sizes have a product of at most `MOST_TOGETHER`, or a single position.
 
     >>> list(blocks_of([2, 50, 3, 1000, 2]))
     [[0, 1], [2], [3], [4]]

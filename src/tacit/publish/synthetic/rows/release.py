@@ -1,7 +1,7 @@
 """Synthetic rows of any table of a catalog, on one screen: refuse, price, spend, measure, fit, draw.
 
-The ledger's entry is written before the data is read, like that of a question, and holds everything that runs. What was measured
-is kept under the question's fingerprint: the same request again, for any number of rows, draws from it and costs nothing.
+The ledger entry is written before the data is read, as for a query, and contains everything that runs. The measurements are stored
+under the fingerprint of the request: the same request again, for any number of rows, draws from them and costs nothing.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from tacit.release.outputs import check_output, write_output
 from tacit.session import DataSet, Session
 
 Designer = Callable[[Any, Sequence[Axis], Request, Change], tuple[Design, ...]]
-ALONE = "rows are drawn one by one: nothing of how the rows of one person go together is kept"
+ALONE = "rows are drawn one by one: the synthetic data does not keep which rows belong to one person"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SyntheticTable:
-    """Released rows, with what they were drawn from and what that cost. All of it may be published.
+    """Released rows, the measurements they were drawn from, and the cost. All of it may be published.
 
     `codes` are the cells of every column, `columns` the values as Arrow arrays.
     """
@@ -53,7 +53,7 @@ class SyntheticTable:
 
     @property
     def recalled(self) -> bool:
-        """Whether this was measured before for the same analyst: then nothing was spent."""
+        """Whether the same analyst had this measured before: then nothing was spent."""
         return self.receipt.again
 
     @property
@@ -63,12 +63,12 @@ class SyntheticTable:
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """The pairs of columns that were measured."""
+        """The measured pairs of columns."""
         axes = self.chosen.axes
         return tuple((axes[one].name, axes[other].name) for one, other in self.measured.pairs)
 
     def redrawn(self, rows: int | None = None) -> SyntheticTable:
-        """Other rows from the same released marginals, as many as are wanted: post-processing, which costs nothing."""
+        """Other rows from the same released marginals, in any number: post-processing, which costs nothing."""
         number = read_rows(rows)
         number = usual_rows(self.measured) if number is None else number
         codes = drawn_codes(self.measured, self.model, number)
@@ -85,11 +85,11 @@ class SyntheticTable:
         return self.to_arrow().to_pandas()
 
     def save(self, path: str | Path) -> Path:
-        """Write the rows as .parquet, .csv or .csv.gz, and the receipt beside them; the receipt's path."""
+        """Write the rows as .parquet, .csv or .csv.gz, and the receipt next to them; returns the receipt's path."""
         return save_rows(self.columns, self.to_dict(), Path(path))
 
     def to_dict(self) -> dict[str, Any]:
-        """What was released and what it cost, the rows apart; budgets are exact texts."""
+        """What was released and what it cost, without the rows; budgets are exact texts."""
         design, receipt = self.measured.design, self.receipt
         return {
             "table": self.chosen.table.name,
@@ -106,7 +106,7 @@ class SyntheticTable:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know of the rows, in sentences."""
+        """What a reader must know about the rows, in sentences."""
         words = [f"{name} is left out: {reason}" for name, reason in self.chosen.left_out.items()]
         words += [ALONE] if self.chosen.table.max_rows > 1 else []
         return [*words, "measured before: nothing was spent"] if self.recalled else words
@@ -114,7 +114,7 @@ class SyntheticTable:
     def __str__(self) -> str:
         receipt = self.receipt
         delta = f", delta {as_text(receipt.delta)}" if receipt.delta else ""
-        spent = "nothing, as it was measured before" if self.recalled else f"epsilon {as_text(receipt.epsilon)}{delta}"
+        spent = "nothing, because it was measured before" if self.recalled else f"epsilon {as_text(receipt.epsilon)}{delta}"
         tree = ", ".join(" and ".join(pair) for pair in self.pairs) or "none"
         return f"{self.rows:,} synthetic rows of {self.chosen.table.name}; pairs measured: {tree}; spent {spent}"
 
@@ -130,9 +130,9 @@ def synthesize_table(
     analyst: str | None = None,
     told: Told | None = None,
 ) -> SyntheticTable:
-    """Synthetic rows of a table whose columns and chosen pairs of columns are like the real ones; (epsilon, delta) for each unit.
+    """Synthetic rows whose columns and chosen pairs of columns resemble the real table's; (epsilon, delta) for each unit.
 
-    McKenna, Miklau and Sheldon 2021. `rows` is asked for, else the noisy total. The price is that of the catalog's relation.
+    McKenna, Miklau and Sheldon 2021. `rows` defaults to the noisy total. The price is under the catalog's relation.
     """
     return _synthesized(tree_designs, data.session(analyst), _asked(data, table, epsilon, delta, rows, columns), told)
 
@@ -147,7 +147,7 @@ def synthesize_independent(
     columns: Sequence[str] | None = None,
     analyst: str | None = None,
 ) -> SyntheticTable:
-    """The baseline: the whole budget for the columns by themselves, and rows in which they are independent."""
+    """The baseline: the whole budget for the single columns, and rows in which they are independent."""
     return _synthesized(independent_designs, data.session(analyst), _asked(data, table, epsilon, delta, rows, columns), None)
 
 
@@ -192,7 +192,7 @@ def _drawn(chosen: Chosen, measured: Measured, receipt: Receipt, rows: int | Non
         say("drawing rows", 0.98)
         codes = drawn_codes(measured, model, usual_rows(measured) if rows is None else rows)
     except KeyboardInterrupt:
-        kept = f"stopped; entry {receipt.entry} of the ledger stays spent, and what it paid for is kept: ask again, for nothing"
+        kept = f"stopped; entry {receipt.entry} of the ledger stays spent, and its result is kept: repeat the request at no cost"
         raise StoppedAfterSpending(kept) from None
     return SyntheticTable(chosen, measured, model, codes, values_of(chosen, codes), receipt)
 
@@ -205,7 +205,7 @@ def paid(receipt: Receipt) -> dict[str, Any]:
 
 
 def save_rows(columns: Mapping[str, Any], receipt: Mapping[str, Any], path: Path) -> Path:
-    """Write Arrow arrays as .parquet, .csv or .csv.gz, and the receipt beside them; the receipt's path."""
+    """Write Arrow arrays as .parquet, .csv or .csv.gz, and the receipt next to them; returns the receipt's path."""
     out = check_output(path)
     plain = columns if out.suffix == ".parquet" else {name: column.to_pylist() for name, column in columns.items()}
     return write_output(plain, receipt, out)
@@ -216,7 +216,7 @@ def values_of(chosen: Chosen, codes: Sequence[Codes]) -> dict[str, Any]:
     return {axis.name: axis.filled(cells) for axis, cells in zip(chosen.axes, codes, strict=True)}
 
 
-# --- what was released once is the same for ever -----------------------------------------------------------------------------
+# --- what was released once stays the same forever -----------------------------------------------------------------------------
 
 
 def _fingerprint(designs: Sequence[Design], asked: Asked, version: str) -> str:

@@ -1,4 +1,4 @@
-"""The choice of pairs: a maximum spanning tree, edge by edge, where a pair weighs by how far its columns are from independent."""
+"""The choice of pairs: a maximum spanning tree, edge by edge; the weight of a pair is how far its columns are from independent."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tacit.query.price.price import UNIT
 
 
 def measure(design: Design, engine: Engine, told: Told | None = None) -> Measured:
-    """The released marginals of a design: columns first, then the pairs that are chosen by what was released of the columns.
+    """The released marginals of a design: columns first, then the pairs, chosen with what was released about the columns.
 
-    Only the mechanisms see counts: columns and pairs through noise, all other pairs through the choice alone.
+    Only the mechanisms see counts: columns and chosen pairs through noise, all other pairs through the choice alone.
     """
     say = told or (lambda words, share: None)
     singles = []
@@ -37,7 +37,7 @@ def measure(design: Design, engine: Engine, told: Told | None = None) -> Measure
 
 
 def guesses(columns: Measured) -> dict[Pair, Counts]:
-    """What the columns by themselves say of every pair, if they were independent: whole numbers, from released ones only."""
+    """What the single columns imply for every pair if they were independent: integers, from released numbers only."""
     merged, total = columns.merged, columns.total
     shares = [_shares(single, groups) for single, groups in zip(columns.singles, merged, strict=True)]
     return {
@@ -47,7 +47,7 @@ def guesses(columns: Measured) -> dict[Pair, Counts]:
 
 
 def chosen_pairs(design: Design, guess: Mapping[Pair, Counts], sealed: Mapping[Pair, Sealed[Any]]) -> tuple[Pair, ...]:
-    """The edges of a tree over all columns, each chosen among those that join two parts that were still apart."""
+    """The edges of a tree over all columns, each chosen among those that join two unconnected parts."""
     part = list(range(len(design.axes)))
     tree: list[Pair] = []
     while joining := [pair for pair in design.candidates if part[pair[0]] != part[pair[1]]]:
@@ -59,13 +59,13 @@ def chosen_pairs(design: Design, guess: Mapping[Pair, Counts], sealed: Mapping[P
 
 def _chosen(design: Design, joining: Sequence[Pair], guess: Mapping[Pair, Counts], sealed: Mapping[Pair, Sealed[Any]]) -> int:
     if design.choice is None:
-        raise InvalidInput("the design has several pairs to choose from and no budget for a choice")
+        raise InvalidInput("the design has several pairs to choose from, but no budget for the choice")
     choice = Farthest([guess[pair] for pair in joining], design.table.max_rows, design.choice, UNIT)
     return choice.release([sealed[pair] for pair in joining])
 
 
 def _shares(single: Counts, groups: Counts) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """The share of each group, by its noisy count, or evenly where noise has left nothing above zero."""
+    """The share of each group, by its noisy count, or evenly if no count is above zero."""
     together = np.bincount(groups, weights=single.astype(np.float64)).clip(min=0)
     return together / together.sum() if together.sum() > 0 else np.full(together.size, 1 / together.size)
 

@@ -1,4 +1,4 @@
-"""How good synthetic rows are: total variation of all marginals of one, two and three columns against the truth, for the curator.
+"""The accuracy of synthetic rows, for the data owner: total variation of all marginals of one, two and three columns.
 
 Everything here is computed from the real rows, and so is as private as they are: see curators.py.
 """
@@ -24,7 +24,7 @@ from tacit.query.plan import Bound, Scan
 from tacit.release.curators import curators_page, for_the_owner, write_for_curator
 from tacit.untrusted import distinct, for_chart, for_html, in_columns
 
-MOST_MARGINALS = 500  # of three columns; where there are more, every so-manieth is taken
+MOST_MARGINALS = 500  # of three columns; if there are more, an evenly spaced selection is taken
 WAYS = (1, 2, 3)
 MANY_BARS = 30
 WIDEST_LABEL = 32  # columns
@@ -32,7 +32,7 @@ WIDEST_LABEL = 32  # columns
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """The distance of one marginal from the truth: half the sum of the differences of shares, from 0 to 1."""
+    """The distance of one marginal from the real one: half the sum of the differences of shares, from 0 to 1."""
 
     columns: tuple[str, ...]
     variation: float
@@ -40,7 +40,7 @@ class Error:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """For the curator alone: the errors of all marginals, by their number of columns."""
+    """For the data owner alone: the errors of all marginals, by their number of columns."""
 
     table: str
     rows: int
@@ -49,15 +49,15 @@ class Workload:
     real: tuple[Codes, ...] = field(repr=False, compare=False)
 
     def of(self, ways: int) -> list[Error]:
-        """The errors of the marginals of so many columns."""
+        """The errors of the marginals of the given number of columns."""
         return [error for error in self.errors if len(error.columns) == ways]
 
     def mean(self, ways: int) -> float:
-        """The mean total variation of the marginals of so many columns; NaN where there are none."""
+        """The mean total variation of the marginals of the given number of columns; NaN if there are no such marginals."""
         return float(np.mean([error.variation for error in self.of(ways)])) if self.of(ways) else float("nan")
 
     def worst(self, ways: int) -> Error:
-        """The largest error of the marginals of so many columns."""
+        """The largest error of the marginals of the given number of columns."""
         return max(self.of(ways), key=lambda error: error.variation)
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Workload:
 
 
 def workload(catalog: Catalog, made: SyntheticTable) -> Workload:
-    """The errors of synthetic rows; the real ones are read from the prepared store, those that marginals count."""
+    """The errors of synthetic rows; the real rows that marginals count are read from the prepared store."""
     real, axes = real_codes(catalog, made.chosen), made.chosen.axes
     errors = [
         Error(tuple(axes[place].name for place in places), _variation(axes, places, real, made.codes))
@@ -103,7 +103,7 @@ def _marginals(columns: int, ways: int) -> Iterator[tuple[int, ...]]:
 
 
 def _variation(axes: Sequence[Axis], places: Sequence[int], real: Sequence[Codes], synthetic: Sequence[Codes]) -> float:
-    """Half the l1 distance of the shares; where there are more cells than rows, over those that occur, which takes a sort."""
+    """Half the l1 distance of the shares; if there are more cells than rows, only over cells that occur, which takes a sort."""
     whole = [_joined(axes, places, codes) for codes in (real, synthetic)]
     cells, rows = prod(axes[place].size for place in places), sum(codes.size for codes in whole)
     if cells > rows:
@@ -120,12 +120,12 @@ def _joined(axes: Sequence[Axis], places: Sequence[int], codes: Sequence[Codes])
     return joined
 
 
-# --- the curator's page --------------------------------------------------------------------------------------------------------
+# --- the owner's page ----------------------------------------------------------------------------------------------------------
 
 
 def write_report(found: Workload, made: SyntheticTable, place: Path) -> Path:
-    """The page with numbers and charts, complete in itself; where it may lie is for `curators_place` to say."""
-    title = f"Synthetic rows of {found.table}: how far from the truth"
+    """Write the self-contained page with numbers and charts; `curators_place` decides where."""
+    title = f"Synthetic rows of {found.table}: distance from the real data"
     parts = [_summary(found, made), _charts(found, made)]
     return write_for_curator(curators_page(title, "\n".join(parts)), place)
 
@@ -137,11 +137,11 @@ def _summary(found: Workload, made: SyntheticTable) -> str:
         for ways in WAYS
         if found.of(ways)
     )
-    skipped = f"<p>{found.skipped:,} marginals were left out, evenly: there are very many.</p>" if found.skipped else ""
+    skipped = f"<p>{found.skipped:,} marginals were skipped at even intervals, to limit the work.</p>" if found.skipped else ""
     head = "<tr><th>columns</th><th>marginals</th><th>mean error</th><th>worst error</th><th>of</th></tr>"
     meaning = (
-        "An error is the total variation of a marginal, from 0 (the same) to 1 (nothing in common), between the real rows "
-        "that answers use and the synthetic ones, in the declared cells."
+        "The error is the total variation of a marginal in the declared cells, from 0 (the same) to 1 (nothing in common), "
+        "between the synthetic rows and the real rows that answers use."
     )
     return f"<p>{for_html(str(made))}.</p><p>{meaning}</p><table>{head}{rows}</table>{skipped}"
 
@@ -185,7 +185,7 @@ def _pairs_chart(alt: Any, found: Workload) -> Any:
 
 
 def _columns_charts(alt: Any, found: Workload, made: SyntheticTable) -> Iterator[Any]:
-    """Each column's shares, real beside synthetic; of many cells the first, and the others together."""
+    """Each column's shares, real next to synthetic; with many cells, the first ones and all others together."""
     for axis, truth, drawn in zip(made.chosen.axes, found.real, made.codes, strict=True):
         labels = _bar_labels(axis.labels)
         bars = [

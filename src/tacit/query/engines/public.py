@@ -1,0 +1,105 @@
+"""Questions of public tables alone: plain DuckDB in memory, which holds copies of those tables and has no way to anything else.
+
+The text that runs is made by `writer.py` from a tree of listed parts, never that of the question. Even so this engine could not do
+harm: it has no store, no files, no network and no extensions, and limits of memory, time and rows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Any
+
+from tacit.data.quoting import name as quoted
+from tacit.errors import NotAllowed, TooMuchWork
+from tacit.privacy.catalog import Column
+
+SECONDS, MEMORY = 10.0, "1GB"
+MOST_ROWS = 100_000  # of an answer
+
+
+@dataclass(frozen=True, slots=True)
+class PublicTable:
+    """The rows of a public table as stored, an Arrow table, and what its columns mean."""
+
+    stored: Any
+    columns: Mapping[str, Column]
+
+
+def asked_of_public(text: str, tables: Mapping[str, PublicTable], seconds: float = SECONDS) -> list[tuple[str, tuple[Any, ...]]]:
+    """The columns of the answer, by name and value."""
+    import duckdb
+
+    settings = {"autoinstall_known_extensions": False, "autoload_known_extensions": False, "memory_limit": MEMORY, "threads": 1}
+    with duckdb.connect(config=settings) as engine:  # type: ignore[arg-type]
+        engine.execute("SET python_enable_replacements = false")
+        for name, table in tables.items():
+            _fill(engine, name, table)
+        engine.execute("SET enable_external_access = false")
+        engine.execute("SET lock_configuration = true")
+        done = threading.Event()
+        threading.Thread(target=_stop, args=(engine, done, seconds), daemon=True).start()
+        try:
+            found = engine.execute(text)
+            names = [each[0] for each in found.description or ()]
+            rows = found.fetchmany(MOST_ROWS + 1)
+        except duckdb.InterruptException:
+            raise TooMuchWork(f"the question took more than {seconds:g} seconds", remedy="ask a simpler one") from None
+        except duckdb.Error:
+            raise NotAllowed(
+                "the public tables cannot be asked in this way", remedy="check the columns and their types: DESCRIBE shows them"
+            ) from None
+        finally:
+            done.set()
+    if len(rows) > MOST_ROWS:
+        raise TooMuchWork(f"the answer has more than {MOST_ROWS:,} rows", remedy=f"add LIMIT {MOST_ROWS}")
+    return [(name, tuple(_plain(row[place]) for row in rows)) for place, name in enumerate(names)]
+
+
+def _stop(engine: Any, done: threading.Event, seconds: float) -> None:
+    wait = seconds
+    while not done.wait(wait):
+        engine.interrupt()
+        wait = 0.05
+
+
+def _fill(engine: Any, name: str, table: PublicTable) -> None:
+    """A copy of a public table, its codes replaced by what they stand for."""
+    kept = {key: column for key, column in table.columns.items() if key in table.stored.column_names and column.kind != "key"}
+    values: list[Any] = []
+    parts = [f"{_value(quoted(key), column, values)} AS {quoted(key)}" for key, column in kept.items()]
+    engine.register("given", table.stored)
+    engine.execute(f"CREATE TABLE {quoted(name)} AS SELECT {', '.join(parts)} FROM given", values or None)  # noqa: S608
+    engine.unregister("given")
+
+
+def _value(code: str, column: Column, values: list[Any]) -> str:
+    """The SQL of a value from its stored code; lists of values are parameters."""
+    if column.kind == "category":
+        kinds = set(map(type, column.domain))
+        listed = list(column.domain) if len(kinds) == 1 else list(map(str, column.domain))
+        kind = {bool: "BOOLEAN", int: "BIGINT"}.get(kinds.pop(), "VARCHAR") if len(kinds) == 1 else "VARCHAR"
+        values.append(listed)
+        return f"(?::{kind}[])[{code} + 1]"
+    if column.kind == "text" or column.bounds is None or column.step is None:
+        return code
+    low, step = column.bounds[0], column.step
+    if column.kind == "date":
+        return f"DATE '1970-01-01' + CAST({int(low)} + {code} AS INTEGER)"
+    divisor = (low / step).denominator * Fraction(step).denominator
+    first, each = low * divisor, step * divisor
+    whole = f"({int(first)} + {code} * {int(each)})"
+    digits = next((digits for digits in range(10) if 10**digits % divisor == 0), None)
+    if divisor == 1 or digits is None:
+        return whole if divisor == 1 else f"({whole} / {divisor}::DOUBLE)"
+    return f"(CAST({whole} AS DECIMAL(20, 0)) * {Fraction(1, divisor) * 10**digits} * CAST('1e-{digits}' AS DECIMAL(10, {digits})))"
+
+
+def _plain(value: Any) -> Any:
+    """What an answer holds: dates as texts."""
+    if isinstance(value, datetime):
+        return value.date().isoformat() if (value.hour, value.minute, value.second) == (0, 0, 0) else value.isoformat()
+    return value.isoformat() if isinstance(value, date) else value

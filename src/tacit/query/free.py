@@ -1,0 +1,146 @@
+"""What is answered for free: public tables, and what the catalog declares. No private row can have a part in it.
+
+A SELECT is free if every table anywhere in it is public: in FROM, joins, sub-queries, WITH, UNION, EXISTS and IN. The walk over the
+tree knows no kinds of nodes, so that a kind which is added later is walked too. What runs is written anew from the tree, with
+functions of a list, on an engine that holds copies of the public tables it names and nothing else (engines/public.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from fractions import Fraction
+from math import prod
+
+from tacit.errors import NotAllowed, TooMuchWork, UnknownName
+from tacit.privacy.catalog import Catalog, Column, Table, day_of
+from tacit.privacy.rounding import as_text
+from tacit.query.binding.scope import PublicFacts
+from tacit.query.language.syntax import Apply, Describe, From, Name, Select
+
+Columns = tuple[tuple[str, tuple[object, ...]], ...]  # names and values of an answer
+MOST_WORK = 10**7  # rows that a question may make at most, as if every join and sub-query met every row
+ALLOWED = frozenset({
+    "+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "negate", "nullif", "concat", "coalesce", "least",
+    "greatest", "abs", "floor", "ceil", "sign", "round", "power", "lower", "upper", "length", "trim", "substring", "case", "in",
+    "between", "like", "ilike", "is_null", "is_true", "is_false", "starts_with", "ends_with", "contains", "regexp_matches",
+    "year", "month", "day", "quarter", "dayofweek", "dayofyear", "isodow", "date_trunc", "strftime", "interval",
+    "cast_integer", "cast_number", "cast_date", "cast_text", "cast_boolean",
+    "count", "count_distinct", "sum", "avg", "min", "max", "median", "quantile", "var_pop", "var_samp", "stddev_pop", "stddev_samp",
+})  # fmt: skip
+
+
+def nodes_in(value: object) -> Iterator[object]:
+    """A tree and everything in it, whatever it is made of."""
+    if is_dataclass(value) and not isinstance(value, type):
+        yield value
+        for field in fields(value):
+            yield from nodes_in(getattr(value, field.name))
+    elif isinstance(value, tuple | list | set | frozenset):
+        for each in value:
+            yield from nodes_in(each)
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from nodes_in(key)
+            yield from nodes_in(each)
+
+
+def declared_tables(catalog: Catalog) -> dict[str, Table]:
+    """The tables of a catalog by their names in lower case."""
+    return {name.lower(): table for name, table in catalog.tables.items()}
+
+
+def public_tables(select: object, catalog: Catalog) -> list[Table] | None:
+    """The tables of a question, one for each time that it names one; None unless all of them are public."""
+    known = declared_tables(catalog)
+    named = [known.get(node.table.lower()) for node in nodes_in(select) if isinstance(node, From)]
+    found = [table for table in named if table is not None and table.public]
+    return found if found and len(found) == len(named) else None
+
+
+def check_free(select: Select, tables: list[Table], public: PublicFacts) -> Select:
+    """The question as it is asked of the public tables; refused where it calls what is not listed, or is too much work."""
+    for node in nodes_in(select):
+        if isinstance(node, Apply) and node.function not in ALLOWED:
+            raise NotAllowed(
+                f"{node.function.upper()} is not supported on public tables", remedy="see: tacit reference sql", at=node.at
+            )
+    work = prod(max(1, public.size(table.name)) for table in tables)
+    if work > MOST_WORK:
+        raise TooMuchWork(
+            f"the public tables have {work:,} combinations of rows: the limit is {MOST_WORK:,}", remedy="name fewer tables"
+        )
+    return replace(select, options=())
+
+
+# --- from the catalog alone --------------------------------------------------------------------------------------------------
+
+
+def declared_values(select: Select, catalog: Catalog) -> Columns | None:
+    """The answer to a bare SELECT DISTINCT column FROM table, from the values that are declared; None for any other question."""
+    item = select.items[0] if len(select.items) == 1 else None
+    if item is None or not isinstance(item.expression, Name) or not isinstance(select.table, From) or not select.distinct:
+        return None
+    table, names = declared_tables(catalog).get(select.table.table.lower()), item.expression.parts
+    if table is None or replace(select, items=(), table=From("", ""), distinct=False, options=()) != Select((), From("", "")):
+        return None
+    column = {name.lower(): each for name, each in table.columns.items()}.get(names[-1].lower())
+    if column is None or column.kind != "category" or (len(names) == 2 and names[0].lower() != select.table.alias.lower()):
+        return None
+    return ((item.name or column.name, tuple(column.domain)),)
+
+
+def shown_tables(catalog: Catalog) -> Columns:
+    """SHOW TABLES."""
+    tables = [catalog.tables[name] for name in sorted(catalog.tables)]
+    return (
+        ("table", tuple(table.name for table in tables)),
+        ("public", tuple(table.public for table in tables)),
+        ("unit", tuple(_unit(table) for table in tables)),
+        ("rows_per_unit", tuple(None if table.public else table.max_rows for table in tables)),
+    )
+
+
+def _unit(table: Table) -> str | None:
+    if table.public:
+        return None
+    if table.unit is None:
+        return "row"
+    referred = f" -> {'.'.join(table.unit.references)}" if table.unit.references else ""
+    return f"{table.unit.column}{referred}"
+
+
+def described(asked: Describe, catalog: Catalog, public: Callable[[], PublicFacts]) -> Columns:
+    """DESCRIBE table: the columns that may be asked about, and what is declared of them; of a public table, what it holds."""
+    table = declared_tables(catalog).get(asked.table.lower())
+    if table is None:
+        known = ", ".join(sorted(catalog.tables)[:20]) or "none"
+        raise UnknownName(f"unknown table {asked.table[:60]!r}", remedy=f"declared are: {known}", at=asked.at)
+    held = public().columns(table.name) if table.public else table.columns
+    columns = list(held.values())
+    return (
+        ("column", tuple(column.name for column in columns)),
+        ("type", tuple(_kind(column, table) for column in columns)),
+        ("values", tuple(_domain(column) for column in columns)),
+        ("nullable", tuple(column.nullable for column in columns)),
+    )
+
+
+def _kind(column: Column, table: Table) -> str:
+    if table.unit is not None and table.unit.column.lower() == column.name.lower():
+        return "privacy unit"
+    if column.kind == "category":
+        return "truth" if set(map(type, column.domain)) == {bool} else "category"
+    return {"key": "key", "text": "private text", "presence": "not declared"}.get(column.kind, column.kind)
+
+
+def _domain(column: Column) -> str | None:
+    if column.kind == "category":
+        return ", ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in column.domain)
+    if column.bounds is None or column.step is None:
+        return None
+    low, high = column.bounds
+    if column.kind == "date":
+        return f"{day_of(int(low)).isoformat()} to {day_of(int(high)).isoformat()}"
+    step = "" if column.step == Fraction(1) else f", step {as_text(column.step)}"
+    return f"{as_text(low)} to {as_text(high)}{step}"

@@ -1,0 +1,80 @@
+"""The question of a command: from its argument, a file or standard input, with parameters; and where a refusal points."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hospital import files
+from tacit.doors.cli import app
+from tacit.doors.cli.question import parameters, text_of
+from tacit.doors.cli.reference import Page
+from tacit.errors import InvalidInput
+from tacit.session import open as open_data
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("question")
+    with open_data(files(place), own_process=False) as data:
+        data.prepare(yes=True)
+        data.begin_scratch("a test")
+    return place
+
+
+def run(folder: Path, *words: str, given: str | None = None) -> tuple[int, str]:
+    words = (*words, "--catalog", str(folder / "tacit.toml"), "--analyst", "ana")
+    done = CliRunner().invoke(app, list(words), input=given)
+    return done.exit_code, done.output
+
+
+def test_a_question_comes_from_standard_input_and_from_a_file(folder: Path) -> None:
+    text = "SELECT ward, beds FROM wards WHERE floor = :floor ORDER BY beds"
+    (folder / "asked.sql").write_text(f"\ufeff{text}\n", "utf-8")
+    expected = "ward,beds\nnorth,42\nsouth,60\n"
+    for words, given in ((("-",), text), (("--file", str(folder / "asked.sql")), None), (("--file", "-"), text), ((text,), None)):
+        code, said = run(folder, "sql", *words, "--param", "floor=1", "--csv", given=given)
+        assert (code, said.replace("\r", "")) == (0, expected)
+
+
+def test_parameters_are_recorded_as_literals(folder: Path) -> None:
+    text = "SELECT COUNT(*) AS n FROM visits WHERE ward = ? AND cost > $2"
+    code, said = run(folder, "sql", text, "--param", "1=north", "--param", "2=-5", "--epsilon", "0.1", "--json")
+    assert code == 0, said
+    with open_data(folder / "tacit.toml", own_process=False) as data:
+        questions = [entry.question for entry in data.ledger.entries()]
+    assert "SELECT COUNT(*) AS n FROM visits WHERE ward = 'north' AND cost > -5" in questions
+    code, said = run(folder, "explain", "SELECT COUNT(*) FROM visits WHERE ward = :w", "--param", "w=nort")
+    assert (code, "did you mean 'north'?" in said) == (3, True)
+
+
+def test_a_refusal_shows_its_place(folder: Path) -> None:
+    code, said = run(folder, "sql", "SELECT COUNT(*)\nFROM visits WHERE csot > 3", "--epsilon", "1")
+    assert code == 3
+    assert said.splitlines()[-2:] == ["  FROM visits WHERE csot > 3", "                    ^"]
+    code, said = run(folder, "sql", "SELECT COUNT(*)\nFROM visits WHERE csot > 3", "--epsilon", "1", "--json")
+    error = json.loads(said)["error"]
+    assert (error["code"], error["line"], error["column"]) == ("unknown_name", 2, 19)
+    assert "\n" not in error["message"]
+
+
+def test_what_cannot_be_read_is_refused(folder: Path) -> None:
+    (folder / "latin.sql").write_bytes("SELECT 'é'".encode("latin-1"))
+    for words in ((), ("SELECT 1", "--file", "x.sql"), ("--file", str(folder / "latin.sql")), ("--file", str(folder / "none.sql"))):
+        assert run(folder, "sql", *words)[0] == 2
+    with pytest.raises(InvalidInput, match="only one of them"):
+        text_of(None, None)
+    for wrong in (["age"], ["=5"], ["a=1", "A=2"]):
+        with pytest.raises(InvalidInput):
+            parameters(wrong)
+
+
+def test_the_reference_is_printed() -> None:
+    for page in Page:
+        done = CliRunner().invoke(app, ["reference", page.value])
+        assert done.exit_code == 0
+        assert done.output.startswith("# ")
+    assert "DATE_TRUNC(day, MONTH)" in CliRunner().invoke(app, ["reference"]).output

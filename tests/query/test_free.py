@@ -1,0 +1,258 @@
+"""Free answers: exact, of public tables and the catalog alone, without an entry; no private row has a part in any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from guide import hospital
+from hospital import WARDS, hospital_session
+from tacit.errors import NotAllowed, Refused, TooMuchWork
+from tacit.query import free
+from tacit.query.free import ALLOWED, nodes_in, public_tables
+from tacit.query.language.sql import parse
+from tacit.query.language.syntax import From
+from tacit.session import Session
+
+
+@pytest.fixture(scope="module")
+def ana(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with hospital_session(tmp_path_factory.mktemp("free")) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    file = tmp_path_factory.mktemp("plain") / "wards.csv"
+    file.write_text(WARDS)
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE wards AS SELECT * REPLACE (fee::DECIMAL(18, 2) AS fee) FROM read_csv('{file}')")
+        yield connection
+
+
+def entries(session: Session) -> int:
+    return len(list(session.data.ledger.entries()))
+
+
+FREE = [
+    "SELECT * FROM wards",
+    "SELECT w.* FROM wards AS w ORDER BY w.ward DESC LIMIT 2 OFFSET 1",
+    "SELECT ward, beds * 2 AS twice FROM public.wards WHERE floor = 1 OR beds < 30 ORDER BY beds",
+    "SELECT floor, COUNT(*) AS n, SUM(beds) AS beds, AVG(fee) AS fee FROM wards GROUP BY floor HAVING COUNT(*) > 0 ORDER BY floor",
+    "SELECT COUNT(*) AS n, MIN(opened) AS first, MAX(fee) AS most, SUM(fee) AS fees, COUNT(fee) AS known FROM wards",
+    "SELECT DISTINCT floor FROM wards ORDER BY floor",
+    "SELECT a.ward, b.ward AS other FROM wards a JOIN wards b ON a.floor = b.floor AND a.ward < b.ward",
+    "SELECT ward FROM wards WHERE floor IN (SELECT floor FROM wards WHERE beds > 50) ORDER BY 1",
+    "SELECT ward FROM wards w WHERE NOT EXISTS (SELECT 1 FROM wards v WHERE v.beds > w.beds)",
+    "WITH large AS (SELECT * FROM wards WHERE beds > 30) SELECT floor, COUNT(*) AS n FROM large GROUP BY ALL ORDER BY 1",
+    "SELECT COUNT(*) AS n FROM (SELECT ward FROM wards UNION ALL SELECT ward FROM wards) AS t",
+    "SELECT ward || '!' AS ward, STRFTIME(opened, '%Y-%m') AS month, YEAR(opened) AS year FROM wards WHERE STARTS_WITH(ward, 'n')",
+    "SELECT ward FROM wards WHERE ward ~ 'th$' AND fee IS NOT NULL AND opened > DATE '2000-01-01'",
+    "SELECT UPPER(ward) AS ward, CASE WHEN beds > 40 THEN 'large' ELSE 'small' END AS size FROM wards ORDER BY beds",
+]
+
+
+@pytest.mark.parametrize("text", FREE)
+def test_public_tables_are_answered_exactly_and_for_nothing(ana: Session, plain: duckdb.DuckDBPyConnection, text: str) -> None:
+    before = entries(ana)
+    answer = ana.sql(text)
+    said = plain.execute(text.replace("public.", "").replace("ward ~ 'th$'", "regexp_matches(ward, 'th$')"))
+    names = [each[0] for each in said.description or ()]
+    assert [column.name for column in answer.columns] == names
+    ours = sorted(zip(*(column.values for column in answer.columns), strict=True), key=str)
+    theirs = sorted((tuple(map(simple, row)) for row in said.fetchall()), key=str)
+    assert [tuple(map(simple, row)) for row in ours] == theirs
+    assert (answer.receipt.epsilon, answer.receipt.delta, answer.receipt.entry) == (0, 0, None)
+    assert entries(ana) == before
+    assert "Nothing was spent" in str(answer)
+    assert "price: epsilon 0" in str(ana.explain(text))
+
+
+def simple(value: Any) -> Any:
+    if hasattr(value, "isoformat"):
+        return str(value)[:10]
+    return float(value) if isinstance(value, int | float | Decimal) and not isinstance(value, bool) else value
+
+
+def test_values_that_are_declared_are_told(ana: Session) -> None:
+    assert ana.sql("SELECT DISTINCT ward FROM visits")["ward"] == ("north", "south", "east", "west")
+    assert ana.sql("SELECT DISTINCT v.kind AS what FROM public.visits v")["what"] == ("planned", "emergency", "other")
+    assert ana.table("wards").agg("count(*)").release().receipt.entry is None
+
+
+def test_the_catalog_is_described(ana: Session) -> None:
+    tables = ana.sql("SHOW TABLES;")
+    assert tables["table"] == ("patients", "visits", "wards")
+    assert tables["public"] == (False, False, True)
+    assert tables["unit"] == ("row", "patient_id -> patients.id", None)
+    visits = ana.sql("DESCRIBE visits")
+    rows = {row["column"]: (row["type"], row["values"]) for row in visits.rows()}
+    assert rows["ward"] == ("category", "north, south, east, west")
+    assert rows["cost"] == ("number", "0 to 5000, step 0.01")
+    assert rows["day"] == ("date", "2020-01-01 to 2024-12-31")
+    assert rows["diagnosis"] == ("private text", None)
+    assert rows["patient_id"][0] == "privacy unit"
+    assert visits.receipt.entry is None
+    assert ana.sql('DESC "wards"')["column"] == ("ward", "floor", "beds", "fee", "opened")
+    with pytest.raises(Refused, match="unknown table 'vists'"):
+        ana.sql("DESCRIBE vists")
+
+
+PRIVATE = "SELECT ward FROM visits WHERE patient_id = 7"
+HIDDEN = [  # the planted bug is a check that looks at the outer FROM alone
+    "SELECT ward FROM wards WHERE ward IN ({})",
+    "SELECT ward FROM wards WHERE ward NOT IN ({})",
+    "SELECT ward FROM wards w WHERE EXISTS (SELECT 1 FROM visits v WHERE v.ward = w.ward AND v.patient_id = 7)",
+    "WITH hidden AS ({}) SELECT ward FROM wards WHERE ward IN (SELECT ward FROM hidden)",
+    "WITH wards AS ({}) SELECT ward FROM wards",
+    "WITH a AS (SELECT * FROM wards), b AS (SELECT * FROM visits) SELECT a.ward FROM a JOIN b ON a.ward = b.ward",
+    "SELECT ward FROM wards UNION ALL {}",
+    "SELECT ward FROM wards UNION {}",
+    "SELECT ward FROM wards EXCEPT {}",
+    "SELECT ward FROM (SELECT ward FROM wards UNION ALL {}) AS t",
+    "SELECT (SELECT COUNT(*) FROM visits) AS n FROM wards",
+    "SELECT ward FROM wards WHERE beds > (SELECT MAX(cost) FROM visits)",
+    "SELECT ward FROM wards ORDER BY (SELECT MAX(cost) FROM visits)",
+    "SELECT ward FROM wards LIMIT (SELECT COUNT(*) FROM visits)",
+    "SELECT COUNT(*) FILTER (WHERE ward IN ({})) FROM wards",
+    "SELECT CASE WHEN EXISTS ({}) THEN 1 ELSE 0 END AS x FROM wards",
+    "SELECT ward FROM wards GROUP BY ward HAVING ward IN ({})",
+    "SELECT w.ward FROM wards w LEFT JOIN visits v ON v.ward = w.ward",
+    "SELECT w.ward FROM wards w, visits v",
+    "SELECT w.ward FROM wards w CROSS JOIN LATERAL ({}) AS t",
+    "SELECT w.ward FROM wards w NATURAL JOIN visits",
+    "EXPLAIN SELECT ward FROM wards WHERE ward IN ({})",
+    "DESCRIBE SELECT * FROM visits",
+    'SELECT ward FROM wards WHERE ward IN (SELECT ward FROM "visits" WHERE patient_id = 7)',
+    "SELECT ward FROM wards WHERE ward IN (SELECT ward FROM `VISITS`)",
+    "SELECT ward FROM wards WHERE ward IN (SELECT ward FROM public.visits)",
+    "SELECT ward FROM wards WHERE ward IN (SELECT ward FROM main.Visits AS wards)",
+    "SELECT ward FROM wards WHERE ward IN (SELECT ward FROM store.visits)",
+    "SELECT ward FROM wards WHERE ward IN (TABLE visits)",
+    "SELECT ward FROM wards AS visits WHERE ward IN (SELECT ward FROM visits)",
+    "SELECT DISTINCT ward FROM visits WHERE patient_id = 7",
+    "SELECT DISTINCT ward FROM visits ORDER BY cost",
+    "SELECT DISTINCT ward FROM visits LIMIT 1",
+    "SELECT DISTINCT ward, kind FROM visits",
+    "SELECT DISTINCT UPPER(ward) FROM visits",
+    "SELECT DISTINCT diagnosis FROM visits",
+    "SELECT DISTINCT patient_id FROM visits",
+    "SELECT DISTINCT cost FROM visits",
+    "SELECT DISTINCT visits.ward FROM visits, wards",
+    "SELECT * FROM visits",
+    # ways out of the tables
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM '/etc/passwd'",
+    "SELECT read_text('/etc/passwd') AS x FROM wards",
+    "SELECT getenv('HOME') AS x FROM wards",
+    "SELECT * FROM wards, duckdb_settings()",
+    "SELECT * FROM information_schema.tables",
+    "SELECT * FROM sqlite_master",
+    "SELECT * FROM duckdb_tables",
+    "SELECT * FROM wards, range(1000000000) AS t(x)",
+    "SELECT * FROM wards, generate_series(1, 1000000000)",
+    "SELECT REPEAT(ward, 1000000000) AS x FROM wards",
+    "SELECT query('SELECT 1') AS x FROM wards",
+    "SELECT * FROM query_table('visits')",
+    "SELECT nextval('x') AS x FROM wards",
+    "SELECT pg_sleep(10) AS x FROM wards",
+    "SELECT * FROM wards; SELECT * FROM visits",
+    "SUMMARIZE visits",
+    "SHOW ALL TABLES",
+    "SHOW visits",
+    "PRAGMA table_info('visits')",
+    "SELECT 1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", HIDDEN)
+def test_a_private_table_hidden_in_a_free_question_is_refused(ana: Session, form: str) -> None:
+    before = entries(ana)
+    text = form.format(PRIVATE)
+    with pytest.raises(Refused):
+        ana.sql(text)
+    with suppress(Refused):
+        assert "epsilon 0" not in str(ana.explain(text))
+    assert entries(ana) == before
+
+
+def test_a_check_of_the_outer_from_alone_is_caught(ana: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted bug lets the question through; the engine that would run it does not have the table, and the walk does see it."""
+    select = parse(HIDDEN[0].format("SELECT ward FROM visits WHERE urgent"))
+    assert public_tables(select, hospital()) is None
+    assert {node.table for node in nodes_in(select) if isinstance(node, From)} == {"wards", "visits"}
+    monkeypatch.setattr(free, "nodes_in", lambda value: iter([value.table]) if hasattr(value, "table") else iter(()))
+    assert public_tables(select, hospital()) is not None
+    with pytest.raises(NotAllowed, match="cannot be asked in this way"):
+        ana.sql(HIDDEN[0].format("SELECT ward FROM visits WHERE urgent"))
+
+
+def test_an_engine_gives_no_rows_of_a_private_table(ana: Session) -> None:
+    with pytest.raises(TypeError, match="sealed"):
+        ana.data.engine.public_rows("visits")
+    with pytest.raises(KeyError):
+        ana.data.public.rows("visits")
+
+
+def queries(depth: int = 3) -> st.SearchStrategy[tuple[str, bool]]:
+    """A query that gives wards, and whether a private table stands anywhere in it."""
+    tables = st.sampled_from([("wards", False), ("visits", True), ('"wards"', False), ("public.visits", True), ("Visits", True)])
+    leaf = tables.map(lambda table: (f"SELECT ward FROM {table[0]}", table[1]))
+    return st.recursive(leaf, _grown, max_leaves=depth)
+
+
+def _grown(inner: st.SearchStrategy[tuple[str, bool]]) -> st.SearchStrategy[tuple[str, bool]]:
+    two = st.tuples(inner, inner)
+    forms = [
+        "SELECT ward FROM ({0}) AS t WHERE ward IN ({1})",
+        "SELECT ward FROM wards WHERE ward NOT IN ({0}) AND EXISTS ({1})",
+        "SELECT ward FROM ({0} UNION ALL {1}) AS u",
+        "WITH a AS ({0}), wards AS ({1}) SELECT a.ward FROM a JOIN wards ON a.ward = wards.ward",
+        "SELECT a.ward FROM ({0}) AS a JOIN ({1}) AS b ON a.ward = b.ward",
+        "SELECT ward FROM ({0}) AS t GROUP BY ward HAVING COUNT(*) > 0 AND ward IN ({1})",
+    ]
+    return st.builds(
+        lambda form, pair: (form.format(pair[0][0], pair[1][0]), pair[0][1] or pair[1][1]), st.sampled_from(forms), two
+    )
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(queries(5))
+@example(("SELECT ward FROM wards WHERE ward IN (SELECT ward FROM visits)", True))
+def test_no_private_table_hides_anywhere(found: tuple[str, bool]) -> None:
+    text, private = found
+    with suppress(Refused):
+        assert (public_tables(parse(text), hospital()) is None) == private
+
+
+def test_the_work_and_the_answer_are_limited(ana: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = ", ".join(f"wards w{at}" for at in range(12))
+    with pytest.raises(TooMuchWork, match="16,777,216 combinations of rows"):
+        ana.sql(f"SELECT COUNT(*) FROM {many}")
+    monkeypatch.setattr("tacit.query.engines.public.MOST_ROWS", 3)
+    with pytest.raises(TooMuchWork, match="more than 3 rows"):
+        ana.sql("SELECT * FROM wards")
+    assert len(ana.sql("SELECT * FROM wards LIMIT 3")) == 3
+
+
+def test_every_listed_function_is_one_of_sql(plain: duckdb.DuckDBPyConnection, ana: Session) -> None:
+    """What is listed has a form in DuckDB: none of them is a way to something else."""
+    calls = {
+        "quantile": "QUANTILE_CONT(beds, 0.5)", "regexp_matches": "ward ~ 'x'", "interval": "opened + INTERVAL 3 DAY",
+        "date_trunc": "DATE_TRUNC('month', opened)", "strftime": "STRFTIME(opened, '%Y')", "isodow": "EXTRACT(ISODOW FROM opened)",
+        "power": "POWER(beds, 2)", "ends_with": "ENDS_WITH(ward, 'th')", "contains": "CONTAINS(ward, 'or')",
+        "dayofyear": "DAYOFYEAR(opened)", "sign": "SIGN(beds)", "substring": "SUBSTRING(ward, 2, 2)",
+        "is_true": "(beds > 3) IS TRUE",
+        "stddev_pop": "STDDEV_POP(beds)", "var_samp": "VAR_SAMP(beds)", "count_distinct": "COUNT(DISTINCT floor)",
+        "cast_boolean": "CAST(beds > 3 AS BOOLEAN)", "cast_text": "CAST(beds AS TEXT)", "median": "MEDIAN(beds)",
+    }  # fmt: skip
+    assert set(calls) <= ALLOWED
+    for call in calls.values():
+        assert len(ana.sql(f"SELECT {call} AS x FROM wards")) >= 1
