@@ -186,7 +186,7 @@ def test_an_answer_says_where_its_rows_were_chosen_and_where_a_text_is_noisy() -
     plain = answered(f"SELECT kind, COUNT(*) AS n, {size}, 'all' AS what FROM visits GROUP BY kind", [3, 9, 4])
     assert CHOSEN not in plain.notes
     assert TEXT in plain.notes
-    assert [column.kind for column in plain.columns] == ["key", "count", "text", "exact"]
+    assert [column.kind for column in plain.columns] == ["key", "count", "text", "public"]
     assert plain.column("size").low is None
     assert "large (noisy)" in str(plain)
     assert "per value" in plain.footer()

@@ -19,10 +19,10 @@ from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
 from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
 
-CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
-TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
 PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
 FREE = "Exact, from public tables or the catalog. Nothing was spent."
+CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
+TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
 AGAIN = "nothing was spent: this question was answered before"
 Numeric = int | float | Decimal
 MOST_SHOWN = 40  # rows that are printed for people
@@ -33,8 +33,7 @@ MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves 
 class Column:
     """A column of an answer: `kind` is "key", the aggregate it shows, or "expression".
 
-    Three kinds have no interval: "public", of public tables or the catalog; "exact", made of keys and constants alone; and "text",
-    made from noisy numbers.
+    Two kinds have no interval: "public", in which nothing is private, and "text", made from noisy numbers.
     """
 
     name: str
@@ -51,7 +50,7 @@ class Column:
     @property
     def is_number(self) -> bool:
         """Whether it is a released number, with its ends."""
-        return self.kind not in ("key", "exact", "text")
+        return self.kind not in ("key", PUBLIC, "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +274,7 @@ def _decimals(width: float) -> int:
 
 def _cell(column: Column, at: int) -> Any:
     value = column.values[at]
-    if column.kind in ("key", "exact"):
+    if column.is_key:
         return value
     low, high = ((ends[at] if ends else None) for ends in (column.low, column.high))
     cell: dict[str, Any] = {"value": value, "low": low, "high": high}

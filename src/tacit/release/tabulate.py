@@ -12,7 +12,7 @@ from tacit.query.price.misses import chooses, is_exact
 from tacit.query.price.price import Quote
 from tacit.query.price.shaping import shaping
 from tacit.query.results import KeyValue, Output, Result
-from tacit.release.answer import CHOSEN, TEXT, Answer, Column, Receipt
+from tacit.release.answer import CHOSEN, PUBLIC, TEXT, Answer, Column, Receipt
 from tacit.release.cells import Cells, Numbers, Words, certain
 from tacit.release.forms import written
 from tacit.release.intervals import Columns, cells_of, missed_in
@@ -56,7 +56,7 @@ def _stacked(place: int, parts: Parts, rows: Sequence[tuple[int, int]]) -> Colum
     taken = [iter(range(len(column.values))) for column in made]
     order = [(part, next(taken[part])) for part, _ in rows]
     kinds = {column.kind for column in made}
-    kind = kinds.pop() if len(kinds) == 1 else next((each for each in ("text", "key", "exact") if each in kinds), "expression")
+    kind = kinds.pop() if len(kinds) == 1 else next((each for each in ("text", "key", PUBLIC) if each in kinds), "expression")
     values = tuple(made[part].values[at] for part, at in order)
     if any(column.low is None or column.high is None for column in made):
         return Column(made[0].name, kind, values)
@@ -81,11 +81,11 @@ def _computed(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int], k
     """A number with its ends; or a text, or what keys and constants alone decide, without."""
     cells, known = cells_of(output.value, quote, noisy), is_exact(output.value, quote.question)
     if isinstance(cells, Words):
-        return Column(output.name, "exact" if known else "text", tuple(cells.values[at] for at in kept))
+        return Column(output.name, PUBLIC if known else "text", tuple(cells.values[at] for at in kept))
     places = np.asarray(kept, dtype=np.int64)
     numbers = (cells.value, cells.low, cells.high)
     value, low, high = (tuple(written(each[places], output.value, quote.question)) for each in numbers)
-    return Column(output.name, "exact", value) if known else Column(output.name, kind, value, low, high)
+    return Column(output.name, PUBLIC, value) if known else Column(output.name, kind, value, low, high)
 
 
 def _kept(parts: Parts) -> list[tuple[int, int]]:

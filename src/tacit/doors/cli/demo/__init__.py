@@ -29,8 +29,9 @@ DRAWS = 50_000
 WIDTH = 100
 NEXT = 'tacit sql "SELECT COUNT(*) FROM visits" --error 100 --analyst ana'
 SITES = Question(
-    "1. A table, with a join to public data",
-    "SELECT site, COUNT(*) AS visits, AVG(cost) AS cost\nFROM visits JOIN wards ON visits.ward = wards.ward\nGROUP BY site",
+    "1. A table, with a join to public data, and percent of total",
+    "SELECT site, COUNT(*) AS visits, ROUND(100.0 * COUNT(*) / SUM(COUNT(*)) OVER (), 1) AS percent,\n       AVG(cost) AS cost\n"
+    "FROM visits JOIN wards ON visits.ward = wards.ward\nGROUP BY site",
     {"epsilon": "0.5"},
 )
 QUANTILES = Question(
