@@ -21,7 +21,7 @@ from tacit.query.plan import Group, Moment, TextColumn
 
 Integers = NDArray[Any]
 PRODUCTS = (("A", 0), ("B", 28), ("C", 28), ("D", 56))
-INT64_ROWS = 2**33  # the rows for which the parts of compile.py cannot overflow
+INT64_ROWS = 2**33  # up to this many rows, the parts of compile.py cannot overflow
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)  # a repr would quote the data

@@ -32,7 +32,7 @@ class Aggregate:
 
 
 def moments_of(call: Call, beside: tuple[Call, ...]) -> tuple[Moment, ...]:
-    """The moments that a call needs; a SUM beside an average of the same term is made from the average's."""
+    """The moments that a call needs; a SUM next to an average of the same term is made from the average's."""
     if call.other is not None:
         return moments_of_pair(call)
     moments = _aggregate(call, beside).moments(call.over)
@@ -47,7 +47,7 @@ def finished(call: Call, beside: tuple[Call, ...], moments: tuple[Band, ...]) ->
 
 
 def weights_of(call: Call, beside: tuple[Call, ...]) -> tuple[Fraction, ...] | None:
-    """The exact factors of a call's moments, where its value is a plain sum of them: counts and sums."""
+    """The exact factors of a call's moments, if its value is a plain sum of them: counts and sums."""
     weights = _aggregate(call, beside).weights if call.other is None else None
     return weights(call.over) if weights else None
 

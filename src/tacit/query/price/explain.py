@@ -168,7 +168,7 @@ def _of_margin(part: Margin, quote: Quote) -> Noise:
 
 
 def _unit(moment: Moment, question: Question) -> Fraction:
-    """What one unit of a moment is in the answer: a step of the column; where sums are centred, half of one, or its square."""
+    """What one unit of a moment is in the answer: a step of the column; if sums are centered, half of one, or its square."""
     over = [term for call in question.calls if moment in moments_of(call, question.calls) for term in (call.over, call.other)]
     steps = {term.node: term.type.step for term in over if term is not None and isinstance(term.type, NumberType)}
     step, other = (steps.get(node, Fraction(1)) for node in (moment.value or Literal(0), moment.other or Literal(0)))

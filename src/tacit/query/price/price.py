@@ -358,9 +358,9 @@ def _together(quotes: Sequence[Quote]) -> Quote:
 def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -> QuantileWithInterval | SmoothQuantile:
     """The exponential mechanism, whose interval comes from draws of its own; on a very fine grid, smooth sensitivity.
 
-    The exponential mechanism misses by a number of ranks that grows with the logarithm of the grid; the noise of smooth
-    sensitivity follows the gaps between values instead, but its scale is private, so that it has no error bar. It is priced for
-    add/remove, and gets half where a unit changes.
+    The error of the exponential mechanism in ranks grows with the logarithm of the grid. The noise of smooth sensitivity follows
+    the gaps between values instead, but its scale is private, so it has no interval. It is priced for add/remove, and gets half of
+    its share if a unit changes.
     """
     node = call.over.node if call.over else None
     low, high = (getattr(node, "low", 0), getattr(node, "high", 0))
