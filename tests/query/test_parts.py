@@ -327,10 +327,11 @@ def test_private_keys_say_what_is_not_shown(neighbours: list[DataSet]) -> None:
     quote = price(plan_of(neighbours[0], NOTES), request(epsilon=1, delta=Fraction(1, 1000)))[0]
     assert [part.keys is not None for part in quote.parts] == [True, True, False]
     assert all(part.margins == () for part in quote.parts)
-    told = [note for note in answer.notes if note.startswith("not shown of n")]
+    told = [note for note in answer.notes if note.startswith("not shown of column 3")]
     shown = sum(n for note, ward, n in zip(answer["note"], answer["ward"], answer["n"], strict=True) if note and ward)
     assert len(told) == 2
-    assert told[0].startswith(f"not shown of n, by note, ward: {answer['n'][-1] - shown:,}")
+    assert told[0].startswith(f"not shown of column 3, grouped by 2 keys: {answer['n'][-1] - shown:,}")
+    assert told[0] in str(answer)
 
 
 @pytest.mark.parametrize(

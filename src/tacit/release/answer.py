@@ -23,6 +23,7 @@ PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of
 FREE = "Exact, from public tables or the catalog. Nothing was spent."
 CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
 TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
+NOT_SHOWN = "not shown of column "  # how a note begins on groups of private keys that no row shows
 AGAIN = "nothing was spent: this question was answered before"
 Numeric = int | float | Decimal
 MOST_SHOWN = 40  # rows that are printed for people
@@ -188,7 +189,8 @@ class Answer:
     def below(self) -> list[str]:
         """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""
         more = [f"{MOST_SHOWN} of {len(self):,} rows are shown; CSV, JSON and Parquet have all"] if len(self) > MOST_SHOWN else []
-        return [*more, self.footer(), *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
+        missing = [for_terminal(note) for note in self.notes if note.startswith(NOT_SHOWN)]
+        return [*more, self.footer(), *missing, *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 
     @property
     def _shown(self) -> range:

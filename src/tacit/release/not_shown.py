@@ -9,6 +9,7 @@ import numpy as np
 from tacit.query.plan import Question
 from tacit.query.price.price import Quote
 from tacit.query.results import Result
+from tacit.release.answer import NOT_SHOWN
 from tacit.release.intervals import band_of
 from tacit.release.noisy import Noisy
 
@@ -16,17 +17,28 @@ COUNTED = frozenset({"count", "sum"})
 
 
 def not_shown(parts: Sequence[tuple[Quote, Noisy]]) -> Iterator[str]:
-    """For every grouping set with private keys: how much of each count and sum its shown groups leave out, by the next margin."""
+    """For every grouping set with private keys: how much of each count and sum its shown groups leave out, by the next margin.
+
+    Columns have numbers here and not names: an answer is kept, and repeated under the names of another question.
+    """
     for quote, noisy in parts:
         margin = _next(quote.question, parts)
         if quote.keys is None or margin is None:
             continue
-        for output in quote.question.outputs:
+        for place, output in enumerate(quote.question.outputs, start=1):
             if isinstance(output.value, Result) and quote.question.calls[output.value.index].name in COUNTED:
                 whole, shown = (float(np.sum(band_of(output.value, *part).value)) for part in (margin, (quote, noisy)))
-                by, against = (", ".join(key.name for key in each.group.keys) for each in (quote.question, margin[0].question))
-                told = f"not shown of {output.name}, by {by}: {whole - shown:,.6g}"
-                yield f"{told}, the margin {f'by {against}' if against else 'of all rows'} less the groups that are shown"
+                told = f"{NOT_SHOWN}{place}, grouped by {_keys(quote.question)}: {whole - shown:,.6g}"
+                yield f"{told} (the margin {_margin(margin[0].question)}, less the groups that are shown)"
+
+
+def _keys(question: Question) -> str:
+    number = len(question.group.keys)
+    return "1 key" if number == 1 else f"{number} keys"
+
+
+def _margin(question: Question) -> str:
+    return f"by {_keys(question)}" if question.group.keys else "of all rows"
 
 
 def _next(question: Question, parts: Sequence[tuple[Quote, Noisy]]) -> tuple[Quote, Noisy] | None:
