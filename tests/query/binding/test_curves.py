@@ -114,13 +114,13 @@ def test_a_step_is_the_finest_power_of_ten_with_a_million_steps(low: int, more: 
 
 
 def test_what_cannot_be_computed_is_refused_with_a_remedy() -> None:
-    with pytest.raises(WrongType, match=r"LN must be above 0; it can be 0.*LN\(x \+ 1\) or LN\(GREATEST\(x, 1\)\)"):
+    with pytest.raises(WrongType, match=r"above 0.*LN\(GREATEST"):
         curves.logarithm("e")(column(0, 10))
-    with pytest.raises(WrongType, match=r"SQRT must be at least 0; it can be -1"):
+    with pytest.raises(WrongType, match="at least 0"):
         curves.root(column(-1, 10))
     with pytest.raises(RangeTooLarge, match=r"2\^37 steps.*ROUND"):
         curves.logarithm("e")(column(1, 2**40))
-    with pytest.raises(RangeTooLarge, match="10,001 possible values; the limit is 8,192"):
+    with pytest.raises(RangeTooLarge, match="10,001 possible values"):
         curves.exponential(column(0, 10_000, Fraction(1, 100)))
     with pytest.raises(RangeTooLarge, match="from -300 to 300"):
         curves.exponential(column(0, 301))

@@ -155,7 +155,7 @@ def _spread(rows: int, groups: int, ends: tuple[int, int]) -> set[tuple[int, ...
 def test_an_event_for_change_one_has_no_price_under_add_remove(place: World, text: str) -> None:
     (changed, *_), (added, *_) = (price(place.plan(text), request(epsilon=1), change) for change in ("change-one", "add-remove"))
     assert cost_under(changed.event, CHANGED).epsilon == 1
-    with pytest.raises(WrongRelation, match="an event priced for 'change one unit' has no price for 'add or remove one unit'"):
+    with pytest.raises(WrongRelation, match="has no price for"):
         cost_under(changed.event, ADDED)
     assert cost_under(added.event, CHANGED).epsilon == 2
 
