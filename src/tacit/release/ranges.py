@@ -50,7 +50,7 @@ class _Added:
 
 
 def ordered(window: Window, child: Numbers, rows: Rows, sorts: Sequence[Floats]) -> Ends:
-    """Where keys order the rows: the frame of each is known but for rows that HAVING may leave out."""
+    """Where keys order the rows: the frame of each is known, except for rows that HAVING may leave out."""
     seen = arranged(rows.among, rows.partition, sorts)
     start, end = seen.frame(window.frame, bool(window.order))
     if window.function in ("rank", "dense_rank", "row_number"):

@@ -88,7 +88,7 @@ class Results:
         )
 
     def key(self, expression: Expression) -> KeyValue | None:
-        """The key that an expression is; None where it is none, and where it can only be read on released numbers."""
+        """The key that an expression equals; None if it does not equal one, or can only be read on released numbers."""
         if not isinstance(expression, Apply) or expression.function not in {*OUTS, *TESTS}:
             return self.asked.key(expression)
         try:
@@ -268,7 +268,7 @@ class Results:
         return one, two
 
     def check_key(self, key: Out, value: Out, expression: Apply) -> None:
-        """Refuses a key that is compared with a text which is none of its declared values."""
+        """Refuses a key that is compared with a text that is not one of its declared values."""
         term = self.asked.keys[key.index].term if isinstance(key, KeyValue) else None
         text = value.value if isinstance(value, Fixed) else None
         if expression.function in ("=", "<>") and isinstance(text, str) and term and isinstance(term.type, CategoryType):
