@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from guide import quoted
 from results import answered, by_duckdb, groups_of, noisy_of
 from tacit.release.answer import Receipt
+from tacit.release.record import record, recorded
 from tacit.release.tabulate import answer
 
 GROUPED = "FROM visits GROUP BY ward, urgent"  # five wards with NULL, times true, false and NULL if declared so
@@ -141,3 +144,41 @@ def test_qualify_chooses_as_in_sql_and_windows_see_what_having_leaves(
 )
 def test_what_has_no_value_is_null_and_never_an_error(asked: str, value: float | None) -> None:
     assert answered(f"SELECT {asked} AS x FROM visits", [-4])["x"] == (value,)
+
+
+# --- nothing that is released can make an answer fail --------------------------------------------------------------------------
+
+OVERS = ["", "ORDER BY COUNT(*)", "ORDER BY diagnosis", "PARTITION BY diagnosis", "PARTITION BY diagnosis ORDER BY COUNT(*) DESC"]
+ROWS = ["", " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", " ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING"]
+EVERY = [
+    *(f"{name}() OVER ({over})" for name in ("RANK", "DENSE_RANK", "ROW_NUMBER") for over in OVERS),
+    *(f"{name}(COUNT(*)) OVER ({over})" for name in ("LAG", "LEAD") for over in OVERS),
+    *(
+        f"{name}(COUNT(*)) OVER ({over}{rows})"
+        for name in ("SUM", "AVG", "MIN", "MAX", "COUNT", "FIRST_VALUE", "LAST_VALUE")
+        for over in OVERS
+        for rows in ROWS
+    ),
+    "CASE WHEN COUNT(*) > 5 THEN 'a' ELSE diagnosis END",
+    "COALESCE(diagnosis, 'x')",
+    "NULLIF(diagnosis, 'x')",
+    "COUNT(diagnosis) OVER ()",
+    "GREATEST(LN(COUNT(*)), SQRT(-COUNT(*)), POWER(COUNT(*), COUNT(*)), CAST(COUNT(*) AS NUMERIC(2, 1)), EXP(COUNT(*)))",
+    "COUNT(*) BETWEEN 1 AND 2 OR diagnosis IS NULL",
+]
+
+
+@pytest.mark.parametrize("rest", ["", "HAVING COUNT(*) > 9e18", "HAVING diagnosis = 'x' ORDER BY 3 DESC LIMIT 1"])
+@pytest.mark.parametrize("numbers", [[], [7], [3, -2], [2**62, 5, -(2**62)]])
+def test_an_answer_comes_whatever_and_however_little_was_released(rest: str, numbers: list[int]) -> None:
+    """How many groups of private keys are shown follows the data: it must not decide whether there is an answer."""
+    options = "WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-7)"
+    groups = [(f"group {at}",) for at in range(len(numbers))]
+    for start in range(0, len(EVERY), 12):  # more at once would be too much work
+        listed = ", ".join(f"{expression} AS x{at}" for at, expression in enumerate(EVERY[start : start + 12]))
+        quote = quoted(f"SELECT {options} diagnosis, COUNT(*) AS n, {listed} FROM visits GROUP BY diagnosis {rest}")
+        released = replace(noisy_of(quote, [numbers], groups), units=np.full(len(numbers), 10**6))
+        found = answer(quote, released, Receipt(quote.epsilon, quote.delta))
+        assert len(found) == (0 if rest else len(numbers))
+        assert recorded(record(found)).columns == found.columns
+        assert str(found)

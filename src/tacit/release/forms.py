@@ -27,7 +27,7 @@ Plain = TypeVar("Plain")
 
 
 def written(numbers: Floats, out: Out, question: Question) -> list[float | None] | list[int | None] | list[str | None]:
-    """The numbers of an output as an answer has them; None where there is none."""
+    """The numbers of an output as an answer has them; None for a missing one."""
     if is_date(out, question):
         return dates(numbers)
     return counts(numbers) if is_whole(out, question) else plain(numbers)
@@ -72,7 +72,7 @@ def is_whole(out: Out, question: Question) -> bool:
 
 
 def plain(numbers: Floats) -> list[float | None]:
-    """Plain numbers; None where there is none. Zero has no sign."""
+    """Plain numbers; None for a missing one. Zero has no sign."""
     return _where_finite(numbers, (numbers + 0.0).tolist())
 
 

@@ -84,7 +84,7 @@ def _ranged(numbers: Floats, start: Places, end: Places) -> Floats:
 
 
 def least(numbers: Floats, start: Places, end: Places) -> Floats:
-    """The least number in each range, NaN where there is none; from the least of every run of 1, 2, 4, ... places."""
+    """The least number in each range, NaN in an empty one; from the least of every run of 1, 2, 4, ... places."""
     found = np.full(len(start), np.nan)
     level, width = np.where(np.isnan(numbers), np.inf, numbers), 1
     length = end - start
@@ -97,5 +97,5 @@ def least(numbers: Floats, start: Places, end: Places) -> Floats:
 
 
 def greatest(numbers: Floats, start: Places, end: Places) -> Floats:
-    """The greatest number in each range, NaN where there is none."""
+    """The greatest number in each range, NaN in an empty one."""
     return -least(-numbers, start, end)

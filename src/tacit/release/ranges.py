@@ -50,7 +50,7 @@ class _Added:
 
 
 def ordered(window: Window, child: Numbers, rows: Rows, sorts: Sequence[Floats]) -> Ends:
-    """Where keys order the rows: the frame of each is known but for rows that HAVING may leave out."""
+    """Where keys order the rows: the frame of each is known, except for rows that HAVING may leave out."""
     seen = arranged(rows.among, rows.partition, sorts)
     start, end = seen.frame(window.frame, bool(window.order))
     if window.function in ("rank", "dense_rank", "row_number"):
@@ -78,8 +78,8 @@ def unordered(window: Window, child: Numbers, rows: Rows, ends: tuple[Floats, Fl
     by_high = arranged(rows.among, rows.partition, [segments, highs])
     by_low = arranged(rows.among, rows.partition, [segments, lows])
     own = by_low.rows
-    surely = _until(by_high, segments, highs, lows[own], segments[own], "left")
-    maybe = _until(by_low, segments, lows, highs[own], segments[own], "right")
+    surely = _until(by_high, segments, highs, lows[own], "left")
+    maybe = _until(by_low, segments, lows, highs[own], "right")
     if window.function in ("rank", "dense_rank", "row_number"):
         fewest = total(rows.sure[by_high.rows].astype(np.float64), by_low.first, surely)
         most = (maybe - by_low.first).astype(np.float64) - 1
@@ -134,7 +134,7 @@ def _segments(rows: Rows) -> Floats:
     return np.unique(exact, axis=1, return_inverse=True)[1].reshape(-1).astype(np.float64)
 
 
-def _until(seen: Arranged, segments: Floats, sorted_by: Floats, borders: Floats, own: Floats, side: str) -> Places:
+def _until(seen: Arranged, segments: Floats, sorted_by: Floats, borders: Floats, side: str) -> Places:
     """For the i-th sorted row of the other order, the end of the rows of its partition that sort below its border.
 
     Both orders have the same rows in the same partitions and segments, so that a segment has the same places in both.
@@ -143,7 +143,7 @@ def _until(seen: Arranged, segments: Floats, sorted_by: Floats, borders: Floats,
     keys = segments[seen.rows]
     differs = (keys[1:] != keys[:-1]) | (seen.first[1:] != seen.first[:-1])
     starts = [*([0] if len(keys) else []), *(np.flatnonzero(differs) + 1).tolist()]
-    for start, end in zip(starts, [*starts[1:], len(keys)], strict=True):
+    for start, end in zip(starts, [*starts[1:], len(keys)][: len(starts)], strict=True):
         inside = sorted_by[seen.rows[start:end]]
         found[start:end] = start + np.searchsorted(inside, borders[start:end], side=side)  # type: ignore[call-overload]
     return found

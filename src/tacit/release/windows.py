@@ -143,7 +143,7 @@ def _value(window: Window, columns: Released, child: Numbers, seen: Arranged) ->
 
 
 def _elsewhere(window: Window, seen: Arranged) -> tuple[Places, Flags]:
-    """The row whose value is shown, and where there is none."""
+    """The row whose value is shown, and whether it lies outside."""
     if not len(seen.rows):
         return seen.rows, np.zeros(0, dtype=np.bool_)
     start, end = seen.frame(window.frame, bool(window.order))

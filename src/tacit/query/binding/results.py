@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
 from fractions import Fraction
 from functools import partial
 
 from tacit.errors import NotAllowed, RangeTooLarge, Refused, WrongType
-from tacit.privacy.catalog import day_number
 from tacit.query.binding import terms
 from tacit.query.binding.binder import AGGREGATES, placed
 from tacit.query.binding.comparisons import those_that_can_be, undeclared
+from tacit.query.binding.kinds import as_day, constant_out, kind_of
 from tacit.query.binding.select_list import Asked
 from tacit.query.binding.windows import window
 from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Scalar
-from tacit.query.plan import BooleanType, CategoryType, DateType, NumberType, Type
+from tacit.query.plan import CategoryType
 from tacit.query.results import (
     Arithmetic,
     Chosen,
@@ -67,7 +66,7 @@ class Results:
         if self.made[0] > MOST_MADE:
             raise RangeTooLarge("the expressions are too large", remedy="ask for less at once", at=expression.at)
         if isinstance(expression, Constant):
-            return _constant(expression.value)
+            return constant_out(expression.value)
         if isinstance(expression, Apply) and expression.function in AGGREGATES:
             return self.asked.result(self.asked.call(expression))
         if isinstance(expression, Scalar):
@@ -92,7 +91,7 @@ class Results:
         )
 
     def key(self, expression: Expression) -> KeyValue | Fixed | None:
-        """The key that an expression is; None where it is none, and where it can only be read on released numbers."""
+        """The key that an expression equals; None if it does not equal one, or can only be read on released numbers."""
         if not isinstance(expression, Apply) or expression.function not in {*OUTS, *TESTS}:
             return self.asked.key(expression)
         try:
@@ -197,7 +196,7 @@ class Results:
             case Result():
                 return "date" if self.asked.calls[out.index].is_date else "number"
             case KeyValue():
-                return _kind(self.asked.keys[out.index].term.type)
+                return kind_of(self.asked.keys[out.index].term.type)
             case Fixed():
                 return "null" if out.value is None else "truth" if isinstance(out.value, bool) else "text"
             case Day():
@@ -266,13 +265,13 @@ class Results:
             self.check_key(key, value, expression)
         kinds = (self.kind(one), self.kind(two))
         if set(kinds) == {"date", "text"}:
-            one, two = (_as_day(part) if kind == "text" else part for part, kind in zip((one, two), kinds, strict=True))
+            one, two = (as_day(part) if kind == "text" else part for part, kind in zip((one, two), kinds, strict=True))
         elif kinds[0] != kinds[1] and not {*kinds} & {"value", "null"}:
             raise WrongType(f"a {kinds[0]} is compared with a {kinds[1]}", remedy="compare like with like", at=expression.at)
         return one, two
 
     def check_key(self, key: Out, value: Out, expression: Apply) -> None:
-        """Refuses a key that is compared with a text which is none of its declared values."""
+        """Refuses a key that is compared with a text that is not one of its declared values."""
         term = self.asked.keys[key.index].term if isinstance(key, KeyValue) else None
         text = value.value if isinstance(value, Fixed) else None
         if expression.function in ("=", "<>") and isinstance(text, str) and term and isinstance(term.type, CategoryType):
@@ -302,35 +301,3 @@ TESTS: Mapping[str, Callable[[Results, Apply], Test]] = {
     "in": Results.among,
     "is_null": Results.is_null,
 }
-
-
-def _constant(value: Fraction | str | bool | date | None) -> Out:
-    match value:
-        case Fraction():
-            return Number(value)
-        case date():
-            return Day(day_number(value))
-        case _:
-            return Fixed(value)
-
-
-def _kind(meaning: Type) -> str:
-    match meaning:
-        case CategoryType(values):
-            kinds = {terms.typed(value)[0] for value in values}
-            return kinds.pop() if len(kinds) == 1 else "value"
-        case DateType():
-            return "date"
-        case BooleanType():
-            return "truth"
-        case NumberType():
-            return "number"
-        case _:
-            return "text"
-
-
-def _as_day(text: Out) -> Out:
-    try:
-        return Day(day_number(date.fromisoformat(str(text.value if isinstance(text, Fixed) else ""))))
-    except ValueError:
-        raise WrongType("invalid date: expected a text such as '2020-12-31'", remedy="write DATE '2020-12-31'") from None
