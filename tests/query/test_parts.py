@@ -31,7 +31,7 @@ from tacit.query.plan import Question
 from tacit.query.price import price as pricing
 from tacit.query.price.price import Quote, price, request
 from tacit.query.price.work import Work, worst
-from tacit.release.noisy import released
+from tacit.release.noisy import ran, released
 from tacit.session import DataSet
 from worlds import opened
 
@@ -280,7 +280,7 @@ def test_margins_that_are_added_up_agree_with_their_parts(
     quotes = price(plan_of(neighbours[0], text), request(epsilon=1, delta=Fraction(1, 1000)))
     quote = next(each for each in quotes if each.sums[0].mechanism.name == noise)
     assert [len(part.sums) for part in quote.parts] == measured
-    noisy = released(quote, neighbours[0].engine.run)
+    noisy = released(quote, ran(quote, neighbours[0].engine.run))
     for part in quote.parts:
         for margin in part.margins:
             keys = quote.parts[margin.part].question.group.keys

@@ -51,10 +51,14 @@ Observer = Callable[[Quote, Exact, Noisy], None]
 """Sees a quote with its sealed input and its output; passed by the caller that makes a runner, and by nothing in the package."""
 
 
-def released(quote: Quote, run: Callable[[Group], Exact], observers: Sequence[Observer] = ()) -> Noisy:
-    """The released numbers of all parts of a question, of which `run` finds the exact ones; margins are added up from them."""
-    nothing = Exact(())
-    parts = [noised(part, run(part.question.group) if part.measured else nothing, observers) for part in quote.parts]
+def ran(quote: Quote, run: Callable[[Group], Exact]) -> list[Exact]:
+    """The exact answers to all parts of a question; to one that is added up from another, an empty one."""
+    return [run(part.question.group) if part.measured else Exact(()) for part in quote.parts]
+
+
+def released(quote: Quote, exact: Sequence[Exact], observers: Sequence[Observer] = ()) -> Noisy:
+    """The released numbers of all parts of a question, from their exact answers; margins are added up from them."""
+    parts = [noised(part, found, observers) for part, found in zip(quote.parts, exact, strict=True)]
     return together(quote, parts)
 
 
