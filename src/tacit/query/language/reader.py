@@ -255,6 +255,9 @@ class Reader:
             return Nested(self.query(node.this), node.alias, self.at(node))
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise self.refuse(node, "only tables declared in the catalog can be queried")
+        if node.args.get("catalog"):
+            what = "a table name of three parts is not supported: the catalog's tables have no schema"
+            raise NotAllowed(what, remedy=f"write {node.name[:60]}", at=self.at(node))
         self.only(node, "this", "alias", "db")
         if node.args.get("alias"):
             self.only(node.args["alias"], "this")
