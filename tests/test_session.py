@@ -274,6 +274,7 @@ ROAD = [
     "SELECT AVG(cost), STDDEV(age), COUNT(scan) FROM visits WHERE day < '2020-04-10'",
     "SELECT site, COUNT(*) FROM visits LEFT JOIN wards USING (ward) GROUP BY site",
     "SELECT sex, COUNT(*) FROM patients GROUP BY sex",
+    "SELECT ward, COUNT(DISTINCT diagnosis), COVAR_POP(cost, age), SUM(LN(cost + 1)) FROM visits GROUP BY ward",
 ]
 
 

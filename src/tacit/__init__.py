@@ -1,7 +1,8 @@
 """tacit: a private statistical database. The public names are loaded when they are first used, so that importing costs nothing.
 
-Questions and mechanisms are here. Other ways to publish are in `tacit.survey`, `tacit.local`, `tacit.synthesize` and `tacit.audit`;
-`tacit.attack` and `tacit.verify` show why to believe it; `tacit.composition` and `tacit.sensitivity` have the theorems.
+Questions and mechanisms are here. Other ways to publish are in `tacit.survey`, `tacit.local`, `tacit.synthesize`, `tacit.tables`
+and `tacit.audit`; `tacit.attack` and `tacit.verify` show why to believe it; `tacit.composition` and `tacit.sensitivity` have the
+theorems.
 
 >>> import tacit
 >>> print(tacit.Laplace(sensitivity=2, epsilon=0.5).interval(0.95))
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import tacit.sensitivity as sensitivity
     import tacit.survey as survey
     import tacit.synthesize as synthesize
+    import tacit.tables as tables
     import tacit.verify as verify
     from tacit.mechanisms.dirichlet import DirichletResampling
     from tacit.mechanisms.exponential import Exponential
@@ -81,10 +83,11 @@ __all__ = [
     "sensitivity",
     "survey",
     "synthesize",
+    "tables",
     "verify",
 ]
 
-_MODULES = ("attack", "audit", "composition", "errors", "local", "sensitivity", "survey", "synthesize", "verify")
+_MODULES = ("attack", "audit", "composition", "errors", "local", "sensitivity", "survey", "synthesize", "tables", "verify")
 _HOMES = {
     "tacit.mechanisms.dirichlet": ("DirichletResampling",),
     "tacit.mechanisms.exponential": ("Exponential",),

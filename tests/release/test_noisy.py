@@ -43,6 +43,8 @@ NUMBERS = [
     "SELECT COUNT(*) FROM visits",
     "SELECT COUNT(cost), COUNT(scan) FROM visits",
     "SELECT COUNT(DISTINCT person) FROM visits",
+    "SELECT COUNT(DISTINCT diagnosis), COUNT(DISTINCT ward) FROM visits",
+    "SELECT COVAR_POP(age, cost) FROM visits",
     "SELECT SUM(cost) FROM visits",
     "SELECT AVG(age) FROM visits",
     "SELECT STDDEV(age) FROM visits",

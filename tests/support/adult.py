@@ -42,7 +42,8 @@ def catalog_text(epsilon: float = 1000, delta: float = 1e-3) -> str:
     columns = {name: f"{{ {bounds} }}" for name, bounds in NUMBERS.items()}
     columns |= {name: f"{{ values = {values.split()} }}" for name, values in VALUES.items()}
     lines = "\n".join(f"{name} = {declared}" for name, declared in columns.items()).replace("'", '"')
-    head = f'[budget]\nepsilon = {epsilon}\ndelta = {delta}\n\n[tables.adult]\nsource = "adult.csv"\nunit = "row"\n'
+    table = '[tables.adult]\nsource = "adult.csv"\nunit = "row"\nrows_at_most = 100000\n'
+    head = f"[budget]\nepsilon = {epsilon}\ndelta = {delta}\n\n{table}"
     return f"{head}\n[tables.adult.columns]\n{lines}\n"
 
 

@@ -5,7 +5,7 @@ computes with k. A condition is true, false or unknown, as in SQL. Every node is
 them and refuses what could).
 
     relations   a tree of Scan  Bound  Where  Join  UnitJoin  Semi  PerUnit  Union  PublicScan, below one Group
-    rows        Column  Literal  Add  Multiply  Quotient  Ratio  Choose  Lookup
+    rows        Column  Literal  Add  Multiply  Quotient  Ratio  Choose  Lookup  Root  Logarithm
     conditions  Compare  Among  IsNull  All  Either  Negation  Truth  TextIs  TextLike
     results     what is made of released numbers is in results.py
 """
@@ -131,7 +131,35 @@ class Lookup:
     nullable: bool
 
 
-Row = Column | Literal | Add | Multiply | Quotient | Ratio | Choose | Lookup
+@dataclass(frozen=True, slots=True)
+class Root:
+    """floor(sqrt(child)), for a child that is not negative; exact, since the root of a double is correctly rounded."""
+
+    child: Row
+    low: int
+    high: int
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Logarithm:
+    """floor(log(child step) / unit), for a child of at least 1; exact (curves.md).
+
+    `up` and `down` are the values of the child so near to a border that doubles may see them on the other side: at it, and below.
+    """
+
+    child: Row
+    base: Choice["e", "10"]
+    step: Fraction
+    unit: Fraction
+    up: tuple[int, ...]
+    down: tuple[int, ...]
+    low: int
+    high: int
+    nullable: bool
+
+
+Row = Column | Literal | Add | Multiply | Quotient | Ratio | Choose | Lookup | Root | Logarithm
 
 # --- conditions: true, false or unknown --------------------------------------------------------------------------------------
 
@@ -401,14 +429,23 @@ class Moment:
     sum       the sum of value
     centred   the sum of y = 2 value - (low + high)
     squares   the sum of 2 y^2 - (high - low)^2
+    products  the sum of y z, z being the same of `other`, which is NULL where `value` is
     list      every (value, how many rows), for quantiles
+    distinct  how many different values; of `text`, where it is given
 
     `together`, for a sum of per-unit totals: the most that one unit moves the sums of all groups together.
     """
 
-    kind: Choice["rows", "units", "sum", "centred", "squares", "list"]
+    kind: Choice["rows", "units", "sum", "centred", "squares", "products", "list", "distinct"]
     value: Row | None = None
     together: int | None = None
+    text: TextColumn | None = None
+    other: Row | None = None
+
+    @property
+    def parts(self) -> tuple[Row | TextColumn, ...]:
+        """What is computed of a row for it."""
+        return tuple(part for part in (self.text, self.value, self.other) if part is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,12 +473,13 @@ Relation = Rows | PublicScan | Group
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An aggregate as it was asked: its name in AGGREGATES, what it is over, and the share of a quantile."""
+    """An aggregate as it was asked: its name, what it is over, the share of a quantile, and the second of two columns."""
 
     name: str
     over: Term | None = None
     share: Fraction | None = None
     together: int | None = None
+    other: Term | None = None
 
     @property
     def is_date(self) -> bool:

@@ -14,18 +14,12 @@ from tacit.errors import InvalidInput
 from tacit.files import check, check_links, not_written, write
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.sealed import Sealed
-from tacit.untrusted import for_html
+from tacit.release.report import page as report_page
 
 NOTICE = (
     "For the data owner only: this page compares with the real data, so it is as private as the data itself, without any guarantee."
 )
 PAGES = (".html", ".htm")
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-.notice { background: #b00020; color: #fff; padding: .75rem 1rem; font-weight: 600; }
-table { border-collapse: collapse; margin: 1rem 0; } th, td { padding: .3rem .8rem; border-bottom: 1px solid #ddd; }
-td { text-align: right; } td:first-child, th { text-align: left; } figure { margin: 1.5rem 0; overflow-x: auto; }
-"""
 
 
 Value = TypeVar("Value")
@@ -64,10 +58,7 @@ def curators_place(report: Path, out: Path) -> Path:
 
 def curators_page(title: str, body: str) -> str:
     """A self-contained HTML page whose first line states who may read it; `body` is already HTML."""
-    head = f'<meta charset="utf-8"><title>{for_html(title)}</title><style>{STYLE}</style>'
-    notice = f'<p class="notice">{for_html(NOTICE)}</p>'
-    whole = f'<html lang="en"><head>{head}</head><body>\n{notice}\n<h1>{for_html(title)}</h1>\n{body}\n</body></html>'
-    return f"<!-- {NOTICE} -->\n<!doctype html>\n{whole}\n"
+    return report_page(title, NOTICE, body)
 
 
 def check_report(place: Path) -> Path:
@@ -84,6 +75,9 @@ def check_report(place: Path) -> Path:
     return place
 
 
-def write_for_curator(page: str, place: Path) -> Path:
-    """Write a page that only its owner can read."""
-    return write(check_report(place), page, private=True, after="the synthetic data is written, and paid for; its report is not")
+PAID = "the synthetic data is written, and paid for; its report is not"
+
+
+def write_for_curator(page: str, place: Path, after: str = PAID) -> Path:
+    """Write a page that only its owner can read; `after` says in an error what has happened before."""
+    return write(check_report(place), page, private=True, after=after)

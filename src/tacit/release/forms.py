@@ -50,7 +50,7 @@ def is_whole(out: Out, question: Question) -> bool:
     """Whether an output is a whole number, whatever was released."""
     match out:
         case Result():
-            return question.calls[out.index].name in ("count", "units")
+            return question.calls[out.index].name in ("count", "units", "distinct")
         case KeyValue():
             meaning = question.group.keys[out.index].term.type
             return isinstance(meaning, NumberType) and meaning.step.denominator == 1

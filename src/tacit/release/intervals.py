@@ -57,7 +57,7 @@ from tacit.release.cells import (
 from tacit.release.noisy import Noisy, half_width
 from tacit.release.windows import Members, windowed
 
-NEVER_NULL = ("count", "units", "sum")  # the others have no value in a group without one
+NEVER_NULL = ("count", "units", "distinct", "sum")  # the others have no value in a group without one
 
 
 def band_of(out: Out, quote: Quote, noisy: Noisy) -> Band:

@@ -21,6 +21,7 @@ from tacit.query.price.price import Quote, Rank, Sum
 
 Floats = NDArray[np.float64]
 Integers = NDArray[Any]
+Ranks = tuple[Floats, Floats, Floats]  # the values, low ends and high ends of a quantile
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +33,7 @@ class Noisy:
 
     groups: tuple[tuple[Any, ...], ...]
     sums: Mapping[int, tuple[Sum, Integers]]
-    ranks: Mapping[Call, tuple[Floats, Floats, Floats]]
+    ranks: Mapping[Call, Ranks]
     units: Integers | None = None
 
 
@@ -51,7 +52,7 @@ def noised(quote: Quote, exact: Exact, observers: Sequence[Observer] = ()) -> No
 def _with_public_keys(quote: Quote, exact: Exact) -> Noisy:
     groups = tuple(product(*(domain(key) for key in quote.question.group.keys)))
     sums = {part.place: (part, _flat(part.mechanism.release_units(exact.moments[part.place]))) for part in quote.sums}
-    return Noisy(groups, sums, {part.call: _quantiles(part, exact.moments[part.place]) for part in quote.ranks})
+    return Noisy(groups, sums, in_order({part.call: _quantiles(part, exact.moments[part.place]) for part in quote.ranks}))
 
 
 def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
@@ -64,12 +65,12 @@ def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
     shown = quote.keys.release_with(exact.keys, exact.moments[units], columns, most)
     kept = dict(zip(others, shown.others, strict=True))
     sums = {part.place: (part, _flat(part.mechanism.release_each(kept[part.place]))) for part in quote.sums}
-    ranks = {part.call: _quantiles(part, kept[part.place]) for part in quote.ranks}
+    ranks = in_order({part.call: _quantiles(part, kept[part.place]) for part in quote.ranks})
     groups = tuple(key if isinstance(key, tuple) else (key,) for key in shown.keys)
     return Noisy(groups, sums, ranks, _flat(list(shown.counts)))
 
 
-def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> tuple[Floats, Floats, Floats]:
+def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> Ranks:
     """Value, low and high in every group, in steps from zero; if the scale of a value is private, only its bounds are known."""
     low = getattr(part.call.over.node, "low", 0) if part.call.over else 0
     listed = cells if isinstance(cells, Sequence) else ()
@@ -79,6 +80,23 @@ def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> tuple[
     drawn = [part.mechanism.release_units(cell) for cell in listed]
     values, lows, highs = (np.array([triple[at] for triple in drawn], dtype=np.float64) + low for at in range(3))
     return values, lows, highs
+
+
+def in_order(ranks: Mapping[Call, Ranks]) -> dict[Call, Ranks]:
+    """Quantiles of one expression made to agree: in each group none is above one of a larger share. Post-processing, so free.
+
+    Values are sorted. Low ends take the least of those at their share or above, high ends the largest at their share or below:
+    an interval only grows, so that it holds as often as before, and the sorted value lies in it (quantile.md).
+    """
+    agreed: dict[Call, Ranks] = dict(ranks)
+    for over in {call.over for call in ranks}:
+        calls = sorted((call for call in ranks if call.over == over), key=lambda call: call.share or 0)
+        values, lows, highs = (np.array([ranks[call][end] for call in calls]) for end in range(3))
+        values.sort(axis=0)
+        lows = np.minimum.accumulate(lows[::-1], axis=0)[::-1]
+        highs = np.maximum.accumulate(highs, axis=0)
+        agreed |= {call: (values[at], lows[at], highs[at]) for at, call in enumerate(calls)}
+    return agreed
 
 
 def _flat(units: Any) -> Integers:

@@ -21,6 +21,7 @@ from tacit.untrusted import csv_text, for_csv, for_json
 
 FORMATS = (".parquet", ".csv", ".csv.gz")
 Table = Mapping[str, NDArray[Any]]
+SPENT = "what was spent stays spent, and nothing is released"
 IN_CSV = (
     "A text that a spreadsheet would take for a formula has an apostrophe before it, and a character that is not seen is written "
     "as its escape; tacit.untrusted.from_csv takes the apostrophe off. A Parquet file holds every text as it is."
@@ -55,14 +56,14 @@ def receipt_beside(out: Path) -> Path:
     return out.with_name(f"{out.name}.receipt.json")
 
 
-def write_output(table: Table, receipt: Mapping[str, Any], out: Path) -> Path:
+def write_output(table: Table, receipt: Mapping[str, Any], out: Path, after: str = SPENT) -> Path:
     """Write the receipt and the table, and return the receipt's path; a Parquet file also carries the receipt in its metadata.
 
-    Neither file replaces an earlier one before both are written.
+    Neither file replaces an earlier one before both are written. `after` states in an error what has happened before.
     """
     told = for_json(receipt if out.suffix == ".parquet" else {**receipt, "csv": in_csv(table)}, indent=2)
     content = _parquet(table, told) if out.suffix == ".parquet" else _csv(table, out.suffix)
-    write_together({receipt_beside(out): f"{told}\n", out: content}, after="what was spent stays spent, and nothing is released")
+    write_together({receipt_beside(out): f"{told}\n", out: content}, after=after)
     return receipt_beside(out)
 
 

@@ -66,6 +66,12 @@ def folder(tmp_path_factory):
         assert run(["survey", "collect", "survey.toml", "reports.txt", "--store", "answers.sqlite"]).exit_code == 0
         assert run(["synthesize", "state", ".", "--blocks", "400", "--workplaces", "6", "--jobs", "1000"]).exit_code == 0
         Path("salaries.csv").write_text("ward,salary\nnorth,100\nnorth,220\nsouth,180\nsouth,90\n", "utf-8")
+        Path("hierarchies").mkdir()
+        ages = [f"{age};{age // 10 * 10}-{age // 10 * 10 + 9};*" for age in range(20, 60)]
+        Path("hierarchies", "age.csv").write_text("\n".join(ages) + "\n", "utf-8")
+        Path("hierarchies", "sex.csv").write_text("F;*\nM;*\n", "utf-8")
+        people = [f"{20 + each * 7 % 40},{'FM'[each % 2]},{('flu', 'asthma', 'gout')[each % 3]}" for each in range(120)]
+        Path("people.csv").write_text("age,sex,disease\n" + "\n".join(people) + "\n", "utf-8")
         Path("questions.txt").write_text("MAX(salary)\nMAX(salary) WHERE ward = 'north'\n", "utf-8")
     return place
 

@@ -109,7 +109,7 @@ HOSTILE = [
     "SELECT COUNT(*) FROM visits WHERE person = 5",
     "SELECT MAX(person) FROM visits",
     "SELECT DISTINCT ward FROM visits",
-    "SELECT COUNT(DISTINCT ward) FROM visits",
+    "SELECT COUNT(DISTINCT 1) FROM visits",
     "SELECT COUNT(DISTINCT person, ward) FROM visits",
     "SELECT SUM(DISTINCT cost) FROM visits",
     "SELECT COUNT(*) OVER () FROM visits",

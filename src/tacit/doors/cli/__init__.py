@@ -15,6 +15,8 @@ import typer
 
 from tacit.doors.cli.accounts import adopt, begin, budget, history, resume, units
 from tacit.doors.cli.accounts import ledger as ledger_commands
+from tacit.doors.cli.anonymize import COMMANDS as ANONYMIZING
+from tacit.doors.cli.anonymize import anonymize
 from tacit.doors.cli.ask import explain, sql
 from tacit.doors.cli.attack import COMMANDS as ATTACKS
 from tacit.doors.cli.attack import attack
@@ -144,6 +146,9 @@ app.add_typer(synthesize, name="synthesize", cls=Group, rich_help_panel=OTHER_WA
 for name, surveying in SURVEYS.items():
     survey.command(name, cls=Command)(reported(surveying))
 app.add_typer(survey, name="survey", cls=Group, rich_help_panel=OTHER_WAYS)
+for name, anonymizing in ANONYMIZING.items():
+    anonymize.command(name, cls=Command)(reported(anonymizing))
+app.add_typer(anonymize, name="anonymize", cls=Group, rich_help_panel=OTHER_WAYS)
 
 
 def _version(wanted: bool) -> None:

@@ -10,6 +10,7 @@ from tacit.errors import NotAllowed, Refused
 from tacit.query.binding import terms
 from tacit.query.binding.comparisons import compared, constant_term, those_that_can_be
 from tacit.query.binding.functions import FUNCTIONS
+from tacit.query.binding.pairs import PAIRS
 from tacit.query.binding.patterns import found, pattern_text
 from tacit.query.binding.scope import Declared, Scope
 from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Star
@@ -27,8 +28,11 @@ from tacit.query.plan import (
 )
 from tacit.query.size_limit import Extent
 
-AGGREGATES = frozenset(
-    "count count_distinct sum avg min max median quantile var_pop var_samp stddev_pop stddev_samp".split()  # noqa: SIM905
+AGGREGATES = (
+    frozenset(
+        "count count_distinct sum avg min max median quantile var_pop var_samp stddev_pop stddev_samp".split()  # noqa: SIM905
+    )
+    | PAIRS
 )
 
 

@@ -10,6 +10,7 @@ from tacit.query import plan
 from tacit.query.binding import terms
 from tacit.query.binding.binder import AGGREGATES, Binder
 from tacit.query.binding.comparisons import as_number
+from tacit.query.binding.pairs import PAIRS, paired
 from tacit.query.binding.possible import always_null
 from tacit.query.binding.scope import Declared, Scope
 from tacit.query.language.syntax import Apply, Constant, Expression, InQuery, Name, Star
@@ -57,34 +58,54 @@ class Asked:
         """The aggregate that is asked for."""
         function, arguments = expression.function, expression.arguments
         if function == "count_distinct":
-            return self.units(expression)
+            return self.distinct(expression)
+        if function in PAIRS:
+            return self.pair(expression)
         if function == "count" and isinstance(arguments[0], Star):
             return Call("count")
         if function == "count" and (present := self.present(arguments[0])) is not None:
             return present
         term = as_number(self.binder.term(arguments[0]))
-        if not isinstance(term.node, TextColumn) and always_null(term.node):
-            raise NeverTrue(
-                f"{function.upper()} covers no possible row: its condition is never true",
-                remedy="compare with values that are declared",
-                at=expression.at,
-            )
+        self.check_possible(expression, term)
         if function == "count":
             return Call("count", _presence(term)) if term.nullable else Call("count")
         if isinstance(term.type, CategoryType) or isinstance(term.node, TextColumn):
             raise WrongType(
                 f"{function.upper()} needs a number, not {terms.word(term.type)}", remedy="count it instead", at=expression.at
             )
-        if isinstance(term.node, Literal):
-            raise NotAllowed(
-                f"{function.upper()} of a constant does not depend on the data", remedy="use COUNT(*)", at=expression.at
-            )
+        self.check_constant(expression, term)
         self.check_range(expression, term)
         if function == "quantile" or function in QUANTILES:
             return Call("quantile", term, self.share(expression))
         if isinstance(term.type, DateType | BooleanType):
             raise WrongType(f"{function.upper()} needs a number, not {terms.word(term.type)}", at=expression.at)
         return Call(function, term)
+
+    def pair(self, expression: Apply) -> Call:
+        """An aggregate of two numbers together."""
+        both = [as_number(self.binder.term(argument)) for argument in expression.arguments]
+        for term in both:
+            self.check_possible(expression, term)
+            if not isinstance(term.type, NumberType) or isinstance(term.node, TextColumn):
+                raise WrongType(f"{_written(expression)} needs two numbers, not {terms.word(term.type)}", at=expression.at)
+            self.check_constant(expression, term)
+            self.check_range(expression, term)
+        return paired(expression.function, *both)
+
+    def check_possible(self, expression: Apply, term: Term) -> None:
+        """Refuses an aggregate that no row can have a part in."""
+        if not isinstance(term.node, TextColumn) and always_null(term.node):
+            raise NeverTrue(
+                f"{_written(expression)} covers no possible row: its condition is never true",
+                remedy="compare with values that are declared",
+                at=expression.at,
+            )
+
+    def check_constant(self, expression: Apply, term: Term) -> None:
+        """Refuses an aggregate of a constant."""
+        if isinstance(term.node, Literal):
+            what = f"{_written(expression)} of a constant does not depend on the data"
+            raise NotAllowed(what, remedy="use COUNT(*)", at=expression.at)
 
     def check_range(self, expression: Apply, term: Term) -> None:
         """Refuses an aggregate whose value is known: of one possible value, and a sum of nothing but zeros."""
@@ -108,16 +129,19 @@ class Asked:
             return Call("count", Term(column, NumberType(Fraction(1))))
         return None
 
-    def units(self, expression: Apply) -> Call:
-        """COUNT(DISTINCT u) is answered where u identifies the unit."""
+    def distinct(self, expression: Apply) -> Call:
+        """COUNT(DISTINCT x): of units where x identifies the unit, else of different values."""
         argument = expression.arguments[0]
-        if len(expression.arguments) == 1 and isinstance(argument, Name) and self.is_unit(argument):
+        if len(expression.arguments) > 1:
+            raise NotAllowed(
+                "COUNT(DISTINCT ...) of several columns is not supported", remedy="count one expression", at=expression.at
+            )
+        if isinstance(argument, Name) and self.is_unit(argument):
             return Call("units")
-        raise NotAllowed(
-            "COUNT(DISTINCT ...) is supported for the column that identifies the privacy unit",
-            remedy="use GROUP BY with COUNT(*) to see how many have each value",
-            at=expression.at,
-        )
+        term = self.binder.term(argument)
+        self.check_possible(expression, term)
+        self.check_constant(expression, term)
+        return Call("distinct", term)
 
     def is_unit(self, name: Name) -> bool:
         """Whether a name is that of the unit itself, in a source that has a row of it wherever there is a row at all."""
@@ -131,6 +155,10 @@ class Asked:
         if value is None or not 0 <= value <= 1:
             raise WrongType("a quantile requires a constant from 0 to 1", remedy="write PERCENTILE_CONT(0.5)", at=expression.at)
         return value
+
+
+def _written(call: Apply) -> str:
+    return call.function.upper().replace("_DISTINCT", "(DISTINCT ...)")
 
 
 def has_aggregate(expression: Expression) -> bool:

@@ -70,6 +70,8 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
     exp.And: "and", exp.Or: "or", exp.Nullif: "nullif", exp.Pow: "power", exp.DPipe: "concat",
+    exp.CovarPop: "covar_pop", exp.CovarSamp: "covar_samp", exp.Corr: "corr",
+    exp.RegrSlope: "regr_slope", exp.RegrIntercept: "regr_intercept",
 }  # fmt: skip
 _UNARY: dict[type[exp.Expr], str] = {
     exp.Neg: "negate", exp.Not: "not", exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sign: "sign",
@@ -97,7 +99,7 @@ _CASTS = {
     "DATE": "cast_date", "TEXT": "cast_text", "VARCHAR": "cast_text", "BOOLEAN": "cast_boolean",
 }  # fmt: skip
 _PARTS = frozenset({"year", "quarter", "month", "day", "dayofyear", "dayofweek", "isodow"})
-_FILTERED = frozenset({_UNARY[kind] for kind in _UNARY if issubclass(kind, exp.AggFunc)} | {"count"})
+_FILTERED = frozenset({_UNARY[kind] for kind in _UNARY if issubclass(kind, exp.AggFunc)} | {"count", "count_distinct"})
 _NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%"}
 _NEAREST: dict[type[exp.Expr], str] = {
     exp.Distinct: "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",
@@ -178,7 +180,7 @@ class Reader:
             self.only(distinct)
         where, having, order, chosen = (tree.args.get(name) for name in ("where", "having", "order", "qualify"))
         found = Select(
-            items=tuple(self.item(node) for node in tree.expressions),
+            items=tuple(item for node in tree.expressions for item in self.items(node)),
             table=self.source(source.this),
             joins=tuple(self.join(node) for node in tree.args.get("joins") or ()),
             where=self.expression(where.this) if where else None,
@@ -223,6 +225,21 @@ class Reader:
             raise NotAllowed("QUALIFY in a sub-query would choose among rows of all people", remedy=UNITS, at=self.at(node))
         return self.select(node)
 
+    def items(self, node: exp.Expr) -> tuple[Item, ...]:
+        """An expression of SELECT; APPROX_QUANTILES(x, n) is n + 1 of them, each with its number in its name."""
+        inner = node.this if isinstance(node, exp.Alias) else node
+        if not isinstance(inner, exp.ApproxQuantiles):
+            return (self.item(node),)
+        self.only(inner, "this", "expression")
+        parts = inner.expression
+        if not isinstance(parts, exp.Literal) or not re.fullmatch("[1-9][0-9]?", str(parts.this)):
+            raise WrongType(
+                "APPROX_QUANTILES requires a number of parts from 1 to 99", remedy="write APPROX_QUANTILES(x, 4)", at=self.at(inner)
+            )
+        name, count, over = node.alias or "quantile", int(str(parts.this)), self.expression(inner.this)
+        shares = [Constant(Fraction(part, count)) for part in range(count + 1)]
+        return tuple(Item(Apply("quantile", (over, share), self.at(inner)), f"{name}_{at}") for at, share in enumerate(shares))
+
     def item(self, node: exp.Expr) -> Item:
         if isinstance(node, exp.Alias):
             self.only(node, "this", "alias")
@@ -245,6 +262,9 @@ class Reader:
             return Nested(self.query(node.this), node.alias, self.at(node))
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise self.refuse(node, "only tables declared in the catalog can be queried")
+        if node.args.get("catalog"):
+            what = "a table name of three parts is not supported: the catalog's tables have no schema"
+            raise NotAllowed(what, remedy=f"write {node.name[:60]}", at=self.at(node))
         self.only(node, "this", "alias", "db")
         if node.args.get("alias"):
             self.only(node.args["alias"], "this")
@@ -464,13 +484,6 @@ class Reader:
         parts = (self.expression(node.this), Constant(Fraction(precision)), Constant(Fraction(scale)))
         return Apply("cast_decimal", parts, self.at(node))
 
-    def logarithm(self, node: exp.Expr) -> Expression:
-        """LOG10. What LOG of one or two numbers means differs between systems."""
-        self.only(node, "this", "expression")
-        if node.expression is None or "start" in node.this.meta or node.this.name != "10":
-            raise NotAllowed("LOG has a different base in different systems", remedy="write LN(x) or LOG10(x)", at=self.at(node))
-        return self.apply("log10", node, node.expression)
-
     def kind(self, node: exp.Expr) -> str:
         """The name of a plain type, without width or precision."""
         self.only(node, "this")
@@ -596,6 +609,22 @@ class Reader:
             share = Apply("-", (Constant(Fraction(1)), share), self.at(node))
         return Apply("quantile", (self.expression(order.expressions[0].this), share), self.at(node))
 
+    def quantiles(self, node: exp.Expr) -> Expression:
+        raise NotAllowed(
+            "APPROX_QUANTILES is several columns, so it must be an item of SELECT by itself",
+            remedy="use QUANTILE_CONT(x, 0.25) inside an expression",
+            at=self.at(node),
+        )
+
+    def log(self, node: exp.Expr) -> Expression:
+        """LOG10(x), whose 10 has no place in the text; LOG(x) is LN in some dialects, and LOG(10, x) has base x in some."""
+        self.only(node, "this", "expression")
+        if node.expression is None or node.this.name != "10" or "start" in node.this.meta:
+            raise NotAllowed(
+                "LOG is not supported: its base differs between dialects", remedy="write LN(x) or LOG10(x)", at=self.at(node)
+            )
+        return self.apply("log10", node, node.expression)
+
     def named(self, node: exp.Expr) -> Expression:
         name = str(node.this).lower()
         if name.upper() in WORDS:
@@ -641,7 +670,8 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.WidthBucket: Reader.bucket,
     exp.Quantile: Reader.quantile,
     exp.WithinGroup: Reader.within_group,
+    exp.ApproxQuantiles: Reader.quantiles,
+    exp.Log: Reader.log,
     exp.Anonymous: Reader.named,
     exp.Window: read_window,
-    exp.Log: Reader.logarithm,
 }

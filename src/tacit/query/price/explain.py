@@ -13,6 +13,7 @@ from tacit.privacy.rounding import as_text
 from tacit.query.groups import size
 from tacit.query.plan import (
     Column,
+    Literal,
     Moment,
     NumberType,
     PerUnit,
@@ -123,7 +124,11 @@ def _noise(quote: Quote) -> list[Noise]:
     return parts
 
 
-_NAMES = {"rows": "count", "units": "number of units", "sum": "sum", "centred": "centred sum", "squares": "centred sum of squares"}
+_NAMES = {
+    "rows": "count", "units": "number of units", "sum": "sum", "centred": "centred sum", "squares": "centred sum of squares",
+    "products": "centred sum of products",
+    "distinct": "number of different values",
+}  # fmt: skip
 
 
 def _of_sum(part: Sum, quote: Quote) -> Noise:
@@ -136,9 +141,11 @@ def _of_sum(part: Sum, quote: Quote) -> Noise:
 
 def _unit(moment: Moment, question: Question) -> Fraction:
     """What one unit of a moment is in the answer: a step of the column; if sums are centered, half of one, or its square."""
-    over = next((call.over for call in question.calls if call.over and moment in moments_of(call, question.calls)), None)
-    step = over.type.step if over is not None and isinstance(over.type, NumberType) else Fraction(1)
-    return {"sum": step, "centred": step / 2, "squares": step**2 / 8}.get(moment.kind, Fraction(1))
+    over = [term for call in question.calls if moment in moments_of(call, question.calls) for term in (call.over, call.other)]
+    steps = {term.node: term.type.step for term in over if term is not None and isinstance(term.type, NumberType)}
+    step, other = (steps.get(node, Fraction(1)) for node in (moment.value or Literal(0), moment.other or Literal(0)))
+    units = {"sum": step, "centred": step / 2, "squares": step**2 / 8, "products": step * other / 4}
+    return units.get(moment.kind, Fraction(1))
 
 
 _TOTALS = {
@@ -147,9 +154,12 @@ _TOTALS = {
 
 
 def _name(moment: Moment, question: Question) -> str:
+    if moment.text is not None:
+        return f"{_NAMES[moment.kind]} of {moment.text.name}"
     if moment.value is None:
         return _NAMES[moment.kind]
-    return f"{_NAMES[moment.kind]} of {_columnwords_of(moment.value, question)}"
+    over = [node for node in (moment.value, moment.other) if node is not None]
+    return f"{_NAMES[moment.kind]} of {' and '.join(_columnwords_of(node, question) for node in over)}"
 
 
 def _columnwords_of(node: Row, question: Question) -> str:

@@ -156,8 +156,9 @@ def price(question: Question, asked: Request, change: Change = "add-remove") -> 
     Raises if the worst case of answering is too much work (work.md).
     """
     _check_groups(question, asked)
-    factor = 2 if change == "change-one" else 1  # every event is priced for add/remove, and counts twice if one unit changes
-    touched = reach(question)
+    doubled = change == "change-one" and private(question)  # priced for add/remove, which counts twice where one unit changes
+    factor = 2 if doubled else 1
+    touched = reach(question, "add-remove" if doubled else change)
     afford(question)
     if not private(question) and not any(_moves(moment, touched) for moment in question.group.moments):
         raise NotAllowed("the answer does not depend on the data", remedy="use COUNT(*)")
@@ -218,7 +219,11 @@ def _with_gaussian(question: Question, asked: Request, touched: Reach, factor: i
     delta = asked.delta / (2 if private(question) else 1)
     rho = calibrate_rho(factor * share * len(parts), delta) / (factor**2 * len(parts))
     sums = [
-        Sum(place, moment, Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question, touched), True, UNIT))
+        Sum(
+            place,
+            moment,
+            Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question, touched), True, touched.neighbours),
+        )
         for place, moment in parts
     ]
     return _quote(question, asked, touched, sums, share, factor)
@@ -247,7 +252,7 @@ def _cells(question: Question) -> int:
 
 
 def _laplace(moment: Moment, touched: Reach, question: Question, epsilon: Fraction) -> Laplace:
-    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question, touched), True, UNIT)
+    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question, touched), True, touched.neighbours)
 
 
 def _quote(question: Question, asked: Request, touched: Reach, sums: Sequence[Sum], share: Fraction, factor: int) -> Quote:
@@ -265,15 +270,16 @@ def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -
     """The exponential mechanism, whose interval comes from draws of its own; on a very fine grid, smooth sensitivity.
 
     The error of the exponential mechanism in ranks grows with the logarithm of the grid. The noise of smooth sensitivity follows
-    the gaps between values instead, but its scale is private, so it has no interval.
+    the gaps between values instead, but its scale is private, so it has no interval. It is priced for add/remove, and gets half of
+    its share if a unit changes.
     """
     node = call.over.node if call.over else None
     low, high = (getattr(node, "low", 0), getattr(node, "high", 0))
     share = call.share or Fraction(0)
     if high - low < FINEST_GRID:
-        return QuantileWithInterval(share, 0, high - low, 1, epsilon, confidence, max_rows=touched.l1, neighbours=UNIT)
-    rows = 1 if touched.groups > 1 else touched.l1
-    return SmoothQuantile(share, 0, high - low, 1, epsilon * rows / touched.l1, max_rows=rows, neighbours=UNIT)
+        return QuantileWithInterval(share, 0, high - low, 1, epsilon, confidence, touched.l1, touched.neighbours)
+    rows, parts = 1 if touched.groups > 1 else touched.l1, 2 if touched.change == "change-one" else 1
+    return SmoothQuantile(share, 0, high - low, 1, epsilon * rows / (parts * touched.l1), max_rows=rows, neighbours=UNIT)
 
 
 def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, factor: int) -> KeyThreshold | None:
@@ -332,7 +338,9 @@ def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction
 
 
 def _word(out: Out, call: Call) -> str:
-    names = {"avg": "an average", "quantile": "a quantile"}
+    names = {"avg": "an average", "quantile": "a quantile", "corr": "a correlation"}
+    names |= dict.fromkeys(("covar_pop", "covar_samp"), "a covariance")
+    names |= dict.fromkeys(("regr_slope", "regr_intercept"), "a regression")
     return names.get(call.name, "a variance") if isinstance(out, Result) else "an expression"
 
 

@@ -41,8 +41,17 @@ SORTED = 8  # columns that a window over released numbers counts as
 PROBE, BUILD, EMIT = 20, 100, 10  # a row that is looked up in a join, a row of its public table, a row that comes out
 INTO_GROUP = ((10**4, 20), (10**5, 60), (10**6, 400))  # a row that is added to its group, by how many groups there are at most
 INTO_MANY = 500  # and where there are more than a processor's cache holds
-PARTS = {"rows": 1, "units": 1, "sum": 3, "centred": 3, "squares": 9, "list": 1}  # sums that the engine makes of a moment
-PART, UNIT, UNIT_OF_MANY = 4, 200, 1000  # a row in one of them; a row whose unit is counted once in its group
+PARTS = {
+    "rows": 1,
+    "units": 1,
+    "sum": 3,
+    "centred": 3,
+    "squares": 9,
+    "products": 11,
+    "list": 1,
+    "distinct": 1,
+}  # sums that the engine makes of a moment
+PART, UNIT, UNIT_OF_MANY = 4, 200, 1000  # a row in one of them; a row whose unit, or value, is counted once in its group
 NUMBERED = 500  # a row that is numbered within its unit and group
 GROUP, OWN_GROUP, VALUE = 500, 5000, 1000  # a group that the engine returns, one of private keys, and a value of a quantile's list
 QUANTILE, NOISE, CELL = 2 * 10**6, 500, 2000  # a drawn quantile, a noisy number, and a cell of the answer
@@ -220,16 +229,16 @@ def _summed(question: Question, rows: Flow, moments: list[Moment], expressions: 
     """One row for each group, with the parts of every moment."""
     groups, held = _groups(question, rows.rows), _key_bytes(question, expressions)
     into = _into_group(groups)
-    values = {moment.value: None for moment in moments if moment.value is not None}
+    values = dict.fromkeys(node for moment in moments for node in moment.parts)
     parts = sum(PARTS[moment.kind] for moment in moments)
     each = into + (2 * held if private(question) else 0) + PART * parts + sum(expressions.steps(value) for value in values)
     returned, bytes_of_one = (OWN_GROUP, OWN_GROUP_BYTES + 3 * held) if private(question) else (GROUP, GROUP_BYTES + held)
     work = Work(groups, rows.rows * each + groups * returned, groups * (bytes_of_one + 16 * parts))
-    counted = any(moment.kind == "units" for moment in moments)
-    distinct = Work(
-        rows.rows + 3 * groups, rows.rows * (UNIT_OF_MANY if into == INTO_MANY else UNIT), rows.rows * (UNIT_BYTES + held)
-    )
-    return rows.work + work + (distinct if counted else Work())
+    for once in {moment.text or moment.value for moment in moments if moment.kind in ("units", "distinct")}:
+        size = expressions.bytes_of(once) if once is not None else 0
+        each = (UNIT_OF_MANY if into == INTO_MANY else UNIT) + 2 * size
+        work += Work(rows.rows + 3 * groups, rows.rows * each, rows.rows * (UNIT_BYTES + size + held))
+    return rows.work + work
 
 
 def _listed(question: Question, rows: Flow, moment: Moment, expressions: Expressions) -> Work:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.chart import svg
 from tacit.privacy.rounding import as_text
 from tacit.publish.synthetic.commuters import maps
 from tacit.publish.synthetic.commuters.geography import Zones
 from tacit.publish.synthetic.commuters.release import Release
 from tacit.publish.synthetic.commuters.utility import FEW_JOBS, Cells, Group, Utility, compared, measured, suppression_loss
 from tacit.release.curators import curators_page, curators_place, for_the_owner, write_for_curator
+from tacit.release.report import figure, heading, table
 from tacit.untrusted import for_html
 
 SHOWN = 3  # destinations that are drawn: the largest, the median and a small one
@@ -50,20 +50,20 @@ def report_page(release: Release) -> str:
     found = utility_of(release)
     parts = [
         _claim(release),
-        "<h2>Distance from the real data</h2>",
-        _table(("", "value"), _figures(release, found)),
-        f"<figure>{svg(maps.average_commutes(found))}</figure>",
-        "<h2>Short and long commutes, dense and sparse origins</h2>",
-        _table(GROUPED, _groups(found.groups)),
-        "<h2>Short and long commutes to dense and sparse destinations</h2>",
+        heading("Distance from the real data"),
+        table(("", "value"), _figures(release, found)),
+        figure(maps.average_commutes(found)),
+        heading("Short and long commutes, dense and sparse origins"),
+        table(GROUPED, _groups(found.groups)),
+        heading("Short and long commutes to dense and sparse destinations"),
         "<p>A destination is dense if it has more jobs than the median one. Above zero, the synthetic average is too long.</p>",
-        _table(GROUPED, _groups(found.crossed)),
-        "<h2>By distance</h2>",
-        _table(("band", "share, real", "share, synthetic", "part of the total variation"), _bands(found)),
-        f"<figure>{svg(maps.bands(found))}</figure>",
-        "<h2>Suppressing outliers instead</h2>",
+        table(GROUPED, _groups(found.crossed)),
+        heading("By distance"),
+        table(("band", "share, real", "share, synthetic", "part of the total variation"), _bands(found)),
+        figure(maps.bands(found)),
+        heading("Suppressing outliers instead"),
         "<p>Suppressing rare origins is not a guarantee, and it loses this share of the jobs:</p>",
-        _table(("suppressed cells", "jobs lost"), _suppressed(release)),
+        table(("suppressed cells", "jobs lost"), _suppressed(release)),
         *_pictures(release),
     ]
     return curators_page("The synthetic map compared with the real one", "\n".join(parts))
@@ -138,14 +138,8 @@ def _pictures(release: Release) -> list[str]:
         )
         for place in list(chosen)[:SHOWN]
     ]
-    return ["<h2>Maps</h2>", *(f"<figure>{svg(drawing)}</figure>" for drawing in drawings)]
+    return [heading("Maps"), *map(figure, drawings)]
 
 
 def _share(share: float, sign: str = "") -> str:
     return "none" if np.isnan(share) else f"{share:{sign}.2%}"
-
-
-def _table(header: Sequence[str], rows: Rows) -> str:
-    head = "".join(f"<th>{for_html(name)}</th>" for name in header)
-    body = "".join("<tr>" + "".join(f"<td>{for_html(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

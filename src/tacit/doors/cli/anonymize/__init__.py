@@ -1,0 +1,30 @@
+"""`tacit anonymize ...`: tables made anonymous the syntactic way. Nothing here is differentially private."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from tacit.doors.cli.anonymize.adversary import adversary
+from tacit.doors.cli.anonymize.check import check_table
+from tacit.doors.cli.anonymize.hierarchy import hierarchy
+from tacit.doors.cli.anonymize.lattice import lattice
+from tacit.doors.cli.anonymize.sample_risk import sample_risk
+from tacit.doors.cli.anonymize.suppress import suppress_cells
+from tacit.doors.cli.anonymize.table import table
+
+anonymize = typer.Typer(
+    no_args_is_help=True,
+    help="Publish a table under k-anonymity, l-diversity, t-closeness and related models. Not differentially private.",
+)
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "table": table,
+    "lattice": lattice,
+    "check": check_table,
+    "hierarchy": hierarchy,
+    "sample-risk": sample_risk,
+    "suppress": suppress_cells,
+    "adversary": adversary,
+}

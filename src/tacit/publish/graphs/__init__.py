@@ -1,0 +1,1 @@
+"""Social networks: anonymized graphs, which give no differential privacy, and releases about graphs that do."""

@@ -1,0 +1,210 @@
+"""The published table, and the road to it: read, group, recode, check, and say what is not protected.
+
+Rows leave in the order of what is published, never in that of the file. Columns that have no role do not leave at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.publish.tables.checked import check_published
+from tacit.publish.tables.conditions import Condition
+from tacit.publish.tables.grouping import Integers
+from tacit.publish.tables.hierarchy import TOP, Hierarchy
+from tacit.publish.tables.lattice import Lattice
+from tacit.publish.tables.local import local
+from tacit.publish.tables.mdav import mdav
+from tacit.publish.tables.measures import MEASURES, Losses
+from tacit.publish.tables.mondrian import mondrian
+from tacit.publish.tables.recoded import Recoded, full_domain
+from tacit.publish.tables.requirements import Requirements
+from tacit.publish.tables.search import Found, Told, search
+from tacit.publish.tables.table import Column, Table, natural_order
+from tacit.release.outputs import check_output, write_output
+
+BANNER = "not differentially private"
+NOT_PROTECTED = (
+    "Side information: whoever knows more of a person than the quasi-identifiers can narrow a group down, and so can whoever knows "
+    "the values of some of its other members.",
+    "Probability: a group in which one sensitive value is frequent tells that it is likely, and k-anonymity alone does not look.",
+    "Knowledge of the algorithm: the least generalization that complies was chosen, and that choice depends on the rows "
+    "(the minimality attack).",
+    "A second release: another generalization of the same rows, or of some of them, can be intersected with this one.",
+    "Quasi-identifiers that were not declared: a column that is kept or sensitive may identify people too.",
+)
+NOT_WRITTEN = "nothing is published"
+
+
+@dataclass(frozen=True, eq=False)
+class Anonymized:
+    """A table that was made anonymous the syntactic way. It is not differentially private, and says so wherever it is shown."""
+
+    table: Table
+    recoded: Recoded
+    asked: Requirements
+    conditions: tuple[Condition, ...]
+    losses: Mapping[str, float]
+    found: Found | None = None
+    lattice: Lattice | None = None
+
+    differentially_private: ClassVar[bool] = False
+    banner: ClassVar[str] = BANNER
+
+    @property
+    def rows(self) -> int:
+        """How many rows were read, suppressed ones included."""
+        return len(self.recoded.suppressed)
+
+    @property
+    def suppressed(self) -> int:
+        """How many rows are suppressed."""
+        return int(self.recoded.suppressed.sum())
+
+    def sizes(self) -> Integers:
+        """The size of each published group."""
+        return self.recoded.sizes()
+
+    def promise(self) -> dict[str, Any]:
+        """What is said to everybody who gets the table: models, method and what they are not."""
+        return {
+            "kind": "anonymized table",
+            "differentially_private": False,
+            "models": [str(condition) for condition in self.conditions],
+            "method": self.asked.method,
+            "quasi": list(self.asked.quasi),
+            "sensitive": list(self.asked.sensitive),
+            "suppressed_rows": "all quasi-identifiers are *" if self.asked.suppressed == "star" else "left out",
+            "does_not_protect": list(NOT_PROTECTED),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the data owner: what was asked, what came out, and what was lost. Some of it is not in the published table."""
+        sizes = self.sizes()
+        return {
+            **{key: value for key, value in self.promise().items() if key not in ("kind", "does_not_protect")},
+            "rows": self.rows,
+            "groups": len(sizes),
+            "smallest_group": int(sizes.min()) if len(sizes) else None,
+            "largest_group": int(sizes.max()) if len(sizes) else None,
+            "suppressed": self.suppressed,
+            "losses": dict(self.losses),
+            "work": dict(self.recoded.work),
+        }
+
+    def save(self, out: str | Path) -> Path:
+        """Write the table as .csv, .csv.gz or .parquet, and beside it a receipt of what it promises; the receipt's path."""
+        place = check_output(Path(out))
+        if place.suffix == ".parquet":
+            arrow = self.table.to_arrow()
+            columns: dict[str, Any] = {name: arrow.column(name).combine_chunks() for name in arrow.column_names}
+        else:
+            columns = {column.name: column.texts() for column in self.table.columns}
+        return write_output(columns, self.promise(), place, after=NOT_WRITTEN)
+
+    def __str__(self) -> str:
+        models = ", ".join(str(condition) for condition in self.conditions)
+        groups = f"{len(self.sizes()):,} groups of {self.rows - self.suppressed:,} rows, {self.suppressed:,} rows suppressed"
+        return f"{groups}: {models} ({BANNER})"
+
+
+def anonymize(table: Table, asked: Requirements, told: Told = None) -> Anonymized:
+    """The table made anonymous as asked, or an error that says what stands in the way.
+
+    >>> from tacit.publish.tables.requirements import Requirements
+    >>> people = Table.of({"age": [31, 34, 42, 47], "ill": ["flu", "gout", "flu", "flu"]})
+    >>> asked = Requirements(("age",), ("ill",), k=2, made={"age": ("intervals", ([10, 20], 0))})
+    >>> print(anonymize(people, asked))
+    2 groups of 4 rows, 0 rows suppressed: k-anonymity, k = 2 (not differentially private)
+    >>> anonymize(people, asked).table["age"].texts().tolist()
+    ['30-39', '30-39', '40-49', '40-49']
+    """
+    asked = asked.spelled(table)
+    hierarchies = asked.hierarchies_of(table, needed=asked.method in ("lattice", "local"))
+    conditions = asked.models(hierarchies).conditions(table, list(asked.sensitive))
+    recoded, found, lattice = METHODS[asked.method](table, asked, conditions, hierarchies, told)
+    weights = [asked.weights.get(name, 1.0) for name in asked.quasi]
+    losses = recoded.losses(asked.k, weights)
+    if found is not None and lattice is not None:
+        rolled = lattice.rolled(found.node)
+        scores, kept = Losses(lattice, asked.k, asked.weights), lattice.complying(rolled, conditions)
+        losses = {measure: scores.loss(measure, rolled, kept) for measure in MEASURES}
+    starred = _published(table, recoded, asked)
+    if told is not None:
+        told("checking the result", 0.9)
+    check_published(starred, asked, hierarchies)
+    return Anonymized(_without_stars(starred, recoded, asked), recoded, asked, tuple(conditions), losses, found, lattice)
+
+
+Made = tuple[Recoded, Found | None, Lattice | None]
+
+
+def _lattice(table: Table, asked: Requirements, conditions: list[Condition], hierarchies: dict[str, Hierarchy], told: Told) -> Made:
+    lattice = asked.lattice(table, hierarchies)
+    found = search(lattice, conditions, Losses(lattice, asked.k, asked.weights), asked.utility, asked.limit(table), told)
+    recoded = full_domain(lattice, found.node, lattice.complying(lattice.rolled(found.node), conditions))
+    recoded.work.update(
+        levels=dict(zip(asked.quasi, found.node, strict=True)),
+        nodes=found.nodes,
+        satisfying=found.satisfying,
+        counted=found.counted,
+    )
+    return recoded, found, lattice
+
+
+def _local(table: Table, asked: Requirements, conditions: list[Condition], hierarchies: dict[str, Hierarchy], told: Told) -> Made:
+    lattice = asked.lattice(table, hierarchies)
+    losses = Losses(lattice, asked.k, asked.weights)
+    return local(lattice, conditions, losses, asked.utility, asked.limit(table), told), None, lattice
+
+
+def _mondrian(
+    table: Table, asked: Requirements, conditions: list[Condition], hierarchies: dict[str, Hierarchy], told: Told
+) -> Made:
+    lattice = asked.lattice(table, hierarchies)
+    return mondrian(lattice, conditions, asked.method == "mondrian-relaxed", told), None, None
+
+
+def _mdav(table: Table, asked: Requirements, conditions: list[Condition], hierarchies: dict[str, Hierarchy], told: Told) -> Made:
+    if len(conditions) > 1:
+        raise InvalidInput(f"mdav ensures k-anonymity alone, not {conditions[1]}; use the method mondrian, or drop the model")
+    return mdav(table, asked.quasi, asked.k, told), None, None
+
+
+METHODS: Mapping[str, Callable[[Table, Requirements, list[Condition], dict[str, Hierarchy], Told], Made]] = {
+    "lattice": _lattice,
+    "local": _local,
+    "mondrian": _mondrian,
+    "mondrian-relaxed": _mondrian,
+    "mdav": _mdav,
+}
+
+
+def _published(table: Table, recoded: Recoded, asked: Requirements) -> Table:
+    """Published forms, sensitive and kept columns, in an order of their own; suppressed rows stand last, with stars."""
+    quasi = [_starred(form.column, recoded) for form in recoded.forms]
+    columns = [*quasi, *(table[name] for name in (*asked.sensitive, *asked.keep))]
+    ranks = [np.argsort(natural_order(column.values))[column.codes] for column in columns]
+    order = np.lexsort((*ranks[::-1], recoded.suppressed))
+    return Table(tuple(Column(column.name, column.values, column.codes[order], column.typed) for column in columns))
+
+
+def _without_stars(starred: Table, recoded: Recoded, asked: Requirements) -> Table:
+    """What leaves: without suppressed rows where these are left out."""
+    return (
+        starred if asked.suppressed == "star" else starred.kept(np.arange(starred.rows) < starred.rows - recoded.suppressed.sum())
+    )
+
+
+def _starred(column: Column, recoded: Recoded) -> Column:
+    """The column with * in the suppressed rows."""
+    if not recoded.suppressed.any():
+        return column
+    values = column.values if TOP in column.values else (*column.values, TOP)
+    codes = np.where(recoded.suppressed, values.index(TOP), column.codes).astype(np.int32)
+    return Column(column.name, values, codes)
