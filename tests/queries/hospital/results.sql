@@ -139,7 +139,7 @@ SELECT ward, CASE WHEN COUNT(*) > 5 THEN 'large' ELSE 0 END AS size FROM visits 
 
 -- refused: 111 a logarithm whose base differs between systems
 SELECT LOG(COUNT(*)) AS x FROM visits;
---   not_allowed: line 1, column 8: LOG has a different base in different systems; write LN(x) or LOG10(x)
+--   not_allowed: line 1, column 8: LOG is not supported: its base differs between dialects; write LN(x) or LOG10(x)
 
 -- refused: 112 a frame that is not of rows
 SELECT ward, SUM(COUNT(*)) OVER (ORDER BY ward RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS n FROM visits GROUP BY ward;

@@ -546,13 +546,6 @@ class Reader:
         parts = (self.expression(node.this), Constant(Fraction(precision)), Constant(Fraction(scale)))
         return Apply("cast_decimal", parts, self.at(node))
 
-    def logarithm(self, node: exp.Expr) -> Expression:
-        """LOG10. What LOG of one or two numbers means differs between systems."""
-        self.only(node, "this", "expression")
-        if node.expression is None or "start" in node.this.meta or node.this.name != "10":
-            raise NotAllowed("LOG has a different base in different systems", remedy="write LN(x) or LOG10(x)", at=self.at(node))
-        return self.apply("log10", node, node.expression)
-
     def kind(self, node: exp.Expr) -> str:
         """The name of a plain type, without width or precision."""
         self.only(node, "this")
@@ -686,9 +679,9 @@ class Reader:
         )
 
     def log(self, node: exp.Expr) -> Expression:
-        """LOG10(x), which is LOG(10, x); LOG(x) alone means LN in some dialects and LOG10 in others."""
+        """LOG10(x), whose 10 has no place in the text; LOG(x) is LN in some dialects, and LOG(10, x) has base x in some."""
         self.only(node, "this", "expression")
-        if node.expression is None or not isinstance(node.this, exp.Literal) or str(node.this.this) != "10":
+        if node.expression is None or node.this.name != "10" or "start" in node.this.meta:
             raise NotAllowed(
                 "LOG is not supported: its base differs between dialects", remedy="write LN(x) or LOG10(x)", at=self.at(node)
             )
@@ -745,5 +738,4 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.Log: Reader.log,
     exp.Anonymous: Reader.named,
     exp.Window: read_window,
-    exp.Log: Reader.logarithm,
 }
