@@ -63,12 +63,12 @@ def read(text: str, given: Given | None = None) -> Written:
     """What `text` asks: a SELECT, DESCRIBE or SHOW TABLES."""
     text, options = _budget_in(_checked(text))
     tree = _one_statement(text)
-    if not isinstance(tree, exp.Select):
+    if not isinstance(tree, exp.Select | exp.Union):
         return Written(_of_the_catalog(tree, text))
     reader = Reader(text, given)
     marks = sorted((node for node in tree.find_all(exp.Placeholder) if node.args.get("this") is None), key=_start)
     reader.places = {id(node): place for place, node in enumerate(marks, 1)}
-    select = reader.select(tree, options)
+    select = reader.questions(tree, options)
     if unused := sorted(set(reader.given.parameters) - reader.filled):
         raise NotAllowed(f"the question has no parameter {unused[0][:60]!r}", remedy="leave its value out")
     return Written(select, bool(reader.filled))
