@@ -124,6 +124,8 @@ CLINIC = Hospital(
 SAME = [
     "SELECT COUNT(*), COUNT(v.cost), SUM(v.cost) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id",
     "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id WHERE v.cost IS NULL",
+    "SELECT COUNT(v.patient_id), COUNT(v.id), COUNT(p.id) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id",
+    "SELECT COUNT(patient_id), COUNT(id) FROM visits",
     "SELECT v.ward, COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id AND v.ward = 'a' GROUP BY v.ward",
     "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id AND v.ward = 'a' WHERE v.ward = 'a'",
     "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id AND age = cost",

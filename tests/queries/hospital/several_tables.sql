@@ -200,7 +200,7 @@ SELECT month, AVG(total) AS spent FROM (SELECT patient_id, DATE_TRUNC('month', d
 
 -- refused: 41 membership by another person's rows
 SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM visits WHERE patient_id = 7);
---   not_allowed: line 1, column 74: patient_id identifies a privacy unit; use it to join private tables, in GROUP BY of a sub-query, or in COUNT(DISTINCT ...)
+--   not_allowed: line 1, column 74: patient_id identifies a privacy unit; use it to join private tables or in GROUP BY of a sub-query; to count rows, use COUNT(*)
 
 -- refused: 42 a scalar of private rows
 SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits);
@@ -258,7 +258,7 @@ SELECT COUNT(*) AS n FROM patients WHERE id NOT IN (SELECT patient_id FROM visit
 
 -- refused: 51 a sub-query that is not tied to the person
 SELECT COUNT(*) FROM patients WHERE EXISTS (SELECT 1 FROM visits WHERE visits.patient_id = 7);
---   not_allowed: line 1, column 72: visits.patient_id identifies a privacy unit; use it to join private tables, in GROUP BY of a sub-query, or in COUNT(DISTINCT ...)
+--   not_allowed: line 1, column 72: visits.patient_id identifies a privacy unit; use it to join private tables or in GROUP BY of a sub-query; to count rows, use COUNT(*)
 
 -- refused: 52 a public table filtered by private rows
 SELECT ward FROM wards WHERE ward IN (SELECT ward FROM visits WHERE patient_id = 7);

@@ -12,7 +12,7 @@ from tacit.query.binding.binder import AGGREGATES, Binder
 from tacit.query.binding.comparisons import as_number
 from tacit.query.binding.pairs import PAIRS, paired
 from tacit.query.binding.possible import always_null
-from tacit.query.binding.scope import Declared, Scope
+from tacit.query.binding.scope import Declared, Identity, Scope, Source
 from tacit.query.language.syntax import Apply, Constant, Expression, InQuery, Name, Star
 from tacit.query.plan import (
     BooleanType,
@@ -120,14 +120,28 @@ class Asked:
         )
 
     def present(self, argument: Expression) -> Call | None:
-        """COUNT of a column of which only its presence is known."""
+        """COUNT of a column of which only its presence is known, or that names the unit or a key."""
         if not isinstance(argument, Name):
             return None
-        held = self.binder.scope.find(argument)[1] if self.binder.scope.identity(argument) is None else None
+        if (named := self.binder.scope.named(argument)) is not None:
+            return self.rows_with(*named)
+        held = self.binder.scope.find(argument)[1]
         if isinstance(held, Declared) and held.column.kind == "presence":
             column = plan.Column(held.number, held.column.name.lower(), 0, 0, True)
             return Call("count", Term(column, NumberType(Fraction(1))))
         return None
+
+    def rows_with(self, source: Source, identity: Identity) -> Call | None:
+        """COUNT of the unit or of a key: the rows in which it is not NULL; None where the store does not tell."""
+        if identity.node is not None:
+            return Call("count", Term(identity.node, NumberType(Fraction(1))))
+        if source.table is not None and source.table.no_unit == "own":
+            return None
+        if not source.optional:
+            return Call("count")
+        if source.here is None:
+            return None
+        return Call("count", Term(terms.choose([(source.here, Literal(0))], Literal(None)), NumberType(Fraction(1))))
 
     def distinct(self, expression: Apply) -> Call:
         """COUNT(DISTINCT x): of units where x identifies the unit, else of different values."""
