@@ -82,7 +82,7 @@ def _of_the_catalog(tree: exp.Expr, text: str) -> Describe | ShowTables:
         named = reader.source(tree.this)
         if isinstance(named, From) and named.alias == named.table:
             return Describe(named.table, named.at)
-    words = f"{tree.name} {tree.expression.name}".upper().split() if isinstance(tree, exp.Command) else []
+    words = f"{tree.name} {tree.text('expression')}".upper().split() if isinstance(tree, exp.Command) else []
     if words == ["SHOW", "TABLES"]:
         return ShowTables()
     first = re.match(r"\s*(?:--[^\n]*\n\s*|/\*.*?\*/\s*)*([A-Za-z]+)", text, flags=re.DOTALL)
