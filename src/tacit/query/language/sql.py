@@ -82,8 +82,9 @@ def _of_the_catalog(tree: exp.Expr, text: str) -> Describe | ShowTables:
         named = reader.source(tree.this)
         if isinstance(named, From) and named.alias == named.table:
             return Describe(named.table, named.at)
-    words = f"{tree.name} {tree.text('expression')}".upper().split() if isinstance(tree, exp.Command) else []
-    if words == ["SHOW", "TABLES"]:
+    rest = tree.args.get("expression")
+    words = f"{tree.name} {rest.name if isinstance(rest, exp.Expr) else rest}".upper().split()
+    if isinstance(tree, exp.Command) and words == ["SHOW", "TABLES"]:
         return ShowTables()
     first = re.match(r"\s*(?:--[^\n]*\n\s*|/\*.*?\*/\s*)*([A-Za-z]+)", text, flags=re.DOTALL)
     word = first.group(1).upper() if first else "this statement"
