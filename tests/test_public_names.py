@@ -131,8 +131,9 @@ def test_the_version_is_that_of_the_package():
 # --- the faces ---------------------------------------------------------------------------------------------------------------
 
 FACES = {
-    "attack": "Exact MinimumSize Noise Noisy Rounding Suppressing Target averaging differencing fair_bits floating_point "
-    "hostile_key posterior reconstruction session told_apart tracing tracker",
+    "attack": "Attacker BlackBox DifferentValues Exact FullDomain GroupSize LocalRecoding MinimumSize MostShare Noise Noisy "
+    "Person Rounding Suppressing Target averaging differencing downcode fair_bits floating_point homogeneity "
+    "hostile_key link minimality posterior rebuild reconstruction session told_apart tracing tracker",
     "audit": "Data Denial Desk ExactAnswer Private auditor check_simulatable question read replayed",
     "composition": "NOTHING_SPENT Filter advanced advanced_tighter batch_loss cost events exact_pure for_change_one loss parallel "
     "sequential",
@@ -144,9 +145,11 @@ FACES = {
     "sorted_rows total",
     "survey": "Form Request Store Survey chart compare estimate load page parse to_csv",
     "synthesize": "Terms contingency fake_share independent made_state map offered table undropped workload",
-    "tables": "AlphaK Anonymized Closeness DeltaDisclosure DistinctDiversity EntropyDiversity FrequencyDiversity Hierarchy "
-    "KAnonymity PersonalizedPrivacy RecursiveDiversity Requirements Table Tree anonymize dates intervals journalist "
-    "prefixes prosecutor read_configuration rows_of sample_risk strictest",
+    "tables": "AlphaK Anonymized AtLeast Blind ClassI ClassII ClassIII ClassIV Closeness DeltaDisclosure DistinctDiversity "
+    "EntropyDiversity FrequencyDiversity Hierarchy KAnonymity Normal Pareto PersonalizedPrivacy Poisson Prior "
+    "RecursiveDiversity Release Requirements Table Tree anonymize cell_bounds consistent count_tables dates "
+    "group_report intervals journalist prefixes prosecutor range_beliefs read_configuration released rows_of "
+    "sample_risk strictest suppress",
     "verify": "Check Coverage Effort EpsilonBound Law Report contract coverage coverage_of_draws epsilon epsilon_of_laws "
     "epsilon_of_samplers epsilon_with_clock timed",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tacit.evidence.attacks.answerers import fair_bits
 from tacit.evidence.attacks.auxiliary import auxiliary
@@ -17,11 +18,18 @@ from tacit.evidence.attacks.reconstruction_curves import feasible, over_noise
 from tacit.evidence.attacks.regimes import regimes
 from tacit.evidence.attacks.samplers import samplers
 from tacit.evidence.attacks.subset_answers import HalfWay
+from tacit.evidence.attacks.tables.cells import hair_and_eyes
+from tacit.evidence.attacks.tables.downcoding import downcode, made_output
+from tacit.evidence.attacks.tables.homogeneity import example, homogeneity
+from tacit.evidence.attacks.tables.linkage import demonstration
+from tacit.evidence.attacks.tables.rebuild import made_blocks, rebuilding
+from tacit.evidence.attacks.tables.tutorial import tutorial
 from tacit.evidence.attacks.tracing import tracing
 from tacit.evidence.attacks.wrong_prior import wrong_prior
 from tacit.mechanisms.laplace import Laplace
 from tacit.publish.synthetic.commuters.model import Terms, offered
 from tacit.publish.synthetic.commuters.example_state import made_state
+from tacit.publish.tables.adversary.report import group_report
 
 FOLDER = Path(__file__).parent.parent / "ideas" / "attacks"
 
@@ -51,8 +59,23 @@ def main() -> None:
             offered(totals, state.blocks.zones("blockgroup"), Terms(20, 1e-9)), state.homes(totals), 20
         ),
     }
+    charts |= of_tables()
     for name, result in charts.items():
         result.chart(str(FOLDER / f"{name}.svg"))
+
+
+def of_tables() -> dict[str, Any]:
+    """The attacks on published tables."""
+    output, leaves, _ = made_output(60, 3)
+    return {
+        "minimality": tutorial(),
+        "linkage": demonstration()[0],
+        "homogeneity": homogeneity(example()),
+        "downcoding": downcode(output, leaves, 3),
+        "cells": hair_and_eyes(),
+        "rebuild": rebuilding(made_blocks(40)),
+        "../../guides/epsilon-privacy": group_report([8, 2, 2], [0.1], ["10"]),
+    }
 
 
 if __name__ == "__main__":

@@ -22,22 +22,43 @@ from tacit.evidence.attacks.isolation import averaging, differencing, tracker
 from tacit.evidence.attacks.posterior import posterior_of as posterior
 from tacit.evidence.attacks.questioner import Target
 from tacit.evidence.attacks.reconstruction import against as reconstruction
+from tacit.evidence.attacks.tables.downcoding import downcode
+from tacit.evidence.attacks.tables.homogeneity import homogeneity
+from tacit.evidence.attacks.tables.linkage import Person, link
+from tacit.evidence.attacks.tables.minimality import Attacker
+from tacit.evidence.attacks.tables.minimality import against as minimality
+from tacit.evidence.attacks.tables.publishers import BlackBox, FullDomain, LocalRecoding
+from tacit.evidence.attacks.tables.rebuild import rebuild
+from tacit.evidence.attacks.tables.rules import DifferentValues, GroupSize, MostShare
 from tacit.evidence.attacks.tracing import against as tracing
 
 __all__ = [
+    "Attacker",
+    "BlackBox",
+    "DifferentValues",
     "Exact",
+    "FullDomain",
+    "GroupSize",
+    "LocalRecoding",
     "MinimumSize",
+    "MostShare",
     "Noise",
     "Noisy",
+    "Person",
     "Rounding",
     "Suppressing",
     "Target",
     "averaging",
     "differencing",
+    "downcode",
     "fair_bits",
     "floating_point",
+    "homogeneity",
     "hostile_key",
+    "link",
+    "minimality",
     "posterior",
+    "rebuild",
     "reconstruction",
     "session",
     "told_apart",

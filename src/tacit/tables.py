@@ -19,8 +19,18 @@
 
 from __future__ import annotations
 
+from tacit.publish.tables.adversary.beliefs import Prior
+from tacit.publish.tables.adversary.classes import ClassI, ClassII, ClassIII, ClassIV
+from tacit.publish.tables.adversary.numeric import Normal, Pareto, Poisson, range_beliefs
+from tacit.publish.tables.adversary.report import group_report
 from tacit.publish.tables.anonymized import Anonymized, anonymize
+from tacit.publish.tables.blind import AtLeast, Blind
+from tacit.publish.tables.cells.bounds import cell_bounds
+from tacit.publish.tables.cells.counting import count_tables
+from tacit.publish.tables.cells.released import released
+from tacit.publish.tables.cells.suppression import suppress
 from tacit.publish.tables.configuration import read_configuration
+from tacit.publish.tables.consistent import Release, consistent
 from tacit.publish.tables.hierarchy import Hierarchy
 from tacit.publish.tables.models.alpha_k import AlphaK
 from tacit.publish.tables.models.closeness import Closeness
@@ -43,6 +53,12 @@ from tacit.publish.tables.table import Table
 __all__ = [
     "AlphaK",
     "Anonymized",
+    "AtLeast",
+    "Blind",
+    "ClassI",
+    "ClassII",
+    "ClassIII",
+    "ClassIV",
     "Closeness",
     "DeltaDisclosure",
     "DistinctDiversity",
@@ -50,21 +66,33 @@ __all__ = [
     "FrequencyDiversity",
     "Hierarchy",
     "KAnonymity",
+    "Normal",
+    "Pareto",
     "PersonalizedPrivacy",
+    "Poisson",
+    "Prior",
     "RecursiveDiversity",
+    "Release",
     "Requirements",
     "Table",
     "Tree",
     "anonymize",
+    "cell_bounds",
+    "consistent",
+    "count_tables",
     "dates",
+    "group_report",
     "intervals",
     "journalist",
     "prefixes",
     "prosecutor",
+    "range_beliefs",
     "read_configuration",
+    "released",
     "rows_of",
     "sample_risk",
     "strictest",
+    "suppress",
 ]
 
 

@@ -16,6 +16,7 @@ from guide import hospital
 from hospital import WARDS, hospital_session
 from tacit.errors import NotAllowed, Refused, TooMuchWork
 from tacit.query import free
+from tacit.query.engines.public import asked_of_public
 from tacit.query.free import ALLOWED, nodes_in, public_tables
 from tacit.query.language.sql import parse
 from tacit.query.language.syntax import From
@@ -79,6 +80,14 @@ def simple(value: Any) -> Any:
     if hasattr(value, "isoformat"):
         return str(value)[:10]
     return float(value) if isinstance(value, int | float | Decimal) and not isinstance(value, bool) else value
+
+
+def test_what_is_not_a_number_is_null_and_a_name_stands_once(ana: Session) -> None:
+    assert ana.sql("SELECT 1 / (beds - beds) AS x, POWER(beds, 999) AS y FROM wards LIMIT 1").rows() == [{"x": None, "y": None}]
+    assert [column.name for column in ana.sql("SELECT ward, ward, ward FROM wards").columns] == ["ward", "ward_2", "ward_3"]
+    with pytest.raises(Refused, match="unknown column 'bedz'") as refused:
+        ana.sql("SELECT ward FROM wards WHERE bedz > 3")
+    assert refused.value.at == (1, 30)
 
 
 def test_values_that_are_declared_are_told(ana: Session) -> None:
@@ -236,6 +245,11 @@ def test_the_work_and_the_answer_are_limited(ana: Session, monkeypatch: pytest.M
     many = ", ".join(f"wards w{at}" for at in range(12))
     with pytest.raises(TooMuchWork, match="16,777,216 combinations of rows"):
         ana.sql(f"SELECT COUNT(*) FROM {many}")
+    tables = {"wards": ana.data.public.rows("wards")}
+    with pytest.raises(TooMuchWork, match=r"more than 0\.2 seconds"):
+        asked_of_public("SELECT COUNT(*) FROM range(100000) a, range(100000) b, wards WHERE a.range % 7 < b.range % 5", tables, 0.2)
+    with pytest.raises(NotAllowed, match="cannot be asked in this way"):
+        asked_of_public("SELECT * FROM read_csv('/etc/passwd')", tables)
     monkeypatch.setattr("tacit.query.engines.public.MOST_ROWS", 3)
     with pytest.raises(TooMuchWork, match="more than 3 rows"):
         ana.sql("SELECT * FROM wards")

@@ -27,8 +27,8 @@ from worlds import World, ranked, world_in_memory
 ALIKE = ("signed", "shifted", "below")  # as other numbers of COLUMNS
 COLUMNS = (Column("person", "key"), *(each for each in questions.COLUMNS if each.name not in ALIKE), Column("scan", "presence"))
 RANKS = ["MIN({})", "MEDIAN({})", "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY {})"]
-SUMS = ["SUM({})", "AVG({})", "VAR_SAMP({})", "STDDEV_POP({})"]
-COUNTS = ["COUNT({})", "COUNT({}) FILTER (WHERE small > 2)"]
+SUMS = ["COVAR_SAMP({0}, small)", "COVAR_POP(cents, {})", "SUM({})", "AVG({})", "VAR_SAMP({})", "STDDEV_POP({})"]
+COUNTS = ["COUNT({})", "COUNT({}) FILTER (WHERE small > 2)", "COUNT(DISTINCT {})"]
 WHOLE, REAL, DAY, LARGE = "a whole number", "a number", "a date", "a number beyond doubles"
 NUMBER_LINE = r"-?[\d,]+(\.\d+)?( ± [\d,]+(\.\d+)?| \[-?[\d,]+(\.\d+)?, -?[\d,]+(\.\d+)?\])|NULL"
 TEXT = {
@@ -43,8 +43,9 @@ TYPES = {WHOLE: int, REAL: float, DAY: str, LARGE: Decimal}
 def expected(aggregate: str, column: Column) -> str | None:
     """What an aggregate of a column is, by the declared kind alone; None where it is refused."""
     if aggregate in COUNTS:
-        filtered = "FILTER" in aggregate and column.kind in ("text", "presence")
-        return None if column.kind == "key" or filtered else WHOLE
+        filtered = "FILTER" in aggregate and column.kind in ("text", "presence", "key")
+        values = "DISTINCT" in aggregate and column.kind == "presence"
+        return None if filtered or values else WHOLE
     if column.kind == "date":
         return DAY if aggregate in RANKS else None
     numbers = column.kind == "number" or (column.kind == "category" and set(map(type, column.domain)) in ({bool}, {int}))

@@ -54,6 +54,9 @@ def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.builds("({} {} {})".format, inner, st.sampled_from(["+", "-", "*", "/"]), inner),
         st.builds("({} % {})".format, st.sampled_from(["small", "cents", "shifted", "ABS(thirds)", "small + 7"]), _divisors),
         st.builds("{}({})".format, st.sampled_from(["ABS", "SIGN", "FLOOR", "CEIL", "ROUND", "-"]), inner),
+        st.builds("SQRT(ABS({}) + {})".format, st.sampled_from(["cents", "thirds", "millions"]), whole),
+        st.builds("SQRT(GREATEST({}, 0.5))".format, st.sampled_from(["small", "signed"])),
+        st.builds("EXP({}({}))".format, st.sampled_from(["SIGN", "0.1 * SIGN"]), inner),
         st.builds("ROUND({}, {})".format, inner, st.sampled_from(["-2", "1", "2"])),
         st.builds("CAST({} AS {})".format, inner, st.sampled_from(["INTEGER", "DOUBLE"])),
         st.builds("FLOOR({} / {}) * {}".format, inner, whole, whole),
@@ -112,6 +115,9 @@ AGGREGATES = [
     "AVG(cost)", "VAR_POP(age)", "VAR_SAMP(cost)", "STDDEV(age)", "STDDEV_POP(cost)", "MEDIAN(age)", "MIN(cost)", "MAX(day)",
     "PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY cost)", "SUM(CASE WHEN visits.ward = 'a' THEN age ELSE -2 * age END)",
     "SUM(age * age)", "AVG(age > 2)", "COUNT(*) FILTER (WHERE age > 0)", "SUM(cost / age)", "MEDIAN(ABS(age - 2))",
+    "COUNT(DISTINCT visits.ward)", "COUNT(DISTINCT diagnosis)", "COUNT(DISTINCT cost)", "COUNT(DISTINCT age > 2)",
+    "COVAR_POP(age, cost)", "CORR(cost, age)", "REGR_SLOPE(cost, -age)", "REGR_INTERCEPT(cost, cost + age)",
+    "AVG(LN(cost + 1))", "SUM(SQRT(age + 3))",
 ]  # fmt: skip
 ROW_KEYS = ["visits.ward", "age", "EXTRACT(MONTH FROM day)", "age > 2", "WIDTH_BUCKET(cost, 0, 50, 4)", "cost IS NULL"]
 JOINED_KEYS = ["site", "beds", "COALESCE(site, 'none')"]

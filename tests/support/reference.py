@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from typing import Any
 
 from tacit.query.plan import (
@@ -20,12 +22,14 @@ from tacit.query.plan import (
     IsNull,
     Join,
     Literal,
+    Logarithm,
     Lookup,
     Moment,
     Multiply,
     Negation,
     Quotient,
     Ratio,
+    Root,
     TextColumn,
     TextIs,
     TextLike,
@@ -72,10 +76,25 @@ def _value(node: Any, row: Row) -> int | None:
                 if truth(condition, row):
                     return value(result, row)
             return value(node.otherwise, row)
+        case Root():
+            child = value(node.child, row)
+            return None if child is None else math.isqrt(child)
+        case Logarithm():
+            child = value(node.child, row)
+            return None if child is None else floor_log(child * node.step, node.base, node.unit)
         case Lookup():
             child = value(node.child, row)
             return None if child is None else node.table[child]
     raise AssertionError(f"no meaning for {node}")
+
+
+def floor_log(x: Fraction, base: str, unit: Fraction) -> int:
+    """floor(log x / unit) by sixty digits; powers of ten, which are borders themselves, by their digits."""
+    with localcontext(prec=60):
+        of_x = Decimal(x.numerator).ln() - Decimal(x.denominator).ln()
+        steps = of_x / (Decimal(10).ln() if base == "10" else 1) * unit.denominator / unit.numerator
+        nearest = steps.to_integral_value()
+        return int(nearest) if abs(steps - nearest) < Decimal("1e-45") else math.floor(steps)
 
 
 def truth(condition: Any, row: Row) -> bool | None:
@@ -182,6 +201,8 @@ def moment(asked: Moment, members: Sequence[Row]) -> Any:
     """One exact integer of a group (for a list: how many rows have each value, from its low end), from its definition."""
     if asked.kind == "units":
         return len({row["unit"] for row in members})
+    if asked.text is not None:
+        return len({found for row in members if (found := text(asked.text, row)) is not None})
     if asked.value is None:
         return len(members)
     known = [found for row in members if (found := value(asked.value, row)) is not None]
@@ -189,6 +210,14 @@ def moment(asked: Moment, members: Sequence[Row]) -> Any:
     match asked.kind:
         case "rows":
             return len(known)
+        case "products":
+            assert asked.other is not None
+            ends = asked.other.low + asked.other.high
+            pairs = [(value(asked.value, row), value(asked.other, row)) for row in members]
+            assert all((one is None) == (other is None) for one, other in pairs)
+            return sum((2 * one - (low + high)) * (2 * other - ends) for one, other in pairs if one is not None)
+        case "distinct":
+            return len(set(known))
         case "sum":
             return sum(known)
         case "centred":

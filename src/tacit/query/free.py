@@ -16,7 +16,7 @@ from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
 from tacit.privacy.rounding import as_text
 from tacit.query.binding.scope import PublicFacts
-from tacit.query.language.syntax import Apply, Describe, From, Name, Select
+from tacit.query.language.syntax import Apply, Describe, From, Item, Name, Select
 
 Columns = tuple[tuple[str, tuple[object, ...]], ...]  # names and values of an answer
 MOST_WORK = 10**7  # rows that a question may make at most, as if every join and sub-query met every row
@@ -65,12 +65,23 @@ def check_free(select: Select, tables: list[Table], public: PublicFacts) -> Sele
             raise NotAllowed(
                 f"{node.function.upper()} is not supported on public tables", remedy="see: tacit reference sql", at=node.at
             )
+    _check_names(select, tables, public)
     work = prod(max(1, public.size(table.name)) for table in tables)
     if work > MOST_WORK:
         raise TooMuchWork(
             f"the public tables have {work:,} combinations of rows: the limit is {MOST_WORK:,}", remedy="name fewer tables"
         )
     return replace(select, options=())
+
+
+def _check_names(select: Select, tables: list[Table], public: PublicFacts) -> None:
+    """Refuses a column that no table has and no item of SELECT is called, at its place; the engine would say less."""
+    columns = {name.lower() for table in tables for name in public.columns(table.name)}
+    known = columns | {item.name.lower() for item in nodes_in(select) if isinstance(item, Item) and item.name}
+    for node in nodes_in(select):
+        if isinstance(node, Name) and node.parts[-1].lower() not in known:
+            what = f"unknown column {node.parts[-1][:60]!r}"
+            raise UnknownName(what, remedy=f"declared are: {', '.join(sorted(columns)[:20])}", at=node.at)
 
 
 # --- from the catalog alone --------------------------------------------------------------------------------------------------

@@ -5,9 +5,9 @@ computes with k. A condition is true, false or unknown, as in SQL. Every node is
 them and refuses what could).
 
     relations   a tree of Scan  Bound  Where  Join  UnitJoin  Semi  PerUnit  Union  PublicScan, below one Group
-    rows        Column  Literal  Add  Multiply  Quotient  Ratio  Choose  Lookup
+    rows        Column  Literal  Add  Multiply  Quotient  Ratio  Choose  Lookup  Root  Logarithm
     conditions  Compare  Among  IsNull  All  Either  Negation  Truth  TextIs  TextLike
-    results     KeyValue  Result  Number  Arithmetic  Rounded  Test      (on released numbers: free)
+    results     what is made of released numbers is in results.py
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Literal as Choice
 
 from tacit.privacy.catalog import Table, Value
+from tacit.query.results import Order, Output, Test
 
 # --- rows: integers, with their ranges ---------------------------------------------------------------------------------------
 
@@ -130,7 +131,35 @@ class Lookup:
     nullable: bool
 
 
-Row = Column | Literal | Add | Multiply | Quotient | Ratio | Choose | Lookup
+@dataclass(frozen=True, slots=True)
+class Root:
+    """floor(sqrt(child)), for a child that is not negative; exact, since the root of a double is correctly rounded."""
+
+    child: Row
+    low: int
+    high: int
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Logarithm:
+    """floor(log(child step) / unit), for a child of at least 1; exact (curves.md).
+
+    `up` and `down` are the values of the child so near to a border that doubles may see them on the other side: at it, and below.
+    """
+
+    child: Row
+    base: Choice["e", "10"]
+    step: Fraction
+    unit: Fraction
+    up: tuple[int, ...]
+    down: tuple[int, ...]
+    low: int
+    high: int
+    nullable: bool
+
+
+Row = Column | Literal | Add | Multiply | Quotient | Ratio | Choose | Lookup | Root | Logarithm
 
 # --- conditions: true, false or unknown --------------------------------------------------------------------------------------
 
@@ -400,14 +429,23 @@ class Moment:
     sum       the sum of value
     centred   the sum of y = 2 value - (low + high)
     squares   the sum of 2 y^2 - (high - low)^2
+    products  the sum of y z, z being the same of `other`, which is NULL where `value` is
     list      every (value, how many rows), for quantiles
+    distinct  how many different values; of `text`, where it is given
 
     `together`, for a sum of per-unit totals: the most that one unit moves the sums of all groups together.
     """
 
-    kind: Choice["rows", "units", "sum", "centred", "squares", "list"]
+    kind: Choice["rows", "units", "sum", "centred", "squares", "products", "list", "distinct"]
     value: Row | None = None
     together: int | None = None
+    text: TextColumn | None = None
+    other: Row | None = None
+
+    @property
+    def parts(self) -> tuple[Row | TextColumn, ...]:
+        """What is computed of a row for it."""
+        return tuple(part for part in (self.text, self.value, self.other) if part is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,17 +468,18 @@ class Group:
 
 Relation = Rows | PublicScan | Group
 
-# --- results: arithmetic on released numbers ---------------------------------------------------------------------------------
+# --- the question ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An aggregate as it was asked: its name in AGGREGATES, what it is over, and the share of a quantile."""
+    """An aggregate as it was asked: its name, what it is over, the share of a quantile, and the second of two columns."""
 
     name: str
     over: Term | None = None
     share: Fraction | None = None
     together: int | None = None
+    other: Term | None = None
 
     @property
     def is_date(self) -> bool:
@@ -449,73 +488,13 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyValue:
-    """The value of the i-th key."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The released value of the i-th call."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A constant."""
-
-    value: Fraction
-
-
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
-    """Division by zero gives NULL."""
-
-    operator: Choice["+", "-", "*", "/"]
-    left: Out
-    right: Out
-
-
-@dataclass(frozen=True, slots=True)
-class Rounded:
-    """Rounded half up to a number of decimals."""
-
-    child: Out
-    decimals: int
-
-
-Out = KeyValue | Result | Number | Arithmetic | Rounded
-
-
-@dataclass(frozen=True, slots=True)
-class Test:
-    """A condition on released values (HAVING)."""
-
-    operator: Choice["<", "<=", "=", "<>", ">=", ">", "and", "or", "not"]
-    parts: tuple[Out | Test | Value | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """A column of the answer."""
-
-    name: str
-    value: Out
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """A column of ORDER BY."""
-
-    by: Out
-    descending: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Question:
-    """Everything that was asked. What comes after `group` works on released values and costs nothing."""
+    """Everything that was asked. What comes after `group` works on released values and costs nothing.
+
+    A question may have several parts, each with a group and calls of its own. Those in `beside` have no keys and one output,
+    which every part may use. The rows of those in `below` stand below its own: they have as many outputs and orders, and the
+    limit of the first is that of all. `among` is the number of parts that have rows.
+    """
 
     group: Group
     calls: tuple[Call, ...]
@@ -524,3 +503,17 @@ class Question:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int = 0
+    qualify: Test | None = None
+    beside: tuple[Question, ...] = ()
+    below: tuple[Question, ...] = ()
+    among: int = 1
+
+    @property
+    def shown(self) -> tuple[Question, ...]:
+        """The parts that have rows in the answer, in order."""
+        return self, *self.below
+
+    @property
+    def parts(self) -> tuple[Question, ...]:
+        """All parts, each of which is measured and paid for."""
+        return self, *self.beside, *self.below

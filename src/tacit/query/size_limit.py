@@ -14,6 +14,7 @@ from tacit.query.plan import (
     Condition,
     Group,
     Join,
+    Logarithm,
     PerUnit,
     PublicScan,
     Relation,
@@ -30,6 +31,8 @@ from tacit.query.plan import (
 MOST_PARTS = 10_000
 SLOW_PATTERN = 10  # parts for each character of a pattern with _: an engine's time grows with its length times that of the text
 DEEPEST = 250
+SERIES = 250  # parts of a logarithm beside its argument: roots, and the products of its series
+USES = 16  # of the argument of a logarithm in its series (compile.py)
 Node = Row | Condition | TextColumn
 
 
@@ -49,7 +52,7 @@ class Extent:
         """How many parts, and how deep."""
         if id(node) not in self.measured:
             inner = [self._of(part) for part in parts_of(node)]
-            parts = 1 + _listed(node) + sum(parts for parts, _ in inner)
+            parts = 1 + _listed(node) + written_out(node) * sum(parts for parts, _ in inner)
             self.measured[id(node)] = (node, parts, 1 + max((depth for _, depth in inner), default=0))
         return self.measured[id(node)][1:]
 
@@ -62,6 +65,11 @@ def parts_of(node: object) -> Iterator[Node]:
             yield value  # type: ignore[misc]  # only nodes are held by nodes
         elif isinstance(value, tuple) and value and not isinstance(value[0], int | str):
             yield from parts_of(value)
+
+
+def written_out(node: object) -> int:
+    """How often what a node holds is written out for it: a logarithm is a series, and uses its argument again and again."""
+    return USES if isinstance(node, Logarithm) else 1
 
 
 def nodes_of(node: Node) -> Iterator[Node]:
@@ -82,7 +90,7 @@ def expressions_of(relation: Relation) -> Iterator[Node]:
         match step:
             case Group():
                 yield from (key.term.node for key in step.keys)
-                yield from {moment.value: None for moment in step.moments if moment.value is not None}
+                yield from dict.fromkeys(node for moment in step.moments for node in moment.parts)
             case Where():
                 yield step.condition
             case Join():
@@ -123,4 +131,4 @@ def _listed(node: Node) -> int:
     if isinstance(node, TextLike) and "_" in node.pattern:
         return SLOW_PATTERN * len(node.pattern)
     lists = (getattr(node, name) for name in node.__slots__)
-    return sum(len(value) // 16 for value in lists if isinstance(value, tuple))
+    return SERIES * isinstance(node, Logarithm) + sum(len(value) // 16 for value in lists if isinstance(value, tuple))

@@ -35,7 +35,7 @@ def large_numbers(call: Call, quote: Quote, noisy: Noisy, missed: Fraction) -> E
         return None
     parts = [_scaled(_part(place, quote, noisy, missed), weight) for place, weight in zip(moments, weights, strict=True)]
     value, low, high = (_added([part[at] for part in parts]) for at in range(3))
-    if call.name in ("count", "units"):
+    if call.name in ("count", "units", "distinct"):
         return [int(number) for number in value], [number.__floor__() for number in low], [number.__ceil__() for number in high]
     near = zip((value, low, high), (ROUND_HALF_EVEN, ROUND_FLOOR, ROUND_CEILING), strict=True)
     decimals: list[list[Decimal]] = [[decimal_near(number, direction) for number in numbers] for numbers, direction in near]

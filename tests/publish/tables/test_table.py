@@ -47,7 +47,7 @@ def test_missing_values_are_looked_for_in_the_named_columns():
 def test_names_match_without_case_and_a_missing_one_is_named(tmp_path):
     (tmp_path / "a.csv").write_text("Age,Sex\n1,F\n", "utf-8")
     assert Table.read(tmp_path / "a.csv", ["sex"]).names == ("Sex",)
-    with pytest.raises(InvalidInput, match="missing column 'zip'; the table has: Age, Sex"):
+    with pytest.raises(InvalidInput, match="missing column 'zip'"):
         Table.read(tmp_path / "a.csv")["zip"]
     with pytest.raises(InvalidInput, match="differ in length"):
         Table.of({"a": [1], "b": [1, 2]})

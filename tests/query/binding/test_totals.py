@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from tacit.errors import RangeTooLarge
 from tacit.query.binding.binder import Binder
+from tacit.query.binding.curves import FINEST
 from tacit.query.binding.scope import Scope
-from tacit.query.binding.totals import FINEST, Totals
+from tacit.query.binding.totals import Totals
 from tacit.query.plan import Column, NumberType, Term
 
 

@@ -106,8 +106,10 @@ def widest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.mark.parametrize("group", ["", " GROUP BY odd"])
 def test_sums_and_squares_at_the_largest_bounds(widest: World, column: str, group: str) -> None:
     """Limbs of 28 bits, put together as exact integers: no row, and no number of rows, overflows."""
-    question = widest.plan(f"SELECT SUM({column}), VAR_POP({column}), AVG({column}), COUNT({column}) FROM big{group}")
-    assert {moment.kind for moment in question.group.moments} >= {"centred", "squares"}
+    question = widest.plan(
+        f"SELECT SUM({column}), VAR_POP({column}), AVG({column}), COUNT({column}), COVAR_POP({column}, signed) FROM big{group}"
+    )
+    assert {moment.kind for moment in question.group.moments} >= {"centred", "squares", "products"}
     found = [plain(moment) for moment in widest.exact(question)]
     assert found == by_brute_force(question, widest)
     alone = widest.plan(f"SELECT SUM({column}), MEDIAN({column}) FROM big{group}")

@@ -40,6 +40,7 @@ READINGS = [
     ("DATEDIFF(a, b)", "a - b"),
     ("DATE_DIFF(day, DATE '2020-01-01', DAY)", "DAY - DATE '2020-01-01'"),
     ("DATEDIFF(YEAR, a, b)", "YEAR(b) - YEAR(a)"),
+    ("DATEDIFF(YEAR, a, day)", "YEAR(day) - YEAR(a)"),
     ("DATE_PART(year, day)", "YEAR(day)"),
     ("EXTRACT('year' FROM day)", "YEAR(day)"),
     ("DATEADD(day, -30, x)", "x - INTERVAL '30' day"),

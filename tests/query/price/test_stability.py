@@ -6,11 +6,9 @@ sensitivity, groups priced as disjoint people, and ranks counted by rows where u
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drift import by_group, moved
 from owned import RAWS, Raw, Unit, prepared_from, raw, units
 from owned import without as neighbour
 from questions import clinic_questions, clinic_units
@@ -30,7 +29,6 @@ from tacit.privacy.catalog import Catalog
 from tacit.query.engines import compile as compiled
 from tacit.query.engines.duckdb import DuckDBEngine
 from tacit.query.engines.engine import StoredFacts
-from tacit.query.groups import domain, private
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.plan import Bound, Question
@@ -47,25 +45,6 @@ ROW = {"ward": 0, "cost": 5000, "age": 10, "day": 0, "diagnosis": "flu", "scan":
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with world_in_memory(clinic(tmp_path_factory.mktemp("drift")), {"visits": [], "wards": PUBLIC}) as made:
         yield made
-
-
-def by_group(question: Question, made: World) -> list[dict[Any, Any]]:
-    """For every moment the exact answer of each group that is there."""
-    found = made.exact(question)
-    keys = found.pop() if private(question) else list(product(*(domain(key) for key in question.group.keys)))
-    return [dict(zip(keys, moment, strict=True)) for moment in found]
-
-
-def moved(one: Any, other: Any) -> int:
-    """How far one group's answer moved; for a list, how many rows came or went."""
-    if isinstance(one, tuple) or isinstance(other, tuple):
-        before, after = (Counter(_counted(side)) for side in (one, other))
-        return sum(((before - after) + (after - before)).values())
-    return abs(int(one) - int(other))
-
-
-def _counted(side: Any) -> Mapping[int, int]:
-    return dict(zip(side[0].tolist(), side[1].tolist(), strict=True)) if isinstance(side, tuple) else {}
 
 
 def drift(question: Question, made: World) -> list[list[list[int]]]:
@@ -130,6 +109,10 @@ WORST = {
     "SELECT MEDIAN(cost) FROM visits": [[ROW] * 3],
     "SELECT age, COUNT(*) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
     "SELECT age, COUNT(DISTINCT person) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
+    "SELECT COUNT(DISTINCT cost) FROM visits": [[{**ROW, "cost": cost} for cost in (1, 2, 3)]],
+    "SELECT COUNT(DISTINCT diagnosis) FROM visits": [[{**ROW, "diagnosis": name} for name in ("x", "y", "z")]],
+    "SELECT COUNT(DISTINCT age > 2) FROM visits": [[{**ROW, "age": age} for age in (0, 9, 10)]],
+    "SELECT age, COUNT(DISTINCT cost) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
     "SELECT age, SUM(cost) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
     "SELECT age, MEDIAN(cost) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
     "SELECT site, COUNT(*) FROM visits JOIN wards USING (ward) GROUP BY site": [[ROW] * 3],
@@ -168,6 +151,7 @@ def test_the_squares_of_a_reach_are_the_largest_of_all_ways_to_spread_rows(rows:
 
 
 def caught(made: World, text: str, quotes: tuple[Quote, ...] | None = None) -> bool:
+    made.engine._compiled.clear()  # what was compiled without the planted bug
     try:
         check(quotes or quoted(made, text), made)
     except AssertionError:
@@ -208,8 +192,21 @@ def test_one_row_too_many_in_a_group_is_caught(place: World, tmp_path: Any, monk
 
 def test_a_sum_without_bounds_is_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
     made = place.with_rows("visits", ranked([[ROW] * 3])).with_catalog(place.catalog)
-    monkeypatch.setattr("tacit.query.price.stability.magnitude", lambda moment: 1)
+    monkeypatch.setattr("tacit.query.price.stability.row_range", lambda moment: (0, 1))
     assert caught(made, "SELECT SUM(cost) FROM visits")
+
+
+@pytest.mark.parametrize("text", ["SELECT COUNT(DISTINCT diagnosis) FROM visits", "SELECT COUNT(DISTINCT cost) FROM visits"])
+def test_different_values_counted_as_one_for_each_unit_are_caught(place: World, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """The planted bug: a unit is taken to bring one value, as it is one of COUNT(DISTINCT person)."""
+    rows = [{**ROW, "diagnosis": name, "cost": cost} for name, cost in (("x", 1), ("y", 2), ("z", 3))]
+    made = place.with_rows("visits", ranked([rows])).with_catalog(place.catalog)
+    assert not caught(made, text)
+    honest = pricing.l1_sensitivity
+    monkeypatch.setattr(
+        pricing, "l1_sensitivity", lambda moment, *given: 1 if moment.kind == "distinct" else honest(moment, *given)
+    )
+    assert caught(made, text)
 
 
 def test_a_scale_from_the_wrong_sensitivity_is_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +226,7 @@ def test_groups_priced_as_disjoint_people_are_caught(place: World, monkeypatch: 
     """One unit has rows in several groups, so the price of one group is not the price of all."""
     made = place.with_rows("visits", ranked([[{**ROW, "age": age} for age in (1, 2, 3)]])).with_catalog(place.catalog)
     assert not caught(made, text)
-    monkeypatch.setattr(pricing, "reach", lambda question: Reach(1, 1, 1))
+    monkeypatch.setattr(pricing, "reach", lambda *given: Reach(1, 1, 1))
     assert caught(made, text)
 
 

@@ -16,4 +16,7 @@ What leaves
 Checkers
     models/          one for each model; shares no code with the anonymizers
     risk.py          how likely a row is re-identified              sampling.py      how likely a random sample gives nobody away
+What is left to see
+    blind.py         decisions by the quasi-identifiers alone       consistent.py    what is true in all databases that fit
+    adversary/       epsilon-privacy: beliefs with and without a row  cells/         exact marginals and the cells behind them
 """

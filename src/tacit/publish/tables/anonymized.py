@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.publish.tables.checked import check_published
+from tacit.publish.tables.checked import check_dropped, check_published
 from tacit.publish.tables.conditions import Condition
 from tacit.publish.tables.grouping import Integers
 from tacit.publish.tables.hierarchy import TOP, Hierarchy
@@ -138,7 +138,10 @@ def anonymize(table: Table, asked: Requirements, told: Told = None) -> Anonymize
     if told is not None:
         told("checking the result", 0.9)
     check_published(starred, asked, hierarchies)
-    return Anonymized(_without_stars(starred, recoded, asked), recoded, asked, tuple(conditions), losses, found, lattice)
+    published = _without_stars(starred, recoded, asked)
+    if published.rows < starred.rows:
+        check_dropped(published, asked, hierarchies)
+    return Anonymized(published, recoded, asked, tuple(conditions), losses, found, lattice)
 
 
 Made = tuple[Recoded, Found | None, Lattice | None]

@@ -122,7 +122,7 @@ def _bars(found: Found) -> Any:
 
 def _colours(alt: Any) -> Any:
     scale = alt.Scale(domain=["complies", "does not comply", "chosen"], range=[FINE, POOR, CHOSEN])
-    return alt.Color("what:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
+    return alt.Color("what:N", title=None, scale=scale, legend=alt.Legend(orient="top", columnPadding=24))
 
 
 def _what(found: Found, node: tuple[int, ...]) -> str:

@@ -7,14 +7,13 @@ from fractions import Fraction
 
 from tacit.errors import NotAllowed, WrongType
 from tacit.privacy.catalog import Value
-from tacit.query.binding import dates, terms, texts
+from tacit.query.binding import curves, dates, terms, texts
 from tacit.query.binding.comparisons import as_number, compared, constant_value
 from tacit.query.binding.naming import plain
 from tacit.query.language.syntax import Apply, Constant, Expression
 from tacit.query.plan import (
     BooleanType,
     CategoryType,
-    Compare,
     DateType,
     Literal,
     NumberType,
@@ -118,12 +117,10 @@ def _coalesce(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     return terms.first_known(given)
 
 
-def _extreme(symbol: str) -> Function:
+def _extreme(greatest: bool) -> Function:
     def apply(given: Sequence[Term], _: Sequence[Expression]) -> Term:
         _expect(given, 1, 50)
-        if symbol == "<":
-            return terms.extreme(given, lambda left, right: Compare("<=", left, right))
-        return terms.extreme(given, lambda left, right: Compare("<=", right, left))
+        return terms.extreme(given, greatest)
 
     return apply
 
@@ -203,11 +200,15 @@ FUNCTIONS: dict[str, Function] = {
     "ceil": _numbers(terms.ceil, 1),
     "round": _round,
     "power": _power,
+    "sqrt": _numbers(curves.root, 1),
+    "ln": _numbers(curves.logarithm("e"), 1),
+    "log10": _numbers(curves.logarithm("10"), 1),
+    "exp": _numbers(curves.exponential, 1),
     "width_bucket": _bucket,
     "nullif": _nullif,
     "coalesce": _coalesce,
-    "least": _extreme("<"),
-    "greatest": _extreme(">"),
+    "least": _extreme(greatest=False),
+    "greatest": _extreme(greatest=True),
     "interval": _interval,
     "lower": _of_values(str.lower),
     "upper": _of_values(str.upper),

@@ -107,8 +107,10 @@ class Relations:
     def _table(self, written: From) -> Table:
         found = {name.lower(): table for name, table in self.catalog.tables.items()}.get(written.table.lower())
         if found is None:
+            last = written.table.rsplit(".", 1)[-1]  # of a whole path in backticks
             known = ", ".join(sorted(self.catalog.tables)[:20]) or "none"
-            raise UnknownName(f"unknown table {written.table[:60]!r}", remedy=f"declared are: {known}", at=written.at)
+            remedy = f"write {last}" if last.lower() in self.catalog.tables else f"declared are: {known}"
+            raise UnknownName(f"unknown table {written.table[:60]!r}", remedy=remedy, at=written.at)
         return found
 
     def _count_joins(self, select: Select) -> None:

@@ -6,7 +6,7 @@ below 2^53, which every engine holds exactly (also in a double). So no row can m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import gcd
@@ -300,15 +300,22 @@ def power(term: Term, exponent: int) -> Term:
     return narrowed(result, 0, number_node(result).high) if even else result
 
 
-def extreme(terms: Sequence[Term], operator: Callable[[Row, Row], Condition]) -> Term:
-    """The least or the greatest of several numbers or dates, NULLs left out; halved, since each side is used several times."""
+def extreme(terms: Sequence[Term], greatest: bool) -> Term:
+    """The least or the greatest of several numbers or dates, NULLs left out; halved, since each side is used several times.
+
+    It is at least (or at most) what every argument that cannot be NULL is: GREATEST(x, 1) starts at 1.
+    """
     if not terms[1:]:
         return terms[0]
     half = len(terms) // 2
-    left, right, meaning = aligned(extreme(terms[:half], operator), extreme(terms[half:], operator))
+    left, right, meaning = aligned(extreme(terms[:half], greatest), extreme(terms[half:], greatest))
     missing = [(IsNull(one), other) for one, other in ((left, right), (right, left)) if one.nullable]
-    keep = choose([*missing, (operator(left, right), left)], right)
-    return Term(replace(keep, nullable=left.nullable and right.nullable), meaning)
+    test = Compare("<=", right, left) if greatest else Compare("<=", left, right)
+    keep = choose([*missing, (test, left)], right)
+    known = [row for row in (left, right) if not row.nullable]
+    low = max([keep.low, *(row.low for row in known)]) if greatest else keep.low
+    high = keep.high if greatest else min([keep.high, *(row.high for row in known)])
+    return Term(replace(keep, low=low, high=high, nullable=left.nullable and right.nullable), meaning)
 
 
 def first_known(terms: Sequence[Term]) -> Term:

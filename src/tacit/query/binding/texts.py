@@ -1,4 +1,4 @@
-"""Texts that are made of declared values: joined, written from numbers and dates; their possible values are listed beforehand."""
+"""Texts that are made of declared values: joined, written from numbers and dates; their possible values are listed in advance."""
 
 from __future__ import annotations
 

@@ -11,12 +11,12 @@ from tacit.errors import NotAllowed, RangeTooLarge, WrongType
 from tacit.query.binding import terms
 from tacit.query.binding.binder import AGGREGATES, Binder
 from tacit.query.binding.comparisons import as_number
+from tacit.query.binding.curves import public_step
 from tacit.query.binding.naming import plain
 from tacit.query.binding.scope import identifies
 from tacit.query.language.syntax import Apply, At, Expression, Name, Star
 from tacit.query.plan import BooleanType, CategoryType, Column, DateType, NumberType, Row, Term, TextColumn, Total, Type
 
-FINEST = 2**20  # steps in the range of a mean whose step is not declared
 COARSEST = 40  # powers of ten that a mean's step may be coarser
 WHOLE = NumberType(Fraction(1))
 Kind = Choice["rows", "sum", "least", "largest", "mean", "distinct"]
@@ -128,7 +128,7 @@ class Totals:
         """
         number = _number(term, "AVG", at)
         node, step = terms.number_node(number), terms.number_step(number)
-        spread, public = node.high - node.low, _public_step((node.high - node.low) * step)
+        spread, public = node.high - node.low, public_step((node.high - node.low) * step)
         for coarser in range(COARSEST):
             ratio = step / (public * 10**coarser)
             if max(ratio.numerator * spread * self.rows, ratio.denominator * self.rows) < 2**53:
@@ -148,16 +148,6 @@ TOTALS = {
     "min": Totals.least,
     "max": Totals.largest,
 }
-
-
-def _public_step(spread: Fraction) -> Fraction:
-    """The finest power of ten with at most 2^20 steps in a range."""
-    step = Fraction(1)
-    while spread / step > FINEST:
-        step *= 10
-    while spread and spread * 10 / step <= FINEST:
-        step /= 10
-    return step
 
 
 def _row(term: Term, at: At) -> Row:

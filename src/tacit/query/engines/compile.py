@@ -10,12 +10,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
 import ibis
 import ibis.expr.types as ir
 
+from tacit.privacy.rounding import log_up
 from tacit.query.plan import (
     Add,
     All,
@@ -31,6 +33,7 @@ from tacit.query.plan import (
     IsNull,
     Join,
     Literal,
+    Logarithm,
     Lookup,
     Moment,
     Multiply,
@@ -40,6 +43,7 @@ from tacit.query.plan import (
     Quotient,
     Ratio,
     Relation,
+    Root,
     Row,
     Scan,
     Semi,
@@ -57,6 +61,7 @@ from tacit.query.size_limit import below, expressions_of, nodes_of
 LIMB = 28
 MASK = 2**LIMB - 1
 LONGEST_BRANCHES = 32
+ROOTS = 10  # square roots of the argument of a logarithm
 UNIT, RANK, OTHER = "tacit_unit", "tacit_rank", "tacit_other"
 Tables = Callable[[str], ir.Table]
 
@@ -129,6 +134,36 @@ def _(node: Lookup, rows: ir.Table) -> Any:
     child = value(node.child, rows)
     branches = [(child.isin(codes), _whole(image)) for image, codes in images.items() if image is not None]
     return ibis.cases(*branches, else_=ibis.null("int64")) if branches else ibis.null("int64")
+
+
+@value.register
+def _(node: Root, rows: ir.Table) -> Any:
+    return value(node.child, rows).cast("float64").sqrt().floor()
+
+
+@value.register
+def _(node: Logarithm, rows: ir.Table) -> Any:
+    """By roots, products and quotients alone, which every engine rounds alike; close calls are moved off the border (curves.md).
+
+    ln x = 2^11 artanh z with z = (u - 1) / (u + 1) and u the 2^10-th root of x; of the series of artanh four terms are left.
+    """
+    child = value(node.child, rows)
+    root = child.cast("float64")
+    for _ in range(ROOTS):
+        root = root.sqrt()
+    z = (root - _double(1)) / (root + _double(1))
+    square = z * z
+    series = z * (_double(1) + square * (_double(1 / 3) + square * (_double(1 / 5) + square * _double(1 / 7))))
+    scale = log_up(Fraction(10)) * node.unit if node.base == "10" else node.unit
+    steps = series * _double(float(2 ** (ROOTS + 1) / scale)) + _double(float(log_up(node.step) / scale))
+    moved = [(child.isin(list(values)), _double(half)) for values, half in ((node.up, 0.5), (node.down, -0.5)) if values]
+    steps = steps + ibis.cases(*moved, else_=_double(0)) if moved else steps
+    return steps.floor().clip(lower=_whole(node.low), upper=_whole(node.high))
+
+
+def _double(number: float) -> Any:
+    """A double as a cast of its shortest text: an engine takes a bare literal for a decimal."""
+    return ibis.literal(repr(float(number))).cast("float64")
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {"<": operator.lt, "<=": operator.le, "=": operator.eq}
@@ -356,11 +391,12 @@ def sums(group: Group, tables: Tables) -> ir.Table:
     """One row per group, private groups in the order of their keys: the keys, and the parts m0_rows, m0_sum0, ... of every sum."""
     rows = grouped(group, tables)
     summed = {place: moment for place, moment in enumerate(group.moments) if moment.kind != "list"}
-    values = {node: f"value_{place}" for place, moment in summed.items() if (node := moment.value) is not None}
+    needed = dict.fromkeys(node for moment in summed.values() for node in moment.parts)
+    values = {node: f"value_{place}" for place, node in enumerate(needed)}
     rows = rows.mutate(**{name: value(node, rows) for node, name in values.items()})
     parts: dict[str, Any] = {}
     for place, moment in summed.items():
-        exact = rows[values[moment.value]] if moment.value is not None else None
+        exact = [rows[values[node]] for node in moment.parts]
         parts |= {f"m{place}_{name}": part for name, part in moment_parts(moment, exact, rows).items()}
     keys = [f"key_{place}" for place in range(len(group.keys))]
     summed_up = rows.group_by(keys).aggregate(**parts) if keys else rows.aggregate(**parts)
@@ -384,12 +420,15 @@ def stored(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:
     return rows.select(**{name: rows[held] for name, held in named.items()})
 
 
-def moment_parts(moment: Moment, exact: Any, rows: ir.Table) -> dict[str, Any]:
-    """The int64 sums that make up a moment of the column `exact`."""
+def moment_parts(moment: Moment, columns: Sequence[Any], rows: ir.Table) -> dict[str, Any]:
+    """The int64 sums that make up a moment of one column, or of two."""
     if moment.kind == "units":
         return {"units": rows[UNIT].nunique()}
+    if moment.kind == "distinct":
+        return {"distinct": columns[0].nunique()}
     if moment.value is None:
         return {"rows": rows.count()}
+    exact = columns[0]
     counted = {"rows": exact.count()}
     if moment.kind == "rows":
         return counted
@@ -397,7 +436,20 @@ def moment_parts(moment: Moment, exact: Any, rows: ir.Table) -> dict[str, Any]:
     counted |= {f"sum{limb}": part.sum() for limb, part in _limbs(offset, spread)}
     if moment.kind == "squares":
         counted |= {f"square{limb}": part.sum() for limb, part in _square_limbs(offset, spread)}
+    if moment.kind == "products" and moment.other is not None:
+        other, most = columns[1] - _whole(moment.other.low), moment.other.high - moment.other.low
+        counted |= {f"other{limb}": part.sum() for limb, part in _limbs(other, most)}
+        counted |= {f"product{name}": part.sum() for name, part in _product_limbs(offset, other, spread, most)}
     return counted
+
+
+def _product_limbs(one: Any, other: Any, largest: int, most: int) -> list[tuple[str, Any]]:
+    """The product of two non-negative integers below 2^53, in parts below 2^29: a letter of the product, and a weight in it."""
+    if largest * most < 2**53:
+        return [(f"A{weight}", part) for weight, part in _limbs(one * other, largest * most)]
+    low, high, least, rest = one & MASK, one >> LIMB, other & MASK, other >> LIMB
+    products = {"A": low * least, "B": low * rest, "C": high * least, "D": high * rest}
+    return [(f"{name}{weight}", part) for name, product in products.items() for weight, part in _limbs(product, 2**56)]
 
 
 def _limbs(number: Any, largest: int) -> list[tuple[int, Any]]:

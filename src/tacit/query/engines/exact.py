@@ -20,6 +20,7 @@ from tacit.query.groups import domain
 from tacit.query.plan import Group, Moment, TextColumn
 
 Integers = NDArray[Any]
+PRODUCTS = (("A", 0), ("B", 28), ("C", 28), ("D", 56))
 INT64_ROWS = 2**33  # up to this many rows, the parts of compile.py cannot overflow
 
 
@@ -94,13 +95,14 @@ def _column(columns: Mapping[str, Integers], name: str) -> Integers:
 
 def _whole(moment: Moment, at: int, columns: Mapping[str, Integers]) -> Any:
     """The moment of each returned row, from its parts."""
-    if moment.kind == "units":
-        return _column(columns, f"m{at}_units")
+    if moment.kind in ("units", "distinct"):
+        return _column(columns, f"m{at}_{moment.kind}")
     rows = _column(columns, f"m{at}_rows")
     if moment.kind == "rows" or moment.value is None:
         return rows
     low, spread = moment.value.low, moment.value.high - moment.value.low
-    largest = {"sum": max(abs(low), spread), "centred": 2 * spread}.get(moment.kind, 4 * spread**2)
+    most = moment.other.high - moment.other.low if moment.other is not None else spread
+    largest = {"sum": max(abs(low), spread), "centred": 2 * spread}.get(moment.kind, 4 * spread * most)
     fits = largest * INT64_ROWS < 2**62
     count = rows if fits else rows.astype(object)
     total = _combined(columns, f"m{at}_sum", fits)
@@ -108,9 +110,18 @@ def _whole(moment: Moment, at: int, columns: Mapping[str, Integers]) -> Any:
         return total + low * count
     if moment.kind == "centred":
         return 2 * total - spread * count
+    if moment.kind == "products":
+        other = _combined(columns, f"m{at}_other", fits)
+        return 4 * _product(columns, f"m{at}_product", fits) - 2 * most * total - 2 * spread * other + spread * most * count
     squares = _combined(columns, f"m{at}_square", fits)
     of_y = 4 * squares - 4 * spread * total + spread**2 * count
     return 2 * of_y - spread**2 * count
+
+
+def _product(columns: Mapping[str, Integers], prefix: str, fits: bool) -> Any:
+    """The sum of products, from those of the limbs of both: A of the low ones, D of the high ones, B and C of one of each."""
+    made = [(letter, weight) for letter, weight in PRODUCTS if any(name.startswith(f"{prefix}{letter}") for name in columns)]
+    return sum(_combined(columns, f"{prefix}{letter}", fits) * 2**weight for letter, weight in made)
 
 
 def _combined(columns: Mapping[str, Integers], prefix: str, fits: bool) -> Any:

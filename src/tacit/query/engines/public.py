@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
+from itertools import chain, count
+from math import isfinite
 from typing import Any
 
 from tacit.data.quoting import name as quoted
@@ -33,30 +35,47 @@ def asked_of_public(text: str, tables: Mapping[str, PublicTable], seconds: float
     """The columns of the answer, by name and value."""
     import duckdb
 
-    settings = {"autoinstall_known_extensions": False, "autoload_known_extensions": False, "memory_limit": MEMORY, "threads": 1}
-    with duckdb.connect(config=settings) as engine:  # type: ignore[arg-type]
-        engine.execute("SET python_enable_replacements = false")
-        for name, table in tables.items():
-            _fill(engine, name, table)
-        engine.execute("SET enable_external_access = false")
-        engine.execute("SET lock_configuration = true")
-        done = threading.Event()
-        threading.Thread(target=_stop, args=(engine, done, seconds), daemon=True).start()
-        try:
-            found = engine.execute(text)
-            names = [each[0] for each in found.description or ()]
-            rows = found.fetchmany(MOST_ROWS + 1)
-        except duckdb.InterruptException:
-            raise TooMuchWork(f"the question took more than {seconds:g} seconds", remedy="ask a simpler one") from None
-        except duckdb.Error:
-            raise NotAllowed(
-                "the public tables cannot be asked in this way", remedy="check the columns and their types: DESCRIBE shows them"
-            ) from None
-        finally:
-            done.set()
+    try:
+        names, rows = _run(text, tables, seconds)
+    except (duckdb.InterruptException, duckdb.OutOfMemoryException):
+        what = f"the question took more than {seconds:g} seconds or {MEMORY} of memory"
+        raise TooMuchWork(what, remedy="ask a simpler one") from None
+    except duckdb.Error:
+        raise NotAllowed(
+            "the public tables cannot be asked in this way", remedy="check the columns and their types: DESCRIBE shows them"
+        ) from None
     if len(rows) > MOST_ROWS:
         raise TooMuchWork(f"the answer has more than {MOST_ROWS:,} rows", remedy=f"add LIMIT {MOST_ROWS}")
-    return [(name, tuple(_plain(row[place]) for row in rows)) for place, name in enumerate(names)]
+    return [(name, tuple(_plain(row[place]) for row in rows)) for place, name in enumerate(_each_once(names))]
+
+
+def _each_once(names: list[str]) -> list[str]:
+    """Names of columns, a second one of the same name with its number: ward, ward_2."""
+    found: list[str] = []
+    for wanted in names:
+        found.append(next(name for name in chain([wanted], (f"{wanted}_{at}" for at in count(2))) if name not in found))
+    return found
+
+
+def _run(text: str, tables: Mapping[str, PublicTable], seconds: float) -> tuple[list[str], list[Any]]:
+    """The names and rows of an answer, from an engine of its own that is gone afterwards."""
+    import duckdb
+
+    settings = {"autoinstall_known_extensions": False, "autoload_known_extensions": False, "memory_limit": MEMORY, "threads": 1}
+    done = threading.Event()
+    with duckdb.connect(config=settings) as engine:  # type: ignore[arg-type]
+        engine.execute("SET python_enable_replacements = false")
+        engine.execute("SET temp_directory = ''")
+        threading.Thread(target=_stop, args=(engine, done, seconds), daemon=True).start()
+        try:
+            for name, table in tables.items():
+                _fill(engine, name, table)
+            engine.execute("SET enable_external_access = false")
+            engine.execute("SET lock_configuration = true")
+            found = engine.execute(text)
+            return [each[0] for each in found.description or ()], found.fetchmany(MOST_ROWS + 1)
+        finally:
+            done.set()
 
 
 def _stop(engine: Any, done: threading.Event, seconds: float) -> None:
@@ -99,7 +118,9 @@ def _value(code: str, column: Column, values: list[Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What an answer holds: dates as texts."""
+    """What an answer holds: dates as texts, and NULL for what is not a number, such as a division by zero."""
+    if isinstance(value, float) and not isfinite(value):
+        return None
     if isinstance(value, datetime):
         return value.date().isoformat() if (value.hour, value.minute, value.second) == (0, 0, 0) else value.isoformat()
     return value.isoformat() if isinstance(value, date) else value

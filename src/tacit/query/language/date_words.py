@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from tacit.query.language.reader import Reader
 
 UNITS = frozenset({"year", "quarter", "month", "week", "isoweek", "day", "hour", "minute", "second"})
+UNIT_FIRST = ("DATEDIFF", "TIMESTAMPDIFF")  # no dialect has a bare unit last in them
 TIMES = ("hour", "minute", "second")
 PARTS = {"dow": "dayofweek", "doy": "dayofyear", "weekday": "dayofweek", "dayofweekiso": "isodow"}
 
 
 def _quoted(node: exp.Expr) -> str | None:
-    """The unit that a text is; None where it is none."""
+    """The unit that a text names, or None."""
     word = str(node.this).lower() if isinstance(node, exp.Literal) and node.args.get("is_string") else ""
     return word.removesuffix("s") if word.removesuffix("s") in UNITS else None
 
@@ -94,6 +95,8 @@ def difference(reader: Reader, node: exp.Expr, *given: exp.Expr) -> Expression:
     if len(given) == 2:
         return Apply("-", tuple(map(reader.expression, given)), at)
     quoted, first, last = _quoted(given[0]), _bare(given[0]), _bare(given[2])
+    if name in UNIT_FIRST and first is not None:
+        last = None
     if quoted is None and None not in (first, last) and given[0].name.lower() != given[2].name.lower():
         one = f"DATE_DIFF('{first}', {_text(reader, given[1])}, {_text(reader, given[2])})"
         other = f"DATE_DIFF('{last}', {_text(reader, given[1])}, {_text(reader, given[0])})"

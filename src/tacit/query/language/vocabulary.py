@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 CALLED: Mapping[type[exp.Expr], str] = {
-    exp.Window: "OVER (a window)",
+    exp.Window: "OVER",
+    exp.Rollup: "ROLLUP",
+    exp.Cube: "CUBE",
+    exp.GroupingSets: "GROUPING SETS",
     exp.Subquery: "a sub-query here",
     exp.Select: "a SELECT here",
     exp.Union: "UNION",

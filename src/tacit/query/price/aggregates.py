@@ -13,7 +13,8 @@ from fractions import Fraction
 import numpy as np
 
 from tacit.query.plan import Call, Literal, Moment, NumberType, Row, Term, TextColumn
-from tacit.query.price.error_bars import Band
+from tacit.query.price.error_bars import Band, divisor, population, sample_correction
+from tacit.query.price.pairs import finished_pair, moments_of_pair
 
 Finish = Callable[[Term | None, tuple[Band, ...]], Band]
 
@@ -32,6 +33,8 @@ class Aggregate:
 
 def moments_of(call: Call, beside: tuple[Call, ...]) -> tuple[Moment, ...]:
     """The moments that a call needs; a SUM next to an average of the same term is made from the average's."""
+    if call.other is not None:
+        return moments_of_pair(call)
     moments = _aggregate(call, beside).moments(call.over)
     if call.together is None:
         return moments
@@ -40,12 +43,12 @@ def moments_of(call: Call, beside: tuple[Call, ...]) -> tuple[Moment, ...]:
 
 def finished(call: Call, beside: tuple[Call, ...], moments: tuple[Band, ...]) -> Band:
     """The released value of a call, from the released moments."""
-    return _aggregate(call, beside).finish(call.over, moments)
+    return finished_pair(call, moments) if call.other is not None else _aggregate(call, beside).finish(call.over, moments)
 
 
 def weights_of(call: Call, beside: tuple[Call, ...]) -> tuple[Fraction, ...] | None:
     """The exact factors of a call's moments, if its value is a plain sum of them: counts and sums."""
-    weights = _aggregate(call, beside).weights
+    weights = _aggregate(call, beside).weights if call.other is None else None
     return weights(call.over) if weights else None
 
 
@@ -81,6 +84,12 @@ def _count(term: Term | None) -> tuple[Moment, ...]:
     return (_rows(term),)
 
 
+def _distinct(term: Term | None) -> tuple[Moment, ...]:
+    if term is not None and isinstance(term.node, TextColumn):
+        return (Moment("distinct", text=term.node),)
+    return (Moment("distinct", _row(term)),)
+
+
 def _mean(term: Term | None) -> tuple[Moment, ...]:
     return (_rows(term), Moment("centred", _row(term)))
 
@@ -112,15 +121,10 @@ def _sum_centred(term: Term | None, moments: tuple[Band, ...]) -> Band:
     return (centred + rows.scaled(node.low + node.high)).scaled(_step(term) / 2)
 
 
-def _at_least_one(rows: Band) -> Band:
-    """A divisor: its value is at least one; its ends keep zero if zero is possible, so that nothing is claimed there."""
-    return Band(np.maximum(rows.value, 1.0), rows.low, np.maximum(rows.high, 1.0))
-
-
 def _average(term: Term | None, moments: tuple[Band, ...]) -> Band:
     rows, centred = moments
     node, step = _row(term), _step(term)
-    mean = (centred / _at_least_one(rows)).shifted(node.low + node.high).scaled(step / 2)
+    mean = (centred / divisor(rows)).shifted(node.low + node.high).scaled(step / 2)
     return mean.clamped(node.low * step, node.high * step)
 
 
@@ -128,28 +132,19 @@ def _plain_average(term: Term | None, moments: tuple[Band, ...]) -> Band:
     """The same from a sum that is not centered: of totals that one unit moves less together than one by one."""
     rows, summed = moments
     node, step = _row(term), _step(term)
-    return (summed / _at_least_one(rows)).scaled(step).clamped(node.low * step, node.high * step)
+    return (summed / divisor(rows)).scaled(step).clamped(node.low * step, node.high * step)
 
 
 def _population(term: Term | None, moments: tuple[Band, ...]) -> Band:
-    """E[y^2] - E[y]^2 in half steps, from the centred sums of y and of 2 y^2 - R^2, R the range in steps."""
+    """The mean square less the square of the mean, from the centred sums."""
     rows, centred, squares = moments
-    count, spread = _at_least_one(rows), float(_row(term).high - _row(term).low)
-    second = (squares / count).shifted(spread**2).scaled(0.5).clamped(0.0, spread**2)
-    mean = (centred / count).clamped(-spread, spread)
-    return (second - mean.squared()).scaled(_step(term) ** 2 / 4).clamped(0.0, (_step(term) * spread) ** 2 / 4)
+    return population(float(_row(term).high - _row(term).low), rows, centred, squares).scaled(_step(term) ** 2 / 4)
 
 
 def _sample(term: Term | None, moments: tuple[Band, ...]) -> Band:
     """The population variance times n / (n - 1)."""
     spread = float(_row(term).high - _row(term).low)
-
-    def correction(rows: np.ndarray) -> np.ndarray:
-        return np.where(rows > 1.5, rows / np.maximum(rows - 1.0, 0.5), 2.0)
-
-    rows = moments[0]
-    factor = Band(correction(rows.value), correction(rows.high), correction(rows.low))
-    return (_population(term, moments) * factor).clamped(0.0, (_step(term) * spread) ** 2 / 2)
+    return (_population(term, moments) * sample_correction(moments[0])).clamped(0.0, (_step(term) * spread) ** 2 / 2)
 
 
 def _rooted(finish: Finish) -> Finish:
@@ -159,6 +154,7 @@ def _rooted(finish: Finish) -> Finish:
 AGGREGATES: dict[str, Aggregate] = {
     "count": Aggregate(_count, _itself, lambda _: (Fraction(1),)),
     "units": Aggregate(lambda _: (Moment("units"),), _itself, lambda _: (Fraction(1),)),
+    "distinct": Aggregate(_distinct, _itself, lambda _: (Fraction(1),)),
     "sum": Aggregate(lambda term: (Moment("sum", _row(term)),), _in_steps, lambda term: (_exact_step(term),)),
     "sum_centred": Aggregate(_mean, _sum_centred, _of_centred),
     "avg": Aggregate(_mean, _average),

@@ -79,6 +79,30 @@ def _between(value: Floats, corners: list[Floats]) -> Band:
     return Band(value, np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))
 
 
+def divisor(rows: Band) -> Band:
+    """A number of rows to divide by: at least one in its value; its ends keep zero where zero is possible, so that nothing is
+    claimed there.
+    """
+    return Band(np.maximum(rows.value, 1.0), rows.low, np.maximum(rows.high, 1.0))
+
+
+def population(spread: float, rows: Band, centred: Band, squares: Band) -> Band:
+    """E[y^2] - E[y]^2 in half steps, from the sums of y and of 2 y^2 - R^2, R the range in steps."""
+    count = divisor(rows)
+    second = (squares / count).shifted(spread**2).scaled(0.5).clamped(0.0, spread**2)
+    mean = (centred / count).clamped(-spread, spread)
+    return (second - mean.squared()).clamped(0.0, spread**2)
+
+
+def sample_correction(rows: Band) -> Band:
+    """n / (n - 1), and 2 where n is at most 1.5."""
+
+    def correction(numbers: Floats) -> Floats:
+        return np.where(numbers > 1.5, numbers / np.maximum(numbers - 1.0, 0.5), 2.0)
+
+    return Band(correction(rows.value), correction(rows.high), correction(rows.low))
+
+
 def certain(value: float, like: Band) -> Band:
     """A constant, repeated to the shape of `like`."""
     numbers = np.full_like(like.value, value)

@@ -7,13 +7,14 @@ vector of changes over the groups.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch
 from math import prod
 
 from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import Table
+from tacit.privacy.neighbours import Change, Neighbours
 from tacit.privacy.rounding import sqrt_up
 from tacit.query.groups import private, size
 from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, Question, Relation, Scan, Semi, Union, UnitJoin, Where
@@ -22,7 +23,9 @@ from tacit.query.size_limit import below
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What one unit can touch.
+    """What one unit can touch; `change` is what may happen to it, `several` whether there is more than one group.
+
+    Where a unit changes, these are the rows and groups that it has before, and again those that it has after.
 
     >>> Reach(rows=10, groups=4, per_group=3).l1, Reach(rows=10, groups=10, per_group=3).l2_squared
     (10, 28)
@@ -31,6 +34,13 @@ class Reach:
     rows: int
     groups: int
     per_group: int
+    change: Change = "add-remove"
+    several: bool = False
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation that sensitivities are for."""
+        return Neighbours(self.change, "unit")
 
     @property
     def l1(self) -> int:
@@ -54,14 +64,14 @@ class Reach:
         return min(self.rows, self.groups)
 
 
-def reach(question: Question) -> Reach:
+def reach(question: Question, change: Change = "add-remove") -> Reach:
     """What one unit can touch in the groups of a question."""
     rows, group = rows_of(question.group.child), question.group
     if not group.keys:
-        return Reach(rows, 1, rows)
+        return Reach(rows, 1, rows, change)
     cells = rows if private(question) else prod(size(key) for key in group.keys)
     per_group = min(rows, group.per_group) if group.per_group else rows
-    return Reach(rows, min(rows, cells), per_group)
+    return Reach(rows, min(rows, cells), per_group, change, private(question) or cells > 1)
 
 
 @singledispatch
@@ -157,31 +167,63 @@ def copies(relation: Relation, source: int) -> int | None:
             return None
 
 
-def magnitude(moment: Moment) -> int:
-    """The most that one row can move a moment, in its integer units."""
+def row_range(moment: Moment) -> tuple[int, int]:
+    """The least and the most that one row adds to a moment, in its integer units; 0 is between them: any row may not count."""
     node = moment.value
-    if moment.kind in ("rows", "units", "list") or node is None:
-        return 1
+    if moment.kind in ("rows", "units", "list", "distinct") or node is None:
+        return 0, 1
     if moment.kind == "sum":
-        return max(abs(node.low), abs(node.high))
+        return min(node.low, 0), max(node.high, 0)
     spread = node.high - node.low
-    return spread if moment.kind == "centred" else spread**2
+    if moment.kind == "products":
+        spread *= moment.other.high - moment.other.low if moment.other is not None else 0
+    elif moment.kind == "squares":
+        spread **= 2
+    return -spread, spread
 
 
 def l1_sensitivity(moment: Moment, touched: Reach) -> int:
     """The l1 sensitivity of a moment over all groups."""
     if moment.kind == "units":
-        return touched.units_l1
-    return min(_of_rows(moment, touched.l1), moment.together or _of_rows(moment, touched.l1))
-
-
-def _of_rows(moment: Moment, rows: int) -> int:
-    return rows * magnitude(moment)
+        return touched.units_l1 * _l1_of((0, 1), touched)
+    apart = _counted(moment, touched).l1 * _l1_of(row_range(moment), touched)
+    return apart if moment.together is None else min(apart, _l1_of(_together(moment), touched))
 
 
 def l2_sensitivity(moment: Moment, touched: Reach) -> Fraction:
     """The l2 sensitivity of a moment over all groups, rounded up; never above the l1 one."""
-    squared = touched.units_l1 if moment.kind == "units" else touched.l2_squared * magnitude(moment) ** 2
+    if moment.kind == "units":
+        return sqrt_up(Fraction(touched.units_l1 * _l2_squared_of((0, 1), touched)))
+    squared = _counted(moment, touched).l2_squared * _l2_squared_of(row_range(moment), touched)
     if moment.together is not None:
-        squared = min(squared, moment.together**2)
+        squared = min(squared, _l2_squared_of(_together(moment), touched))
     return sqrt_up(Fraction(squared))
+
+
+def _l1_of(ends: tuple[int, int], touched: Reach) -> int:
+    """How far a number between two ends, 0 among them, moves one group (in l1: all of them) when it comes, goes or changes."""
+    low, high = ends
+    if touched.change == "add-remove":
+        return max(-low, high)
+    return 2 * max(-low, high) if touched.several else high - low
+
+
+def _l2_squared_of(ends: tuple[int, int], touched: Reach) -> int:
+    """The same for squares: two numbers in different groups, or in one, where opposite signs add up."""
+    low, high = ends
+    if touched.change == "change-one" and touched.several:
+        return 2 * (max(-low, high) ** 2 - low * high)
+    return _l1_of(ends, touched) ** 2
+
+
+def _together(moment: Moment) -> tuple[int, int]:
+    """The ends of what all totals of a unit add up to, over all groups."""
+    (low, high), most = row_range(moment), moment.together or 0
+    return -most if low < 0 else 0, most if high > 0 else 0
+
+
+def _counted(moment: Moment, touched: Reach) -> Reach:
+    """What one unit can touch of a moment: of a number of different values in one group no more than there can be."""
+    if moment.kind != "distinct" or moment.value is None:
+        return touched
+    return replace(touched, per_group=min(touched.per_group, moment.value.high - moment.value.low + 1))

@@ -20,6 +20,7 @@ from tacit.query.plan import (
     IsNull,
     Join,
     Literal,
+    Logarithm,
     Lookup,
     Multiply,
     Negation,
@@ -28,6 +29,7 @@ from tacit.query.plan import (
     Quotient,
     Ratio,
     Relation,
+    Root,
     Scan,
     TextColumn,
     TextIs,
@@ -35,7 +37,7 @@ from tacit.query.plan import (
     Truth,
     Union,
 )
-from tacit.query.size_limit import Node, below, expressions_of, nodes_of, parts_of
+from tacit.query.size_limit import Node, below, expressions_of, nodes_of, parts_of, written_out
 
 NUMBER = 8  # bytes
 HELD = 32  # bytes of a number in a row that is held and sorted
@@ -65,6 +67,8 @@ OWN: Mapping[type, Callable[[Any, int], int]] = {
     Ratio: lambda node, _: 20,
     Choose: lambda node, _: 5 * len(node.branches),
     Lookup: _lookup,
+    Root: lambda node, _: 20,
+    Logarithm: lambda node, _: 600 + (len(node.up) + len(node.down)) // 2,
     Compare: lambda node, _: 3,
     Among: lambda node, _: 5 + len(node.values) // 2,
     IsNull: lambda node, _: 2,
@@ -129,7 +133,7 @@ class Expressions:
         if isinstance(node, Choose):
             results = [*(result for _, result in node.branches), node.otherwise]
             return sum(self.steps(test) for test, _ in node.branches) + max(map(self.steps, results))
-        return sum(map(self.steps, parts_of(node)))
+        return written_out(node) * sum(map(self.steps, parts_of(node)))
 
     def _longest(self, node: object) -> int:
         return self.tables[node.source].columns[node.name].longest if isinstance(node, TextColumn) else NUMBER

@@ -16,7 +16,6 @@ from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import Table
 from tacit.query.groups import private, shown_at_most, size
 from tacit.query.plan import (
-    Arithmetic,
     Bound,
     Group,
     Join,
@@ -25,25 +24,34 @@ from tacit.query.plan import (
     PublicScan,
     Question,
     Relation,
-    Rounded,
     Row,
     Semi,
-    Test,
     Union,
     UnitJoin,
     Where,
 )
 from tacit.query.price.stability import rows_of, tables_of
 from tacit.query.price.steps import Expressions
+from tacit.query.results import Window, nodes
 
 MOST_STEPS = 5 * 10**10  # of one core, each about a nanosecond, and on the safe side (work.md)
 MOST_BYTES = 8 * 10**9
+SORTED = 8  # columns that a window over released numbers counts as
 
 PROBE, BUILD, EMIT = 20, 100, 10  # a row that is looked up in a join, a row of its public table, a row that comes out
 INTO_GROUP = ((10**4, 20), (10**5, 60), (10**6, 400))  # a row that is added to its group, by how many groups there are at most
 INTO_MANY = 500  # and where there are more than a processor's cache holds
-PARTS = {"rows": 1, "units": 1, "sum": 3, "centred": 3, "squares": 9, "list": 1}  # sums that the engine makes of a moment
-PART, UNIT, UNIT_OF_MANY = 4, 200, 1000  # a row in one of them; a row whose unit is counted once in its group
+PARTS = {
+    "rows": 1,
+    "units": 1,
+    "sum": 3,
+    "centred": 3,
+    "squares": 9,
+    "products": 11,
+    "list": 1,
+    "distinct": 1,
+}  # sums that the engine makes of a moment
+PART, UNIT, UNIT_OF_MANY = 4, 200, 1000  # a row in one of them; a row whose unit, or value, is counted once in its group
 NUMBERED = 500  # a row that is numbered within its unit and group
 GROUP, OWN_GROUP, VALUE = 500, 5000, 1000  # a group that the engine returns, one of private keys, and a value of a quantile's list
 QUANTILE, NOISE, CELL = 2 * 10**6, 500, 2000  # a drawn quantile, a noisy number, and a cell of the answer
@@ -77,8 +85,9 @@ class Flow:
 
 
 def afford(question: Question) -> None:
-    """Raises if the worst-case work of a query is above the limits; called before it is paid for."""
-    _refuse_above_limits(worst(question), max(tables_of(question.group), key=lambda table: table.most_rows))
+    """Refuses a question whose worst work is above the limits; before it is paid for."""
+    tables = (table for part in question.parts for table in tables_of(part.group))
+    _refuse_above_limits(worst(question), max(tables, key=lambda table: table.most_rows))
 
 
 def afford_counts(table: Table, keys: Sequence[Row], together: int) -> None:
@@ -111,7 +120,11 @@ def _large(amount: int, unit: int) -> str:
 
 
 def worst(question: Question) -> Work:
-    """The most work that a question can be."""
+    """The most work that a question can be: that of all its parts, each of which is run for itself."""
+    return sum(map(_of_part, question.parts), start=Work())
+
+
+def _of_part(question: Question) -> Work:
     group = question.group
     expressions = Expressions.of(group)
     rows = _numbered(group, flow(group.child, expressions), expressions)
@@ -221,16 +234,16 @@ def _summed(question: Question, rows: Flow, moments: list[Moment], expressions: 
     """One row for each group, with the parts of every moment."""
     groups, held = _groups(question, rows.rows), _key_bytes(question, expressions)
     into = _into_group(groups)
-    values = {moment.value: None for moment in moments if moment.value is not None}
+    values = dict.fromkeys(node for moment in moments for node in moment.parts)
     parts = sum(PARTS[moment.kind] for moment in moments)
     each = into + (2 * held if private(question) else 0) + PART * parts + sum(expressions.steps(value) for value in values)
     returned, bytes_of_one = (OWN_GROUP, OWN_GROUP_BYTES + 3 * held) if private(question) else (GROUP, GROUP_BYTES + held)
     work = Work(groups, rows.rows * each + groups * returned, groups * (bytes_of_one + 16 * parts))
-    counted = any(moment.kind == "units" for moment in moments)
-    distinct = Work(
-        rows.rows + 3 * groups, rows.rows * (UNIT_OF_MANY if into == INTO_MANY else UNIT), rows.rows * (UNIT_BYTES + held)
-    )
-    return rows.work + work + (distinct if counted else Work())
+    for once in {moment.text or moment.value for moment in moments if moment.kind in ("units", "distinct")}:
+        size = expressions.bytes_of(once) if once is not None else 0
+        each = (UNIT_OF_MANY if into == INTO_MANY else UNIT) + 2 * size
+        work += Work(rows.rows + 3 * groups, rows.rows * each, rows.rows * (UNIT_BYTES + size + held))
+    return rows.work + work
 
 
 def _listed(question: Question, rows: Flow, moment: Moment, expressions: Expressions) -> Work:
@@ -269,19 +282,12 @@ def _answered(question: Question, rows: int) -> Work:
     shown = min(rows, shown_at_most(question)) if private(question) else _cells(question)
     quantiles = sum(call.name == "quantile" for call in question.calls)
     parts = [*(output.value for output in question.outputs), *(order.by for order in question.order)]
-    columns = sum(map(_parts_of, parts)) + (_parts_of(question.having) if question.having is not None else 0)
+    tests = [test for test in (question.having, question.qualify) if test is not None]
+    columns = sum(map(_parts_of, [*parts, *tests]))
     steps = shown * (NOISE * len(question.group.moments) + QUANTILE * quantiles + CELL * columns)
     return Work(0, steps, shown * CELL_BYTES * (len(question.group.keys) + columns))
 
 
 def _parts_of(part: object) -> int:
-    """How many columns of numbers are made for an output or a test, its own included."""
-    match part:
-        case Arithmetic():
-            return 1 + _parts_of(part.left) + _parts_of(part.right)
-        case Rounded():
-            return 1 + _parts_of(part.child)
-        case Test():
-            return 1 + sum(map(_parts_of, part.parts))
-        case _:
-            return 1
+    """How many columns of numbers are made for an output or a test, its own included; a window sorts its rows."""
+    return sum(SORTED if isinstance(node, Window) else 1 for node in nodes(part))

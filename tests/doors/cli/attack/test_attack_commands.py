@@ -29,6 +29,12 @@ QUICK = {
     "auxiliary": ["--n", "200"],
     "posterior": [],
     "longest-commute": ["--maps", "2"],
+    "minimality": [],
+    "cells": [],
+    "linkage": ["--people", "60"],
+    "homogeneity": [],
+    "downcoding": ["--rows", "30"],
+    "rebuild": ["--blocks", "4"],
 }
 
 

@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 import typer
 
+from tacit.doors.cli.anonymize.adversary import adversary
 from tacit.doors.cli.anonymize.check import check_table
 from tacit.doors.cli.anonymize.hierarchy import hierarchy
 from tacit.doors.cli.anonymize.lattice import lattice
 from tacit.doors.cli.anonymize.sample_risk import sample_risk
+from tacit.doors.cli.anonymize.suppress import suppress_cells
 from tacit.doors.cli.anonymize.table import table
 
 anonymize = typer.Typer(
@@ -23,4 +25,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "check": check_table,
     "hierarchy": hierarchy,
     "sample-risk": sample_risk,
+    "suppress": suppress_cells,
+    "adversary": adversary,
 }

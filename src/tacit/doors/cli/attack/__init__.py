@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
+from tacit.doors.cli.attack.cells import cells, rebuild
 from tacit.doors.cli.attack.commute import longest_commute
 from tacit.doors.cli.attack.counts import averaging, differencing, exponential, reconstruct, regimes, trace, tracker
 from tacit.doors.cli.attack.denial import denial
+from tacit.doors.cli.attack.linkage import downcoding, homogeneity, linkage
+from tacit.doors.cli.attack.minimality import minimality
 from tacit.doors.cli.attack.promises import auxiliary, definitions, floating_point, local_sensitivity, posterior
 from tacit.doors.cli.attack.session import session
 from tacit.doors.cli.output import console, print_json
@@ -50,5 +53,11 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "posterior": posterior,
     "denial": denial,
     "longest-commute": longest_commute,
+    "minimality": minimality,
+    "linkage": linkage,
+    "homogeneity": homogeneity,
+    "downcoding": downcoding,
+    "cells": cells,
+    "rebuild": rebuild,
     "session": session,
 }

@@ -2,7 +2,7 @@
 
 Nothing here is shared with the anonymizers. A missing value is a value of its own. A row that has the mark of suppression in every
 quasi-identifier belongs to no group, but its sensitive value counts in the distribution of the whole table, unless it is the mark
-too. Where every row has the mark everywhere, no row is told from another, and all of them are one group.
+too. Where every row has the mark everywhere, no row differs from another, and all of them are one group.
 """
 
 from __future__ import annotations

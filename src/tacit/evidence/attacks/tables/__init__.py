@@ -1,0 +1,1 @@
+"""Attacks on published tables: what a generalized table, its publisher's choices and exact marginals disclose."""

@@ -1,0 +1,195 @@
+"""Linkage: people of an outside register are matched with the rows of a published table by their quasi-identifiers.
+
+Names were removed; age, sex and postal code were not, and a register of voters has them too (Sweeney 2002). A person is
+*identified* if one row fits them and they are the only person of the register that fits it. A person's value is *disclosed* if all
+rows that fit have the same value, identified or not: k-anonymity bounds the first and not the second (Machanavajjhala and others
+2007). Both conclusions take for granted that the person is in the table.
+
+The people of the demonstration are drawn from a seeded generator on purpose: they are nobody's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.evidence.attacks.figures import Axes, bars
+from tacit.evidence.attacks.tables.bags import Bag, Row, as_bag, bag, groups_of
+from tacit.evidence.attacks.tables.publishers import FullDomain
+from tacit.evidence.attacks.tables.rules import GroupSize
+
+Leaf = tuple[str, ...]
+Covers = Callable[[int, str], frozenset[str]]
+MOST_PAIRS = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody in the register: a name, and the quasi-identifiers."""
+
+    name: str
+    quasi: Leaf
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What the table says of one person: how many rows fit, how many people fit the same rows, and the possible values."""
+
+    person: Person
+    rows: int
+    rivals: int
+    values: frozenset[str]
+
+    @property
+    def identified(self) -> bool:
+        """Whether one row fits this person and no other."""
+        return self.rows == 1 and self.rivals == 0
+
+    @property
+    def disclosed(self) -> bool:
+        """Whether the value is certain."""
+        return len(self.values) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Linkage:
+    """The matches of everybody in the register with one published table."""
+
+    published: str
+    matches: tuple[Match, ...]
+
+    @property
+    def found(self) -> tuple[Match, ...]:
+        """The people whom some row fits."""
+        return tuple(match for match in self.matches if match.rows)
+
+    @property
+    def identified(self) -> int:
+        """How many people have a row of their own."""
+        return sum(match.identified for match in self.matches)
+
+    @property
+    def disclosed(self) -> int:
+        """How many people's values are certain."""
+        return sum(match.disclosed for match in self.matches)
+
+    def wrong(self, truth: Mapping[str, str]) -> int:
+        """How many values that are called certain are not the person's."""
+        return sum(match.disclosed and truth[match.person.name] not in match.values for match in self.matches)
+
+    def summary(self) -> str:
+        """The result in a sentence."""
+        people = len(self.matches)
+        return (
+            f"{self.published}: of {people:,} people in the register, {len(self.found):,} fit a row; {self.identified:,} are "
+            f"identified and {self.disclosed:,} have a value that is certain ({self.disclosed / people:.0%})."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values; names stay in Python."""
+        counted = {"published": self.published, "people": len(self.matches), "found": len(self.found)}
+        return counted | {"identified": self.identified, "disclosed": self.disclosed}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The same register against several ways to publish the same table."""
+
+    ways: tuple[Linkage, ...]
+
+    def summary(self) -> str:
+        """A sentence for each way."""
+        return "\n".join(way.summary() for way in self.ways)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures of each way."""
+        return {"ways": [way.to_dict() for way in self.ways]}
+
+    def chart(self, path: str | Path | None = None) -> Any:
+        """The shares of people identified and disclosed, by way."""
+        rows = [
+            {"x": way.published, "y": count / len(way.matches), "series": series}
+            for way in self.ways
+            for series, count in (("identified", way.identified), ("value certain", way.disclosed))
+        ]
+        return bars(rows, Axes("", "share of the register", share=True), "Linkage with a register", path)
+
+
+def link(published: Bag | Iterable[Row], register: Sequence[Person], covers: Covers, name: str = "published table") -> Linkage:
+    """Match everybody; `covers(column, label)` are the values that a published label may stand for.
+
+    >>> table = [(("30", "f"), "flu"), (("30", "m"), "flu"), (("30", "m"), "flu")]
+    >>> people = [Person("ann", ("30", "f")), Person("bob", ("30", "m")), Person("cid", ("30", "m"))]
+    >>> found = link(table, people, lambda _, label: frozenset({label}))
+    >>> found.identified, found.disclosed
+    (1, 3)
+    """
+    if not register:
+        raise InvalidInput("the register has no rows; there is nobody to look for")
+    by_label: dict[Any, dict[Hashable, int]] = dict(groups_of(as_bag(published)))
+    groups: dict[Leaf, Mapping[Any, int]] = {tuple(label): counts for label, counts in by_label.items()}
+    kinds = Counter(person.quasi for person in register)
+    if len(groups) * len(kinds) > MOST_PAIRS:
+        raise InvalidInput(f"more than {MOST_PAIRS:,} pairs of people and groups; link fewer columns, or a part of the register")
+    sets = {label: [covers(column, part) for column, part in enumerate(label)] for label in groups}
+    fitting = {quasi: [label for label, parts in sets.items() if _fits(quasi, parts)] for quasi in kinds}
+    people_of = Counter(label for quasi, labels in fitting.items() for label in labels for _ in range(kinds[quasi]))
+    return Linkage(name, tuple(_match(person, fitting[person.quasi], groups, people_of) for person in register))
+
+
+def _fits(quasi: Leaf, parts: Sequence[frozenset[str]]) -> bool:
+    return len(quasi) == len(parts) and all(value in part for value, part in zip(quasi, parts, strict=True))
+
+
+def _match(person: Person, labels: Iterable[Leaf], groups: Mapping[Leaf, Mapping[Any, int]], people_of: Counter[Leaf]) -> Match:
+    chosen = list(labels)
+    values = frozenset(str(value) for label in chosen for value in groups[label])
+    rows = sum(sum(groups[label].values()) for label in chosen)
+    return Match(person, rows, max((people_of[label] - 1 for label in chosen), default=0), values)
+
+
+# --- the demonstration -----------------------------------------------------------------------------------------------------------
+
+DISEASES = ("flu", "gout", "asthma", "migraine")
+HIERARCHIES: list[dict[str, tuple[str, ...]]] = [
+    {str(age): (str(age), f"{age // 10}*", "*") for age in range(20, 80)},
+    {sex: (sex, "*") for sex in ("f", "m")},
+    {f"021{code}": (f"021{code}", "021**", "*") for code in range(10, 50)},
+]
+
+
+def made_people(many: int, seed: int = 0) -> tuple[list[Person], dict[str, str]]:
+    """A fictional register, and everybody's disease; from the age of 70 on that is gout."""
+    draw = np.random.default_rng(seed)
+    people, truth = [], {}
+    for number in range(many):
+        age = int(draw.integers(20, 80))
+        quasi = (str(age), str(draw.choice(["f", "m"])), f"021{int(draw.integers(10, 50))}")
+        people.append(Person(f"person {number + 1}", quasi))
+        truth[people[-1].name] = "gout" if age >= 70 else str(draw.choice(DISEASES))
+    return people, truth
+
+
+def demonstration(many: int = 300, smallest: int = 5, seed: int = 0) -> tuple[Comparison, dict[str, str]]:
+    """The register against the table without names, and against a k-anonymous one."""
+    people, truth = made_people(many, seed)
+    rows = bag((person.quasi, truth[person.name]) for person in people)
+    anonymous = FullDomain(GroupSize(smallest), HIERARCHIES)
+    chosen = sorted(anonymous.choice(rows).chances, key=repr)[0]
+    if not isinstance(chosen, frozenset):
+        raise InvalidInput("the table has fewer rows than a group needs; make more people")
+    ways = (
+        link(rows, people, lambda _, label: frozenset({label}), "names removed"),
+        link(chosen, people, lambda column, label: _below(column, label), f"{smallest}-anonymous"),
+    )
+    return Comparison(ways), truth
+
+
+def _below(column: int, label: str) -> frozenset[str]:
+    return frozenset(leaf for leaf, labels in HIERARCHIES[column].items() if label in labels)

@@ -1,0 +1,247 @@
+"""The minimality attack: which tables would have made this publisher give this output?
+
+A publisher that generalizes as little as its rule allows tells by its choice that everything cheaper failed. The attacker lists the
+tables that fit the output, runs the publisher on each, discards those that would have been published otherwise, and reads each
+person's value off what is left (Wong, Fu, Wang and Pei 2007). It needs the algorithm and nothing else, so it works on any publisher
+that can be run. A refusal is an output too: what is conditioned on is whatever became visible.
+
+All beliefs are exact fractions. `without` is the belief of an attacker who sees the output and does not know the algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import InvalidInput
+from tacit.evidence.attacks.figures import Axes, bars
+from tacit.evidence.attacks.tables.bags import Bag, Candidate, Row, bag, drawn, fitting, groups_of
+from tacit.evidence.attacks.tables.publishers import REFUSED, Output, Publisher
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """A table that fits, the number of assignments it stands for, and what the publisher would have done with it."""
+
+    table: Bag
+    weight: Fraction
+    chance: Fraction
+    cost: int | None
+
+    @property
+    def verdict(self) -> str:
+        """Why the table is kept or discarded."""
+        if self.chance:
+            return "gives this output" if self.chance == 1 else f"gives this output with probability {self.chance}"
+        if self.cost == 0:
+            return "satisfies the rule as it is"
+        return "gives another output" if self.cost is None else f"gives another output, at a cost of {self.cost}"
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What is believed of a person with certain quasi-identifiers: without the algorithm, and with it (None if nothing fits)."""
+
+    quasi: Hashable
+    value: Hashable
+    without: Fraction | None
+    posterior: Fraction | None
+
+    @property
+    def moved(self) -> bool:
+        """Whether knowing the algorithm changed the belief."""
+        return self.without != self.posterior
+
+    @property
+    def raised(self) -> bool:
+        """Whether knowing the algorithm raised the belief."""
+        return self.posterior is not None and (self.without is None or self.posterior > self.without)
+
+
+@dataclass(frozen=True, slots=True)
+class Minimality:
+    """The result of the attack on one output; a breach is a belief in a protected value above `limit`."""
+
+    rule: str
+    considered: tuple[Considered, ...]
+    beliefs: tuple[Belief, ...]
+    limit: Fraction
+    protected: frozenset[Hashable] | None
+
+    @property
+    def consistent(self) -> tuple[Considered, ...]:
+        """The tables that may have led to the output."""
+        return tuple(each for each in self.considered if each.chance)
+
+    @property
+    def assignments(self) -> Fraction:
+        """The weight of all tables that fit; the number of assignments of leaves to rows if these are equally likely."""
+        return sum((each.weight for each in self.considered), start=Fraction(0))
+
+    @property
+    def breaches(self) -> tuple[Belief, ...]:
+        """Beliefs in protected values that the algorithm raised above the limit."""
+        return tuple(each for each in self.beliefs if each.raised and self._above(each))
+
+    def _above(self, belief: Belief) -> bool:
+        named = self.protected is None or belief.value in self.protected
+        return named and belief.posterior is not None and belief.posterior > self.limit
+
+    def of(self, quasi: Hashable, value: Hashable) -> Belief:
+        """The belief about a person with these quasi-identifiers."""
+        return next(each for each in self.beliefs if (each.quasi, each.value) == (quasi, value))
+
+    def summary(self) -> str:
+        """The verdict in sentences."""
+        many = "table fits" if len(self.considered) == 1 else "tables fit"
+        fit = f"{len(self.considered):,} {many} the output ({self.assignments} assignments of rows)"
+        if not self.consistent:
+            return f"{fit}, and none of them would have led to it: the publisher does not follow this rule ({self.rule})."
+        found = f"{fit}; {len(self.consistent):,} would have led to it under the rule: {self.rule}."
+        if not self.breaches:
+            return f"{found}\nNo belief in a protected value rises above {self.limit} because the algorithm is known."
+        worst = max(self.breaches, key=lambda each: each.posterior or 0)
+        return (
+            f"{found}\nBreach: P({shown(worst.value)} | {shown(worst.quasi)}) is {worst.posterior} for an attacker who knows the "
+            f"algorithm, and {worst.without} for one who does not."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values; probabilities are exact fractions, as text."""
+        return {
+            "rule": self.rule,
+            "assignments": str(self.assignments),
+            "classes": [
+                {"table": _counts(each.table), "weight": str(each.weight), "chance": str(each.chance), "cost": each.cost}
+                for each in self.considered
+            ],
+            "consistent": len(self.consistent),
+            "beliefs": [
+                {
+                    "quasi": shown(each.quasi),
+                    "value": shown(each.value),
+                    "without": _text(each.without),
+                    "posterior": _text(each.posterior),
+                }
+                for each in self.beliefs
+            ],
+            "limit": str(self.limit),
+            "breached": bool(self.breaches),
+        }
+
+    def chart(self, path: str | Path | None = None) -> Any:
+        """The beliefs in protected values, without and with the algorithm."""
+        rows = [
+            {"x": f"{shown(each.value)} given {shown(each.quasi)}", "y": belief, "series": series}
+            for each in self.beliefs
+            if self.protected is None or each.value in self.protected
+            for series, belief in (("output alone", each.without), ("output and algorithm", each.posterior))
+            if belief is not None
+        ]
+        return bars(rows, Axes("", "belief", share=True), "What the publisher's choice adds", path, rule=float(self.limit))
+
+
+def minimality(publisher: Publisher, output: Output, candidates: Iterable[Candidate], settings: Settings) -> Minimality:
+    """Run the publisher on every candidate and condition on the output.
+
+    >>> from tacit.evidence.attacks.tables.tutorial import attacked
+    >>> attacked().of("q1", "yes").posterior
+    Fraction(1, 1)
+    """
+    considered = []
+    for each in candidates:
+        choice = publisher.choice(each.table)
+        considered.append(Considered(each.table, each.weight, choice.chances.get(output, Fraction(0)), choice.cost))
+    if not considered:
+        raise InvalidInput("no table fits the output; check the labels, and what is known of the quasi-identifiers")
+    return Minimality(settings.rule, tuple(considered), _beliefs(considered), settings.limit, settings.protected)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What counts as a breach: a belief above `limit` in a protected value, all values if none is named; the rule in words."""
+
+    rule: str
+    limit: Fraction
+    protected: frozenset[Hashable] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attacker:
+    """What the attacker knows: the leaves below each label; how often each leaf occurs; a prior over values, for refusals."""
+
+    leaves: Mapping[Any, Sequence[Any]] = field(default_factory=dict)
+    known: Mapping[Any, int] | None = None
+    prior: Mapping[Any, Fraction] | None = None
+
+    def candidates(self, output: Output) -> Iterable[Candidate]:
+        """The tables to consider before the algorithm is."""
+        if self.prior is not None and self.known is not None:
+            return drawn(self.known, self.prior)
+        if not isinstance(output, frozenset):
+            raise InvalidInput("a refusal shows no rows: give the known quasi-identifiers and a prior over values")
+        return fitting(output, self.leaves, self.known)
+
+
+def against(
+    publisher: Publisher,
+    published: Sequence[Row] | None,
+    attacker: Attacker,
+    limit: Fraction = Fraction(1, 2),
+    protected: Any = None,
+) -> Minimality:
+    """The attack on published rows, or on a refusal (None). `protected` names the values that nobody should learn; all by default.
+
+    >>> from tacit.evidence.attacks.tables.publishers import LocalRecoding
+    >>> from tacit.evidence.attacks.tables.rules import MostShare
+    >>> minimal = LocalRecoding(MostShare(Fraction(1, 2), frozenset({"yes"})), {"q1": "Q", "q2": "Q"})
+    >>> rows = [("Q", "yes"), ("Q", "yes"), ("Q", "no"), ("Q", "no"), ("q2", "no"), ("q2", "no")]
+    >>> against(minimal, rows, Attacker({"Q": ["q1", "q2"]}), protected={"yes"}).of("q1", "yes").posterior
+    Fraction(1, 1)
+    """
+    output: Output = REFUSED if published is None else bag(published)
+    rule = str(getattr(publisher, "rule", "that of the publisher"))
+    settings = Settings(rule, limit, None if protected is None else frozenset(protected))
+    return minimality(publisher, output, attacker.candidates(output), settings)
+
+
+def _beliefs(considered: Sequence[Considered]) -> tuple[Belief, ...]:
+    quasis = sorted({quasi for each in considered for (quasi, _), _ in each.table}, key=repr)
+    values = sorted({value for each in considered for (_, value), _ in each.table}, key=repr)
+    shares = {id(each): groups_of(each.table) for each in considered}
+    return tuple(
+        Belief(
+            quasi,
+            value,
+            _mean([(each.weight, shares[id(each)].get(quasi)) for each in considered], value),
+            _mean([(each.weight * each.chance, shares[id(each)].get(quasi)) for each in considered], value),
+        )
+        for quasi in quasis
+        for value in values
+    )
+
+
+def _mean(weighted: Iterable[tuple[Fraction, dict[Hashable, int] | None]], value: Hashable) -> Fraction | None:
+    """The mean share of a value among people with the same quasi-identifiers, over the tables that have such people."""
+    total = found = Fraction(0)
+    for weight, counts in weighted:
+        if counts:
+            total += weight
+            found += weight * Fraction(counts.get(value, 0), sum(counts.values()))
+    return found / total if total else None
+
+
+def shown(label: Hashable) -> str:
+    """A label or a combination of labels in words."""
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def _counts(table: Bag) -> list[dict[str, Any]]:
+    return [{"quasi": shown(quasi), "value": shown(value), "rows": times} for (quasi, value), times in sorted(table, key=repr)]
+
+
+def _text(belief: Fraction | None) -> str | None:
+    return None if belief is None else str(belief)

@@ -1,0 +1,177 @@
+"""Publishers to attack: the least local recoding, the least level of whole columns, a blind one, and any other as a black box.
+
+A publisher here answers with every output that it may give for a table, and the chance of each: where several are equally cheap the
+attack depends on whether the attacker knows which one is taken. A refusal is an output like any other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import Any, Protocol
+
+from tacit.errors import InvalidInput
+from tacit.evidence.attacks.tables.bags import Bag, Row, bag, groups_of, rows_of
+from tacit.evidence.attacks.tables.rules import Rule
+from tacit.publish.tables.blind import Blind
+
+MOST_RECODINGS = 1_000_000
+
+
+class Refusal(Enum):
+    """The output in which no row is published."""
+
+    REFUSED = "refused"
+
+
+REFUSED = Refusal.REFUSED
+Output = Bag | Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The outputs that a publisher may give, with the chance of each; the cost of the cheapest where there is such a thing."""
+
+    chances: Mapping[Output, Fraction]
+    cost: int | None = None
+
+
+class Publisher(Protocol):
+    """What is attacked."""
+
+    def choice(self, table: Bag) -> Choice:
+        """What would be published for a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlackBox:
+    """Any function from rows to published rows, or to None for a refusal; it must not depend on the order of the rows.
+
+    >>> hides_names = BlackBox(lambda rows: [("*", value) for _, value in rows])
+    >>> hides_names.choice(bag([("ann", "yes")])).chances == {bag([("*", "yes")]): 1}
+    True
+    """
+
+    publish: Callable[[list[Row]], Sequence[Row] | None]
+
+    def choice(self, table: Bag) -> Choice:
+        """The one output of the function."""
+        rows = self.publish(rows_of(table))
+        return Choice({REFUSED if rows is None else bag(rows): Fraction(1)})
+
+
+def blind(publisher: Blind) -> BlackBox:
+    """The defense, as something to attack."""
+    return BlackBox(publisher.publish)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRecoding:
+    """Lifts as few rows as the rule needs, each to the parent of its label; a table that no lifting mends is refused.
+
+    `parents` has one level: leaf to parent. Families do not touch each other, so each is solved by itself.
+    With `any_minimum` each of several cheapest outputs counts as if it were the one: an attacker who does not know which is taken.
+    """
+
+    rule: Rule
+    parents: Mapping[Any, Any]
+    any_minimum: bool = False
+
+    def choice(self, table: Bag) -> Choice:
+        """All cheapest recodings."""
+        families: dict[Hashable, dict[Row, int]] = {}
+        for (quasi, value), times in table:
+            families.setdefault(self.parents.get(quasi, quasi), {})[quasi, value] = times
+        solved = [self._solve(parent, counts) for parent, counts in sorted(families.items(), key=repr)]
+        if not all(found for _, found in solved):
+            return Choice({REFUSED: Fraction(1)})
+        outputs = [_joined(parts) for parts in product(*(found for _, found in solved))]
+        return _cheapest(outputs, sum(cost for cost, _ in solved), self.any_minimum)
+
+    def _solve(self, parent: Hashable, counts: Mapping[Row, int]) -> tuple[int, list[Counter[Row]]]:
+        """The least number of lifted rows in a family, and every recoding that reaches it."""
+        if prod(times + 1 for times in counts.values()) > MOST_RECODINGS:
+            raise InvalidInput(f"a family has more than {MOST_RECODINGS:,} recodings; attack a smaller table")
+        by_cost: dict[int, list[tuple[int, ...]]] = {}
+        liftable = [range(times + 1) if quasi in self.parents else range(1) for (quasi, _), times in counts.items()]
+        for lifted in product(*liftable):
+            by_cost.setdefault(sum(lifted), []).append(lifted)
+        for cost in sorted(by_cost):
+            recoded = (_lift(parent, counts, lifted) for lifted in by_cost[cost])
+            if fine := [each for each in recoded if satisfies(frozenset(each.items()), self.rule)]:
+                return cost, list({frozenset(each.items()): each for each in fine}.values())
+        return 0, []
+
+
+@dataclass(frozen=True, slots=True)
+class FullDomain:
+    """Gives every row of a column the same level of its hierarchy: the least levels, summed over columns, that satisfy the rule.
+
+    `hierarchies` has, per column, the labels of each value from itself to the most general one. A combination of quasi-identifiers
+    is a tuple with a value for each column.
+    """
+
+    rule: Rule
+    hierarchies: Sequence[Mapping[str, Sequence[str]]]
+    any_minimum: bool = False
+
+    def choice(self, table: Bag) -> Choice:
+        """All cheapest nodes of the lattice."""
+        by_height: dict[int, list[tuple[int, ...]]] = {}
+        for node in self.nodes():
+            by_height.setdefault(sum(node), []).append(node)
+        for height in sorted(by_height):
+            outputs = [self.at(node, table) for node in by_height[height]]
+            if fine := [each for each in outputs if satisfies(each, self.rule)]:
+                return _cheapest(fine, height, self.any_minimum)
+        return Choice({REFUSED: Fraction(1)})
+
+    def nodes(self) -> Iterator[tuple[int, ...]]:
+        """All combinations of levels."""
+        return product(*(range(min(len(labels) for labels in each.values())) for each in self.hierarchies))
+
+    def at(self, node: tuple[int, ...], table: Bag) -> Bag:
+        """The table at one node."""
+        found: Counter[Row] = Counter()
+        quasi: Any
+        for (quasi, value), times in table:
+            found[tuple(each[part][level] for each, part, level in zip(self.hierarchies, quasi, node, strict=True)), value] += times
+        return frozenset(found.items())
+
+    def leaves(self, output: Bag) -> dict[Hashable, list[Hashable]]:
+        """For each published combination, those that it may stand for."""
+        found: dict[Hashable, list[Hashable]] = {}
+        quasi: Any
+        for quasi in {quasi for (quasi, _), _ in output}:
+            below = [[leaf for leaf, up in each.items() if part in up] for each, part in zip(self.hierarchies, quasi, strict=True)]
+            if not all(below):
+                raise InvalidInput("a published value is not in its hierarchy; add it, or use the hierarchy of the publisher")
+            found[quasi] = list(product(*below))
+        return found
+
+
+def satisfies(table: Bag, rule: Rule) -> bool:
+    """Whether every group of a published table obeys the rule."""
+    return all(rule.accepts(counts) for counts in groups_of(table).values())
+
+
+def _lift(parent: Hashable, counts: Mapping[Row, int], lifted: Sequence[int]) -> Counter[Row]:
+    found: Counter[Row] = Counter()
+    for (row, times), up in zip(counts.items(), lifted, strict=True):
+        found[row] += times - up
+        found[parent, row[1]] += up
+    return +found
+
+
+def _joined(parts: Sequence[Counter[Row]]) -> Bag:
+    return frozenset(sum(parts, Counter()).items())
+
+
+def _cheapest(outputs: Sequence[Bag], cost: int, any_minimum: bool) -> Choice:
+    different = set(outputs)
+    return Choice(dict.fromkeys(different, Fraction(1, 1 if any_minimum else len(different))), cost)

@@ -1,0 +1,127 @@
+"""Cell suppression: small counts are hidden, and further cells with them, until no hidden count can be narrowed down too far.
+
+Every marginal stays published, so that a hidden cell next to shown ones is a subtraction. For each small cell a linear program
+looks for a change of the table that keeps all sums, moves the cell as far as wanted, and touches as little as possible that is not
+hidden yet; what it touches is hidden too (Kelly, Golden and Assad 1992). Cells that turn out not to be needed are shown again. At
+the end the bounds of every small cell are computed anew, by integer programs: what is returned is checked, not believed.
+
+The pattern of hidden cells depends on the counts, and whoever knows the threshold knows that the first hidden ones are below it.
+This is not differential privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput
+from tacit.publish.tables.cells.programs import CLOSE, System
+from tacit.publish.tables.cells.released import Cell, Counts, Released, released
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Suppressed:
+    """Which cells are hidden: the small ones, and those that protect them; with the interval of every small cell."""
+
+    counts: Counts
+    small: NDArray[np.bool_]
+    hidden: NDArray[np.bool_]
+    sets: tuple[tuple[int, ...], ...]
+    intervals: dict[Cell, tuple[int, int]]
+
+    @property
+    def narrowest(self) -> int | None:
+        """The width of the narrowest interval of a small cell; None if no cell is small."""
+        return min((high - low for low, high in self.intervals.values()), default=None)
+
+    def published(self) -> Released:
+        """What is left to see: the marginals, and the cells that are not hidden."""
+        return _published(self.counts, self.hidden, self.sets)
+
+
+def suppress(counts: Counts | Sequence[object], below: int, width: int, sets: Sequence[Sequence[int]]) -> Suppressed:
+    """Hide every count from 1 to below `below`, and what else it takes that each of them has an interval of `width` or more.
+
+    >>> found = suppress([[20, 50, 10], [8, 19, 22], [17, 32, 2]], below=5, width=4, sets=[(0,), (1,)])
+    >>> int(found.hidden.sum()), found.narrowest >= 4
+    (4, True)
+    """
+    table = np.asarray(counts, dtype=np.int64)
+    if below < 2 or width < 1:
+        raise InvalidInput("hide counts below at least 2, with intervals of at least 1; smaller numbers hide nothing")
+    axes = tuple(tuple(sorted(set(each))) for each in sets)
+    small = (table > 0) & (table < below)
+    hidden = small.copy()
+    places = [tuple(map(int, cell)) for cell in np.argwhere(small)]
+    for cell in places:
+        hidden |= _partners(table, hidden, axes, cell, width)
+    for cell in _largest_first(table, hidden & ~small):
+        hidden[cell] = False
+        if not _safe(table, hidden, axes, places, width):
+            hidden[cell] = True
+    intervals = _intervals(table, hidden, axes, places)
+    if any(high - low < width for low, high in intervals.values()):
+        raise InvalidInput("no set of hidden cells gives intervals that wide; ask for narrower ones, or release fewer marginals")
+    return Suppressed(table, small, hidden, axes, intervals)
+
+
+def _partners(
+    table: Counts, hidden: NDArray[np.bool_], axes: Sequence[tuple[int, ...]], cell: Cell, width: int
+) -> NDArray[np.bool_]:
+    """The cells that have to be hidden with a small one so that it can move up by the width: a change of least cost."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import hstack
+
+    matrix = _everywhere(released(table, axes))
+    size, here = table.size, int(np.ravel_multi_index(cell, table.shape))
+    cost = np.where(hidden.ravel(), 0.0, table.ravel() + 1.0)
+    least = np.zeros(2 * size)
+    least[here] = width
+    most = np.concatenate([np.full(size, float(table.sum() + width)), table.ravel()])
+    most[size + here] = 0
+    sums = LinearConstraint(hstack([matrix, -matrix]).tocsr(), 0, 0)
+    found = milp(np.concatenate([cost, cost]), bounds=Bounds(least, most), constraints=sums)
+    if found.x is None:
+        raise InvalidInput("no set of hidden cells gives intervals that wide; ask for narrower ones, or release fewer marginals")
+    return np.asarray((found.x[:size] + found.x[size:] > CLOSE).reshape(table.shape))
+
+
+def _everywhere(known: Released) -> Any:
+    """All known sums as rows of a matrix over all cells."""
+    from scipy.sparse import csr_array
+
+    parts = [cells for cells, _ in known.sums()]
+    starts = np.cumsum([0, *map(len, parts)])
+    columns = np.concatenate(parts)
+    return csr_array((np.ones(len(columns)), columns, starts), shape=(len(parts), known.size))
+
+
+def _safe(table: Counts, hidden: NDArray[np.bool_], axes: Sequence[tuple[int, ...]], cells: Collection[Cell], width: int) -> bool:
+    return all(high - low >= width for low, high in _intervals(table, hidden, axes, cells).values())
+
+
+def _intervals(
+    table: Counts, hidden: NDArray[np.bool_], axes: Sequence[tuple[int, ...]], cells: Collection[Cell]
+) -> dict[Cell, tuple[int, int]]:
+    """The interval of each cell, from what an outsider sees."""
+    system = System.of(_published(table, hidden, axes))
+    places = {int(cell): place for place, cell in enumerate(system.free)}
+    found = {}
+    for cell in cells:
+        place = places[int(np.ravel_multi_index(cell, table.shape))]
+        least, most = system.extreme(place)
+        found[cell] = (int(least), int(most))
+    return found
+
+
+def _published(table: Counts, hidden: NDArray[np.bool_], axes: Sequence[tuple[int, ...]]) -> Released:
+    shown = {tuple(map(int, cell)): int(table[tuple(cell)]) for cell in np.argwhere(~hidden)}
+    return Released(table.shape, released(table, axes).marginals, shown)
+
+
+def _largest_first(table: Counts, cells: NDArray[np.bool_]) -> list[Cell]:
+    return sorted((tuple(map(int, cell)) for cell in np.argwhere(cells)), key=lambda cell: (-table[cell], cell))

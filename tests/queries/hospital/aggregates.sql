@@ -1,0 +1,130 @@
+-- Aggregates of the hospital in docs/guides/catalog.md, as analysts write them, each at epsilon 1.
+-- The first line of each says what must come; below it stands what `explain` draws, or the refusal.
+
+-- answered: 29 counts of dates and of different values
+SELECT ward, COUNT(day) AS days, COUNT(DISTINCT kind) AS kinds FROM visits GROUP BY ward;
+--   group by ward (5)
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: 5, all of them public; one unit touches at most 5, with at most 8 rows in each
+--   count of day: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--   number of different values of kind: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--   days: ± 48 at 0.95 confidence
+--   kinds: ± 48 at 0.95 confidence
+--   price: epsilon 1
+
+-- answered: 30 different private text, a number with its interval
+SELECT COUNT(DISTINCT diagnosis) AS diagnoses FROM visits;
+--   all rows together
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: one; one unit has at most 8 rows in it
+--   number of different values of diagnosis: Laplace, sensitivity 8 (l1), scale 8, pure epsilon 1 (add or remove one unit)
+--   diagnoses: ± 24 at 0.95 confidence
+--   price: epsilon 1
+
+-- answered: 31 several quantiles that agree
+SELECT APPROX_QUANTILES(cost, 4) AS quartiles FROM visits;
+--   all rows together
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: one; one unit has at most 8 rows in it
+--   quantile 0: exponential mechanism, one draw, sensitivity 8 ranks, scale 1291 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
+--   quantile 0.25: exponential mechanism, three draws, sensitivity 6 ranks, scale 3027 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
+--   quantile 0.5: exponential mechanism, three draws, sensitivity 4 ranks, scale 2018 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
+--   quantile 0.75: exponential mechanism, three draws, sensitivity 6 ranks, scale 3027 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
+--   quantile 1: exponential mechanism, one draw, sensitivity 8 ranks, scale 1291 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
+--   quartiles_0: not known in advance; it is reported with the answer
+--   quartiles_1: not known in advance; it is reported with the answer
+--   quartiles_2: not known in advance; it is reported with the answer
+--   quartiles_3: not known in advance; it is reported with the answer
+--   quartiles_4: not known in advance; it is reported with the answer
+--   price: epsilon 1
+
+-- answered: 32 two columns together
+SELECT CORR(cost, pulse) AS r, REGR_SLOPE(cost, pulse) AS slope, REGR_INTERCEPT(cost, pulse) AS start FROM visits;
+--   all rows together
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: one; one unit has at most 8 rows in it
+--   count of an expression: Laplace, sensitivity 8 (l1), scale 48, pure epsilon 0.166667 (add or remove one unit)
+--   centred sum of an expression: Laplace, sensitivity 20000 (l1), scale 120000, pure epsilon 0.166667 (add or remove one unit)
+--   centred sum of pulse: Laplace, sensitivity 920 (l1), scale 5520, pure epsilon 0.166667 (add or remove one unit)
+--   centred sum of products of an expression and pulse: Laplace, sensitivity 2300000 (l1), scale 13800000, pure epsilon 0.166667 (add or remove one unit)
+--   centred sum of squares of an expression: Laplace, sensitivity 25000000 (l1), scale 150000000, pure epsilon 0.166667 (add or remove one unit)
+--   centred sum of squares of pulse: Laplace, sensitivity 52900 (l1), scale 317400, pure epsilon 0.166667 (add or remove one unit)
+--   r: not known in advance; it is reported with the answer
+--   slope: not known in advance; it is reported with the answer
+--   start: not known in advance; it is reported with the answer
+--   price: epsilon 1
+
+-- answered: 33 logarithms of a bounded expression, on a public default step
+SELECT AVG(LN(cost + 1)) AS logarithm FROM visits;
+--   all rows together
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: one; one unit has at most 8 rows in it
+--   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--   centred sum of an expression: Laplace, sensitivity 34.06956 (l1), scale 68.13912, pure epsilon 0.5 (add or remove one unit)
+--   logarithm: not known in advance; it is reported with the answer
+--   price: epsilon 1
+
+-- answered: 101 different values under a condition
+SELECT COUNT(DISTINCT ward) FILTER (WHERE urgent) AS wards, COUNT(DISTINCT urgent) AS truths FROM visits;
+--   all rows together
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: one; one unit has at most 8 rows in it
+--   number of different values of an expression: Laplace, sensitivity 4 (l1), scale 8, pure epsilon 0.5 (add or remove one unit)
+--   number of different values of urgent: Laplace, sensitivity 2 (l1), scale 4, pure epsilon 0.5 (add or remove one unit)
+--   wards: ± 24 at 0.95 confidence
+--   truths: ± 12 at 0.95 confidence
+--   price: epsilon 1
+
+-- answered: 102 covariances by group
+SELECT kind, COVAR_POP(cost, pulse) AS a, COVAR_SAMP(cost, pulse) AS b FROM visits GROUP BY kind;
+--   group by kind (3)
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: 3, all of them public; one unit touches at most 3, with at most 8 rows in each
+--   count of an expression: Laplace, sensitivity 8 (l1), scale 32, pure epsilon 0.25 (add or remove one unit)
+--   centred sum of an expression: Laplace, sensitivity 20000 (l1), scale 80000, pure epsilon 0.25 (add or remove one unit)
+--   centred sum of pulse: Laplace, sensitivity 920 (l1), scale 3680, pure epsilon 0.25 (add or remove one unit)
+--   centred sum of products of an expression and pulse: Laplace, sensitivity 2300000 (l1), scale 9200000, pure epsilon 0.25 (add or remove one unit)
+--   a: not known in advance; it is reported with the answer
+--   b: not known in advance; it is reported with the answer
+--   price: epsilon 1
+
+-- answered: 103 roots, and logarithms of values that may be 0
+SELECT AVG(SQRT(cost)) AS root, AVG(LOG10(GREATEST(cost, 1))) AS digits FROM visits;
+--   all rows together
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: one; one unit has at most 8 rows in it
+--   count: Laplace, sensitivity 8 (l1), scale 24, pure epsilon 0.333333 (add or remove one unit)
+--   centred sum of an expression: Laplace, sensitivity 282.8424 (l1), scale 848.5272, pure epsilon 0.333333 (add or remove one unit)
+--   centred sum of an expression: Laplace, sensitivity 14.79588 (l1), scale 44.38764, pure epsilon 0.333333 (add or remove one unit)
+--   root: not known in advance; it is reported with the answer
+--   digits: not known in advance; it is reported with the answer
+--   price: epsilon 1
+
+-- refused: 104 a logarithm whose argument may be 0
+SELECT AVG(LN(cost)) AS logarithm FROM visits;
+--   wrong_type: line 1, column 12: the argument of LN must be above 0; it can be 0; write LN(x + 1) or LN(GREATEST(x, 1))
+
+-- refused: 105 the base of LOG differs between dialects
+SELECT AVG(LOG(cost + 1)) AS logarithm FROM visits;
+--   not_allowed: line 1, column 12: LOG is not supported: its base differs between dialects; write LN(x) or LOG10(x)
+
+-- refused: 106 a pair with a category
+SELECT CORR(cost, ward) AS r FROM visits;
+--   wrong_type: line 1, column 8: CORR needs two numbers, not a category
+
+-- refused: 107 different values of several columns
+SELECT COUNT(DISTINCT ward, kind) AS places FROM visits;
+--   not_allowed: line 1, column 8: COUNT(DISTINCT ...) of several columns is not supported; count one expression
