@@ -13,6 +13,7 @@ from tacit.doors.cli.attack.counts import averaging, differencing, exponential, 
 from tacit.doors.cli.attack.denial import denial
 from tacit.doors.cli.attack.linkage import downcoding, homogeneity, linkage
 from tacit.doors.cli.attack.minimality import minimality
+from tacit.doors.cli.attack.plant import plant
 from tacit.doors.cli.attack.promises import auxiliary, definitions, floating_point, local_sensitivity, posterior
 from tacit.doors.cli.attack.session import session
 from tacit.doors.cli.output import console, print_json
@@ -59,5 +60,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "downcoding": downcoding,
     "cells": cells,
     "rebuild": rebuild,
+    "plant": plant,
     "session": session,
 }
