@@ -30,6 +30,7 @@ QUICK = {
     "posterior": [],
     "longest-commute": ["--maps", "2"],
     "plant": ["--generate", "power-law:2000:16000", "--targets", "20"],
+    "collude": ["--example", "email"],
     "minimality": [],
     "cells": [],
     "linkage": ["--people", "60"],

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tacit.doors.cli.attack.cells import cells, rebuild
+from tacit.doors.cli.attack.collude import collude
 from tacit.doors.cli.attack.commute import longest_commute
 from tacit.doors.cli.attack.counts import averaging, differencing, exponential, reconstruct, regimes, trace, tracker
 from tacit.doors.cli.attack.denial import denial
@@ -61,5 +62,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "cells": cells,
     "rebuild": rebuild,
     "plant": plant,
+    "collude": collude,
     "session": session,
 }

@@ -40,3 +40,17 @@ def two_numbers(text: str, option: str, example: str) -> tuple[int, int]:
     if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
         raise InvalidInput(f"invalid {option}: expected two numbers, for example {example}")
     return int(parts[0]), int(parts[1])
+
+
+def names_of(read: Network) -> list[str]:
+    """The names of all nodes as texts, in the order of the nodes."""
+    return [str(name) for name in read.names.tolist()]
+
+
+def nodes_named(names: list[str], wanted: list[str]) -> list[int]:
+    """The nodes of some names."""
+    places = {name: place for place, name in enumerate(names)}
+    unknown = [name for name in wanted if name not in places]
+    if unknown or len(set(wanted)) < len(wanted):
+        raise InvalidInput("unknown or repeated name: every person must be in the graph, and be named once; check --colluder")
+    return [places[name] for name in wanted]
