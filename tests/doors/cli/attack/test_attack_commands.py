@@ -29,6 +29,7 @@ QUICK = {
     "auxiliary": ["--n", "200"],
     "posterior": [],
     "longest-commute": ["--maps", "2"],
+    "degree": ["--generate", "power-law:2000:16000"],
     "plant": ["--generate", "power-law:2000:16000", "--targets", "20"],
     "collude": ["--example", "email"],
     "minimality": [],

@@ -73,3 +73,11 @@ def test_the_email_example_names_bob_and_ed(edges):
     assert "Bob-Ed" in run(app, ["attack", "collude", "--example", "email"]).output
     assert "no colluders" in run(app, ["attack", "collude", edges]).output
     assert "1003" in told("collude", edges, "--colluder", "1003", "--colluder", "1007", "--spread")["candidates"]
+
+
+def test_degrees_single_people_out(edges):
+    found = told("degree", edges, "--knowledge", "degree", "--knowledge", "refine:2")
+    assert [each["knowledge"] for each in found["knowledge"]] == ["degree", "refinement, 2 rounds"]
+    assert found["knowledge"][0]["alone"] < found["knowledge"][1]["alone"] <= 800
+    assert "neighbours' degrees" in run(app, ["attack", "degree", edges]).output
+    assert run(app, ["attack", "degree", edges, "--knowledge", "age"]).exit_code == 2

@@ -11,6 +11,7 @@ from tacit.doors.cli.attack.cells import cells, rebuild
 from tacit.doors.cli.attack.collude import collude
 from tacit.doors.cli.attack.commute import longest_commute
 from tacit.doors.cli.attack.counts import averaging, differencing, exponential, reconstruct, regimes, trace, tracker
+from tacit.doors.cli.attack.degree import degree
 from tacit.doors.cli.attack.denial import denial
 from tacit.doors.cli.attack.linkage import downcoding, homogeneity, linkage
 from tacit.doors.cli.attack.minimality import minimality
@@ -61,6 +62,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "downcoding": downcoding,
     "cells": cells,
     "rebuild": rebuild,
+    "degree": degree,
     "plant": plant,
     "collude": collude,
     "session": session,
