@@ -30,6 +30,8 @@ QUICK = {
     "posterior": [],
     "longest-commute": ["--maps", "2"],
     "degree": ["--generate", "power-law:2000:16000"],
+    "coalition": ["--generate", "power-law:2000:16000", "--trials", "2"],
+    "grouping": [],
     "plant": ["--generate", "power-law:2000:16000", "--targets", "20"],
     "collude": ["--example", "email"],
     "minimality": [],

@@ -81,3 +81,18 @@ def test_degrees_single_people_out(edges):
     assert found["knowledge"][0]["alone"] < found["knowledge"][1]["alone"] <= 800
     assert "neighbours' degrees" in run(app, ["attack", "degree", edges]).output
     assert run(app, ["attack", "degree", edges, "--knowledge", "age"]).exit_code == 2
+
+
+def test_coalitions_by_size(edges):
+    found = told("coalition", edges, "--sizes", "4:5", "--trials", "3", "--targets", "4")
+    assert [each["members"] for each in found["sizes"]] == [4, 5]
+    assert found["aimed"] == 4
+    assert run(app, ["attack", "coalition", edges, "--sizes", "4"]).exit_code == 2
+
+
+def test_the_two_groupings():
+    assert ["A", "1"] in told("grouping", "--example", "unsafe")["certain"]
+    safe = told("grouping", "--example", "safe")
+    assert (safe["certain"], safe["largest"]) == ([], "1/2")
+    assert told("grouping", "--example", "safe", "--known", "A:1")["largest"] == "1"
+    assert run(app, ["attack", "grouping", "--known", "A"]).exit_code == 2

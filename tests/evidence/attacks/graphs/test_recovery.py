@@ -26,24 +26,22 @@ def pattern_in(graph: Graph, seed: int, size: int) -> tuple[np.ndarray, np.ndarr
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_the_search_finds_what_trying_every_placement_finds(seed, monkeypatch):
-    monkeypatch.setattr(recovery, "LEAVES", 3000)
+def test_the_search_finds_what_trying_every_placement_finds(seed):
     graph = random_graph(8, 0.4, seed)
     internal, degrees = pattern_in(graph, seed, 4)
     cost, placed = exhaustive(graph, internal, degrees)
-    found = recover(graph, internal, degrees)
+    found = recover(graph, internal, degrees, keep=3000)
     assert (found.cost, sorted(map(tuple, found.matches.tolist()))) == (cost, placed)
     assert found.ended
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_the_tolerant_search_finds_the_cheapest_placements(seed, monkeypatch):
-    monkeypatch.setattr(recovery, "LEAVES", 3000)
+def test_the_tolerant_search_finds_the_cheapest_placements(seed):
     graph = random_graph(7, 0.45, seed)
     internal, degrees = pattern_in(random_graph(7, 0.45, seed + 1000), seed, 4)
     tolerance = Tolerance(degree=1, links=1 + seed % 2)
     cost, placed = exhaustive(graph, internal, degrees, tolerance.degree, tolerance.links)
-    found = recover(graph, internal, degrees, tolerance)
+    found = recover(graph, internal, degrees, tolerance, keep=3000)
     assert sorted(map(tuple, found.matches.tolist())) == placed
     assert not placed or found.cost == cost
 

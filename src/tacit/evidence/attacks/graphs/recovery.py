@@ -67,8 +67,8 @@ def parents_of(internal: Pattern) -> Integers:
     return found
 
 
-def recover(graph: Graph, internal: Pattern, degrees: Integers, tolerance: Tolerance = EXACT) -> Recovery:
-    """The places where the pattern fits best in a published graph.
+def recover(graph: Graph, internal: Pattern, degrees: Integers, tolerance: Tolerance = EXACT, keep: int = LEAVES) -> Recovery:
+    """The places where the pattern fits best in a published graph, at most `keep` of them.
 
     >>> graph = Graph.of_edges([0, 0, 1, 2, 3], [1, 2, 2, 3, 4], nodes=5)
     >>> recover(graph, np.array([[0, 1], [1, 0]], dtype=bool), np.array([3, 2])).matches.tolist()
@@ -76,7 +76,7 @@ def recover(graph: Graph, internal: Pattern, degrees: Integers, tolerance: Toler
     """
     from tacit.evidence.attacks.graphs.search_loops import search
 
-    leaves = np.empty((LEAVES, len(internal)), dtype=np.int64)
+    leaves = np.empty((keep, len(internal)), dtype=np.int64)
     slack = np.array([tolerance.degree, tolerance.links], dtype=np.int64)
     wanted, pattern = np.array(degrees, dtype=np.int64), np.array(internal, dtype=np.bool_)
     parents, started, used = parents_of(pattern), perf_counter(), process_time()
