@@ -11,7 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tacit.errors import InvalidInput
 from tacit.publish.graphs.compiled import compiled
+from tacit.publish.graphs.degree_sequence import is_graphical
+from tacit.publish.graphs.graph import Graph
+from tacit.publish.graphs.rows import built
 
 
 @compiled
@@ -101,3 +105,16 @@ def constructed(need: Any, order: Any) -> Any:
             left[count], right[count] = node, partners[index]
             count += 1
     return left[:count].copy(), right[:count].copy(), True
+
+
+def graph_of_degrees(degrees: Any, seed: int | None = None) -> Graph:
+    """Some graph with the given degrees; refused if there is none.
+
+    >>> graph_of_degrees([3, 3, 2, 2, 2], seed=1).degrees.tolist()
+    [3, 3, 2, 2, 2]
+    """
+    need = np.asarray(degrees, dtype=np.int64)
+    if not is_graphical(need):
+        raise InvalidInput("no simple graph has these degrees: their sum must be even, and they must satisfy Erdos-Gallai")
+    left, right, _ = constructed(need.copy(), np.random.default_rng(seed).permutation(len(need)))
+    return built(left, right, len(need)).graph
