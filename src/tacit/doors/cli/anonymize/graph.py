@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tacit.doors.cli.anonymize.graph_groups import GroupTerms, by_safe_groups, by_sized_groups
 from tacit.doors.cli.ask import AsJson
 from tacit.doors.cli.output import bar, print_json, say
 from tacit.errors import InvalidInput
@@ -33,6 +34,7 @@ class Asked:
     greedy: bool
     delete: bool
     told: Callable[[str, float], None] | None
+    groups: GroupTerms
 
     def source(self) -> Path:
         """The edge list; refused if none is named."""
@@ -54,6 +56,8 @@ def _naive(asked: Asked) -> Result:
 
 
 METHODS: Mapping[str, Callable[[Asked], Result]] = {
+    "bipartite": by_safe_groups,
+    "grouping": by_sized_groups,
     "naive": _naive,
 }
 
@@ -66,6 +70,8 @@ def graph(
     greedy: Annotated[bool, typer.Option("--greedy", help="k-degree: choose degrees greedily, not optimally.")] = False,
     delete: Annotated[bool, typer.Option("--delete", help="k-degree: delete edges as well as add them.")] = False,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed; keep it secret, as it can undo the renaming.")] = None,
+    effort: Annotated[int, typer.Option("--effort", min=0, help="grouping: proposals for every person.")] = 400,
+    example: Annotated[str, typer.Option("--example", help="grouping: path4, a small graph with its groupings.")] = "",
     out: Annotated[Path | None, typer.Option("--out", help="File for what is published; compressed if it ends in .gz.")] = None,
     report: Annotated[
         Path | None, typer.Option("--report", help="HTML report for the data owner; never written next to --out.")
@@ -85,7 +91,7 @@ def graph(
     if out is not None:
         check_out(out, edges)
     with bar("reading") as told:
-        made = METHODS[method](Asked(edges, k, l, seed, greedy, delete, told))
+        made = METHODS[method](Asked(edges, k, l, seed, greedy, delete, told, GroupTerms(effort, example)))
         if told is not None:
             told("writing", 0.9)
         page = None if place is None else made.page()
