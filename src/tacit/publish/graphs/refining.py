@@ -30,7 +30,7 @@ def first(offsets: Any) -> Any:
 
 @compiled
 def refined(offsets: Any, targets: Any, colours: Any) -> Any:
-    """The colours of the next round, from a node's colour and the multiset of its neighbours' colours, whose hashes are added up."""
+    """The colours of the next round, from a node's colour and the multiset of its neighbours' colours, as a sum of hashes."""
     nodes = len(offsets) - 1
     hashes = np.empty(nodes, np.uint64)
     for node in range(nodes):

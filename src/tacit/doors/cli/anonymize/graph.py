@@ -55,10 +55,17 @@ def _naive(asked: Asked) -> Result:
     return naive(asked.source(), asked.seed)
 
 
+def _k_degree(asked: Asked) -> Result:
+    from tacit.publish.graphs.k_degree import k_degree
+
+    return k_degree(asked.source(), asked.size(), greedy=asked.greedy, delete=asked.delete, seed=asked.seed)
+
+
 METHODS: Mapping[str, Callable[[Asked], Result]] = {
     "bipartite": by_safe_groups,
     "grouping": by_sized_groups,
     "naive": _naive,
+    "k-degree": _k_degree,
 }
 
 
@@ -80,7 +87,7 @@ def graph(
 ) -> None:
     """Publish a social network with its names removed and its structure changed. Not differentially private.
 
-    Example: tacit anonymize graph edges.tsv.gz --method naive --out public.tsv.gz
+    Example: tacit anonymize graph edges.tsv.gz --method k-degree --k 5 --out public.tsv.gz
     """
     from tacit.publish.graphs.published import check_out
     from tacit.release.curators import write_for_curator
