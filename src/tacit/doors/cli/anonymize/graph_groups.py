@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.doors.cli.anonymize.graph import Asked
     from tacit.publish.graphs.published import Result
+
+Effort = Annotated[int, typer.Option("--effort", min=0, help="grouping: proposals for every person.")]
+Example = Annotated[str, typer.Option("--example", help="grouping: path4, a small graph with its groupings.")]
 
 
 @dataclass(frozen=True, slots=True)
