@@ -22,7 +22,7 @@ from tacit import session as road
 from tacit.errors import TacitError
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.privacy.sealed import Sealed
-from tacit.release import running
+from tacit.release import noisy
 
 CATALOG = """
 [budget]
@@ -127,7 +127,7 @@ def replayed(two: tuple[Any, Any], analyst: str, text: str, budget: dict[str, An
         patch.setattr(full.runner, "observers", [lambda quote, exact, noisy: released.append(noisy)])
         first = said(full, analyst, text, budget)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "noised", lambda quote, exact, observers: released.pop())
+        patch.setattr(noisy, "noised", lambda quote, exact, observers: released.pop(0))
         second = said(empty, analyst, text, budget)
     assert not released
     return first, second
@@ -217,6 +217,25 @@ def test_joins_replayed_on_the_empty_tables_are_the_same(two: tuple[Any, Any], e
     assert fates == {3, 4}, "some are refused, and some are answered"
 
 
+OF_PARTS = [
+    "SELECT ward, 100.0 * COUNT(*) / (SELECT COUNT(*) FROM visits WHERE diagnosis = 'rare') AS share FROM visits GROUP BY ward",
+    "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > (SELECT MEDIAN(age) FROM visits)",
+    "SELECT ward, age, COUNT(*) AS n, AVG(cost) FROM visits GROUP BY ROLLUP (ward, age) ORDER BY n DESC LIMIT 4",
+    "SELECT diagnosis, ward, COUNT(*) AS n, GROUPING(diagnosis, ward) AS level FROM visits GROUP BY CUBE (diagnosis, ward)",
+    "SELECT 'visits' AS what, COUNT(*) AS n FROM visits UNION ALL SELECT sex, COUNT(*) FROM patients GROUP BY sex ORDER BY n",
+    "SELECT diagnosis AS what, COUNT(*) AS n FROM visits GROUP BY diagnosis UNION ALL SELECT 'all', COUNT(*) FROM visits",
+    "SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits WHERE diagnosis = 'rare')",
+    "SELECT ward, COUNT(*) FROM visits GROUP BY ward UNION SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis",
+]
+
+
+@pytest.mark.parametrize("text", OF_PARTS)
+def test_questions_of_several_parts_replayed_on_the_empty_tables_are_the_same(two: tuple[Any, Any], text: str) -> None:
+    for budget in ({"epsilon": 1, "delta": 1e-3}, {"epsilon": 2}, {"epsilon": 1, "delta": 1e-3, "simultaneous": True}):
+        first, second = replayed(two, "ana", text, budget)
+        assert first == second
+
+
 def test_the_ledger_records_the_noise_that_runs_under_private_keys(two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Gaussian noise of an l2 sensitivity that is no whole number, over the keys that are shown: the entry states its event."""
     full, _ = two
@@ -253,14 +272,14 @@ def test_a_question_from_python_stands_in_the_ledger_as_sql_that_is_the_same_que
 
 def test_a_refusal_that_looks_at_the_data_is_caught(two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: a question whose answer would be empty is refused."""
-    honest = running.noised
+    honest = noisy.noised
 
     def looking(quote: Any, exact: Any, *more: Any) -> Any:
         if not any(int(sum(moment.unseal())) for moment in exact.moments if isinstance(moment, Sealed)):
             raise tacit.errors.NotAllowed("there is nobody in this group")
         return honest(quote, exact, *more)
 
-    monkeypatch.setattr(running, "noised", looking)
+    monkeypatch.setattr(noisy, "noised", looking)
     text = "SELECT COUNT(*) FROM visits WHERE age > 3 AND ward = 'b'"
     full, empty = (said(data, "ana", text, {"epsilon": 1}) for data in two)
     assert full[0] != empty[0]

@@ -85,7 +85,7 @@ class Session:
             text,
             self.data.version,
             _key(quotes[0], self.data.version),
-            tuple(table.name for table in tables_of(question.group)),
+            tuple(dict.fromkeys(table.name for part in question.parts for table in tables_of(part.group))),
         )
         till = replace(self.data.till, ready=self.data.runner.open)
         sold = once(till, sale, lambda granted: self._released(quotes[granted.offer]), KEPT)

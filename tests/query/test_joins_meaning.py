@@ -21,8 +21,9 @@ from join_questions import questions
 from joined import Asked, Hospital, asked_of, clean_hospitals, hospital, in_plain_sql
 from tacit.errors import NeverTrue, NotAllowed, Refused, TooMuchWork
 from tacit.query.groups import domain, key_value
-from tacit.query.plan import Call, NumberType, Question, Result
+from tacit.query.plan import Call, NumberType, Question
 from tacit.query.price.aggregates import moments_of
+from tacit.query.results import Result
 
 LENGTHS = pytest.mark.parametrize("examples", [10, pytest.param(200, marks=pytest.mark.slow)])
 WIDELY = settings(deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])  # a store is slow to shrink
@@ -124,6 +125,8 @@ CLINIC = Hospital(
 SAME = [
     "SELECT COUNT(*), COUNT(v.cost), SUM(v.cost) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id",
     "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id WHERE v.cost IS NULL",
+    "SELECT COUNT(v.patient_id), COUNT(v.id), COUNT(p.id) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id",
+    "SELECT COUNT(patient_id), COUNT(id) FROM visits",
     "SELECT v.ward, COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id AND v.ward = 'a' GROUP BY v.ward",
     "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id AND v.ward = 'a' WHERE v.ward = 'a'",
     "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id AND age = cost",

@@ -161,7 +161,8 @@ SAME_WARD = (
 NOT_IN = "SELECT COUNT(*) FROM labs WHERE visit_id NOT IN (SELECT id FROM visits WHERE cost > 4)"
 TOTAL = "SELECT SUM(t.total), AVG(t.total) FROM (SELECT patient_id, SUM(cost) AS total FROM visits GROUP BY patient_id) t"
 BY_WARD = "SELECT AVG(t.total) FROM (SELECT patient_id, ward, SUM(cost) AS total FROM visits GROUP BY patient_id, ward) t"
-EVERY = [CARDS, LABS, KEPT, PRESENT, SAME_WARD, NOT_IN, TOTAL, BY_WARD]
+OF_KEYS = "SELECT COUNT(v.patient_id), COUNT(v.id), COUNT(p.id) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id"
+EVERY = [CARDS, LABS, KEPT, PRESENT, OF_KEYS, SAME_WARD, NOT_IN, TOTAL, BY_WARD]
 
 
 @pytest.mark.parametrize("data", [CLAIMED, UNTRUSTED, SPREAD, MANY], ids=["claimed", "untrusted", "spread", "many"])

@@ -43,10 +43,9 @@ TYPES = {WHOLE: int, REAL: float, DAY: str, LARGE: Decimal}
 def expected(aggregate: str, column: Column) -> str | None:
     """What an aggregate of a column is, by the declared kind alone; None where it is refused."""
     if aggregate in COUNTS:
-        filtered = "FILTER" in aggregate and column.kind in ("text", "presence")
+        filtered = "FILTER" in aggregate and column.kind in ("text", "presence", "key")
         values = "DISTINCT" in aggregate and column.kind == "presence"
-        unit = "DISTINCT" in aggregate and column.kind == "key"
-        return None if (column.kind == "key" and not unit) or filtered or values else WHOLE
+        return None if filtered or values else WHOLE
     if column.kind == "date":
         return DAY if aggregate in RANKS else None
     numbers = column.kind == "number" or (column.kind == "category" and set(map(type, column.domain)) in ({bool}, {int}))

@@ -325,8 +325,8 @@ def test_nothing_in_the_package_gives_an_observer() -> None:
 
     made = [node for path in Path(tacit.__file__).parent.rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))]
     calls = [(node.func.id, len(node.args)) for node in made if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-    given = {name: {many for called, many in calls if called == name} for name in ("InProcess", "noised")}
-    assert given == {"InProcess": {1}, "noised": {2, 3}}
+    given = {name: {many for called, many in calls if called == name} for name in ("InProcess", "released")}
+    assert given == {"InProcess": {1}, "released": {2, 3}}
     assert sum(isinstance(node, ast.Attribute) and node.attr == "observers" for node in made) == 2  # where it is kept, and read
 
 

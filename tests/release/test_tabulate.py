@@ -126,6 +126,10 @@ REPLAYED = [
     "SELECT ward, COUNT(*), AVG(cost), STDDEV(age) FROM visits GROUP BY ward HAVING COUNT(*) > 0 ORDER BY 2 DESC",
     "SELECT MEDIAN(cost), MAX(day), SUM(age) / COUNT(*) FROM visits",
     "SELECT site, SUM(cost), MIN(age) FROM visits LEFT JOIN wards USING (ward) GROUP BY site",
+    "SELECT ward, RANK() OVER (ORDER BY AVG(cost)), SUM(MEDIAN(age)) OVER (), LAG(COUNT(*)) OVER (ORDER BY ward) FROM visits "
+    "GROUP BY ward HAVING MAX(age) > -9 QUALIFY ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC) < 9 ORDER BY 2 LIMIT 3",
+    "SELECT ward, CASE WHEN COUNT(*) > 3 THEN 'large' END, SQRT(-COUNT(*)), COALESCE(NULLIF(COUNT(*), 2), 0), 1 FROM visits "
+    "GROUP BY ward",
 ]
 
 

@@ -190,7 +190,7 @@ def kinds(data: tacit.DataSet) -> list[str]:
     [
         ("tacit.query.engines.duckdb.DuckDBEngine.run", RuntimeError),
         ("tacit.query.engines.duckdb.DuckDBEngine.run", MemoryError),
-        ("tacit.release.running.noised", RuntimeError),
+        ("tacit.release.running.released", RuntimeError),
         ("tacit.session.answer", RuntimeError),
         ("tacit.session.answer", MemoryError),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import pages
@@ -31,6 +32,7 @@ class Wards:
         return 4
 
 
+@cache
 def hospital() -> Catalog:
     block = next(block for block in pages.blocks(PAGE.read_text(encoding="utf-8")) if block.title == "tacit.toml")
     return parse_catalog(block.text)

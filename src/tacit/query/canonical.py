@@ -13,11 +13,19 @@ from tacit.query.plan import Question
 OF_A_TABLE = ("name", "max_rows", "max_rows_per_group", "min_people")  # what a plan reads of a table; its data has a version
 
 
+SEVERAL = {"beside": (), "below": (), "among": 1}  # of a question with one part nothing is said of these
+
+
 def canonical_plan(question: Question) -> str:
-    """The text of a plan: equal for all queries that mean the same, whatever they call their columns."""
+    """The text of a plan, the same for all questions that mean the same; whatever they call their columns."""
+    return canonical_text(_unnamed(question))
+
+
+def _unnamed(question: Question) -> Question:
     outputs = tuple(replace(output, name="") for output in question.outputs)
     keys = tuple(replace(key, name="") for key in question.group.keys)
-    return canonical_text(replace(question, outputs=outputs, group=replace(question.group, keys=keys)))
+    beside, below = (tuple(map(_unnamed, parts)) for parts in (question.beside, question.below))
+    return replace(question, outputs=outputs, group=replace(question.group, keys=keys), beside=beside, below=below)
 
 
 def canonical_text(value: Any) -> str:
@@ -29,7 +37,9 @@ def canonical_text(value: Any) -> str:
     if isinstance(value, Table):
         return f"Table({', '.join(f'{name}={canonical_text(getattr(value, name))}' for name in OF_A_TABLE)})"
     if is_dataclass(value) and not isinstance(value, type):
-        known = [field.name for field in fields(value) if field.compare]  # fields that do not make two values differ are left out
+        known = [field.name for field in fields(value) if field.compare]  # what does not make two values differ is left out
+        if isinstance(value, Question):
+            known = [name for name in known if name not in SEVERAL or getattr(value, name) != SEVERAL[name]]
         parts = ", ".join(f"{name}={canonical_text(getattr(value, name))}" for name in known)
         return f"{type(value).__name__}({parts})"
     if isinstance(value, Mapping):

@@ -7,7 +7,7 @@ them and refuses what could).
     relations   a tree of Scan  Bound  Where  Join  UnitJoin  Semi  PerUnit  Union  PublicScan, below one Group
     rows        Column  Literal  Add  Multiply  Quotient  Ratio  Choose  Lookup  Root  Logarithm
     conditions  Compare  Among  IsNull  All  Either  Negation  Truth  TextIs  TextLike
-    results     KeyValue  Result  Number  Arithmetic  Rounded  Test      (on released numbers: free)
+    results     what is made of released numbers is in results.py
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Literal as Choice
 
 from tacit.privacy.catalog import Table, Value
+from tacit.query.results import Order, Output, Test
 
 # --- rows: integers, with their ranges ---------------------------------------------------------------------------------------
 
@@ -467,7 +468,7 @@ class Group:
 
 Relation = Rows | PublicScan | Group
 
-# --- results: arithmetic on released numbers ---------------------------------------------------------------------------------
+# --- the question ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -487,73 +488,13 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyValue:
-    """The value of the i-th key."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The released value of the i-th call."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A constant."""
-
-    value: Fraction
-
-
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
-    """Division by zero gives NULL."""
-
-    operator: Choice["+", "-", "*", "/"]
-    left: Out
-    right: Out
-
-
-@dataclass(frozen=True, slots=True)
-class Rounded:
-    """Rounded half up to a number of decimals."""
-
-    child: Out
-    decimals: int
-
-
-Out = KeyValue | Result | Number | Arithmetic | Rounded
-
-
-@dataclass(frozen=True, slots=True)
-class Test:
-    """A condition on released values (HAVING)."""
-
-    operator: Choice["<", "<=", "=", "<>", ">=", ">", "and", "or", "not"]
-    parts: tuple[Out | Test | Value | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """A column of the answer."""
-
-    name: str
-    value: Out
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """A column of ORDER BY."""
-
-    by: Out
-    descending: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Question:
-    """Everything that was asked. What comes after `group` works on released values and costs nothing."""
+    """Everything that was asked. What comes after `group` works on released values and costs nothing.
+
+    A question may have several parts, each with a group and calls of its own. Those in `beside` have no keys and one output,
+    which every part may use. The rows of those in `below` stand below its own: they have as many outputs and orders, and the
+    limit of the first is that of all. `among` is the number of parts that have rows.
+    """
 
     group: Group
     calls: tuple[Call, ...]
@@ -562,3 +503,17 @@ class Question:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int = 0
+    qualify: Test | None = None
+    beside: tuple[Question, ...] = ()
+    below: tuple[Question, ...] = ()
+    among: int = 1
+
+    @property
+    def shown(self) -> tuple[Question, ...]:
+        """The parts that have rows in the answer, in order."""
+        return self, *self.below
+
+    @property
+    def parts(self) -> tuple[Question, ...]:
+        """All parts, each of which is measured and paid for."""
+        return self, *self.beside, *self.below

@@ -31,6 +31,7 @@ from tacit.query.plan import (
 MOST_PARTS = 10_000
 SLOW_PATTERN = 10  # parts for each character of a pattern with _: an engine's time grows with its length times that of the text
 DEEPEST = 250
+SERIES = 250  # parts of a logarithm beside its argument: roots, and the products of its series
 USES = 16  # of the argument of a logarithm in its series (compile.py)
 Node = Row | Condition | TextColumn
 
@@ -130,4 +131,4 @@ def _listed(node: Node) -> int:
     if isinstance(node, TextLike) and "_" in node.pattern:
         return SLOW_PATTERN * len(node.pattern)
     lists = (getattr(node, name) for name in node.__slots__)
-    return sum(len(value) // 16 for value in lists if isinstance(value, tuple))
+    return SERIES * isinstance(node, Logarithm) + sum(len(value) // 16 for value in lists if isinstance(value, tuple))

@@ -21,6 +21,9 @@ from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_term
 
 PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
 FREE = "Exact, from public tables or the catalog. Nothing was spent."
+CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
+TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
+NOT_SHOWN = "not shown of column "  # how a note begins on groups of private keys that no row shows
 AGAIN = "nothing was spent: this question was answered before"
 Numeric = int | float | Decimal
 MOST_SHOWN = 40  # rows that are printed for people
@@ -29,7 +32,10 @@ MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of an answer: `kind` is "key", "public" where nothing in it is private, or the aggregate it shows."""
+    """A column of an answer: `kind` is "key", the aggregate it shows, or "expression".
+
+    Two kinds have no interval: "public", in which nothing is private, and "text", made from noisy numbers.
+    """
 
     name: str
     kind: str
@@ -41,6 +47,11 @@ class Column:
     def is_key(self) -> bool:
         """Whether its values are without noise."""
         return self.kind in ("key", PUBLIC)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a released number, with its ends."""
+        return self.kind not in ("key", PUBLIC, "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +125,7 @@ class Answer:
         taken = {column.name for column in self.columns}
         for column in self.columns:
             table[column.name] = _of_one_type(column.values)
-            for word, ends in () if column.is_key else (("low", column.low), ("high", column.high)):
+            for word, ends in () if not column.is_number else (("low", column.low), ("high", column.high)):
                 name = next(name for more in count() if (name := f"{column.name}_{word}{'_' * more}") not in taken)
                 taken.add(name)
                 table[name] = _of_one_type(ends or ())
@@ -166,7 +177,8 @@ class Answer:
         """The price and the meaning of the error bars, in one line."""
         if self.columns and all(column.kind == PUBLIC for column in self.columns):
             return FREE
-        held = "all values together" if self.simultaneous else "per value"
+        rows = "all rows before the choice together" if CHOSEN in self.notes else "per value"
+        held = "all values together" if self.simultaneous else rows
         price = f"epsilon {as_text(self.receipt.epsilon)}" + (
             f", delta {as_text(self.receipt.delta)}" if self.receipt.delta else ""
         )
@@ -177,7 +189,8 @@ class Answer:
     def below(self) -> list[str]:
         """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""
         more = [f"{MOST_SHOWN} of {len(self):,} rows are shown; CSV, JSON and Parquet have all"] if len(self) > MOST_SHOWN else []
-        return [*more, self.footer(), *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
+        missing = [for_terminal(note) for note in self.notes if note.startswith(NOT_SHOWN)]
+        return [*more, self.footer(), *missing, *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 
     @property
     def _shown(self) -> range:
@@ -191,7 +204,7 @@ class Answer:
 
         table = Table(header_style="bold")
         for column in self.columns:
-            table.add_column(Text(heading(column)), justify="left" if column.is_key else "right")
+            table.add_column(Text(heading(column)), justify="right" if column.is_number else "left")
         for at in self._shown:
             table.add_row(*(Text(shown(column, at)) for column in self.columns))
         return Group(table, *(Text(line, style="dim") for line in self.below()))
@@ -212,6 +225,8 @@ def heading(column: Column) -> str:
 def shown(column: Column, at: int) -> str:
     """A printed cell: a number with its interval, rounded to a precision that the interval allows."""
     value = column.values[at]
+    if column.kind == "text":
+        return f"{for_terminal('NULL' if value is None else str(value), LONGEST_CELL)} (noisy)"
     if column.is_key or value is None or column.low is None or column.high is None:
         return "NULL" if value is None else for_terminal(str(value), LONGEST_CELL)
     low, high = column.low[at], column.high[at]

@@ -35,7 +35,7 @@ def chart(answer: Answer, path: str | Path | None = None, column: str | None = N
 
 
 def _number(answer: Answer, name: str | None) -> Column:
-    numbers = [column for column in answer.columns if not column.is_key]
+    numbers = [column for column in answer.columns if column.is_number]
     if name is not None:
         numbers = [column for column in numbers if column.name == name]
     if not numbers:

@@ -1,24 +1,70 @@
-"""From released numbers to the columns of an answer, with their ends: from public parameters and released values only."""
+"""From released numbers to the columns of an answer, with their ends: from public parameters and released values only.
+
+A column is computed for all groups at once: its values, and the range of the exact ones while every released number that it is made
+of lies between its ends. `misses.py` says how many those are; each misses with the chance that it leaves to them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from tacit.query.groups import key_value
-from tacit.query.plan import Arithmetic, Call, KeyValue, Number, Out, Result, Rounded
+from tacit.query.plan import Call, DateType
 from tacit.query.price.aggregates import finished, moments_of
-from tacit.query.price.error_bars import Band, Floats, certain
+from tacit.query.price.error_bars import Band, Floats
+from tacit.query.price.misses import is_exact
 from tacit.query.price.price import Quote, missed_by
+from tacit.query.results import (
+    Arithmetic,
+    Beside,
+    Chosen,
+    Coalesced,
+    Day,
+    Extreme,
+    Fitted,
+    Fixed,
+    KeyValue,
+    Mapped,
+    NullIf,
+    Number,
+    Out,
+    Power,
+    Result,
+    Rounded,
+    Test,
+    Window,
+)
+from tacit.release import functions
+from tacit.release.cells import (
+    Cells,
+    Numbers,
+    Truths,
+    Words,
+    all_of,
+    always,
+    any_of,
+    certain,
+    chosen_words,
+    known_as,
+    missing,
+    negated,
+    settled,
+)
 from tacit.release.noisy import Noisy, half_width
+from tacit.release.windows import Members, windowed
+
+NEVER_NULL = ("count", "units", "distinct", "sum")  # the others have no value in a group without one
 
 
 def band_of(out: Out, quote: Quote, noisy: Noisy) -> Band:
-    """An output of the query for every group; the probability that any of its released parts misses is at most 1 - confidence."""
-    return _band(out, quote, noisy, missed_in(out, quote, noisy))
+    """An output of the question for every group; all of its released parts miss together with at most 1 - confidence."""
+    found = Columns(quote, noisy, missed_in(out, quote, noisy)).numbers(out)
+    return found.band
 
 
 def missed_in(out: Out, quote: Quote, noisy: Noisy) -> Fraction:
@@ -26,53 +72,167 @@ def missed_in(out: Out, quote: Quote, noisy: Noisy) -> Fraction:
     return missed_by(out, quote.question, quote.request, max(1, len(noisy.groups)))
 
 
-def _band(out: Out, quote: Quote, noisy: Noisy, missed: Fraction) -> Band:
-    match out:
-        case Result():
-            return _result(quote.question.calls[out.index], quote, noisy, missed)
-        case Arithmetic():
-            left, right = (_band(side, quote, noisy, missed) for side in (out.left, out.right))
-            return {"+": left.__add__, "-": left.__sub__, "*": left.__mul__, "/": left.__truediv__}[out.operator](right)
-        case Rounded():
-            child = _band(out.child, quote, noisy, missed)
-            unit = 10.0**out.decimals
-            return child.mapped(lambda numbers: np.floor(numbers * unit + 0.5) / unit)
-        case Number():
-            return certain(float(out.value), _zeros(noisy))
-        case KeyValue():
-            return _key(out.index, quote, noisy)
+def cells_of(out: Out, quote: Quote, noisy: Noisy) -> Cells:
+    """A column that may be text, with the ends of its own chance of a miss."""
+    return Columns(quote, noisy, missed_in(out, quote, noisy)).of(out)
 
 
-def _zeros(noisy: Noisy) -> Band:
-    zeros = np.zeros(len(noisy.groups))
-    return Band(zeros, zeros, zeros)
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Computes columns from released numbers, of which each may miss its ends with the chance `missed`."""
+
+    quote: Quote
+    noisy: Noisy
+    missed: Fraction
+    _members: list[Members] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """How many rows there are before any is left out."""
+        return len(self.noisy.groups)
+
+    def of(self, out: Out) -> Cells:
+        """Any column."""
+        return COMPUTED[type(out)](self, out)
+
+    def numbers(self, out: Out) -> Numbers:
+        """A column of numbers; a NULL is one that is missing."""
+        found = self.of(out)
+        if isinstance(found, Numbers):
+            return found
+        assert all(value is None for value in found.values)  # noqa: S101  # the binder has looked at kinds
+        return certain(np.full(self.size, np.nan))
+
+    def test(self, test: Out) -> Truths:
+        """Whether a test holds, in every row."""
+        assert isinstance(test, Test)  # noqa: S101  # as the binder makes them
+        match test.operator:
+            case "and":
+                return all_of([self.test(part) for part in test.parts])
+            case "or":
+                return any_of([self.test(part) for part in test.parts])
+            case "not":
+                return negated(self.test(test.parts[0]))
+            case "is_true" | "is_false":
+                return known_as(self.test(test.parts[0]), test.operator == "is_true")
+            case "is_null":
+                return missing(self.of(test.parts[0]))
+            case operator:
+                left, right = (self.of(part) for part in test.parts)
+                return functions.compared(operator, left, right)
+
+    @property
+    def members(self) -> Members:
+        """Which rows a window sees: those that HAVING leaves, certainly or perhaps."""
+        if not self._members:
+            having = self.quote.question.having
+            held = always(True, self.size) if having is None else self.test(having)
+            self._members.append(Members(held.value == 1, held.true & ~held.false & ~held.unknown, held.true))
+        return self._members[0]
+
+    # --- of keys, released numbers and constants ---
+
+    def key(self, index: int) -> Cells:
+        """A key: numbers and dates as numbers, else as they are."""
+        term = self.quote.question.group.keys[index].term
+        if isinstance(term.type, DateType):
+            return certain(np.array([np.nan if group[index] is None else float(group[index]) for group in self.noisy.groups]))
+        values = [key_value(term, group[index]) for group in self.noisy.groups]
+        if all(value is None or (not isinstance(value, str | bool)) for value in values):
+            return certain(np.array([np.nan if value is None else float(value) for value in values]))
+        return Words(tuple(values), certain=True)
+
+    def sortable(self, out: Out) -> Cells:
+        """A column to sort by: keys exactly as they are, however large."""
+        if not isinstance(out, KeyValue):
+            return self.of(out)
+        term = self.quote.question.group.keys[out.index].term
+        return Words(tuple(key_value(term, group[out.index]) for group in self.noisy.groups), certain=True)
+
+    def result(self, call: Call) -> Numbers:
+        """A released aggregate."""
+        if call.name == "quantile":
+            band = finished(call, self.quote.question.calls, (Band(*self.noisy.ranks[call]),))
+            return settled(band, np.ones(self.size, dtype=np.bool_))
+        bands = [self.moment(place) for place in self.places(call)]
+        band = finished(call, self.quote.question.calls, tuple(bands))
+        null = np.zeros(self.size, dtype=np.bool_) if call.name in NEVER_NULL else bands[0].low <= 0
+        return settled(band, null)
+
+    def places(self, call: Call) -> list[int]:
+        """The places of the moments that a call is made of."""
+        moments = self.quote.question.group.moments
+        return [moments.index(moment) for moment in moments_of(call, self.quote.question.calls)]
+
+    def moment(self, place: int) -> Band:
+        """One released sum in every group."""
+        if place not in self.noisy.sums:
+            return _counted_units(self.quote, self.noisy, self.missed)
+        part, released = self.noisy.sums[place]
+        values, width = _floats(released), half_width(part, self.missed)
+        return Band(values, values - width.below, values + width.above)
+
+    def fixed(self, value: str | bool | None) -> Cells:
+        """A constant text or truth in every row; NULL is a number that is missing."""
+        return certain(np.full(self.size, np.nan)) if value is None else Words((value,) * self.size, certain=True)
+
+    def beside(self, index: int) -> Numbers:
+        """The one number of a question beside this one, in every row."""
+        other = self.quote.beside[index]
+        alone = Columns(other, self.noisy.beside[index], self.missed).numbers(other.question.outputs[0].value)
+        return alone.at(np.zeros(self.size, dtype=np.int64))
+
+    # --- of several, one ---
+
+    def chosen(self, tests: Sequence[Truths], parts: Sequence[Out], out: Out) -> Cells:
+        """CASE over numbers, or over texts and truths."""
+        values = [self.of(part) for part in parts]
+        numbers = [each for each in values if isinstance(each, Numbers)]
+        if len(numbers) == len(values):
+            return functions.chosen(tests, numbers)
+        return chosen_words(tests, values, is_exact(out, self.quote.question))
+
+    def coalesced(self, out: Coalesced) -> Cells:
+        """COALESCE."""
+        values = [self.of(part) for part in out.parts]
+        numbers = [each for each in values if isinstance(each, Numbers)]
+        if len(numbers) == len(values):
+            return functions.coalesced(numbers)
+        tests = [negated(missing(each)) for each in values[:-1]]
+        return chosen_words(tests, values, is_exact(out, self.quote.question))
+
+    def truth(self, out: Test) -> Words:
+        """A test as a column."""
+        words = {1: True, 0: False, -1: None}
+        return Words(tuple(words[value] for value in self.test(out).value.tolist()), is_exact(out, self.quote.question))
 
 
-def _key(index: int, quote: Quote, noisy: Noisy) -> Band:
-    """A key as a number, for arithmetic with it."""
-    term = quote.question.group.keys[index].term
-    numbers = np.array([np.nan if group[index] is None else float(key_value(term, group[index])) for group in noisy.groups])
-    return Band(numbers, numbers, numbers)
+def _power(columns: Columns, out: Power) -> Cells:
+    constant = out.exponent.value if isinstance(out.exponent, Number) else None
+    return functions.power(columns.numbers(out.base), columns.numbers(out.exponent), constant)
 
 
-def _result(call: Call, quote: Quote, noisy: Noisy, missed: Fraction) -> Band:
-    if call.name == "quantile":
-        return finished(call, quote.question.calls, (Band(*noisy.ranks[call]),))
-    moments = quote.question.group.moments
-    places = [moments.index(moment) for moment in moments_of(call, quote.question.calls)]
-    return finished(call, quote.question.calls, tuple(_bands(places, quote, noisy, missed)))
-
-
-def _bands(places: Sequence[int], quote: Quote, noisy: Noisy, missed: Fraction) -> list[Band]:
-    bands = []
-    for place in places:
-        if place in noisy.sums:
-            part, released = noisy.sums[place]
-            values, width = _floats(released), half_width(part, missed)
-            bands.append(Band(values, values - width.below, values + width.above))
-        else:
-            bands.append(_counted_units(quote, noisy, missed))
-    return bands
+COMPUTED: Mapping[type, Callable[[Columns, Any], Cells]] = {
+    KeyValue: lambda columns, out: columns.key(out.index),
+    Result: lambda columns, out: columns.result(columns.quote.question.calls[out.index]),
+    Beside: lambda columns, out: columns.beside(out.index),
+    Number: lambda columns, out: functions.constant(float(out.value), columns.size),
+    Day: lambda columns, out: functions.constant(float(out.number), columns.size),
+    Fixed: lambda columns, out: columns.fixed(out.value),
+    Arithmetic: lambda columns, out: functions.arithmetic(out.operator, columns.numbers(out.left), columns.numbers(out.right)),
+    Rounded: lambda columns, out: functions.rounded(columns.numbers(out.child), out.decimals),
+    Mapped: lambda columns, out: functions.MAPPED[out.function](columns.numbers(out.child)),
+    Power: _power,
+    Extreme: lambda columns, out: functions.extreme(out.function, [columns.numbers(part) for part in out.parts]),
+    Coalesced: Columns.coalesced,
+    NullIf: lambda columns, out: columns.chosen([columns.test(out.test)], [Fixed(None), out.child], out),
+    Fitted: lambda columns, out: functions.fitted(columns.numbers(out.child), out.limit),
+    Chosen: lambda columns, out: columns.chosen(
+        [columns.test(test) for test, _ in out.branches], [*(value for _, value in out.branches), out.otherwise], out
+    ),
+    Test: Columns.truth,
+    Window: windowed,
+}
 
 
 def _counted_units(quote: Quote, noisy: Noisy, missed: Fraction) -> Band:

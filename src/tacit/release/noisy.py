@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.noise.grid import is_array, read_units
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.interval import Interval
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact
 from tacit.query.groups import domain, shown_at_most
-from tacit.query.plan import Call
+from tacit.query.plan import Call, Group
+from tacit.query.price.margins import Margin
 from tacit.query.price.price import Quote, Rank, Sum
 
 Floats = NDArray[np.float64]
@@ -28,21 +30,68 @@ Ranks = tuple[Floats, Floats, Floats]  # the values, low ends and high ends of a
 class Noisy:
     """Released numbers: per moment and group, per quantile and group; the groups by their keys, as integers or text.
 
-    Sums and numbers of units are exact integers of any size. `units` are those released with private keys.
+    Sums and numbers of units are whole and exact, however large. `units` are those that came with private keys. The numbers of
+    the other parts of a question are `beside` and `below`, as in the quote.
     """
 
     groups: tuple[tuple[Any, ...], ...]
-    sums: Mapping[int, tuple[Sum, Integers]]
+    sums: Mapping[int, tuple[Sum | Margin, Integers]]
     ranks: Mapping[Call, Ranks]
     units: Integers | None = None
+    beside: tuple[Noisy, ...] = ()
+    below: tuple[Noisy, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Noisy, ...]:
+        """The numbers of all parts, in the order of the quote's."""
+        return self, *self.beside, *self.below
 
 
 Observer = Callable[[Quote, Exact, Noisy], None]
 """Sees a quote with its sealed input and its output; passed by the caller that makes a runner, and by nothing in the package."""
 
 
+def ran(quote: Quote, run: Callable[[Group], Exact]) -> list[Exact]:
+    """The exact answers to all parts of a question; to one that is added up from another, an empty one."""
+    return [run(part.question.group) if part.measured else Exact(()) for part in quote.parts]
+
+
+def released(quote: Quote, exact: Sequence[Exact], observers: Sequence[Observer] = ()) -> Noisy:
+    """The released numbers of all parts of a question, from their exact answers; margins are added up from them."""
+    parts = [noised(part, found, observers) for part, found in zip(quote.parts, exact, strict=True)]
+    return together(quote, parts)
+
+
+def together(quote: Quote, parts: Sequence[Noisy]) -> Noisy:
+    """The parts in one, with the margins that are added up from released sums: work on what is public already."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = [
+        replace(noisy, sums={**noisy.sums, **{each.place: (each, _margin(each, part, quote, parts)) for each in part.margins}})
+        for part, noisy in zip(quote.parts, parts, strict=True)
+    ]
+    number = len(quote.beside)
+    beside = tuple(whole[1 : 1 + number])
+    return replace(whole[0], beside=beside, below=tuple(replace(part, beside=beside) for part in whole[1 + number :]))
+
+
+def _margin(margin: Margin, part: Quote, quote: Quote, parts: Sequence[Noisy]) -> Integers:
+    """The released sums of another part, added up over the keys that this one does not have."""
+    keys = quote.parts[margin.part].question.group.keys
+    wanted = [key.term for key in part.question.group.keys]
+    kept = [next(at for at, key in enumerate(keys) if key.term == term) for term in wanted]
+    cells = np.asarray(parts[margin.part].sums[margin.of][1])
+    largest = max(abs(int(cells.max())), abs(int(cells.min()))) if len(cells) else 0
+    whole = cells if largest * margin.mechanism.count < 2**62 else cells.astype(object)
+    shaped = whole.reshape([len(domain(key)) for key in keys])
+    over = tuple(at for at in range(len(keys)) if at not in kept)
+    left = [at for at in range(len(keys)) if at in kept]
+    added = np.sum(shaped, axis=over) if over else shaped
+    return np.asarray(np.transpose(added, [left.index(at) for at in kept])).reshape(-1)
+
+
 def noised(quote: Quote, exact: Exact, observers: Sequence[Observer] = ()) -> Noisy:
-    """The released form of every number that the quote names."""
+    """The released form of every number that the quote names for one part."""
     noisy = _with_private_keys(quote, exact) if quote.keys else _with_public_keys(quote, exact)
     for look in observers:
         look(quote, exact, noisy)
@@ -104,6 +153,11 @@ def _flat(units: Any) -> Integers:
     return np.asarray(read_units(units if is_array(units) else [units]))
 
 
-def half_width(part: Sum, missed: Any) -> Interval:
-    """The half-width of the interval of one released sum, for the given probability of a miss."""
+def noises_of(part: Sum | Margin) -> tuple[Additive, int]:
+    """The noise of a released sum, and how many draws of it are added up in one number."""
+    return (part.mechanism.mechanism, part.mechanism.count) if isinstance(part, Margin) else (part.mechanism, 1)
+
+
+def half_width(part: Sum | Margin, missed: Any) -> Interval:
+    """The error bar of one released sum, for the chance that it may miss."""
     return part.mechanism.interval(1 - missed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import product
+from itertools import accumulate, pairwise, product
 from math import prod
 from typing import Any
 
@@ -17,14 +17,20 @@ import numpy as np
 from tacit.errors import InvalidValue
 from tacit.query.groups import domain, size
 from tacit.query.price.price import Quote
-from tacit.release.noisy import Integers, Noisy
+from tacit.release.noisy import Integers, Noisy, together
 
 KEYS = (str, int, float, type(None))  # the types of a group's key
 WHOLE, REAL, WIDE = "i8", "f8", "wide"  # 64-bit integers, doubles, and integers of any size as JSON
 
 
 def packed(quote: Quote, noisy: Noisy) -> bytes:
-    """The released numbers as bytes: a line of JSON with the keys of private groups and the parts, then the parts themselves."""
+    """The released numbers as bytes: a line of JSON with the lengths of the parts of the question, then the parts themselves."""
+    parts = [_packed(*part) for part in zip(quote.parts, noisy.parts, strict=True)]
+    return b"".join([json.dumps([len(data) for data in parts]).encode(), b"\n", *parts])
+
+
+def _packed(quote: Quote, noisy: Noisy) -> bytes:
+    """One part: a line of JSON with the keys of private groups and the arrays, then the arrays themselves."""
     keys = [list(group) for group in noisy.groups] if quote.keys else None
     parts = [_written(array) for array in _arrays(quote, noisy)]
     head = json.dumps([keys, [[kind, len(data)] for kind, data in parts]])
@@ -47,15 +53,27 @@ def _written(array: Integers) -> tuple[str, bytes]:
 
 def unpacked(quote: Quote, data: bytes) -> Noisy:
     """The numbers that `packed` wrote for the same quote; `InvalidValue` for anything else."""
-    line, _, numbers = data.partition(b"\n")
+    line, _, rest = data.partition(b"\n")
     try:
-        keys, parts = json.loads(line)
-        groups = _groups(quote, keys)
-        cells = len(groups) if quote.keys else prod(size(key) for key in quote.question.group.keys)
-        expected = [WHOLE] * len(quote.sums) + [REAL] * (3 * len(quote.ranks)) + [WHOLE] * bool(quote.keys)
-        arrays = iter([_read(*part, cells) for part in _split(numbers, parts, expected)])
+        lengths = json.loads(line)
+        if not all(type(each) is int and each >= 0 for each in lengths) or sum(lengths) != len(rest):
+            raise ValueError("parts of another question")
+        ends = list(accumulate(lengths, initial=0))
+        pieces = [rest[start:end] for start, end in pairwise(ends)]
+        parts = [_unpacked(*part) for part in zip(quote.parts, pieces, strict=True)]
+        return together(quote, parts)
     except (ValueError, TypeError, RecursionError):
         raise InvalidValue("what came back is not an answer to the question") from None
+
+
+def _unpacked(quote: Quote, data: bytes) -> Noisy:
+    """The numbers of one part."""
+    line, _, numbers = data.partition(b"\n")
+    keys, parts = json.loads(line)
+    groups = _groups(quote, keys)
+    cells = len(groups) if quote.keys else prod(size(key) for key in quote.question.group.keys)
+    expected = [WHOLE] * len(quote.sums) + [REAL] * (3 * len(quote.ranks)) + [WHOLE] * bool(quote.keys)
+    arrays = iter([_read(*part, cells) for part in _split(numbers, parts, expected)])
     sums = {part.place: (part, next(arrays)) for part in quote.sums}
     ranks = {part.call: (next(arrays), next(arrays), next(arrays)) for part in quote.ranks}
     return Noisy(groups, sums, ranks, next(arrays) if quote.keys else None)

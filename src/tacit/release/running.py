@@ -18,7 +18,7 @@ from tacit.errors import InvalidValue, StoreUnusable
 from tacit.query.engines.engine import Engine, Opening, out_of_limits
 from tacit.query.price.price import Quote
 from tacit.release.frames import ASKED, GRACE, OPENED, RELEASED, UNUSABLE, receive, send
-from tacit.release.noisy import Noisy, Observer, noised
+from tacit.release.noisy import Noisy, Observer, ran, released
 from tacit.release.packed import unpacked
 from tacit.release.processes import Child, started
 
@@ -57,9 +57,9 @@ class InProcess:
         self.engine.open()
 
     def noisy(self, quote: Quote) -> Noisy:
-        exact = self.engine.run(quote.question.group)
+        exact = ran(quote, self.engine.run)
         try:
-            return noised(quote, exact, self.observers)
+            return released(quote, exact, self.observers)
         except (MemoryError, RecursionError):
             raise out_of_limits() from None
 

@@ -1,34 +1,68 @@
-"""From released numbers to an answer: outputs, then HAVING, ORDER BY and LIMIT. All inputs are already public."""
+"""From released numbers to an answer: HAVING, windows, QUALIFY, ORDER BY, LIMIT. All of it works on what is public already."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tacit.privacy.catalog import day_of
 from tacit.query.groups import key_value, shown_at_most
-from tacit.query.plan import KeyValue, Out, Output, Result, Test
-from tacit.query.price.error_bars import Floats
+from tacit.query.price.misses import chooses, is_exact
 from tacit.query.price.price import Quote
 from tacit.query.price.shaping import shaping
-from tacit.release.answer import Answer, Column, Receipt
-from tacit.release.intervals import band_of, missed_in
+from tacit.query.results import KeyValue, Output, Result
+from tacit.release.answer import CHOSEN, PUBLIC, TEXT, Answer, Column, Receipt
+from tacit.release.cells import Cells, Numbers, Words, certain
+from tacit.release.forms import written
+from tacit.release.intervals import Columns, cells_of, missed_in
 from tacit.release.large_numbers import large_numbers
 from tacit.release.noisy import Noisy
+from tacit.release.not_shown import not_shown
+from tacit.release.windows import ascending
 
-Plain = TypeVar("Plain")
+Parts = Sequence[tuple[Quote, Noisy]]
 
 
 def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = ()) -> Answer:
-    """The answer to a query: outputs, then HAVING, ORDER BY and LIMIT, all on released values."""
-    kept = _kept(quote, noisy)
-    columns = tuple(_column(output, quote, noisy, kept) for output in quote.question.outputs)
+    """The answer to a question: outputs, then HAVING, QUALIFY, ORDER BY and LIMIT, all on released values."""
+    parts = list(zip((quote, *quote.below), (noisy, *noisy.below), strict=True))
+    rows = _kept(parts)
+    columns = tuple(_stacked(place, parts, rows) for place in range(len(quote.question.outputs)))
+    told = [
+        *notes,
+        *dict.fromkeys(text for part in parts for text in _cut(*part)),
+        *not_shown(parts),
+        *([CHOSEN] if any(chooses(part.question) for part, _ in parts) else []),
+        *([TEXT] if any(column.kind == "text" for column in columns) else []),
+    ]
+    return Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, tuple(told), shaping(quote))
+
+
+def _cut(quote: Quote, noisy: Noisy) -> list[str]:
     most = shown_at_most(quote.question)
     largest = [f"only the {most:,} groups with the largest noisy numbers of people are shown"]
-    cut = largest if quote.keys and len(noisy.groups) == most else []
-    return Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, (*notes, *cut), shaping(quote))
+    return largest if quote.keys and len(noisy.groups) == most else []
+
+
+def _stacked(place: int, parts: Parts, rows: Sequence[tuple[int, int]]) -> Column:
+    """A column of the answer, from the rows of all parts in their order."""
+    made = [
+        _column(quote.question.outputs[place], quote, noisy, [at for part, at in rows if part == number])
+        for number, (quote, noisy) in enumerate(parts)
+    ]
+    if len(made) == 1:
+        return made[0]
+    taken = [iter(range(len(column.values))) for column in made]
+    order = [(part, next(taken[part])) for part, _ in rows]
+    kinds = {column.kind for column in made}
+    kind = kinds.pop() if len(kinds) == 1 else next((each for each in ("text", "key", PUBLIC) if each in kinds), "expression")
+    values = tuple(made[part].values[at] for part, at in order)
+    if any(column.low is None or column.high is None for column in made):
+        return Column(made[0].name, kind, values)
+    lows, highs = [column.low or () for column in made], [column.high or () for column in made]
+    low, high = (tuple(ends[part][at] for part, at in order) for ends in (lows, highs))
+    return Column(made[0].name, kind, values, low, high)
 
 
 def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> Column:
@@ -38,104 +72,53 @@ def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> 
         meaning = {value: key_value(key.term, value) for value in set(stored)}
         return Column(output.name, "key", tuple(meaning[value] for value in stored))
     call = quote.question.calls[output.value.index] if isinstance(output.value, Result) else None
-    kind = call.name if call else "expression"
     if call and (exact := large_numbers(call, quote, noisy, missed_in(output.value, quote, noisy))) is not None:
-        return Column(output.name, kind, *(tuple(numbers[at] for at in kept) for numbers in exact))
-    band = band_of(output.value, quote, noisy)
-    form = _dates if call and call.is_date else (_counts if kind in ("count", "units", "distinct") else _numbers)
+        return Column(output.name, call.name, *(tuple(numbers[at] for at in kept) for numbers in exact))
+    return _computed(output, quote, noisy, kept, call.name if call else "expression")
+
+
+def _computed(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int], kind: str) -> Column:
+    """A number with its ends; or a text, or what keys and constants alone decide, without."""
+    cells, known = cells_of(output.value, quote, noisy), is_exact(output.value, quote.question)
+    if isinstance(cells, Words):
+        return Column(output.name, PUBLIC if known else "text", tuple(cells.values[at] for at in kept))
     places = np.asarray(kept, dtype=np.int64)
-    value, low, high = (tuple(form(numbers[places])) for numbers in (band.value, band.low, band.high))
-    return Column(output.name, kind, value, low, high)
+    numbers = (cells.value, cells.low, cells.high)
+    value, low, high = (tuple(written(each[places], output.value, quote.question)) for each in numbers)
+    return Column(output.name, PUBLIC, value) if known else Column(output.name, kind, value, low, high)
 
 
-def _numbers(numbers: Floats) -> list[float | None]:
-    """Plain numbers; None for a missing one. Zero has no sign."""
-    return _where_finite(numbers, (numbers + 0.0).tolist())
-
-
-def _counts(numbers: Floats) -> list[int | None]:
-    known = np.nan_to_num(numbers, nan=0.0, posinf=0.0, neginf=0.0)
-    short = bool((np.abs(known) < 2.0**62).all())
-    return _where_finite(numbers, known.astype(np.int64).tolist() if short else [int(number) for number in known.tolist()])
-
-
-def _dates(numbers: Floats) -> list[str | None]:
-    return [None if day is None else day_of(day).isoformat() for day in _counts(numbers)]
-
-
-def _where_finite(numbers: Floats, plain: list[Plain]) -> list[Plain | None]:
-    finite = np.isfinite(numbers)
-    if finite.all():
-        return list(plain)
-    return [value if known else None for value, known in zip(plain, finite.tolist(), strict=True)]
-
-
-def _kept(quote: Quote, noisy: Noisy) -> list[int]:
-    """The indexes of the groups that are shown, in order."""
-    question, places = quote.question, list(range(len(noisy.groups)))
-    if question.having is not None:
-        held = _held(question.having, quote, noisy)
-        places = [at for at in places if held[at]]
-    for order in reversed(question.order):
-        values = _plain(order.by, quote, noisy)
-        places.sort(key=lambda at: _sortable(values[at], order.descending), reverse=order.descending)
+def _kept(parts: Parts) -> list[tuple[int, int]]:
+    """The rows that are shown, in their order: for each its part, and the place of its group there."""
+    question = parts[0][0].question
+    rows: list[tuple[int, int]] = []
+    sorts: list[list[Cells]] = [[] for _ in question.order]
+    for number, (quote, noisy) in enumerate(parts):
+        columns = Columns(quote, noisy, 1 - quote.request.confidence)
+        held = columns.members.inside
+        if quote.question.qualify is not None:
+            held = held & (columns.test(quote.question.qualify).value == 1)
+        places = np.flatnonzero(held)
+        rows += [(number, int(place)) for place in places]
+        for cells, order in zip(sorts, quote.question.order, strict=True):
+            cells.append(_at(columns.sortable(order.by), places))
+    if sorts:
+        keys = [ascending(_joined(cells), order.descending) for cells, order in zip(sorts, question.order, strict=True)]
+        rows = [rows[at] for at in np.lexsort([*reversed(keys)])]
     end = None if question.limit is None else question.offset + question.limit
-    return places[question.offset : end]
+    return rows[question.offset : end]
 
 
-def _sortable(value: Any, descending: bool) -> tuple[bool, bool, Any]:
-    """NULL last in either direction; numbers before text if a key has both."""
-    return (_missing(value) != descending, isinstance(value, str), 0 if _missing(value) else value)
+def _at(cells: Cells, places: NDArray[np.int64]) -> Cells:
+    return cells.at(places) if isinstance(cells, Numbers) else Words(tuple(cells.values[at] for at in places), cells.certain)
 
 
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and bool(np.isnan(value)))
-
-
-def _plain(out: Out, quote: Quote, noisy: Noisy) -> list[Any]:
-    """The values of an output, for comparisons."""
-    if isinstance(out, KeyValue):
-        term = quote.question.group.keys[out.index].term
-        return [key_value(term, group[out.index]) for group in noisy.groups]
-    values = band_of(out, quote, noisy).value
-    if isinstance(out, Result) and quote.question.calls[out.index].is_date:
-        return list(_dates(values))
-    return list(values.tolist())
-
-
-_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "=": lambda a, b: a == b, "<>": lambda a, b: a != b, "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
-}  # fmt: skip
-
-
-def _held(test: Test, quote: Quote, noisy: Noisy) -> list[bool | None]:
-    """For each group, whether a HAVING holds; None if unknown, such as a comparison with NULL."""
-    if test.operator in ("and", "or", "not"):
-        parts = [_held(part, quote, noisy) for part in test.parts if isinstance(part, Test)]
-        if test.operator == "not":
-            return [None if held is None else not held for held in parts[0]]
-        return [_joined(held, decisive=test.operator == "or") for held in zip(*parts, strict=True)]
-    left, right = (_side(part, quote, noisy) for part in test.parts)
-    return [_compared(test.operator, one, two) for one, two in zip(left, right, strict=True)]
-
-
-def _side(part: Any, quote: Quote, noisy: Noisy) -> list[Any]:
-    if part is None or isinstance(part, str | bool | int):
-        return [part] * len(noisy.groups)
-    return _plain(part, quote, noisy)
-
-
-def _joined(parts: Sequence[bool | None], decisive: bool) -> bool | None:
-    """AND or OR: one decisive part decides; else one unknown part leaves the whole unknown."""
-    if decisive in parts:
-        return decisive
-    return None if None in parts else not decisive
-
-
-def _compared(operator: str, one: Any, two: Any) -> bool | None:
-    if _missing(one) or _missing(two):
-        return None
-    if isinstance(one, str) != isinstance(two, str):
-        return operator == "<>"
-    return bool(_COMPARISONS[operator](one, two))
+def _joined(parts: Sequence[Cells]) -> Cells:
+    """The cells of all parts, one below the other, to sort by."""
+    numbers = [part for part in parts if isinstance(part, Numbers)]
+    if len(parts) == 1:
+        return parts[0]
+    if len(numbers) == len(parts):
+        return certain(np.concatenate([part.value for part in numbers]))
+    values = [part.values if isinstance(part, Words) else part.value.tolist() for part in parts]
+    return Words(tuple(None if each != each else each for part in values for each in part), certain=False)  # NaN is NULL

@@ -57,12 +57,12 @@ class Worker:
 
     def noisy(self, quote: Any) -> tuple[bytes, bytes]:
         """The released numbers of a query; a failure gives no reason."""
-        from tacit.release.noisy import noised
+        from tacit.release.noisy import ran, released
         from tacit.release.packed import packed
 
         try:
             with ended_after(self.seconds + 2 * GRACE):
-                return RELEASED, packed(quote, noised(quote, self.engine.run(quote.question.group)))
+                return RELEASED, packed(quote, released(quote, ran(quote, self.engine.run)))
         except Exception:  # one reply for every reason
             return FAILED, b""
 

@@ -161,7 +161,7 @@ def test_the_last_groups_of_microaggregation(rows, expected):
 
 
 def test_microaggregation_needs_numbers_and_few_rows(monkeypatch):
-    with pytest.raises(InvalidInput, match="mdav needs numbers, and sex has a value that is not one"):
+    with pytest.raises(InvalidInput, match="mdav needs numbers"):
         mdav(Table.of({"sex": ["F", "M"]}), ("sex",), 2)
     monkeypatch.setattr("tacit.publish.tables.mdav.MOST_ROWS", 1)
     with pytest.raises(InvalidInput, match="use the method mondrian"):

@@ -200,11 +200,11 @@ SELECT month, AVG(total) AS spent FROM (SELECT patient_id, DATE_TRUNC('month', d
 
 -- refused: 41 membership by another person's rows
 SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM visits WHERE patient_id = 7);
---   not_allowed: line 1, column 74: patient_id identifies a privacy unit; use it to join private tables, in GROUP BY of a sub-query, or in COUNT(DISTINCT ...)
+--   not_allowed: line 1, column 74: patient_id identifies a privacy unit; use it to join private tables or in GROUP BY of a sub-query; to count rows, use COUNT(*)
 
 -- refused: 42 a scalar of private rows
 SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits);
---   not_allowed: line 1, column 50: a sub-query as a value is not supported: its result would be one number of everybody's rows; ask the inner question on its own, and write its released number here
+--   not_allowed: line 1, column 50: a sub-query as a value can stand beside released numbers only: here it would be one number of everybody's rows; use it in SELECT, HAVING or ORDER BY outside aggregates, or write its released number here
 
 -- refused: 43 a join that is not on the unit
 SELECT COUNT(*) FROM visits a JOIN visits b ON a.day = b.day;
@@ -212,7 +212,7 @@ SELECT COUNT(*) FROM visits a JOIN visits b ON a.day = b.day;
 
 -- refused: 44 rows ranked among all people
 SELECT AVG(cost) FROM (SELECT cost, ROW_NUMBER() OVER (ORDER BY cost) AS r FROM visits) AS t WHERE r <= 100;
---   not_allowed: line 1, column 37: OVER is not supported; windows rank single rows; ask for an aggregate with GROUP BY
+--   not_allowed: line 1, column 37: a window over private rows would compare the rows of all people; use windows on released numbers, such as RANK() OVER (ORDER BY COUNT(*) DESC), or group by the unit first
 
 -- refused: 45 a limit on private rows
 SELECT AVG(cost) FROM (SELECT cost FROM visits ORDER BY cost DESC LIMIT 10) AS t;
@@ -258,7 +258,7 @@ SELECT COUNT(*) AS n FROM patients WHERE id NOT IN (SELECT patient_id FROM visit
 
 -- refused: 51 a sub-query that is not tied to the person
 SELECT COUNT(*) FROM patients WHERE EXISTS (SELECT 1 FROM visits WHERE visits.patient_id = 7);
---   not_allowed: line 1, column 72: visits.patient_id identifies a privacy unit; use it to join private tables, in GROUP BY of a sub-query, or in COUNT(DISTINCT ...)
+--   not_allowed: line 1, column 72: visits.patient_id identifies a privacy unit; use it to join private tables or in GROUP BY of a sub-query; to count rows, use COUNT(*)
 
 -- refused: 52 a public table filtered by private rows
 SELECT ward FROM wards WHERE ward IN (SELECT ward FROM visits WHERE patient_id = 7);

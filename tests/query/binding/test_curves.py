@@ -17,6 +17,7 @@ from tacit.errors import RangeTooLarge, WrongType
 from tacit.query.binding import curves, terms
 from tacit.query.engines import compile as compiled
 from tacit.query.plan import Column, Logarithm, NumberType, Row, Term
+from tacit.query.size_limit import Extent
 
 STEPS = [Fraction(1), Fraction(1, 100), Fraction(7, 3), Fraction(10**6)]
 
@@ -136,3 +137,13 @@ def test_the_meaning_is_that_of_sql(function: str) -> None:
     found = [float(value * unit) for value in by_engine(made.node, values) if value is not None]
     assert found == pytest.approx(exact, abs=float(unit) * 1.000001)
     assert all(one <= two + 1e-12 for one, two in zip(found, exact, strict=True)), "it is rounded down"
+
+
+def test_logarithms_count_for_what_is_written_out() -> None:
+    """A series uses its argument again and again: short questions must not keep the planner busy."""
+    nested = [column(1, 1000)]
+    for _ in range(3):
+        nested.append(curves.logarithm("e")(terms.add(nested[-1], terms.constant(Fraction(2)))))
+    Extent().check(nested[2].node)
+    with pytest.raises(RangeTooLarge, match="too large"):
+        Extent().check(nested[3].node)

@@ -72,7 +72,7 @@ QUESTIONS = [
     "SELECT [1, 2] FROM visits",
     "SELECT {a: 1} FROM visits",
     "SELECT SUM(cost) OVER (PARTITION BY ward) FROM visits",
-    "SELECT ward, COUNT(*) FROM visits GROUP BY CUBE (ward)",
+    "SELECT ward, COUNT(*) FROM visits GROUP BY ward WITH ROLLUP",
     "SELECT COUNT(*) FROM visits AS v(a, b)",
     "SELECT COUNT(*) FROM visits, LATERAL (SELECT 1) AS t",
     "SELECT x -> x FROM visits",

@@ -58,6 +58,9 @@ OTHERS = [
     "width_bucket",
     "date_trunc",
     "interval",
+    "log10",
+    "cast_decimal",
+    "over",
 ]
 
 words = st.sampled_from(sorted(Ordinary.Tokenizer.KEYWORDS)) | st.text(
@@ -88,6 +91,7 @@ def _grown(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression
         st.builds(lambda part, value: Apply("date_trunc", (part, value)), unit, inner),
         st.builds(lambda count, part: Apply("interval", (Constant(count), part)), st.integers(-99, 99).map(Fraction), unit),
         st.just(Apply("count", (Star(),))),
+        applied(["log10"], 1, 1),
     )
 
 
@@ -142,6 +146,40 @@ selects = st.builds(
 @given(selects)
 def test_what_is_written_is_read_as_the_same_question(select: Select) -> None:
     assert unplaced(parse(written(select))) == unplaced(select)
+
+
+def over(call: Expression, partition: list[Expression], orders: list[tuple[str, Expression]], frame: Expression) -> Expression:
+    sorts = Apply("order by", tuple(Apply(word, (order,)) for word, order in orders))
+    return Apply("over", (call, Apply("partition by", tuple(partition)), sorts, frame))
+
+
+short = st.recursive(leaves, _grown, max_leaves=3)
+away = st.none() | st.integers(-3, 3).map(Fraction)
+windows = st.builds(
+    over,
+    st.sampled_from(["rank", "dense_rank", "row_number"]).map(lambda name: Apply(name, ()))
+    | st.builds(
+        lambda name, part: Apply(name, (part,)), st.sampled_from(["sum", "lag", "lead", "first_value", "last_value"]), short
+    ),
+    st.lists(short, max_size=2),
+    st.lists(st.tuples(st.sampled_from(["asc", "desc"]), short), max_size=2),
+    st.just(Apply("default frame", ())) | st.builds(lambda *ends: Apply("rows", tuple(map(Constant, ends))), away, away),
+)
+
+
+@given(windows, short, st.sampled_from([(10, 2), (3, 0), (38, 12)]))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+def test_windows_qualify_and_casts_with_digits_are_written_as_they_are_read(
+    window: Expression, value: Expression, digits: tuple[int, int]
+) -> None:
+    cast = Apply("cast_decimal", (value, *(Constant(Fraction(number)) for number in digits)))
+    select = Select((Item(window, None), Item(cast, None)), From("t", "t"), qualify=Apply("<", (window, value)))
+    try:
+        text = written(select)
+    except (NotAllowed, InvalidSQL) as refusal:
+        assume("too large" not in str(refusal))
+        raise
+    assert unplaced(parse(text)) == unplaced(select)
 
 
 def test_every_function_that_can_be_read_is_among_those_that_are_tried() -> None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.publish.tables.checked import check_published
+from tacit.publish.tables.checked import check_dropped, check_published
 from tacit.publish.tables.conditions import Condition
 from tacit.publish.tables.grouping import Integers
 from tacit.publish.tables.hierarchy import TOP, Hierarchy
@@ -109,7 +109,8 @@ class Anonymized:
 
     def __str__(self) -> str:
         models = ", ".join(str(condition) for condition in self.conditions)
-        groups = f"{len(self.sizes()):,} groups of {self.rows - self.suppressed:,} rows, {self.suppressed:,} rows suppressed"
+        count = len(self.sizes())
+        groups = f"{count:,} group{'s' * (count != 1)} of {self.rows - self.suppressed:,} rows, {self.suppressed:,} rows suppressed"
         return f"{groups}: {models} ({BANNER})"
 
 
@@ -138,7 +139,10 @@ def anonymize(table: Table, asked: Requirements, told: Told = None) -> Anonymize
     if told is not None:
         told("checking the result", 0.9)
     check_published(starred, asked, hierarchies)
-    return Anonymized(_without_stars(starred, recoded, asked), recoded, asked, tuple(conditions), losses, found, lattice)
+    published = _without_stars(starred, recoded, asked)
+    if published.rows < starred.rows:
+        check_dropped(published, asked, hierarchies)
+    return Anonymized(published, recoded, asked, tuple(conditions), losses, found, lattice)
 
 
 Made = tuple[Recoded, Found | None, Lattice | None]

@@ -1,7 +1,7 @@
 """The published rows, judged before they leave by the checkers of models/, which share no code with the anonymizers.
 
 Shares are compared with those of all rows, suppressed ones included, as conditions do. So the rows are checked with suppressed ones
-starred, also where these are left out of the file.
+starred. Where these are left out of the file, its readers compare with the rows that are left, so the file is checked as well.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tacit.errors import LawViolated
+from tacit.errors import InvalidInput, LawViolated
 from tacit.privacy.rounding import exact
 from tacit.publish.tables.hierarchy import Hierarchy
 from tacit.publish.tables.models.alpha_k import AlphaK
@@ -26,15 +26,29 @@ from tacit.publish.tables.table import Column, Table
 
 def check_published(published: Table, asked: Requirements, hierarchies: Mapping[str, Hierarchy]) -> tuple[Verdict, ...]:
     """The verdicts on a table with starred rows; raises unless all of them pass."""
+    verdicts = _verdicts(published, asked, hierarchies)
+    if broken := [verdict for verdict in verdicts if not verdict.passes]:
+        raise LawViolated("the check of the published table", f"{broken[0]}; nothing is written, and this is a defect to report")
+    return tuple(verdicts)
+
+
+def check_dropped(published: Table, asked: Requirements, hierarchies: Mapping[str, Hierarchy]) -> None:
+    """Raises if a model that held with the suppressed rows does not hold without them: t and delta compare with all rows."""
+    if broken := [verdict for verdict in _verdicts(published, asked, hierarchies) if not verdict.passes]:
+        raise InvalidInput(
+            f'{broken[0].model} holds with the suppressed rows but not without them; publish them starred (suppressed = "star"), '
+            "or require less"
+        )
+
+
+def _verdicts(published: Table, asked: Requirements, hierarchies: Mapping[str, Hierarchy]) -> list[Verdict]:
     columns = {name: _texts(published[name]) for name in (*asked.quasi, *asked.sensitive)}
     rows = rows_of(columns, asked.quasi, asked.sensitive)
     verdicts = list(KAnonymity(asked.k).check(rows))
     for name in asked.sensitive:
         counts = rows.counts(name, asked.strict)
         verdicts += [model.on(counts) for model in _models(published[name], asked, hierarchies)]
-    if broken := [verdict for verdict in verdicts if not verdict.passes]:
-        raise LawViolated("the check of the published table", f"{broken[0]}; nothing is written, and this is a defect to report")
-    return tuple(verdicts)
+    return verdicts
 
 
 def _texts(column: Column) -> Any:

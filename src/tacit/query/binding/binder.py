@@ -13,7 +13,7 @@ from tacit.query.binding.functions import FUNCTIONS
 from tacit.query.binding.pairs import PAIRS
 from tacit.query.binding.patterns import found, pattern_text
 from tacit.query.binding.scope import Declared, Scope
-from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Star
+from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Scalar, Star
 from tacit.query.plan import (
     Among,
     Column,
@@ -68,6 +68,11 @@ class Binder:
             return constant_term(expression.value)
         if isinstance(expression, Star):
             raise NotAllowed("* is supported in COUNT(*) only", remedy="write COUNT(*)")
+        if isinstance(expression, Scalar):
+            raise NotAllowed(
+                "a sub-query as a value can stand beside released numbers only: here it would be one number of everybody's rows",
+                remedy="use it in SELECT, HAVING or ORDER BY outside aggregates, or write its released number here",
+            )
         if isinstance(expression, Exists | InQuery):
             raise NotAllowed(
                 "a sub-query is answered only as a condition of its own in WHERE, joined with AND",
@@ -77,6 +82,13 @@ class Binder:
             return terms.truth_value(self._condition(expression))
         if expression.function in AGGREGATES:
             raise NotAllowed("an aggregate is not allowed here", remedy="aggregates belong to SELECT, HAVING and ORDER BY")
+        if expression.function == "grouping":
+            raise NotAllowed("GROUPING is not allowed here", remedy="use it in SELECT, HAVING or ORDER BY, outside aggregates")
+        if expression.function == "over":
+            raise NotAllowed(
+                "a window over private rows would compare the rows of all people",
+                remedy="use windows on released numbers, such as RANK() OVER (ORDER BY COUNT(*) DESC), or group by the unit first",
+            )
         if expression.function == "case":
             return self._case(expression.arguments)
         function = FUNCTIONS.get(expression.function)

@@ -34,7 +34,7 @@ def semi(relations: Relations, rows: Rows, scope: Scope, asked: Exists | InQuery
 def _exists(relations: Relations, rows: Rows, scope: Scope, asked: Exists, negated: bool) -> Rows:
     """EXISTS: the conditions that name outer columns are equalities, one of them of the unit where the inside is private."""
     query = asked.query
-    if not isinstance(query, Select) or query.group_by or query.having is not None or query.limit is not None or query.offset:
+    if not isinstance(query, Select) or query.group_by or query.having or query.qualify or query.limit is not None or query.offset:
         raise NotAllowed(
             "EXISTS is answered over SELECT ... FROM ... WHERE", remedy="leave out GROUP BY, HAVING and LIMIT", at=asked.at
         )

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from tacit.errors import UnknownName
 from tacit.query.binding.scope import Scope
-from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Star
+from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Scalar, Star
+from tacit.query.language.writer import unplaced_query
 
 WORDS = {
     "+": "plus", "-": "minus", "*": "times", "/": "per", "%": "modulo",
@@ -46,6 +47,8 @@ def plain(expression: Expression, scope: Scope | None = None) -> object:
         parts = tuple(part.lower() for part in expression.parts)
         owner = scope.owner(expression) if scope is not None and len(parts) == 1 else None
         return (owner, *parts) if owner is not None else parts
+    if isinstance(expression, Scalar):
+        return unplaced_query(expression.query)
     return expression.value if isinstance(expression, Constant) else "*"
 
 

@@ -51,7 +51,7 @@ def nested(relations: Relations, item: Nested) -> Part:
 def _of(relations: Relations, query: Query) -> Found:
     if isinstance(query, UnionAll):
         return union(relations, query, _of)
-    if query.limit is not None or query.offset:
+    if query.limit is not None or query.offset or query.qualify is not None:
         raise NotAllowed(
             "LIMIT in a sub-query would choose among the rows of all people",
             remedy="leave it out, or use MIN, MAX or a quantile",

@@ -136,14 +136,19 @@ class Scope:
 
         The unit of a row that a left join did not find is NULL, while the row still has its unit: that column is refused.
         """
+        found = self.named(name)
+        if found is not None and found[0].optional and found[1].space is None:
+            raise self._may_be_missing(name)
+        return found
+
+    def named(self, name: Name) -> tuple[Source, Identity] | None:
+        """The same, also for what a left join may not have found."""
         wanted = name.parts[-1].lower()
         found = [source for source in self._called(name) if wanted in source.names]
         if len(found) > 1:
             found = [source for source in found if wanted not in source.using]
         if len(found) != 1 or wanted not in found[0].identities:
             return None
-        if found[0].optional and found[0].identities[wanted].space is None:
-            raise self._may_be_missing(name)
         return found[0], found[0].identities[wanted]
 
     def _may_be_missing(self, name: Name) -> NotAllowed:
@@ -194,7 +199,7 @@ def identifies(name: Name) -> NotAllowed:
     """The refusal of a column that names a person."""
     return NotAllowed(
         f"{'.'.join(name.parts)[:120]} identifies a privacy unit",
-        remedy="use it to join private tables, in GROUP BY of a sub-query, or in COUNT(DISTINCT ...)",
+        remedy="use it to join private tables or in GROUP BY of a sub-query; to count rows, use COUNT(*)",
         at=name.at,
     )
 

@@ -1,120 +1,78 @@
-"""What is asked of the groups: calls of aggregates, arithmetic on their released results, and conditions on them."""
+"""What is asked of the groups: the calls of aggregates; what is made of their released results is in results.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import date
 from fractions import Fraction
-from functools import partial
 
 from tacit.errors import NeverTrue, NotAllowed, WrongType
-from tacit.privacy.catalog import Value
 from tacit.query import plan
 from tacit.query.binding import terms
-from tacit.query.binding.binder import AGGREGATES, Binder, placed
-from tacit.query.binding.comparisons import as_number, those_that_can_be, undeclared
+from tacit.query.binding.binder import AGGREGATES, Binder
+from tacit.query.binding.comparisons import as_number
 from tacit.query.binding.pairs import PAIRS, paired
 from tacit.query.binding.possible import always_null
-from tacit.query.binding.scope import Declared, Scope
-from tacit.query.language.syntax import Apply, Constant, Expression, InQuery, Name, Star
+from tacit.query.binding.scope import Declared, Identity, Scope, Source
+from tacit.query.language.syntax import Apply, Constant, Expression, InQuery, Name, Scalar, Star
 from tacit.query.plan import (
-    Arithmetic,
     BooleanType,
     Call,
     CategoryType,
     DateType,
     IsNull,
     Key,
-    KeyValue,
     Literal,
-    Number,
     NumberType,
-    Out,
-    Result,
-    Rounded,
     Term,
-    Test,
     TextColumn,
-    Type,
 )
+from tacit.query.results import Fixed, KeyValue, Number, Out, Result
 
 QUANTILES = {"min": Fraction(0), "max": Fraction(1), "median": Fraction(1, 2)}
 
 
 @dataclass
 class Asked:
-    """Collects the calls of aggregates, each once, while expressions over groups are read."""
+    """Collects the calls of aggregates, each once, while expressions over groups are read.
+
+    `absent` are the keys of other grouping sets, which are NULL here. `scalar` reads a sub-query that is a value.
+    """
 
     binder: Binder
     keys: tuple[Key, ...]
+    absent: tuple[Key, ...] = ()
+    scalar: Callable[[Scalar], Out] | None = None
     calls: list[Call] = field(default_factory=list)
 
-    def out(self, expression: Expression) -> Out:
-        """An expression over released numbers and keys."""
-        if isinstance(expression, Apply) and expression.function in AGGREGATES:
-            return self.result(self.call(expression))
-        if (key := self.key(expression)) is not None:
-            return key
-        if isinstance(expression, Constant) and isinstance(expression.value, Fraction):
-            return Number(expression.value)
-        read = OUTS.get(expression.function) if isinstance(expression, Apply) else None
-        if read is not None and isinstance(expression, Apply):
-            return read(self, expression)
-        raise NotAllowed(
-            "every expression must be an aggregate, a column of GROUP BY, or arithmetic on them",
-            remedy="add it to GROUP BY, or aggregate it",
-            at=expression.at,
-        )
-
-    def negative(self, expression: Apply) -> Out:
-        """The number with the other sign."""
-        return Arithmetic("-", Number(Fraction(0)), self.number(expression.arguments[0]))
-
-    def same_number(self, expression: Apply) -> Out:
-        """The number as it is: a cast to a fractional type changes nothing."""
-        return self.number(expression.arguments[0])
-
-    def rounded(self, expression: Apply) -> Out:
-        """The number, rounded to decimals."""
-        return Rounded(self.number(expression.arguments[0]), self.decimals(expression))
-
-    def arithmetic(self, expression: Apply) -> Out:
-        """Two numbers, or the days between two dates."""
-        left, right = (self.out(argument) for argument in expression.arguments)
-        if expression.function != "-" or {self.kind(left), self.kind(right)} != {"date"}:
-            left, right = (self.number(argument) for argument in expression.arguments)
-        return Arithmetic(expression.function, left, right)  # type: ignore[arg-type]
-
-    def number(self, expression: Expression) -> Out:
-        found = self.out(expression)
-        if self.kind(found) != "number":
-            raise WrongType(f"arithmetic requires numbers, not a {self.kind(found)}", at=expression.at)
-        return found
-
-    def kind(self, out: Out) -> str:
-        """What a result is: a number, a date, a text or a truth; "value" where a key has several of them."""
-        if isinstance(out, Result):
-            return "date" if self.calls[out.index].is_date else "number"
-        return _kind(self.keys[out.index].term.type) if isinstance(out, KeyValue) else "number"
-
-    def decimals(self, expression: Apply) -> int:
-        if len(expression.arguments) == 1:
-            return 0
-        value = terms.constant_of(self.binder.term(expression.arguments[1]))
-        if value is not None and value.denominator == 1 and abs(value) <= 12:
-            return int(value)
-        raise WrongType("the decimals of ROUND must be an integer from -12 to 12", at=expression.at)
-
-    def key(self, expression: Expression) -> KeyValue | None:
-        """The key that an expression equals; None if it does not equal one."""
-        if not self.keys or has_aggregate(expression) or isinstance(expression, Constant):
+    def key(self, expression: Expression) -> KeyValue | Fixed | None:
+        """The key that an expression is, or NULL if that is in another grouping set; None for any other expression."""
+        known = (*self.keys, *self.absent)
+        if not known or is_released(expression) or isinstance(expression, Constant):
             return None
         if isinstance(expression, Name) and not is_column(expression, self.binder.scope):
-            named = [i for i, key in enumerate(self.keys) if key.name.lower() == expression.parts[-1].lower()]
-            return KeyValue(named[0]) if named else None
-        term = self.binder.term(expression)
-        return next((KeyValue(index) for index, key in enumerate(self.keys) if key.term == term), None)
+            found = next((i for i, key in enumerate(known) if key.name.lower() == expression.parts[-1].lower()), None)
+        else:
+            term = self.binder.term(expression)
+            found = next((index for index, key in enumerate(known) if key.term == term), None)
+        if found is None:
+            return None
+        return KeyValue(found) if found < len(self.keys) else Fixed(None)
+
+    def beside(self, expression: Scalar) -> Out:
+        """The number of a sub-query that is a value."""
+        if self.scalar is None:
+            raise NotAllowed(
+                "a sub-query cannot hold another one as a value", remedy="put both beside each other", at=expression.at
+            )
+        return self.scalar(expression)
+
+    def grouping(self, expression: Apply) -> Number:
+        """GROUPING(a, b): one bit for each key, the last one lowest: 1 where rows of all its values are put together."""
+        found = [self.key(argument) for argument in expression.arguments]
+        if None in found:
+            raise NotAllowed("GROUPING takes columns of GROUP BY", remedy="name one of them", at=expression.at)
+        return Number(Fraction(sum(isinstance(each, Fixed) << place for place, each in enumerate(reversed(found)))))
 
     def result(self, call: Call) -> Result:
         if call not in self.calls:
@@ -187,14 +145,28 @@ class Asked:
         )
 
     def present(self, argument: Expression) -> Call | None:
-        """COUNT of a column of which only its presence is known."""
+        """COUNT of a column of which only its presence is known, or that names the unit or a key."""
         if not isinstance(argument, Name):
             return None
-        held = self.binder.scope.find(argument)[1] if self.binder.scope.identity(argument) is None else None
+        if (named := self.binder.scope.named(argument)) is not None:
+            return self.rows_with(*named)
+        held = self.binder.scope.find(argument)[1]
         if isinstance(held, Declared) and held.column.kind == "presence":
             column = plan.Column(held.number, held.column.name.lower(), 0, 0, True)
             return Call("count", Term(column, NumberType(Fraction(1))))
         return None
+
+    def rows_with(self, source: Source, identity: Identity) -> Call | None:
+        """COUNT of the unit or of a key: the rows in which it is not NULL; None where the store does not tell."""
+        if identity.node is not None:
+            return Call("count", Term(identity.node, NumberType(Fraction(1))))
+        if source.table is not None and source.table.no_unit == "own":
+            return None
+        if not source.optional:
+            return Call("count")
+        if source.here is None:
+            return None
+        return Call("count", Term(terms.choose([(source.here, Literal(0))], Literal(None)), NumberType(Fraction(1))))
 
     def distinct(self, expression: Apply) -> Call:
         """COUNT(DISTINCT x): of units where x identifies the unit, else of different values."""
@@ -223,83 +195,13 @@ class Asked:
             raise WrongType("a quantile requires a constant from 0 to 1", remedy="write PERCENTILE_CONT(0.5)", at=expression.at)
         return value
 
-    # --- HAVING ---
 
-    def test(self, expression: Expression) -> Test:
-        """A condition of HAVING on released numbers and keys."""
-        read = TESTS.get(expression.function) if isinstance(expression, Apply) else None
-        if read is not None and isinstance(expression, Apply):
-            return read(self, expression)
-        raise NotAllowed(
-            "HAVING compares aggregates and keys with constants", remedy="for example HAVING COUNT(*) > 100", at=expression.at
-        )
-
-    def joined(self, expression: Apply) -> Test:
-        """Tests joined by AND or OR, or one under NOT."""
-        return Test(expression.function, tuple(self.test(part) for part in expression.arguments))  # type: ignore[arg-type]
-
-    def comparison(self, expression: Apply) -> Test:
-        """One comparison."""
-        return Test(expression.function, self.sides(expression))  # type: ignore[arg-type]
-
-    def between(self, expression: Apply) -> Test:
-        """BETWEEN, as two comparisons."""
-        value, low, high = expression.arguments
-        ends = (Apply(">=", (value, low), expression.at), Apply("<=", (value, high), expression.at))
-        return Test("and", tuple(map(self.test, ends)))
-
-    def among(self, expression: Apply) -> Test:
-        """IN, as equalities with those of the values that can occur."""
-        value, *options = expression.arguments
-        equal = [partial(self.test, Apply("=", (value, option), expression.at)) for option in options]
-        return Test("or", tuple(those_that_can_be(equal)))
-
-    def sides(self, expression: Apply) -> tuple[Out | Value | None, ...]:
-        """The two sides of a comparison, of one kind; a text beside a date is read as one."""
-        (one, first), (two, second) = (self.side(part) for part in expression.arguments)
-        for key, value in ((one, two), (two, one)):
-            self.check_key(key, value, expression)
-        if {first, second} == {"date", "text"}:
-            one, two = (_day(part) if isinstance(part, str) else part for part in (one, two))
-        elif first != second and not {first, second} & {"value", "null"}:
-            raise WrongType(f"a {first} is compared with a {second}", remedy="compare like with like", at=expression.at)
-        return one, two
-
-    def check_key(self, key: object, value: object, expression: Apply) -> None:
-        """Refuses a key that is compared with a text that is not one of its declared values."""
-        term = self.keys[key.index].term if isinstance(key, KeyValue) else None
-        if expression.function in ("=", "<>") and isinstance(value, str) and term and isinstance(term.type, CategoryType):
-            known = {each for each in term.type.values if isinstance(each, str)}
-            if known and value not in known:
-                raise placed(undeclared(term, value), expression.at)
-
-    def side(self, expression: Expression) -> tuple[Out | Value | None, str]:
-        """One side of a comparison and its kind; dates are compared as 2020-12-31."""
-        if isinstance(expression, Constant) and not isinstance(expression.value, Fraction):
-            match expression.value:
-                case None:
-                    return None, "null"
-                case date():
-                    return expression.value.isoformat(), "date"
-                case value:
-                    return value, terms.typed(value)[0]
-        out = self.out(expression)
-        return out, self.kind(out)
-
-
-OUTS: Mapping[str, Callable[[Asked, Apply], Out]] = {
-    **dict.fromkeys(("+", "-", "*", "/"), Asked.arithmetic),
-    "negate": Asked.negative,
-    "cast_number": Asked.same_number,
-    "round": Asked.rounded,
-    "cast_integer": Asked.rounded,
-}
-TESTS: Mapping[str, Callable[[Asked, Apply], Test]] = {
-    **dict.fromkeys(("and", "or", "not"), Asked.joined),
-    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), Asked.comparison),
-    "between": Asked.between,
-    "in": Asked.among,
-}
+def is_released(expression: Expression) -> bool:
+    """Whether an expression holds an aggregate, a sub-query that is a value, or GROUPING."""
+    if isinstance(expression, Apply):
+        own = expression.function in AGGREGATES or expression.function == "grouping"
+        return own or any(map(is_released, expression.arguments))
+    return isinstance(expression, Scalar) or has_aggregate(expression)
 
 
 def _written(call: Apply) -> str:
@@ -317,30 +219,8 @@ def is_column(name: Name, scope: Scope) -> bool:
     return any(name.parts[-1].lower() in source.names for source in scope.sources)
 
 
-def _kind(meaning: Type) -> str:
-    match meaning:
-        case CategoryType(values):
-            kinds = {terms.typed(value)[0] for value in values}
-            return kinds.pop() if len(kinds) == 1 else "value"
-        case DateType():
-            return "date"
-        case BooleanType():
-            return "truth"
-        case NumberType():
-            return "number"
-        case _:
-            return "text"
-
-
 def _presence(term: Term) -> Term:
     """Private text as a constant that is NULL where the text is; other terms stay as they are."""
     if not isinstance(term.node, TextColumn):
         return term
     return Term(terms.choose([(IsNull(term.node), Literal(None))], Literal(0)), NumberType(Fraction(1)))
-
-
-def _day(text: str) -> str:
-    try:
-        return date.fromisoformat(text).isoformat()
-    except ValueError:
-        raise WrongType("invalid date: expected a text such as '2020-12-31'", remedy="write DATE '2020-12-31'") from None

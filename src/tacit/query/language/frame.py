@@ -59,6 +59,10 @@ class Frame(Generic[Released]):
         """Only the groups whose released numbers hold the condition; several are joined by AND."""
         return self._with(having=_and(self.select.having, parse_expression(condition, self.given)))
 
+    def qualify(self, condition: str) -> Frame[Released]:
+        """Only the groups for which a condition on windows over released numbers holds; several are joined by AND."""
+        return self._with(qualify=_and(self.select.qualify, parse_expression(condition)))
+
     def order_by(self, *expressions: str, descending: bool = False) -> Frame[Released]:
         """The groups in the order of released numbers or keys."""
         down = truth_of(descending, "descending")

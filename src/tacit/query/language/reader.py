@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -18,6 +19,7 @@ from sqlglot import exp
 from tacit.errors import NotAllowed, WrongType
 from tacit.privacy.rounding import is_decimal
 from tacit.query.language.given import Given, constant, decimal_of
+from tacit.query.language.grouping_sets import grouping_sets
 from tacit.query.language.syntax import (
     Apply,
     At,
@@ -32,17 +34,19 @@ from tacit.query.language.syntax import (
     Nested,
     Ordering,
     Query,
+    Scalar,
     Select,
     Star,
     UnionAll,
 )
 from tacit.query.language.vocabulary import CALLED, CLAUSES
+from tacit.query.language.windows import read_window
 from tacit.query.language.words import WORDS
+from tacit.untrusted import UNSEEN
 
+UNITS = "leave it out, or group by the unit and use HAVING"
 MOST_DIGITS = 40
-_CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
-_DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates of Unicode's UAX #9
-UNSEEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]")
+MOST_PRECISE, MOST_DECIMALS = 38, 12  # digits of a NUMERIC(p, s), and those after its point
 SCHEMAS = (None, "public", "main", "dbo")
 
 
@@ -84,8 +88,11 @@ _MANY: dict[type[exp.Expr], str] = {exp.Coalesce: "coalesce", exp.Least: "least"
 _TAKES: dict[str, tuple[int, int]] = {  # the least and the most arguments; of what is not listed, one or more
     **dict.fromkeys(_BINARY.values(), (2, 2)),
     **dict.fromkeys(_UNARY.values(), (1, 1)),
-    "count": (1, 1), "quantile": (2, 2), "round": (1, 2), "substring": (2, 3), "width_bucket": (4, 4),
+    "log10": (1, 1), "count": (1, 1), "quantile": (2, 2), "round": (1, 2), "substring": (2, 3), "width_bucket": (4, 4),
 }  # fmt: skip
+_CLAUSES = (
+    "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct", "with_",
+)  # fmt: skip
 _IGNORED = {"big_int", "typed", "safe", "_type", "ignore_nulls", "is_string", "nested", "quoted"}
 _CASTS = {
     "INT": "cast_integer", "BIGINT": "cast_integer", "SMALLINT": "cast_integer", "TINYINT": "cast_integer",
@@ -98,7 +105,6 @@ _NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "
 _NEAREST: dict[type[exp.Expr], str] = {
     exp.Distinct: "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",
     exp.Subquery: "ask the inner question on its own, and write its released number here",
-    exp.Window: "windows rank single rows; ask for an aggregate with GROUP BY",
     exp.Union: "use UNION ALL in a sub-query over tables of the same unit, or ask the questions one by one",
     exp.Anonymous: "see: tacit reference sql",
 }
@@ -164,8 +170,7 @@ class Reader:
 
     def select(self, tree: exp.Select, options: tuple[tuple[str, Fraction], ...] = ()) -> Select:
         """A SELECT, also one inside another."""
-        clauses = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_")
-        self.only(tree, *clauses)
+        self.only(tree, *_CLAUSES)
         outer = dict(self.named_queries)
         self.read_with(tree.args.get("with_"))
         source = tree.args.get("from_")
@@ -174,21 +179,70 @@ class Reader:
         self.only(source, "this")
         if distinct := tree.args.get("distinct"):
             self.only(distinct)
-        where, having, order = (tree.args.get(name) for name in ("where", "having", "order"))
+        where, having, order, chosen = (tree.args.get(name) for name in ("where", "having", "order", "qualify"))
+        group, sets = self.group(tree.args.get("group"))
         found = Select(
             items=tuple(item for node in tree.expressions for item in self.items(node)),
             table=self.source(source.this),
             joins=tuple(self.join(node) for node in tree.args.get("joins") or ()),
             where=self.expression(where.this) if where else None,
-            group_by=self.group(tree.args.get("group")),
+            group_by=group,
             having=self.expression(having.this) if having else None,
             order_by=self.orderings(order),
             limit=self.whole(tree.args.get("limit"), "LIMIT"),
             offset=self.whole(tree.args.get("offset"), "OFFSET") or 0,
             options=options,
             distinct=bool(distinct),
+            sets=sets,
+            qualify=self.expression(chosen.this) if chosen else None,
         )
         self.named_queries = outer
+        return found
+
+    def questions(self, tree: exp.Expr, options: tuple[tuple[str, Fraction], ...] = ()) -> Select:
+        """A SELECT, or several with UNION ALL: one question, whose order and limit are those of all rows."""
+        if isinstance(tree, exp.Select):
+            return self.select(tree, options)
+        self.only(tree, "this", "expression", "distinct", "with_", "order", "limit", "offset")
+        self.read_with(tree.args.get("with_"))
+        first, *others = (self.one_of_several(each) for each in self.parts(tree))
+        return replace(
+            first,
+            order_by=self.orderings(tree.args.get("order")),
+            limit=self.whole(tree.args.get("limit"), "LIMIT"),
+            offset=self.whole(tree.args.get("offset"), "OFFSET") or 0,
+            options=options,
+            below=tuple(others),
+        )
+
+    def parts(self, tree: exp.Expr) -> Iterator[exp.Select]:
+        """The questions that UNION ALL puts one below the other."""
+        if isinstance(tree, exp.Subquery):
+            self.only(tree, "this")
+            yield from self.parts(tree.this)
+        elif isinstance(tree, exp.Union):
+            if tree.args.get("distinct"):
+                raise NotAllowed(
+                    "UNION removes rows of the answer that are equal: questions are put one below the other by UNION ALL",
+                    remedy="write UNION ALL",
+                    at=self.at(tree),
+                )
+            yield from self.parts(tree.this)
+            yield from self.parts(tree.expression)
+        elif isinstance(tree, exp.Select):
+            yield tree
+        else:
+            raise self.refuse(tree)
+
+    def one_of_several(self, tree: exp.Select) -> Select:
+        """One question of several; it has no order of its own."""
+        found = self.select(tree)
+        if found.order_by or found.limit is not None or found.offset:
+            raise NotAllowed(
+                "a part of UNION ALL has ORDER BY or LIMIT of its own: they apply to the whole answer",
+                remedy="write them once, after the last part",
+                at=self.at(tree),
+            )
         return found
 
     def read_with(self, node: exp.Expr | None) -> None:
@@ -216,7 +270,16 @@ class Reader:
             return UnionAll((self.query(node.this), self.query(node.expression)), self.at(node))
         if not isinstance(node, exp.Select):
             raise self.refuse(node)
-        return self.select(node)
+        if node.args.get("qualify"):
+            raise NotAllowed("QUALIFY in a sub-query would choose among rows of all people", remedy=UNITS, at=self.at(node))
+        found = self.select(node)
+        if found.sets:
+            raise NotAllowed(
+                "ROLLUP, CUBE and GROUPING SETS are not supported in a sub-query",
+                remedy="use them in the question itself",
+                at=self.at(node.args["group"]),
+            )
+        return found
 
     def items(self, node: exp.Expr) -> tuple[Item, ...]:
         """An expression of SELECT; APPROX_QUANTILES(x, n) is n + 1 of them, each with its number in its name."""
@@ -283,13 +346,16 @@ class Reader:
         using = tuple(part.name for part in node.args.get("using") or ())
         return Joined(table, kind, self.expression(on) if on is not None else None, using, node.method == "NATURAL")  # type: ignore[arg-type]
 
-    def group(self, node: exp.Expr | None) -> tuple[Expression, ...]:
+    def group(self, node: exp.Expr | None) -> tuple[tuple[Expression, ...], tuple[tuple[Expression, ...], ...]]:
+        """The expressions of GROUP BY, and the grouping sets where there are several."""
         if node is None:
-            return ()
+            return (), ()
         self.only(node, "expressions", "all")
         if node.args.get("all"):
-            return (Star(self.at(node)),)
-        return tuple(self.expression(part) for part in node.expressions)
+            return (Star(self.at(node)),), ()
+        if not any(isinstance(part, exp.Rollup | exp.Cube | exp.GroupingSets) for part in node.expressions):
+            return tuple(self.expression(part) for part in node.expressions), ()
+        return grouping_sets(self, node)
 
     def orderings(self, node: exp.Expr | None) -> tuple[Ordering, ...]:
         if node is None:
@@ -403,11 +469,12 @@ class Reader:
         return Exists(self.query(node.this), self.at(node))
 
     def scalar(self, node: exp.Expr) -> Expression:
-        raise NotAllowed(
-            "a sub-query as a value is not supported: its result would be one number of everybody's rows",
-            remedy="ask the inner question on its own, and write its released number here",
-            at=self.at(node),
-        )
+        self.only(node, "this")
+        return Scalar(self.query(node.this), self.at(node))
+
+    def grouping(self, node: exp.Expr) -> Expression:
+        self.only(node, "expressions")
+        return self.apply("grouping", node, *node.expressions)
 
     def between(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "low", "high")
@@ -456,12 +523,26 @@ class Reader:
 
     def cast(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "to")
+        if digits := node.args["to"].expressions:
+            return self.decimal(node, digits)
         kind = self.kind(node.args["to"])
         if kind == "DATE":
             return self.cast_to_date(node.this, node)
         if kind not in _CASTS:
             raise self.refuse(node, f"a cast to {kind} is not supported")
         return self.apply(_CASTS[kind], node, node.this)
+
+    def decimal(self, node: exp.Expr, digits: list[exp.Expr]) -> Expression:
+        """A cast to a number of so many digits, some of them after the point."""
+        wanted = node.args["to"]
+        written = [str(part.this.this) for part in digits if isinstance(part.this, exp.Literal) and not part.this.is_string]
+        whole = len(written) == len(digits) <= 2 and all(re.fullmatch("[0-9]{1,2}", text) for text in written)
+        precision, scale = (int(written[0]), int(written[-1]) if len(written) == 2 else 0) if whole else (0, 0)
+        if wanted.this.name != "DECIMAL" or not scale <= precision <= MOST_PRECISE or not precision or scale > MOST_DECIMALS:
+            limits = f"at most {MOST_PRECISE} digits, {MOST_DECIMALS} of them after the point"
+            raise self.refuse(node, f"a cast with digits takes NUMERIC(p, s): {limits}")
+        parts = (self.expression(node.this), Constant(Fraction(precision)), Constant(Fraction(scale)))
+        return Apply("cast_decimal", parts, self.at(node))
 
     def kind(self, node: exp.Expr) -> str:
         """The name of a plain type, without width or precision."""
@@ -596,9 +677,9 @@ class Reader:
         )
 
     def log(self, node: exp.Expr) -> Expression:
-        """LOG10(x), which is LOG(10, x); LOG(x) alone means LN in some dialects and LOG10 in others."""
+        """LOG10(x), whose 10 has no place in the text; LOG(x) is LN in some dialects, and LOG(10, x) has base x in some."""
         self.only(node, "this", "expression")
-        if node.expression is None or not isinstance(node.this, exp.Literal) or str(node.this.this) != "10":
+        if node.expression is None or node.this.name != "10" or "start" in node.this.meta:
             raise NotAllowed(
                 "LOG is not supported: its base differs between dialects", remedy="write LN(x) or LOG10(x)", at=self.at(node)
             )
@@ -627,6 +708,8 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.In: Reader.among,
     exp.Exists: Reader.exists,
     exp.Subquery: Reader.scalar,
+    exp.Grouping: Reader.grouping,
+    exp.GroupingId: Reader.grouping,
     exp.Between: Reader.between,
     exp.Like: Reader.like,
     exp.ILike: Reader.like,
@@ -652,4 +735,5 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.ApproxQuantiles: Reader.quantiles,
     exp.Log: Reader.log,
     exp.Anonymous: Reader.named,
+    exp.Window: read_window,
 }

@@ -18,7 +18,7 @@ from sqlglot import exp
 from tacit.errors import InvalidSQL, NotAllowed, Refused
 from tacit.query.language.dialect import Ordinary
 from tacit.query.language.given import Given
-from tacit.query.language.reader import UNSEEN, Reader, line_and_column, read_number
+from tacit.query.language.reader import Reader, line_and_column, read_number
 from tacit.query.language.syntax import (
     Apply,
     Describe,
@@ -31,6 +31,7 @@ from tacit.query.language.syntax import (
     Star,
     Statement,
 )
+from tacit.untrusted import UNSEEN
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the question; ours say what to do instead
 
@@ -63,12 +64,12 @@ def read(text: str, given: Given | None = None) -> Written:
     """What `text` asks: a SELECT, DESCRIBE or SHOW TABLES."""
     text, options = _budget_in(_checked(text))
     tree = _one_statement(text)
-    if not isinstance(tree, exp.Select):
+    if not isinstance(tree, exp.Select | exp.Union):
         return Written(_of_the_catalog(tree, text))
     reader = Reader(text, given)
     marks = sorted((node for node in tree.find_all(exp.Placeholder) if node.args.get("this") is None), key=_start)
     reader.places = {id(node): place for place, node in enumerate(marks, 1)}
-    select = reader.select(tree, options)
+    select = reader.questions(tree, options)
     if unused := sorted(set(reader.given.parameters) - reader.filled):
         raise NotAllowed(f"the question has no parameter {unused[0][:60]!r}", remedy="leave its value out")
     return Written(select, bool(reader.filled))
@@ -82,8 +83,9 @@ def _of_the_catalog(tree: exp.Expr, text: str) -> Describe | ShowTables:
         named = reader.source(tree.this)
         if isinstance(named, From) and named.alias == named.table:
             return Describe(named.table, named.at)
-    words = f"{tree.name} {tree.expression.name}".upper().split() if isinstance(tree, exp.Command) else []
-    if words == ["SHOW", "TABLES"]:
+    rest = tree.args.get("expression")
+    words = f"{tree.name} {rest.name if isinstance(rest, exp.Expr) else rest}".upper().split()
+    if isinstance(tree, exp.Command) and words == ["SHOW", "TABLES"]:
         return ShowTables()
     first = re.match(r"\s*(?:--[^\n]*\n\s*|/\*.*?\*/\s*)*([A-Za-z]+)", text, flags=re.DOTALL)
     word = first.group(1).upper() if first else "this statement"

@@ -60,7 +60,15 @@ class InQuery:
     at: At = None
 
 
-Expression = Name | Constant | Star | Apply | Exists | InQuery
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """(query) as a value."""
+
+    query: Query
+    at: At = None
+
+
+Expression = Name | Constant | Star | Apply | Exists | InQuery | Scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +118,11 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A whole question as written; `options` is the budget written in it."""
+    """A whole question as written; `options` is the budget written in it.
+
+    `sets` are the grouping sets of ROLLUP, CUBE or GROUPING SETS; `group_by` has all their expressions. The rows of the questions
+    in `below` stand below its own (UNION ALL); its order and limit are then those of all rows.
+    """
 
     items: tuple[Item, ...]
     table: From | Nested
@@ -123,6 +135,9 @@ class Select:
     offset: int = 0
     options: tuple[tuple[str, Fraction], ...] = ()
     distinct: bool = False
+    sets: tuple[tuple[Expression, ...], ...] = ()
+    below: tuple[Select, ...] = ()
+    qualify: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

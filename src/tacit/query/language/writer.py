@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Context, Decimal
@@ -26,10 +26,12 @@ from tacit.query.language.syntax import (
     Name,
     Nested,
     Query,
+    Scalar,
     Select,
     Star,
     UnionAll,
 )
+from tacit.query.language.windows import window_text
 
 ATOM = 9
 LEVELS = {  # how tightly each binds; what is not listed is a function, and needs no parentheses
@@ -57,6 +59,18 @@ def written(select: Select) -> str:
 
 
 def _select(select: Select) -> str:
+    whole = " UNION ALL ".join([_of_rows(select), *map(_of_rows, select.below)])
+    parts = [whole]
+    if select.order_by:
+        orders = (expression_text(order.expression) + " DESC" * order.descending for order in select.order_by)
+        parts.append(f"ORDER BY {', '.join(orders)}")
+    parts += [f"LIMIT {select.limit}"] if select.limit is not None else []
+    parts += [f"OFFSET {select.offset}"] if select.offset else []
+    return " ".join(parts)
+
+
+def _of_rows(select: Select) -> str:
+    """A SELECT without its order and limit."""
     options = ", ".join(f"{name} = {_number(value)}" for name, value in select.options)
     parts = [
         f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options})" if options else "SELECT",
@@ -65,15 +79,21 @@ def _select(select: Select) -> str:
         f"FROM {_table(select.table)}",
         *map(_join, select.joins),
         *([f"WHERE {expression_text(select.where)}"] if select.where is not None else []),
-        *([f"GROUP BY {', '.join(map(_key, select.group_by))}"] if select.group_by else []),
+        *([f"GROUP BY {_keys(select)}"] if select.group_by or select.sets else []),
         *([f"HAVING {expression_text(select.having)}"] if select.having is not None else []),
+        *([f"QUALIFY {expression_text(select.qualify)}"] if select.qualify is not None else []),
     ]
-    if select.order_by:
-        orders = (expression_text(order.expression) + " DESC" * order.descending for order in select.order_by)
-        parts.append(f"ORDER BY {', '.join(orders)}")
-    parts += [f"LIMIT {select.limit}"] if select.limit is not None else []
-    parts += [f"OFFSET {select.offset}"] if select.offset else []
     return " ".join(parts)
+
+
+def _keys(select: Select) -> str:
+    if not select.sets:
+        return ", ".join(map(_key, select.group_by))
+    return f"GROUPING SETS ({', '.join(f'({_listed(keys)})' for keys in select.sets)})"
+
+
+def _listed(expressions: Sequence[Expression]) -> str:
+    return ", ".join(map(expression_text, expressions))
 
 
 def _key(expression: Expression) -> str:
@@ -119,6 +139,8 @@ def expression_text(expression: Expression) -> str:
         return "*" if expression.table is None else f"{quoted_name(expression.table)}.*"
     if isinstance(expression, Exists):
         return f"EXISTS ({_query(expression.query)})"
+    if isinstance(expression, Scalar):
+        return f"({_query(expression.query)})"
     if isinstance(expression, InQuery):
         return f"{_at_least(5, expression.value)} IN ({_query(expression.query)})"
     if isinstance(expression, Constant):
@@ -214,6 +236,15 @@ def _cast(expression: Apply) -> str:
     return f"CAST({f'({inner})' if isinstance(value, Constant) else inner} AS {CASTS[kind]})"
 
 
+def _decimal(expression: Apply) -> str:
+    value, *digits = map(expression_text, expression.arguments)
+    return f"CAST({value} AS NUMERIC({', '.join(digits)}))"
+
+
+def _window(expression: Apply) -> str:
+    return window_text(expression, expression_text)
+
+
 def _distinct(expression: Apply) -> str:
     return f"COUNT(DISTINCT {', '.join(map(expression_text, expression.arguments))})"
 
@@ -239,6 +270,8 @@ FORMS: Mapping[str, Callable[[Apply], str]] = {
     "count_distinct": _distinct,
     "isodow": _weekday,
     "interval": _interval,
+    "cast_decimal": _decimal,
+    "over": _window,
 }
 
 
@@ -253,21 +286,25 @@ def unplaced(select: Select) -> Select:
         table=_unplaced_source(select.table),
         joins=tuple(replace(join, table=_unplaced_source(join.table), on=_maybe(join.on)) for join in select.joins),
         where=_maybe(select.where),
-        group_by=tuple(map(_unplaced, select.group_by)),
+        group_by=() if select.sets else tuple(map(_unplaced, select.group_by)),
+        sets=tuple(tuple(map(_unplaced, keys)) for keys in select.sets),
+        below=tuple(map(unplaced, select.below)),
         having=_maybe(select.having),
+        qualify=_maybe(select.qualify),
         order_by=tuple(replace(order, expression=_unplaced(order.expression)) for order in select.order_by),
     )
 
 
 def _unplaced_source(source: From | Nested) -> From | Nested:
     if isinstance(source, Nested):
-        return replace(source, query=_unplaced_query(source.query), at=None)
+        return replace(source, query=unplaced_query(source.query), at=None)
     return replace(source, at=None)
 
 
-def _unplaced_query(query: Query) -> Query:
+def unplaced_query(query: Query) -> Query:
+    """A sub-query without its places."""
     if isinstance(query, UnionAll):
-        return UnionAll(tuple(map(_unplaced_query, _parts(query))))
+        return UnionAll(tuple(map(unplaced_query, _parts(query))))
     return unplaced(query)
 
 
@@ -284,7 +321,9 @@ def _unplaced(expression: Expression) -> Expression:
     if isinstance(expression, Apply):
         return Apply(expression.function, tuple(map(_unplaced, expression.arguments)))
     if isinstance(expression, InQuery):
-        return InQuery(_unplaced(expression.value), _unplaced_query(expression.query))
+        return InQuery(_unplaced(expression.value), unplaced_query(expression.query))
     if isinstance(expression, Exists):
-        return Exists(_unplaced_query(expression.query))
+        return Exists(unplaced_query(expression.query))
+    if isinstance(expression, Scalar):
+        return Scalar(unplaced_query(expression.query))
     return replace(expression, at=None)

@@ -11,6 +11,7 @@ fit       the expression for the engine is not too large
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.qualify import qualify
@@ -29,6 +30,13 @@ PASSES: tuple[Callable[[Question], Question], ...] = (bound, totals, split, keys
 def rewrite(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
     """The query as a plan; a function of the text, the catalog and the public tables alone."""
     question = qualify(select, catalog, public)
+    beside = tuple(map(_through, question.beside))
+    below = tuple(replace(_through(part), beside=beside) for part in question.below)
+    return replace(_through(question), beside=beside, below=below)
+
+
+def _through(question: Question) -> Question:
+    """One part of a question, after all passes."""
     for rewritten in PASSES:
         question = rewritten(question)
     return question

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from tacit.accounting.composition import loss
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
+from tacit.query.groups import size
 from tacit.query.plan import (
     Column,
-    KeyValue,
     Literal,
     Moment,
     NumberType,
-    Output,
     PerUnit,
     Question,
-    Result,
     Row,
 )
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.drawn import rows_text, tree
+from tacit.query.price.margins import Added, Margin, half_width_of_sum
+from tacit.query.price.misses import chooses, is_exact, window_kind
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
+from tacit.query.results import Output, Result, Window, is_word
 from tacit.query.size_limit import below
 from tacit.untrusted import for_terminal
 
@@ -92,16 +94,35 @@ def explained_free(left: str = "") -> Explanation:
 
 def explained(quote: Quote, left: str = "") -> Explanation:
     """The explanation of a quote."""
+    parts = quote.parts
+    words = [f"part {number}" for number in range(1, len(parts) + 1)] if len(parts) > 1 else [""]
+    shown = [(parts[at], words[at]) for at in (0, *range(1 + len(quote.beside), len(parts)))]
     return Explanation(
-        tree=tuple(tree(quote.question)),
-        groups=_groups(quote),
-        noise=tuple(_noise(quote)),
-        errors=tuple(_expected(output, quote) for output in quote.question.outputs if _is_number(output)),
+        tree=tuple(line for part, word in zip(parts, words, strict=True) for line in _tree(part, word)),
+        groups=_groups(quote) if len(parts) == 1 else f"those of {len(parts)} parts; one unit can be in all parts",
+        noise=tuple(_in_part(noise, word) for part, word in zip(parts, words, strict=True) for noise in _noise(part)),
+        errors=tuple(
+            replace(_expected(output, part), column=f"{quote.question.outputs[at].name}{f' ({word})' if word else ''}")
+            for part, word in shown
+            for at, output in enumerate(part.question.outputs)
+            if not is_exact(output.value, part.question)
+        ),
         epsilon=quote.epsilon,
         delta=quote.delta,
         confidence=quote.request.confidence,
         left=left,
     )
+
+
+def _tree(quote: Quote, word: str) -> list[str]:
+    """The tree of a part; of several, each under its number and with its groups."""
+    if not word:
+        return tree(quote.question)
+    return [word, *(f"  {line}" for line in tree(quote.question)), f"  groups: {_groups(quote)}"]
+
+
+def _in_part(noise: Noise, word: str) -> Noise:
+    return replace(noise, what=f"{noise.what} ({word})") if word else noise
 
 
 def _groups(quote: Quote) -> str:
@@ -115,6 +136,7 @@ def _groups(quote: Quote) -> str:
 
 def _noise(quote: Quote) -> list[Noise]:
     parts = [_of_sum(part, quote) for part in quote.sums] + [_of_rank(part) for part in quote.ranks]
+    parts += [_of_margin(part, quote) for part in quote.margins]
     if quote.keys:
         cost, touched, scale = str(loss(quote.keys.event)), str(quote.reach.units_l1), as_text(quote.keys.scale)
         what = Noise("keys", "threshold on noisy numbers of units", touched, scale, cost)
@@ -135,6 +157,13 @@ def _of_sum(part: Sum, quote: Quote) -> Noise:
     sensitivity = f"{as_text(mechanism.sensitivity * unit)} ({mechanism.norm})"
     what = _name(part.moment, quote.question)
     return Noise(what, mechanism.name, sensitivity, as_text(mechanism.scale * unit), str(mechanism.loss))
+
+
+def _of_margin(part: Margin, quote: Quote) -> Noise:
+    mechanism, unit = part.mechanism.mechanism, _unit(part.moment, quote.question)
+    what, scale = _name(part.moment, quote.question), as_text(mechanism.scale * unit)
+    count = f"{part.mechanism.count} numbers of part {part.part + 1}, each with {mechanism.name} noise"
+    return Noise(what, f"sum of {count}", "that of its parts", scale, "no cost of its own")
 
 
 def _unit(moment: Moment, question: Question) -> Fraction:
@@ -193,18 +222,29 @@ def _of_rank(part: Rank) -> Noise:
     )
 
 
-def _is_number(output: Output) -> bool:
-    return not isinstance(output.value, KeyValue)
-
-
 def _expected(output: Output, quote: Quote) -> Expected:
-    """The interval of a column, if the data does not affect it."""
-    if isinstance(output.value, Result):
-        call = quote.question.calls[output.value.index]
-        moments = moments_of(call, quote.question.calls)
-        parts = [part for part in quote.sums if part.moment in moments]
-        if len(moments) == 1 and parts and not (quote.keys and quote.request.simultaneous):  # else how many are shown decides
-            missed = missed_by(output.value, quote.question, quote.request, quote.cells or 1)
-            width = parts[0].mechanism.interval(1 - missed).above * float(_unit(moments[0], quote.question))
-            return Expected(output.name, f"± {width:.6g} at {float(quote.request.confidence):.4g} confidence")
+    """The error bar of a column where the data has no say in it."""
+    question, out = quote.question, output.value
+    if is_word(out):
+        return Expected(output.name, "text made from noisy numbers; it has no interval")
+    released = out.child if isinstance(out, Window) and out.function == "sum" and window_kind(out, question) == "linear" else out
+    together = quote.request.simultaneous or chooses(question)
+    if isinstance(released, Result) and not (quote.keys and (together or released is not out)):  # else how many are shown decides
+        moments = moments_of(question.calls[released.index], question.calls)
+        parts = [part for part in quote.noisy_sums if part.moment in moments]
+        if len(moments) == 1 and parts:
+            missed = missed_by(out, question, quote.request, quote.cells or 1)
+            rows = _added(out, quote) if isinstance(out, Window) else 1
+            noise = parts[0].mechanism
+            alone = noise.interval(1 - missed).above if isinstance(noise, Added) else half_width_of_sum(noise, rows, missed)
+            width = alone * float(_unit(moments[0], question))
+            most = "up to " if isinstance(out, Window) and out.order else ""
+            held = f", for all {quote.cells} rows together" if together and (quote.cells or 1) > 1 else ""
+            return Expected(output.name, f"{most}± {width:.6g} at {float(quote.request.confidence):.4g} confidence{held}")
     return Expected(output.name, "not known in advance; it is reported with the answer")
+
+
+def _added(window: Window, quote: Quote) -> int:
+    """How many released numbers a window adds up at most: the rows of a partition."""
+    within = prod(size(quote.question.group.keys[key.index]) for key in set(window.partition))
+    return (quote.cells or 1) // within

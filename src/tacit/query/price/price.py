@@ -9,9 +9,10 @@ it has over all groups together: row by row, one unit moves the groups' losses b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from math import prod
 
 from tacit.accounting import calibrate
@@ -27,11 +28,14 @@ from tacit.privacy.arguments import truth_of
 from tacit.privacy.loss import largest_concentrated_down, positive_budget, probability
 from tacit.privacy.neighbours import Change, Neighbours
 from tacit.privacy.rounding import Number, brief, exact, exp_up, float_up
-from tacit.query.groups import private, size
-from tacit.query.plan import Arithmetic, Call, Moment, NumberType, Out, Question, Result, Rounded
+from tacit.query.groups import private, shown_at_most, size
+from tacit.query.plan import Call, Moment, NumberType, Question
 from tacit.query.price.aggregates import moments_of
-from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, tables_of
+from tacit.query.price.margins import ADDITIVE, Added, Margin, Spread, Summed, summed
+from tacit.query.price.misses import beside_in, calls_behind, calls_of, chooses, pieces
+from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range, tables_of
 from tacit.query.price.work import afford
+from tacit.query.results import Out, Result, is_noisy
 
 UNIT = Neighbours("add-remove", "unit")
 LEAST_MISS = Fraction(1, 10**200)
@@ -126,7 +130,11 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Everything that will be done to answer, and its price; `event` is what the ledger records."""
+    """All that will be done to answer, and its price; `event` is what the ledger records.
+
+    Of a question with several parts there is a quote for each, `beside` and `below` as in the question; the price is that of all
+    parts together. `margins` are sums that are not measured, but added up from those of another part.
+    """
 
     question: Question
     request: Request
@@ -136,11 +144,34 @@ class Quote:
     keys: KeyThreshold | None
     epsilon: Fraction
     delta: Fraction
+    margins: tuple[Margin, ...] = ()
+    beside: tuple[Quote, ...] = ()
+    below: tuple[Quote, ...] = ()
 
     @property
     def event(self) -> Event:
+        return Batch(tuple(event for part in self.parts for event in part._events))
+
+    @property
+    def _events(self) -> tuple[Event, ...]:
+        """What is released for this part alone."""
         events: list[Event] = [*(part.mechanism.event for part in self.sums), *(part.event for part in self.ranks)]
-        return Batch((self.keys.event, *events) if self.keys else tuple(events))
+        return (self.keys.event, *events) if self.keys else tuple(events)
+
+    @property
+    def parts(self) -> tuple[Quote, ...]:
+        """The quotes of all parts, in the order of the question's."""
+        return self, *self.beside, *self.below
+
+    @property
+    def noisy_sums(self) -> tuple[Sum | Margin, ...]:
+        """The sums of this part, measured and added up."""
+        return self.sums + self.margins
+
+    @property
+    def measured(self) -> bool:
+        """Whether anything is asked of the engine for this part."""
+        return bool(self.sums or self.ranks or self.keys)
 
     @property
     def cells(self) -> int | None:
@@ -154,27 +185,32 @@ def price(question: Question, asked: Request, change: Change = "add-remove") -> 
     Raises if the worst case of answering is too much work (work.md).
     """
     _check_groups(question, asked)
-    doubled = change == "change-one" and private(question)  # priced for add/remove, which counts twice where one unit changes
+    doubled = change == "change-one" and any(map(private, question.parts))  # priced for add/remove, which then counts twice
     factor = 2 if doubled else 1
-    touched = reach(question, "add-remove" if doubled else change)
+    touched = [reach(part, "add-remove" if doubled else change) for part in question.parts]
     afford(question)
-    if not private(question) and not any(_moves(moment, touched) for moment in question.group.moments):
+    if not any(map(_depends, question.parts, touched)):
         raise NotAllowed("the answer does not depend on the data", remedy="use COUNT(*)")
     if asked.error is not None:
         return (_for_error(question, asked, touched, factor),)
     if asked.epsilon is None:
         raise NoBudget("missing budget", remedy="give epsilon=0.5")
     quotes = [_with_laplace(question, asked, touched, factor)]
-    if asked.delta and _charged(question):
+    if asked.delta and any(map(_charged, question.parts)):
         quotes.append(_with_gaussian(question, asked, touched, factor))
     return tuple(sorted(quotes, key=_width))
 
 
+def _depends(question: Question, touched: Reach) -> bool:
+    """Whether one unit can change what is released of a part."""
+    return private(question) or any(_moves(moment, touched) for moment in question.group.moments)
+
+
 def _check_groups(question: Question, asked: Request) -> None:
-    """Refuses more groups than anyone reads, unless requested: an accidental GROUP BY cost has 500,000."""
-    if private(question) or question.limit is not None:
+    """Refuses an answer of more groups than anybody reads, unless it is meant: a stray GROUP BY cost has 500,000."""
+    if question.limit is not None:
         return
-    cells = _cells(question)
+    cells = sum(_cells(part) for part in question.shown if not private(part))
     if cells > max(MANY_GROUPS, asked.groups or 0):
         raise TooManyGroups(
             f"the answer would have {cells:,} groups, including empty ones; the default limit is {MANY_GROUPS:,}",
@@ -204,27 +240,23 @@ def _charged(question: Question) -> list[tuple[int, Moment]]:
     return [(place, moment) for place, moment in _additive(question) if not (private(question) and moment.kind == "units")]
 
 
-def _with_laplace(question: Question, asked: Request, touched: Reach, factor: int) -> Quote:
-    share = (asked.epsilon or Fraction(0)) / (factor * _shares(question))
-    sums = [Sum(place, moment, _laplace(moment, touched, question, share)) for place, moment in _charged(question)]
-    return _quote(question, asked, touched, sums, share, factor)
+def _with_laplace(question: Question, asked: Request, touched: Sequence[Reach], factor: int) -> Quote:
+    """Every sum, quantile and set of private keys of every part has the same share of epsilon."""
+    added = summed(question, _spread(question, touched, concentrated=False))
+    share = (asked.epsilon or Fraction(0)) / (factor * _shares(question, added))
+    noises = _noised(question, touched, added, partial(_laplace, epsilon=share))
+    return _quote(question, asked, touched, noises, share, factor)
 
 
-def _with_gaussian(question: Question, asked: Request, touched: Reach, factor: int) -> Quote:
-    """All sums together get their share of epsilon; if a unit changes, a concentrated loss counts four times."""
-    parts = _charged(question)
-    share = (asked.epsilon or Fraction(0)) / (factor * _shares(question))
-    delta = asked.delta / (2 if private(question) else 1)
-    rho = calibrate_rho(factor * share * len(parts), delta) / (factor**2 * len(parts))
-    sums = [
-        Sum(
-            place,
-            moment,
-            Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question, touched), True, touched.neighbours),
-        )
-        for place, moment in parts
-    ]
-    return _quote(question, asked, touched, sums, share, factor)
+def _with_gaussian(question: Question, asked: Request, touched: Sequence[Reach], factor: int) -> Quote:
+    """All sums of all parts together get their share of epsilon; for a unit that changes, a concentrated loss counts four times."""
+    added = summed(question, _spread(question, touched, concentrated=True))
+    share = (asked.epsilon or Fraction(0)) / (factor * _shares(question, added))
+    number = sum(len(_measured(part, at in added)) for at, part in enumerate(question.parts))
+    delta = asked.delta / (2 if any(map(private, question.parts)) else 1)
+    rho = calibrate_rho(factor * share * number, delta) / (factor**2 * number)
+    noises = _noised(question, touched, added, partial(_gaussian, rho=rho))
+    return _quote(question, asked, touched, noises, share, factor)
 
 
 def calibrate_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -235,9 +267,29 @@ def calibrate_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     return Fraction(int(largest_concentrated_down(epsilon, delta * (1 - Fraction(1, 10**6))) * 10**24), 10**24)
 
 
-def _shares(question: Question) -> int:
-    """Epsilon is split evenly over what is released: every sum, every quantile, and the keys if they are private."""
-    return max(1, len(_charged(question)) + len(_quantiles(question)) + private(question))
+def _measured(question: Question, added: bool) -> list[tuple[int, Moment]]:
+    """The sums of a part that get noise of their own: all that are paid for, or those that cannot be added up."""
+    return [(place, moment) for place, moment in _charged(question) if not (added and moment.kind in ADDITIVE)]
+
+
+def _shares(question: Question, added: Summed) -> int:
+    """Epsilon is split evenly over what is released: every sum, every quantile, and the keys where they are private."""
+    parts = enumerate(question.parts)
+    return max(1, sum(len(_measured(part, at in added)) + len(_quantiles(part)) + private(part) for at, part in parts))
+
+
+def _spread(question: Question, touched: Sequence[Reach], concentrated: bool) -> Spread:
+    """How far one number of a part misses, squared and added over its sums, in rows and at the same noise for all."""
+    norm = l2_sensitivity if concentrated else l1_sensitivity
+    parts = []
+    for part, reached in zip(question.parts, touched, strict=True):
+        sums = _charged(part)
+        squares = [(norm(moment, reached) / Fraction(max(1, *map(abs, row_range(moment))))) ** 2 for _, moment in sums]
+        fixed = [square for square, (_, moment) in zip(squares, sums, strict=True) if moment.kind not in ADDITIVE]
+        alone = len(_quantiles(part)) + private(part)
+        rest = sum(fixed, start=Fraction(0))
+        parts.append((len(sums) - len(fixed), sum(squares, start=-rest), len(fixed) + alone, rest + alone))
+    return Spread(tuple(parts), concentrated)
 
 
 def _dimension(question: Question, touched: Reach) -> int:
@@ -249,19 +301,58 @@ def _cells(question: Question) -> int:
     return prod(size(key) for key in question.group.keys)
 
 
-def _laplace(moment: Moment, touched: Reach, question: Question, epsilon: Fraction) -> Laplace:
+def _laplace(question: Question, moment: Moment, touched: Reach, epsilon: Fraction) -> Laplace:
     return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question, touched), True, touched.neighbours)
 
 
-def _quote(question: Question, asked: Request, touched: Reach, sums: Sequence[Sum], share: Fraction, factor: int) -> Quote:
-    ranks = tuple(
-        Rank(place, call, touched.l1 if touched.groups > 1 else 1, _rank(call, share, 1 - _missed(question, asked, call), touched))
-        for place, call in _quantiles(question)
-    )
-    concentrated = any(part.mechanism.concentrated for part in sums)
-    keys = _keys(question, touched, share, asked.delta / 2 if concentrated else asked.delta, factor)
-    spent = asked.delta if concentrated or keys else Fraction(0)
-    return Quote(question, asked, touched, tuple(sums), ranks, keys, asked.epsilon or share, spent)
+def _gaussian(question: Question, moment: Moment, touched: Reach, rho: Fraction) -> Gaussian:
+    return Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question, touched), True, touched.neighbours)
+
+
+Noises = list[tuple[tuple[Sum, ...], tuple[Margin, ...]]]
+
+
+def _noised(
+    question: Question, touched: Sequence[Reach], added: Summed, noise: Callable[[Question, Moment, Reach], Additive]
+) -> Noises:
+    """For every part the sums that get noise, and those that are added up from the sums of another part."""
+    sums = [
+        tuple(Sum(place, moment, noise(part, moment, touched[at])) for place, moment in _measured(part, at in added))
+        for at, part in enumerate(question.parts)
+    ]
+    margins: list[tuple[Margin, ...]] = [()] * len(sums)
+    for at, (source, count) in added.items():
+        known = {part.moment: part for part in sums[source]}
+        wanted = [(place, moment) for place, moment in _charged(question.parts[at]) if moment.kind in ADDITIVE]
+        margins[at] = tuple(
+            Margin(place, moment, source, known[moment].place, Added(known[moment].mechanism, count)) for place, moment in wanted
+        )
+    return list(zip(sums, margins, strict=True))
+
+
+def _quote(question: Question, asked: Request, touched: Sequence[Reach], noises: Noises, share: Fraction, factor: int) -> Quote:
+    concentrated = any(part.mechanism.concentrated for sums, _ in noises for part in sums)
+    private_parts = sum(map(private, question.parts))
+    for_keys = (asked.delta / 2 if concentrated else asked.delta) / max(1, private_parts)
+    spent = asked.delta if concentrated or private_parts else Fraction(0)
+    quotes = []
+    for at, (part, (sums, margins)) in enumerate(zip(question.parts, noises, strict=True)):
+        reached = touched[at]
+        rows = reached.l1 if reached.groups > 1 else 1
+        ranks = tuple(
+            Rank(place, call, rows, _rank(call, share, 1 - _missed_of(at, call, question, asked), reached))
+            for place, call in _quantiles(part)
+        )
+        keys = _keys(part, reached, share, for_keys, factor)
+        quotes.append(Quote(part, asked, reached, sums, ranks, keys, asked.epsilon or share, spent, margins))
+    return _together(quotes)
+
+
+def _together(quotes: Sequence[Quote]) -> Quote:
+    """The quote of the first part, with those of the others in their places."""
+    first, number = quotes[0], len(quotes[0].question.beside)
+    beside = tuple(quotes[1 : 1 + number])
+    return replace(first, beside=beside, below=tuple(replace(part, beside=beside) for part in quotes[1 + number :]))
 
 
 def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -> QuantileWithInterval | SmoothQuantile:
@@ -298,13 +389,28 @@ def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, 
 # --- by error ----------------------------------------------------------------------------------------------------------------
 
 
-def _for_error(question: Question, asked: Request, touched: Reach, factor: int) -> Quote:
-    """The least epsilon at which every number of the answer has the required error; each sum gets what it needs."""
-    if private(question):
+def _for_error(question: Question, asked: Request, touched: Sequence[Reach], factor: int) -> Quote:
+    """The least epsilon with which every number of the answer has the wanted error; each sum gets what it needs."""
+    if any(map(private, question.parts)):
         raise ErrorNotPublic("with private keys, the error of a group cannot be set in advance", remedy="give epsilon and delta")
+    needed = [_needed(part, asked, reached) for part, reached in zip(question.parts, touched, strict=True)]
+    number = sum(map(len, needed))
+    if factor * sum(share for part in needed for share in part.values()) < LEAST_EPSILON:
+        least = calibrate.short_up(LEAST_EPSILON / (factor * number), 6)  # then the error is smaller than was asked for
+        needed = [{moment: max(share, least) for moment, share in part.items()} for part in needed]
+    epsilon = factor * sum((share for part in needed for share in part.values()), start=Fraction(0))
+    quotes = []
+    for part, reached, shares in zip(question.parts, touched, needed, strict=True):
+        sums = tuple(Sum(place, each, _laplace(part, each, reached, shares[each])) for place, each in _additive(part))
+        quotes.append(Quote(part, asked, reached, sums, (), None, epsilon, Fraction(0)))
+    return _together(quotes)
+
+
+def _needed(question: Question, asked: Request, touched: Reach) -> dict[Moment, Fraction]:
+    """What every sum of one part must cost at least."""
     needed: dict[Moment, Fraction] = {}
     for output in question.outputs:
-        for call in _calls(output.value, question):
+        for call in calls_of(output.value, question):
             moment, step = _one_sum(output.value, call, question)
             steps = int((asked.error or Fraction(0)) / step)
             missed = _missed(question, asked, call)
@@ -315,12 +421,7 @@ def _for_error(question: Question, asked: Request, touched: Reach, factor: int) 
         raise ErrorNotPublic(
             "with --error, every aggregate in HAVING or ORDER BY must also be in SELECT", remedy="add it to SELECT"
         )
-    least = LEAST_EPSILON / (factor * len(needed))
-    if factor * sum(needed.values()) < LEAST_EPSILON:  # then it costs the least, and the error is smaller than requested
-        needed = {moment: max(share, calibrate.short_up(least, 6)) for moment, share in needed.items()}
-    sums = [Sum(place, moment, _laplace(moment, touched, question, needed[moment])) for place, moment in _additive(question)]
-    epsilon = factor * sum(needed.values(), start=Fraction(0))
-    return Quote(question, asked, touched, tuple(sums), (), None, epsilon, Fraction(0))
+    return needed
 
 
 def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction]:
@@ -345,42 +446,45 @@ def _word(out: Out, call: Call) -> str:
 # --- error bars --------------------------------------------------------------------------------------------------------------
 
 
-def _calls(out: Out, question: Question) -> Iterator[Call]:
-    """The aggregates inside an output."""
-    match out:
-        case Result():
-            yield question.calls[out.index]
-        case Arithmetic():
-            yield from _calls(out.left, question)
-            yield from _calls(out.right, question)
-        case Rounded():
-            yield from _calls(out.child, question)
+def missed_by(out: Out, question: Question, asked: Request, groups: int) -> Fraction:
+    """The chance that each released number of an output may miss, so that the output misses with at most 1 - confidence.
 
-
-def pieces(out: Out, question: Question) -> int:
-    """How many released numbers an output is made of, at least one."""
-    found = {(moment, call.share) for call in _calls(out, question) for moment in moments_of(call, question.calls)}
-    return max(1, len(found))
-
-
-def missed_by(out: Out, quote_question: Question, asked: Request, groups: int) -> Fraction:
-    """The chance that each released number of an output may miss, so that the output misses with at most 1 - confidence."""
-    numbers = groups * sum(1 for output in quote_question.outputs if any(True for _ in _calls(output.value, quote_question)))
-    return (1 - asked.confidence) / (pieces(out, quote_question) * (max(1, numbers) if asked.simultaneous else 1))
+    Where released numbers choose the rows, or where it is asked for, all rows hold together; then also all columns.
+    """
+    together = asked.simultaneous or chooses(question)
+    columns = sum(1 for output in question.outputs if is_noisy(output.value)) if asked.simultaneous else 1
+    parts = question.among if together else 1
+    return (1 - asked.confidence) / (pieces(out, question, groups, together) * max(1, columns) * parts)
 
 
 def _missed(question: Question, asked: Request, call: Call) -> Fraction:
-    """The strictest chance of a miss among the outputs that use a call."""
+    """The strictest chance of a miss among the outputs that use a call; private keys count as many groups as can be shown."""
     if asked.simultaneous and private(question):
         raise NotAllowed("with private keys, intervals hold per value only", remedy="leave out simultaneous")
-    outs = [output.value for output in question.outputs if call in _calls(output.value, question)]
-    return min((missed_by(out, question, asked, _cells(question)) for out in outs), default=1 - asked.confidence)
+    outs = [output.value for output in question.outputs if call in calls_behind(output.value, question)]
+    return min((missed_by(out, question, asked, _most_groups(question)) for out in outs), default=1 - asked.confidence)
+
+
+def _missed_of(at: int, call: Call, question: Question, asked: Request) -> Fraction:
+    """The same for the call of a part; where it stands beside the question, among the outputs that use its number."""
+    part, index = question.parts[at], at - 1
+    if not 0 <= index < len(question.beside):
+        return _missed(part, asked, call)
+    if asked.simultaneous and any(map(private, question.shown)):
+        raise NotAllowed("with private keys, intervals hold per value only", remedy="leave out simultaneous")
+    used = [(each, out.value) for each in question.shown for out in each.outputs if index in beside_in(out.value)]
+    return min((missed_by(out, each, asked, _most_groups(each)) for each, out in used), default=1 - asked.confidence)
+
+
+def _most_groups(question: Question) -> int:
+    return shown_at_most(question) if private(question) else _cells(question)
 
 
 def _width(quote: Quote) -> float:
     """The half-widths of the sums, each in units of its sensitivity, added up: the measure by which two quotes are compared."""
     miss = 1 - quote.request.confidence
     return sum(
-        float(part.mechanism.interval(1 - miss).above) / float_up(Fraction(max(1, l1_sensitivity(part.moment, quote.reach))))
-        for part in quote.sums
+        float(part.mechanism.interval(1 - miss).above) / float_up(Fraction(max(1, l1_sensitivity(part.moment, each.reach))))
+        for each in quote.parts
+        for part in each.noisy_sums
     )

@@ -19,7 +19,11 @@ from tacit.query.size_limit import below
 
 
 def shaping(quote: Quote) -> tuple[str, ...]:
-    """The limits that shaped an answer: on rows, on values, on rows that are left out, and on groups that are shown."""
+    """The limits that shaped an answer: of rows, of values, of rows that are left out, and of groups that are shown."""
+    return tuple(dict.fromkeys(text for part in quote.parts for text in _of_part(part)))
+
+
+def _of_part(quote: Quote) -> tuple[str, ...]:
     tables = {step.source: step.table for step in below(quote.question.group) if isinstance(step, Scan)}
     asked = {(tables[source].name, name) for source, name in _asked(quote.question) if source in tables}
     named = {table.name: table for table in tables.values()}

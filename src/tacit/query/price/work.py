@@ -16,7 +16,6 @@ from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import Table
 from tacit.query.groups import private, shown_at_most, size
 from tacit.query.plan import (
-    Arithmetic,
     Bound,
     Group,
     Join,
@@ -25,19 +24,19 @@ from tacit.query.plan import (
     PublicScan,
     Question,
     Relation,
-    Rounded,
     Row,
     Semi,
-    Test,
     Union,
     UnitJoin,
     Where,
 )
 from tacit.query.price.stability import rows_of, tables_of
 from tacit.query.price.steps import Expressions
+from tacit.query.results import Window, nodes
 
 MOST_STEPS = 5 * 10**10  # of one core, each about a nanosecond, and on the safe side (work.md)
 MOST_BYTES = 8 * 10**9
+SORTED = 8  # columns that a window over released numbers counts as
 
 PROBE, BUILD, EMIT = 20, 100, 10  # a row that is looked up in a join, a row of its public table, a row that comes out
 INTO_GROUP = ((10**4, 20), (10**5, 60), (10**6, 400))  # a row that is added to its group, by how many groups there are at most
@@ -86,8 +85,9 @@ class Flow:
 
 
 def afford(question: Question) -> None:
-    """Raises if the worst-case work of a query is above the limits; called before it is paid for."""
-    _refuse_above_limits(worst(question), max(tables_of(question.group), key=lambda table: table.most_rows))
+    """Refuses a question whose worst work is above the limits; before it is paid for."""
+    tables = (table for part in question.parts for table in tables_of(part.group))
+    _refuse_above_limits(worst(question), max(tables, key=lambda table: table.most_rows))
 
 
 def afford_counts(table: Table, keys: Sequence[Row], together: int) -> None:
@@ -120,7 +120,11 @@ def _large(amount: int, unit: int) -> str:
 
 
 def worst(question: Question) -> Work:
-    """The most work that a question can be."""
+    """The most work that a question can be: that of all its parts, each of which is run for itself."""
+    return sum(map(_of_part, question.parts), start=Work())
+
+
+def _of_part(question: Question) -> Work:
     group = question.group
     expressions = Expressions.of(group)
     rows = _numbered(group, flow(group.child, expressions), expressions)
@@ -278,19 +282,12 @@ def _answered(question: Question, rows: int) -> Work:
     shown = min(rows, shown_at_most(question)) if private(question) else _cells(question)
     quantiles = sum(call.name == "quantile" for call in question.calls)
     parts = [*(output.value for output in question.outputs), *(order.by for order in question.order)]
-    columns = sum(map(_parts_of, parts)) + (_parts_of(question.having) if question.having is not None else 0)
+    tests = [test for test in (question.having, question.qualify) if test is not None]
+    columns = sum(map(_parts_of, [*parts, *tests]))
     steps = shown * (NOISE * len(question.group.moments) + QUANTILE * quantiles + CELL * columns)
     return Work(0, steps, shown * CELL_BYTES * (len(question.group.keys) + columns))
 
 
 def _parts_of(part: object) -> int:
-    """How many columns of numbers are made for an output or a test, its own included."""
-    match part:
-        case Arithmetic():
-            return 1 + _parts_of(part.left) + _parts_of(part.right)
-        case Rounded():
-            return 1 + _parts_of(part.child)
-        case Test():
-            return 1 + sum(map(_parts_of, part.parts))
-        case _:
-            return 1
+    """How many columns of numbers are made for an output or a test, its own included; a window sorts its rows."""
+    return sum(SORTED if isinstance(node, Window) else 1 for node in nodes(part))

@@ -91,8 +91,9 @@ def test_the_released_numbers_lie_around_the_exact_ones(kept):
 def test_visits_per_patient_lie_within_an_interval_that_one_patient_decides(kept):
     """Six half-widths again; and the interval of a mean of 1 to 15 visits is narrow, although there are only 2,000 patients."""
     (question,) = [question for question in kept[1]["questions"] if "WITH per AS" in question["sql"]]
-    for row, (_, _, truth) in zip(question["answer"]["rows"], sorted(question["exact"]), strict=True):
-        mean = row["visits_each"]
+    for row, (_, _, percent, truth) in zip(question["answer"]["rows"], sorted(question["exact"]), strict=True):
+        mean, share = row["visits_each"], row["percent"]
+        assert abs(share["value"] - float(percent)) <= 6 * share["half_width"] + 0.1
         assert abs(mean["value"] - truth) <= 6 * mean["half_width"]
         assert mean["half_width"] < 2
 

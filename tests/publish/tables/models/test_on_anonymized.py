@@ -71,3 +71,12 @@ def test_a_row_in_a_group_of_its_own_is_seen():
     spoilt = Table((replace(column, values=(*column.values, "alone"), codes=codes), *made.table.columns[1:]))
     assert failing(made.table, ASKED, {}) == []
     assert "k-anonymity" in failing(spoilt, ASKED, {})[0]
+
+
+@pytest.mark.parametrize(("seed", "models"), [(14, {"t": "0.25"}), (0, {"t": "ordered:0.2"})])
+def test_a_model_that_needs_the_suppressed_rows_is_refused_without_them(seed, models):
+    """t-closeness compares with the whole table: what is left of it after dropping rows may be another one."""
+    asked = replace(ASKED, method="lattice", **models)
+    assert failing(anonymize(people(seed), asked).table, asked, models) == []
+    with pytest.raises(InvalidInput, match="holds with the suppressed rows"):
+        anonymize(people(seed), replace(asked, suppressed="drop"))

@@ -69,7 +69,8 @@ def _naive(asked: Asked) -> Result:
 def _k_degree(asked: Asked) -> Result:
     from tacit.publish.graphs.k_degree import k_degree
 
-    return k_degree(asked.source(), asked.size(), greedy=asked.greedy, delete=asked.delete, seed=asked.seed)
+    how = {"greedy": asked.greedy, "delete": asked.delete}
+    return k_degree(asked.source(), asked.size(), **how, seed=asked.seed, told=asked.told)
 
 
 METHODS: Mapping[str, Callable[[Asked], Result]] = {

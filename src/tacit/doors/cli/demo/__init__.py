@@ -45,9 +45,10 @@ WHO_AND_WHERE = Question(
     {"epsilon": "0.4"},
 )
 PER_PATIENT = Question(
-    "4. Visits per patient, with one row for each patient",
+    "4. Visits per patient, and percent of total",
     "WITH per AS (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)\n"
-    "SELECT sex, COUNT(*) AS patients, AVG(n) AS visits_each\n"
+    "SELECT sex, COUNT(*) AS patients, ROUND(100.0 * COUNT(*) / SUM(COUNT(*)) OVER (), 1) AS percent,\n"
+    "       AVG(n) AS visits_each\n"
     "FROM patients JOIN per ON per.patient_id = patients.id\nGROUP BY sex",
     {"epsilon": "0.1"},
 )
