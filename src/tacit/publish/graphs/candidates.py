@@ -20,6 +20,12 @@ from tacit.publish.graphs.graph import Graph, Integers
 
 Colours = NDArray[np.uint64]
 BINS = (("1", 1, 1), ("2-4", 2, 4), ("5-10", 5, 10), ("11-20", 11, 20), (">20", 21, 2**62))
+WORDS = {
+    "H1": "degree",
+    "H2": "and the neighbours' degrees",
+    "H3": "and their neighbours' degrees",
+    "H*": "all structure around the person",
+}
 MOST_ROUNDS = 100  # a long path would take a round for every second node
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from tacit.publish.graphs.rows import built
 
 HEADERS = {"source", "target", "src", "dst", "from", "to", "node1", "node2", "left", "right", "u", "v", "fromnodeid", "tonodeid"}
 DENSE = 4  # numbers below so many times the number of ends are renamed by a table, else by sorting
-Told = Callable[[str, float], None] | None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -18,7 +18,7 @@ from tacit.publish.graphs.checking import check_k_degree
 from tacit.publish.graphs.degree_sequence import anonymous_degrees
 from tacit.publish.graphs.graph import Graph, Integers
 from tacit.publish.graphs.measures import utility
-from tacit.publish.graphs.network import network_of
+from tacit.publish.graphs.network import Told, network_of
 from tacit.publish.graphs.published import Published, generator, renamed
 from tacit.publish.graphs.realizing import added_edges
 from tacit.publish.graphs.rewiring import made_even, rewired
@@ -27,7 +27,9 @@ from tacit.publish.graphs.rows import built
 PATIENT = 8  # rounds of probing that raise only what was lacking; the number raised then doubles in each round
 
 
-def k_degree(source: Any, k: int, *, greedy: bool = False, delete: bool = False, seed: int | None = None) -> Published:
+def k_degree(
+    source: Any, k: int, *, greedy: bool = False, delete: bool = False, seed: int | None = None, told: Told = None
+) -> Published:
     """The graph with edges added (or, with `delete`, added and deleted) until at least k people share every degree.
 
     >>> star = Graph.of_edges([0, 0, 0, 0, 1], [1, 2, 3, 4, 5], nodes=6)
@@ -35,15 +37,22 @@ def k_degree(source: Any, k: int, *, greedy: bool = False, delete: bool = False,
     >>> made.candidates[0].smallest >= 2, made.utility.edges_deleted, made.banner
     (True, 0, 'not differentially private')
     """
-    network, random = network_of(source), generator(seed)
+    network, random, tell = network_of(source), generator(seed), told or _silent
     before = network.graph
+    tell("changing edges", 0.2)
     after, work = (with_deletions if delete else supergraph)(before, k, random, greedy)
+    tell("checking the result", 0.4)
     check_k_degree(*after.ends(), after.nodes, k, None if delete else before.ends())
     claim = f"k-degree anonymity, k = {k:,}: at least {k:,} people share every degree"
+    tell("looking for people who can still be found", 0.5)
     now, then, use = candidates(after), candidates(before), utility(before, after, random)
     out = renamed(after, random)
     check_k_degree(*out.ends(), out.nodes, k)
     return Published(out, network, "k-degree", claim, k, now, then, use, work)
+
+
+def _silent(what: str, share: float) -> None:
+    """Progress that nobody watches."""
 
 
 def supergraph(graph: Graph, k: int, random: np.random.Generator, greedy: bool = False) -> tuple[Graph, dict[str, Any]]:

@@ -8,6 +8,7 @@ person who stands in a self-loop alone is a node without neighbours.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.publish.graphs.graph import Graph
 
+Told = Callable[[str, float], None] | None  # receives what is done, and how far it is from 0 to 1
 WORDS = {
     "bad_lines": "lines that are not edges were skipped",
     "self_loops": "self-loops were left out",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.publish.graphs.candidates import BINS, Candidates
+from tacit.publish.graphs.candidates import BINS, WORDS, Candidates
 from tacit.publish.graphs.graph import Graph
 
 BEFORE, AFTER = "#c9c9c9", "#1f4e9c"
@@ -19,7 +19,7 @@ def candidate_chart(before: list[Candidates], after: list[Candidates]) -> Any:
     import altair as alt
 
     values = [
-        {"candidates": name, "people": number, "graph": graph, "knowledge": each.knowledge}
+        {"candidates": name, "people": number, "graph": graph, "knowledge": WORDS[each.knowledge]}
         for graph, found in (("before", before), ("published", after))
         for each in found
         for name, number in each.histogram().items()
@@ -32,7 +32,7 @@ def candidate_chart(before: list[Candidates], after: list[Candidates]) -> Any:
             xOffset=alt.XOffset("graph:N", sort=["before", "published"]),
             y=alt.Y("people:Q", axis=alt.Axis(format=",d")),
             color=_colours(alt),
-            column=alt.Column("knowledge:N", title=None, sort=[each.knowledge for each in after]),
+            column=alt.Column("knowledge:N", title=None, sort=[WORDS[each.knowledge] for each in after]),
         )
         .properties(width=WIDTH // max(len(after), 1), height=180)
         .configure_view(stroke=None)

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from tacit.publish.graphs.candidates import BINS, Candidates
+from tacit.publish.graphs.candidates import BINS, WORDS, Candidates
 from tacit.publish.graphs.pictures import candidate_chart, degree_chart
 from tacit.publish.graphs.published import BANNER, NOT_PROTECTED, Published
 from tacit.release.curators import curators_page
 from tacit.release.report import figure, heading, listed, paragraph, table
-
-WORDS = {
-    "H1": "degree",
-    "H2": "and the neighbours' degrees",
-    "H3": "and what their neighbours' degrees are",
-    "H*": "all structure around the person",
-}
 
 
 def report_page(made: Published) -> str:

@@ -12,6 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tacit.doors.cli.anonymize.graph_groups import Effort, Example, GroupTerms, by_safe_groups, by_sized_groups
+from tacit.doors.cli.anonymize.graph_private import (
+    Epsilon,
+    LedgerFile,
+    Nodes,
+    PrivateTerms,
+    Theta,
+    private_degrees,
+    private_edges,
+    private_triangles,
+)
 from tacit.doors.cli.ask import AsJson
 from tacit.doors.cli.output import bar, print_json, say
 from tacit.errors import InvalidInput
@@ -33,6 +44,8 @@ class Asked:
     greedy: bool
     delete: bool
     told: Callable[[str, float], None] | None
+    groups: GroupTerms
+    private: PrivateTerms
 
     def source(self) -> Path:
         """The edge list; refused if none is named."""
@@ -56,12 +69,18 @@ def _naive(asked: Asked) -> Result:
 def _k_degree(asked: Asked) -> Result:
     from tacit.publish.graphs.k_degree import k_degree
 
-    return k_degree(asked.source(), asked.size(), greedy=asked.greedy, delete=asked.delete, seed=asked.seed)
+    how = {"greedy": asked.greedy, "delete": asked.delete}
+    return k_degree(asked.source(), asked.size(), **how, seed=asked.seed, told=asked.told)
 
 
 METHODS: Mapping[str, Callable[[Asked], Result]] = {
     "naive": _naive,
     "k-degree": _k_degree,
+    "grouping": by_sized_groups,
+    "bipartite": by_safe_groups,
+    "dp-degrees": private_degrees,
+    "dp-edges": private_edges,
+    "dp-triangles": private_triangles,
 }
 
 
@@ -73,13 +92,19 @@ def graph(
     greedy: Annotated[bool, typer.Option("--greedy", help="k-degree: choose degrees greedily, not optimally.")] = False,
     delete: Annotated[bool, typer.Option("--delete", help="k-degree: delete edges as well as add them.")] = False,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed; keep it secret, as it can undo the renaming.")] = None,
+    effort: Effort = 400,
+    example: Example = "",
+    epsilon: Epsilon = None,
+    nodes: Nodes = None,
+    theta: Theta = None,
+    ledger: LedgerFile = None,
     out: Annotated[Path | None, typer.Option("--out", help="File for what is published; compressed if it ends in .gz.")] = None,
     report: Annotated[
         Path | None, typer.Option("--report", help="HTML report for the data owner; never written next to --out.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Publish a social network with its names removed and its structure changed. Not differentially private.
+    """Publish a social network. Differentially private with the methods dp-..., and not with the others.
 
     Example: tacit anonymize graph edges.tsv.gz --method k-degree --k 5 --out public.tsv.gz
     """
@@ -91,8 +116,9 @@ def graph(
     place = _report_place(report, out)
     if out is not None:
         check_out(out, edges)
+    terms = GroupTerms(effort, example), PrivateTerms(epsilon, nodes, theta, ledger)
     with bar("reading") as told:
-        made = METHODS[method](Asked(edges, k, l, seed, greedy, delete, told))
+        made = METHODS[method](Asked(edges, k, l, seed, greedy, delete, told, *terms))
         if told is not None:
             told("writing", 0.9)
         page = None if place is None else made.page()
