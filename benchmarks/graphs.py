@@ -64,7 +64,7 @@ def warm_up() -> None:
 
 def row(what: str, goal: str, ours: float, note: str, peer: float | None = None) -> Row:
     beside = ("-", "-") if peer is None else (f"{peer:.2f} s", f"{peer / ours:.0f}")
-    return what, goal, f"{ours:.2f} s", note, *beside
+    return what, goal, f"{ours:.2g} s" if ours < 1 else f"{ours:.1f} s", note, *beside
 
 
 def enron_rows() -> list[Row]:

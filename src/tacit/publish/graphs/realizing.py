@@ -108,7 +108,7 @@ def constructed(need: Any, order: Any) -> Any:
 
 
 def graph_of_degrees(degrees: Any, seed: int | None = None) -> Graph:
-    """Some graph with the given degrees; refused if there is none.
+    """Some graph with the given degrees. Raises if they are not graphical.
 
     >>> graph_of_degrees([3, 3, 2, 2, 2], seed=1).degrees.tolist()
     [3, 3, 2, 2, 2]

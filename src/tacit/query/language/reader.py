@@ -80,7 +80,7 @@ _UNARY: dict[type[exp.Expr], str] = {
     exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.Trim: "trim",
     exp.Year: "year", exp.Month: "month", exp.Day: "day", exp.Quarter: "quarter",
     exp.DayOfWeek: "dayofweek", exp.DayOfYear: "dayofyear",
-    exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Median: "median",
+    exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Median: "median", exp.Mode: "mode",
     exp.Variance: "var_samp", exp.VariancePop: "var_pop",
     exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop",
 }  # fmt: skip
@@ -660,6 +660,9 @@ class Reader:
     def within_group(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
         call, order = node.this, node.expression
+        if isinstance(call, exp.Mode) and call.this is None and len(order.expressions) == 1:
+            self.only(order.expressions[0], "this", "nulls_first", "desc")
+            return self.apply("mode", node, order.expressions[0].this)
         if not isinstance(call, exp.PercentileCont | exp.PercentileDisc) or len(order.expressions) != 1:
             raise self.refuse(node, "WITHIN GROUP is supported for PERCENTILE_CONT with one column")
         self.only(call, "this")
