@@ -1,7 +1,8 @@
 """Social networks: read, published with fewer ways to find a person, and measured for the ways that are left.
 
-What `naive` and `k_degree` return is not differentially private, and says so. `tacit anonymize graph` does the same on the command
-line. Loops are compiled by Numba: `pip install "tacit[graphs]"`.
+What `naive`, `k_degree`, `sized_groups` and `bipartite` return is not differentially private, and says so; what `release_degrees`,
+`release_edges` and `release_triangles` return is. `tacit anonymize graph` does the same on the command line.
+Loops are compiled by Numba: `pip install "tacit[graphs]"`.
 
 >>> from tacit.graphs import Graph, candidates, k_degree, naive
 >>> star = Graph.of_edges([0, 0, 0, 0, 1], [1, 2, 3, 4, 5], nodes=6)
@@ -13,6 +14,10 @@ line. Loops are compiled by Numba: `pip install "tacit[graphs]"`.
 
 from __future__ import annotations
 
+from tacit.publish.graphs.bipartite.examples import safe_example, unsafe_example
+from tacit.publish.graphs.bipartite.queries import degree_histogram, distinct_right, edges_between
+from tacit.publish.graphs.bipartite.result import bipartite
+from tacit.publish.graphs.bipartite.two_sided import TwoSided
 from tacit.publish.graphs.candidates import Candidates, candidates, colours_of, fixed_point
 from tacit.publish.graphs.checking import check_k_degree
 from tacit.publish.graphs.degree_sequence import anonymous_degrees, is_graphical
@@ -22,22 +27,33 @@ from tacit.publish.graphs.measures import Utility, utility
 from tacit.publish.graphs.naive import naive
 from tacit.publish.graphs.network import Network, like
 from tacit.publish.graphs.network import network_of as read
+from tacit.publish.graphs.private.result import release_degrees, release_edges, release_triangles
+from tacit.publish.graphs.private.spending import begin_graph_ledger, open_graph_ledger
 from tacit.publish.graphs.published import Published
 from tacit.publish.graphs.realizing import graph_of_degrees
 from tacit.publish.graphs.rows import built as build
 from tacit.publish.graphs.stored import load, save
+from tacit.publish.graphs.supernodes.result import sized_groups
+from tacit.publish.graphs.supernodes.worlds import estimated, sampled
 
 __all__ = [
     "Candidates",
     "Graph",
     "Network",
     "Published",
+    "TwoSided",
     "Utility",
     "anonymous_degrees",
+    "begin_graph_ledger",
+    "bipartite",
     "build",
     "candidates",
     "check_k_degree",
     "colours_of",
+    "degree_histogram",
+    "distinct_right",
+    "edges_between",
+    "estimated",
     "fixed_point",
     "graph_of_degrees",
     "is_graphical",
@@ -45,8 +61,16 @@ __all__ = [
     "like",
     "load",
     "naive",
+    "open_graph_ledger",
     "read",
+    "release_degrees",
+    "release_edges",
+    "release_triangles",
+    "safe_example",
+    "sampled",
     "save",
+    "sized_groups",
+    "unsafe_example",
     "utility",
 ]
 

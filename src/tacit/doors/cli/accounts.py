@@ -137,7 +137,6 @@ def begin(
 
 def _begin_for_graph(relation: str, epsilon: str | None, delta: str, ledger: Path | None, as_json: bool) -> None:
     from tacit.errors import InvalidInput
-    from tacit.publish.graphs.private.relations import relation_named
     from tacit.publish.graphs.private.spending import begin_graph_ledger
 
     if not relation or epsilon is None or ledger is None:
@@ -145,7 +144,7 @@ def _begin_for_graph(relation: str, epsilon: str | None, delta: str, ledger: Pat
             "the ledger of a graph requires --relation, --epsilon and --ledger; "
             "give for example --relation edge --epsilon 1 --ledger graph.sqlite"
         )
-    begun = begin_graph_ledger(ledger, relation_named(relation), epsilon, delta)
+    begun = begin_graph_ledger(ledger, relation, epsilon, delta)
     if as_json:
         print_json({"ledger": begun.identity, "relation": str(begun.policy.neighbours), "epsilon": epsilon, "delta": delta})
     else:

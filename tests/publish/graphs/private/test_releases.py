@@ -19,7 +19,7 @@ from tacit.publish.graphs.private.counting import EdgeCount, TriangleCount
 from tacit.publish.graphs.private.degrees import DegreeSequence, distribution, fitted
 from tacit.publish.graphs.private.histogram import DegreeHistogram
 from tacit.publish.graphs.private.isotonic import never_rising
-from tacit.publish.graphs.private.relations import EDGE, NODE, relation_named
+from tacit.publish.graphs.private.relations import EDGE, NODE
 from tacit.publish.graphs.private.spending import begin_graph_ledger, open_graph_ledger
 
 GENERATOR = np.random.default_rng(0)
@@ -30,7 +30,7 @@ GRAPH = Graph.of_edges(GENERATOR.integers(0, 200, 900), GENERATOR.integers(0, 20
 def ledgers(tmp_path):
     made = {name: tmp_path / f"{name}.sqlite" for name in ("edge", "node")}
     for name, file in made.items():
-        begin_graph_ledger(file, relation_named(name), 2, 0)
+        begin_graph_ledger(file, name, 2, 0)
     return made
 
 
@@ -74,7 +74,7 @@ def test_a_ledger_keeps_its_budget_and_is_begun_once(ledgers, tmp_path):
     ledger = open_graph_ledger(ledgers["node"])
     assert (ledger.policy.budget.epsilon, ledger.policy.neighbours) == (2, NODE)
     with pytest.raises(InvalidInput, match="already has a ledger"):
-        begin_graph_ledger(ledgers["node"], NODE, 9)
+        begin_graph_ledger(ledgers["node"], "node", 9)
     with pytest.raises(NoLedger):
         open_graph_ledger(tmp_path / "none.sqlite")
 

@@ -26,6 +26,3 @@ def safe_example() -> Grouped:
     """
     graph = TwoSided.of_labels([*"AABBCD"], [*"121234"])
     return as_published(graph, np.array([0, 1, 0, 1]), np.array([0, 1, 0, 1]))
-
-
-EXAMPLES = {"unsafe": unsafe_example, "safe": safe_example}

@@ -16,7 +16,6 @@ import numpy as np
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.smooth_noise import SmoothMechanism, read_grid, set_terms
 from tacit.mechanisms.smooth_sensitivity import smoothness
-from tacit.mechanisms.unseal import opened
 from tacit.privacy.neighbours import Neighbours
 from tacit.privacy.rounding import Number, exp_up
 from tacit.privacy.sealed import Sealed
@@ -81,8 +80,8 @@ class TriangleCount(SmoothMechanism):
         return Fraction(triangles), smooth_bound(shared, self.beta)
 
     def release(self, values: Any) -> int:
-        """A number from 0 to that of all triples; `values` is a graph, sealed or not."""
-        return self._noisy(self.grid, opened(values))
+        """A number from 0 to that of all triples; `values` is a graph."""
+        return self._noisy(self.grid, values)
 
 
 def smooth_bound(shared: int, beta: Fraction) -> Fraction:

@@ -25,7 +25,7 @@ from tacit.privacy.catalog import Budget
 from tacit.privacy.loss import positive_budget, probability
 from tacit.privacy.neighbours import Neighbours
 from tacit.privacy.rounding import Number
-from tacit.publish.graphs.private.relations import RELATIONS
+from tacit.publish.graphs.private.relations import RELATIONS, relation_named
 from tacit.release.once import Till, once
 
 Made = TypeVar("Made")
@@ -44,14 +44,15 @@ class Paid:
         return {"entry": self.entry, "left": {"epsilon": at_most(self.left.epsilon), "delta": at_most(self.left.delta)}}
 
 
-def begin_graph_ledger(file: Path, relation: Neighbours, epsilon: Number, delta: Number = 0) -> Ledger:
-    """A new ledger for the releases of one graph; refused where one exists."""
+def begin_graph_ledger(file: str | Path, relation: str, epsilon: Number, delta: Number = 0) -> Ledger:
+    """A new ledger for the releases of one graph, for one "edge" or one "node"; refused where one exists."""
     budget = Budget(positive_budget(epsilon), probability(delta))
-    return begin_ledger(_address(file), _policy(budget, relation), bits.random_bytes(16).hex())
+    return begin_ledger(_address(Path(file)), _policy(budget, relation_named(relation)), bits.random_bytes(16).hex())
 
 
-def open_graph_ledger(file: Path) -> Ledger:
+def open_graph_ledger(place: str | Path) -> Ledger:
     """The ledger of a graph, under the budget and the relation with which it was begun."""
+    file = Path(place)
     if not file.is_file():
         raise NoLedger(f"{file.name} does not exist", remedy=BEGIN)
     first = next(iter(open_ledger(_address(file), _policy(Budget(positive_budget(1)), RELATIONS["edge"])).entries()))
