@@ -42,13 +42,11 @@ from tacit.query.language.syntax import (
 from tacit.query.language.vocabulary import CALLED, CLAUSES
 from tacit.query.language.windows import read_window
 from tacit.query.language.words import WORDS
+from tacit.untrusted import UNSEEN
 
 UNITS = "leave it out, or group by the unit and use HAVING"
 MOST_DIGITS = 40
 MOST_PRECISE, MOST_DECIMALS = 38, 12  # digits of a NUMERIC(p, s), and those after its point
-_CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
-_DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates of Unicode's UAX #9
-UNSEEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]")
 SCHEMAS = (None, "public", "main", "dbo")
 
 

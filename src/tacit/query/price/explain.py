@@ -23,11 +23,10 @@ from tacit.query.plan import (
 )
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.drawn import rows_text, tree
-from tacit.query.price.margins import Added, Margin
+from tacit.query.price.margins import Added, Margin, half_width_of_sum
 from tacit.query.price.misses import chooses, is_exact, window_kind
 from tacit.query.price.modes import Mode, candidates
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
-from tacit.query.price.sum_of_noise import half_width_of_sum
 from tacit.query.results import Output, Result, Window, is_word
 from tacit.query.size_limit import below
 from tacit.untrusted import for_terminal
