@@ -138,7 +138,8 @@ def _(node: Lookup, rows: ir.Table) -> Any:
 
 @value.register
 def _(node: Root, rows: ir.Table) -> Any:
-    return value(node.child, rows).cast("float64").sqrt().floor()
+    root = value(node.child, rows).cast("float64").sqrt().floor()
+    return root.clip(lower=_whole(node.low), upper=_whole(node.high))
 
 
 @value.register
