@@ -28,7 +28,7 @@ ORDER = [
     "evidence",
     "doors",
 ]
-FACES = {"attack", "audit", "composition", "local", "sensitivity", "survey", "synthesize", "tables", "verify"}
+FACES = {"attack", "audit", "composition", "graphs", "local", "sensitivity", "survey", "synthesize", "tables", "verify"}
 FRONT = {"__init__", "__main__", *FACES}  # they may import every chapter, and no chapter imports them
 
 

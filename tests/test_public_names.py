@@ -59,6 +59,7 @@ EXPORTED = [
     "audit",
     "composition",
     "errors",
+    "graphs",
     "local",
     "open",
     "sensitivity",
@@ -137,6 +138,8 @@ FACES = {
     "audit": "Data Denial Desk ExactAnswer Private auditor check_simulatable question read replayed",
     "composition": "NOTHING_SPENT Filter advanced advanced_tighter batch_loss cost events exact_pure for_change_one loss parallel "
     "sequential",
+    "graphs": "Candidates Graph Network Published Utility anonymous_degrees build candidates check_k_degree colours_of "
+    "fixed_point graph_of_degrees is_graphical k_degree like load naive read save utility",
     "local": "Account Binary BloomRappor End HadamardResponse KAry LocalHashing Numeric PrefixTree Rappor Request Sampled Sets "
     "Split Tally Unary Words choose compare estimate heavy_hitters permanent plan plan_difference posterior quantiles reach "
     "simulate",

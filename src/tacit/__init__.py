@@ -1,8 +1,8 @@
 """tacit: a private statistical database. The public names are loaded when they are first used, so that importing costs nothing.
 
-Questions and mechanisms are here. Other ways to publish are in `tacit.survey`, `tacit.local`, `tacit.synthesize`, `tacit.tables`
-and `tacit.audit`; `tacit.attack` and `tacit.verify` show why to believe it; `tacit.composition` and `tacit.sensitivity` have the
-theorems.
+Questions and mechanisms are here. Other ways to publish are in `tacit.survey`, `tacit.local`, `tacit.synthesize`, `tacit.tables`,
+`tacit.graphs` and `tacit.audit`; `tacit.attack` and `tacit.verify` show why to believe it; `tacit.composition` and
+`tacit.sensitivity` have the theorems.
 
 >>> import tacit
 >>> print(tacit.Laplace(sensitivity=2, epsilon=0.5).interval(0.95))
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import tacit.audit as audit
     import tacit.composition as composition
     import tacit.errors as errors
+    import tacit.graphs as graphs
     import tacit.local as local
     import tacit.sensitivity as sensitivity
     import tacit.survey as survey
@@ -78,6 +79,7 @@ __all__ = [
     "audit",
     "composition",
     "errors",
+    "graphs",
     "local",
     "open",
     "sensitivity",
@@ -87,7 +89,19 @@ __all__ = [
     "verify",
 ]
 
-_MODULES = ("attack", "audit", "composition", "errors", "local", "sensitivity", "survey", "synthesize", "tables", "verify")
+_MODULES = (
+    "attack",
+    "audit",
+    "composition",
+    "errors",
+    "graphs",
+    "local",
+    "sensitivity",
+    "survey",
+    "synthesize",
+    "tables",
+    "verify",
+)
 _HOMES = {
     "tacit.mechanisms.dirichlet": ("DirichletResampling",),
     "tacit.mechanisms.exponential": ("Exponential",),

@@ -44,6 +44,10 @@ VARIANTS = re.compile("[\u180b-\u180f\ufe00-\ufe0d\U000e0100-\U000e01ef]")  # of
 JOINERS = "\u200c\u200d"  # they join or separate letters in Persian and Indic words, and combine several emoji into one
 JOINED = re.compile("[\u0600-\u0dff\u1000-\u109f\u1780-\u18af\u2190-\u2bff\ufb50-\ufdff\ufe0f\ufe70-\ufefc\U0001f000-\U0001faff]")
 
+_CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+_DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates of Unicode's UAX #9
+UNSEEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]")  # what a reader does not see where it stands
+
 
 # --- for people --------------------------------------------------------------------------------------------------------------
 

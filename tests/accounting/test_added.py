@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.accounting.added import _gaussian, _laplace, _listed, added_error
+from tacit.accounting.added import _gaussian, _laplace, _listed, added_error, moments_error
 
 MISSED = Fraction(1, 20)
 
@@ -50,3 +50,11 @@ def test_rare_misses_and_large_scales_have_an_end() -> None:
         large = [added_error(noise, Fraction(10**power), 6, MISSED) for power in (9, 12)]
         assert large[1] / large[0] == pytest.approx(1000, rel=1e-3)
     assert added_error("Laplace", Fraction(0), 5, MISSED) == 0
+
+
+@pytest.mark.parametrize("noise", ["Laplace", "Gaussian"])
+@pytest.mark.parametrize(("scale", "count"), [(Fraction(1, 3), 4), (Fraction(5, 2), 7), (Fraction(30), 2), (Fraction(40), 300)])
+def test_moments_are_never_below_the_law(noise: str, scale: Fraction, count: int) -> None:
+    for missed in (Fraction(1, 2), MISSED, Fraction(1, 10**4)):
+        law, above = added_error(noise, scale, count, missed), moments_error(noise, scale, count, missed)
+        assert law <= above <= 4 * law + 10

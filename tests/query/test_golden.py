@@ -177,6 +177,7 @@ def stability(quote: Quote) -> str:
         assert norm == part.mechanism.sensitivity
         parts.append(f"{NAMES[part.moment.kind]} {as_text(norm * _unit(part.moment, quote.question))}{_centred(part.moment)}")
     parts += [f"ranks {rank.mechanism.max_rows} rows" for rank in quote.ranks]
+    parts += [f"values {as_text(2 * mode.mechanism.sensitivity)} rows" for mode in quote.modes]
     return " · ".join([*parts, f"groups touched {quote.reach.groups}", f"rows in one {quote.reach.per_group}"])
 
 
@@ -194,6 +195,7 @@ def priced(quote: Quote) -> str:
     for rank in quote.ranks:
         how = "smooth sensitivity" if isinstance(rank.mechanism, SmoothQuantile) else "exponential mechanism"
         parts.append(f"{_amount(loss(rank.event))} {how} on the quantile")
+    parts += [f"{_amount(mode.loss)} exponential mechanism on the mode" for mode in quote.modes]
     whole = f"epsilon {as_text(quote.epsilon)}" + (f", delta {as_text(quote.delta)}" if quote.delta else "")
     return f"{whole} = " + " + ".join(parts)
 

@@ -35,6 +35,16 @@ def added_error(noise: str, scale: Fraction, count: int, missed: Fraction) -> in
     return _laplace(scale, count, missed) if noise == "Laplace" else _gaussian(scale, count, missed)
 
 
+def moments_error(noise: str, scale: Fraction, count: int, missed: Fraction) -> int:
+    """The same by the moments of the noise alone: wider, and quick for any number of draws."""
+    needed, width = math.log(2) - math.log(missed.numerator) + math.log(missed.denominator), float(scale)
+    if noise == "Gaussian":
+        return math.ceil(width * math.sqrt(2 * count * needed) * (1 + 1e-12))
+    slopes = np.linspace(0.002, 0.998, 500) / width
+    grown = 2 * math.log(-math.expm1(-1 / width)) - np.log(-np.expm1(slopes - 1 / width)) - np.log(-np.expm1(-slopes - 1 / width))
+    return math.ceil(float(np.min((count * grown + needed) / slopes)) * (1 + 1e-9))
+
+
 def _listed(noise: str, scale: float, count: int, missed: float) -> int:
     """From the law of the sum, wrapped around a circle that is so long that what is wrapped does not count."""
     deviation = scale * math.sqrt((2 if noise == "Laplace" else 1) * count)

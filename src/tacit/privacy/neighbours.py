@@ -1,6 +1,6 @@
 """Which two databases must look alike: the relation that every promise is about.
 
-Add/remove: one row (unit, edge) is in one database and not in the other; the size is private.
+Add/remove: one row (unit, edge, node with all its edges) is in one database and not in the other; the size is private.
 Change-one: one row (unit, edge) has another value; the size is public.
 
 The relation is part of a loss: epsilon under one is not epsilon under the other. A change is a removal and an addition, so
@@ -15,7 +15,7 @@ from typing import Literal
 from tacit.errors import InvalidInput
 
 Change = Literal["add-remove", "change-one"]
-Protected = Literal["row", "unit", "edge"]
+Protected = Literal["row", "unit", "edge", "node"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Neighbours:
     def __post_init__(self) -> None:
         if self.change not in ("add-remove", "change-one"):
             raise InvalidInput(f"change must be 'add-remove' or 'change-one', not {self.change!r}")
-        if self.of not in ("row", "unit", "edge"):
-            raise InvalidInput(f"of must be 'row', 'unit' or 'edge', not {self.of!r}")
+        if self.of not in ("row", "unit", "edge", "node"):
+            raise InvalidInput(f"of must be 'row', 'unit', 'edge' or 'node', not {self.of!r}")
 
     @property
     def size_is_public(self) -> bool:

@@ -22,17 +22,27 @@ def private(question: Question) -> bool:
 
 def shown_at_most(question: Question) -> int:
     """The maximum number of groups with private keys in an answer: those with the largest noisy numbers of units."""
-    quantiles = sum(call.name == "quantile" for call in question.calls)
-    return max(1, MOST_SHOWN_QUANTILES // quantiles) if quantiles else MOST_SHOWN
+    drawn = drawn_in_groups(question)
+    return max(1, MOST_SHOWN_QUANTILES // drawn) if drawn else MOST_SHOWN
+
+
+def drawn_in_groups(question: Question) -> int:
+    """How many aggregates are drawn group by group: quantiles and modes."""
+    return sum(call.name in ("quantile", "mode") for call in question.calls)
 
 
 def domain(key: Key) -> tuple[int | None, ...]:
     """The possible integers of a public key, in order, NULL last."""
-    node = key.term.node
+    points = values_of(key.term)
+    return (*points, None) if points and key.term.nullable else points
+
+
+def values_of(term: Term) -> tuple[int, ...]:
+    """The possible integers of an expression, in order, without NULL; of private text none are known."""
+    node = term.node
     if isinstance(node, TextColumn):
         return ()
-    points: tuple[int, ...] = key.term.points or tuple(range(node.low, node.high + 1))
-    return (*points, None) if node.nullable else points
+    return term.points or tuple(range(node.low, node.high + 1))
 
 
 def key_value(term: Term, stored: Any) -> Any:

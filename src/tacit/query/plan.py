@@ -430,7 +430,7 @@ class Moment:
     centred   the sum of y = 2 value - (low + high)
     squares   the sum of 2 y^2 - (high - low)^2
     products  the sum of y z, z being the same of `other`, which is NULL where `value` is
-    list      every (value, how many rows), for quantiles
+    list      every (value, how many rows), for quantiles and modes
     distinct  how many different values; of `text`, where it is given
 
     `together`, for a sum of per-unit totals: the most that one unit moves the sums of all groups together.

@@ -23,6 +23,7 @@ PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of
 FREE = "Exact, from public tables or the catalog. Nothing was spent."
 CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
 TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
+MODE = "a most frequent value is chosen at random, more frequent ones with a higher probability; it has no interval"
 NOT_SHOWN = "not shown of column "  # how a note begins on groups of private keys that no row shows
 AGAIN = "nothing was spent: this question was answered before"
 Numeric = int | float | Decimal
@@ -34,7 +35,7 @@ MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves 
 class Column:
     """A column of an answer: `kind` is "key", the aggregate it shows, or "expression".
 
-    Two kinds have no interval: "public", in which nothing is private, and "text", made from noisy numbers.
+    These have no interval: "public", in which nothing is private, "text", made from noisy numbers, and "mode", a chosen value.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Column:
     @property
     def is_number(self) -> bool:
         """Whether it is a released number, with its ends."""
-        return self.kind not in ("key", PUBLIC, "text")
+        return self.kind not in ("key", PUBLIC, "text", "mode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,7 @@ def heading(column: Column) -> str:
 def shown(column: Column, at: int) -> str:
     """A printed cell: a number with its interval, rounded to a precision that the interval allows."""
     value = column.values[at]
-    if column.kind == "text":
+    if column.kind in ("text", "mode"):
         return f"{for_terminal('NULL' if value is None else str(value), LONGEST_CELL)} (noisy)"
     if column.is_key or value is None or column.low is None or column.high is None:
         return "NULL" if value is None else for_terminal(str(value), LONGEST_CELL)

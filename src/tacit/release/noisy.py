@@ -13,17 +13,19 @@ from numpy.typing import NDArray
 from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.noise.grid import is_array, read_units
 from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.unseal import histogram
 from tacit.privacy.interval import Interval
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact
 from tacit.query.groups import domain, shown_at_most
 from tacit.query.plan import Call, Group
 from tacit.query.price.margins import Margin
+from tacit.query.price.modes import Mode, candidates
 from tacit.query.price.price import Quote, Rank, Sum
 
 Floats = NDArray[np.float64]
 Integers = NDArray[Any]
-Ranks = tuple[Floats, Floats, Floats]  # the values, low ends and high ends of a quantile
+Ranks = tuple[Floats, Floats, Floats]  # values, low ends and high ends of a quantile; of a mode, places among its candidates
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +103,7 @@ def noised(quote: Quote, exact: Exact, observers: Sequence[Observer] = ()) -> No
 def _with_public_keys(quote: Quote, exact: Exact) -> Noisy:
     groups = tuple(product(*(domain(key) for key in quote.question.group.keys)))
     sums = {part.place: (part, _flat(part.mechanism.release_units(exact.moments[part.place]))) for part in quote.sums}
-    return Noisy(groups, sums, in_order({part.call: _quantiles(part, exact.moments[part.place]) for part in quote.ranks}))
+    return Noisy(groups, sums, _drawn(quote, exact.moments))
 
 
 def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
@@ -109,14 +111,29 @@ def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
     assert quote.keys is not None  # noqa: S101  # the caller has looked
     assert exact.keys is not None  # noqa: S101
     units = next(place for place, moment in enumerate(quote.question.group.moments) if moment.kind == "units")
-    others = [*(part.place for part in quote.sums), *(rank.place for rank in quote.ranks)]
+    others = [*(part.place for part in quote.sums), *(part.place for part in quote.drawn)]
     most, columns = shown_at_most(quote.question), tuple(exact.moments[place] for place in others)
     shown = quote.keys.release_with(exact.keys, exact.moments[units], columns, most)
     kept = dict(zip(others, shown.others, strict=True))
     sums = {part.place: (part, _flat(part.mechanism.release_each(kept[part.place]))) for part in quote.sums}
-    ranks = in_order({part.call: _quantiles(part, kept[part.place]) for part in quote.ranks})
+    ranks = _drawn(quote, kept)
     groups = tuple(key if isinstance(key, tuple) else (key,) for key in shown.keys)
     return Noisy(groups, sums, ranks, _flat(list(shown.counts)))
+
+
+def _drawn(quote: Quote, cells: Mapping[int, Any] | Sequence[Any]) -> dict[Call, Ranks]:
+    """What is drawn group by group: quantiles, made to agree, and modes."""
+    quantiles = in_order({part.call: _quantiles(part, cells[part.place]) for part in quote.ranks})
+    return quantiles | {part.call: _modes(part, cells[part.place]) for part in quote.modes}
+
+
+def _modes(part: Mode, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> Ranks:
+    """The place of the chosen value among the candidates, in every group; the ends are those of the candidates."""
+    listed, offsets = cells if isinstance(cells, Sequence) else (), part.offsets
+    place_of = {value: place for place, value in enumerate(candidates(part.call))}
+    chosen = [place_of[part.mechanism.release(histogram(cell, offsets))] for cell in listed]
+    values = np.array(chosen, dtype=np.float64)
+    return values, np.zeros_like(values), np.full_like(values, len(offsets) - 1)
 
 
 def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> Ranks:

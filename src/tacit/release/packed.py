@@ -40,7 +40,7 @@ def _packed(quote: Quote, noisy: Noisy) -> bytes:
 def _arrays(quote: Quote, noisy: Noisy) -> list[Integers]:
     """Every array of numbers, in the order of the quote."""
     sums = [noisy.sums[part.place][1] for part in quote.sums]
-    ranks = [ends for part in quote.ranks for ends in noisy.ranks[part.call]]
+    ranks = [ends for part in quote.drawn for ends in noisy.ranks[part.call]]
     return [*sums, *ranks, *([] if noisy.units is None else [noisy.units])]
 
 
@@ -72,10 +72,10 @@ def _unpacked(quote: Quote, data: bytes) -> Noisy:
     keys, parts = json.loads(line)
     groups = _groups(quote, keys)
     cells = len(groups) if quote.keys else prod(size(key) for key in quote.question.group.keys)
-    expected = [WHOLE] * len(quote.sums) + [REAL] * (3 * len(quote.ranks)) + [WHOLE] * bool(quote.keys)
+    expected = [WHOLE] * len(quote.sums) + [REAL] * (3 * len(quote.drawn)) + [WHOLE] * bool(quote.keys)
     arrays = iter([_read(*part, cells) for part in _split(numbers, parts, expected)])
     sums = {part.place: (part, next(arrays)) for part in quote.sums}
-    ranks = {part.call: (next(arrays), next(arrays), next(arrays)) for part in quote.ranks}
+    ranks = {part.call: (next(arrays), next(arrays), next(arrays)) for part in quote.drawn}
     return Noisy(groups, sums, ranks, next(arrays) if quote.keys else None)
 
 

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from tacit.query.groups import key_value, shown_at_most
 from tacit.query.price.misses import chooses, is_exact
+from tacit.query.price.modes import candidates
 from tacit.query.price.price import Quote
 from tacit.query.price.shaping import shaping
 from tacit.query.results import KeyValue, Output, Result
-from tacit.release.answer import CHOSEN, PUBLIC, TEXT, Answer, Column, Receipt
+from tacit.release.answer import CHOSEN, MODE, PUBLIC, TEXT, Answer, Column, Receipt
 from tacit.release.cells import Cells, Numbers, Words, certain
 from tacit.release.forms import written
 from tacit.release.intervals import Columns, cells_of, missed_in
@@ -35,6 +36,7 @@ def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = 
         *not_shown(parts),
         *([CHOSEN] if any(chooses(part.question) for part, _ in parts) else []),
         *([TEXT] if any(column.kind == "text" for column in columns) else []),
+        *([MODE] if any(column.kind == "mode" for column in columns) else []),
     ]
     return Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, tuple(told), shaping(quote))
 
@@ -72,6 +74,9 @@ def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> 
         meaning = {value: key_value(key.term, value) for value in set(stored)}
         return Column(output.name, "key", tuple(meaning[value] for value in stored))
     call = quote.question.calls[output.value.index] if isinstance(output.value, Result) else None
+    if call is not None and call.over is not None and call.name == "mode":
+        values = [key_value(call.over, value) for value in candidates(call)]
+        return Column(output.name, "mode", tuple(values[int(noisy.ranks[call][0][at])] for at in kept))
     if call and (exact := large_numbers(call, quote, noisy, missed_in(output.value, quote, noisy))) is not None:
         return Column(output.name, call.name, *(tuple(numbers[at] for at in kept) for numbers in exact))
     return _computed(output, quote, noisy, kept, call.name if call else "expression")

@@ -15,9 +15,9 @@ import numpy as np
 from tacit.query.plan import Call
 from tacit.query.price.aggregates import finished
 from tacit.query.price.error_bars import Band, Floats
+from tacit.query.price.margins import half_width_of_sum
 from tacit.query.price.misses import window_kind
 from tacit.query.price.price import Quote
-from tacit.query.price.sum_of_noise import half_width_of_sum
 from tacit.query.results import Out, Result, Window, is_noisy
 from tacit.release import ranges
 from tacit.release.cells import Cells, Flags, Numbers, Words, certain, settled

@@ -109,7 +109,7 @@ def test_names_that_cannot_be_declared_are_told_in_comments():
     assert comments == [
         "A cannot be declared: another column has the same name, and names match without case",
         '"" cannot be declared: it has no name',
-        r'"x\ny" cannot be declared: its name has control characters',
+        r'"x\ny" cannot be declared: its name has control characters or marks of writing direction',
         "tacit_unit cannot be declared: names that begin with tacit_ are tacit's own",
         "tags cannot be asked about: it is of the type varchar[]",
     ]

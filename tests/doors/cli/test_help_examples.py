@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import shlex
 from collections.abc import Iterator
@@ -72,6 +73,8 @@ def folder(tmp_path_factory):
         Path("hierarchies", "sex.csv").write_text("F;*\nM;*\n", "utf-8")
         people = [f"{20 + each * 7 % 40},{'FM'[each % 2]},{('flu', 'asthma', 'gout')[each % 3]}" for each in range(120)]
         Path("people.csv").write_text("age,sex,disease\n" + "\n".join(people) + "\n", "utf-8")
+        edges = "".join(f"{each}\t{each * each % 61}\n" for each in range(61))
+        Path("edges.tsv.gz").write_bytes(gzip.compress(edges.encode()))
         Path("questions.txt").write_text("MAX(salary)\nMAX(salary) WHERE ward = 'north'\n", "utf-8")
     return place
 

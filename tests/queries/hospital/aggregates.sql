@@ -64,14 +64,14 @@ SELECT CORR(cost, pulse) AS r, REGR_SLOPE(cost, pulse) AS slope, REGR_INTERCEPT(
 --   price: epsilon 1
 
 -- answered: 33 logarithms of a bounded expression, on a public default step
-SELECT AVG(LN(cost + 1)) AS logarithm FROM visits;
+SELECT EXP(AVG(LN(cost + 1))) - 1 AS geometric FROM visits;
 --   all rows together
 --     keep at most 8 rows per unit
 --       scan visits
 --   groups: one; one unit has at most 8 rows in it
 --   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
 --   centred sum of an expression: Laplace, sensitivity 34.06956 (l1), scale 68.13912, pure epsilon 0.5 (add or remove one unit)
---   logarithm: not known in advance; it is reported with the answer
+--   geometric: not known in advance; it is reported with the answer
 --   price: epsilon 1
 
 -- answered: 101 different values under a condition
@@ -128,3 +128,33 @@ SELECT CORR(cost, ward) AS r FROM visits;
 -- refused: 107 different values of several columns
 SELECT COUNT(DISTINCT ward, kind) AS places FROM visits;
 --   not_allowed: line 1, column 8: COUNT(DISTINCT ...) of several columns is not supported; count one expression
+
+-- answered: 108 the most frequent value, a choice among the declared ones
+SELECT MODE(ward) AS usual FROM visits;
+--   all rows together
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: one; one unit has at most 8 rows in it
+--   mode of ward: exponential mechanism over 4 declared values, sensitivity 8 rows, scale 8, pure epsilon 1 (add or remove one unit)
+--   usual: a chosen value, without an interval; at most 35.0562 rows below the most frequent at 0.95 confidence
+--   price: epsilon 1
+
+-- answered: 109 the same in every group, beside a count
+SELECT ward, MODE() WITHIN GROUP (ORDER BY kind) AS usual, COUNT(*) AS n FROM visits GROUP BY ward;
+--   group by ward (5)
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: 5, all of them public; one unit touches at most 5, with at most 8 rows in each
+--   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--   mode of kind: exponential mechanism over 3 declared values, sensitivity 8 rows, scale 16, pure epsilon 0.5 (add or remove one unit)
+--   usual: a chosen value, without an interval; at most 65.5095 rows below the most frequent at 0.95 confidence
+--   n: ± 48 at 0.95 confidence
+--   price: epsilon 1
+
+-- refused: 110 the most frequent private text
+SELECT MODE(diagnosis) AS usual FROM visits;
+--   wrong_type: line 1, column 8: MODE needs declared values, not private text; group by it instead
+
+-- refused: 111 a chosen value in an expression
+SELECT ward, MODE(kind) AS usual FROM visits GROUP BY ward ORDER BY usual;
+--   not_allowed: line 1, column 69: MODE must be an item of SELECT by itself: it is a chosen value, not a number with an interval; leave it out of expressions, HAVING, QUALIFY and ORDER BY

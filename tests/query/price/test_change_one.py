@@ -67,6 +67,9 @@ def check(quotes: tuple[Quote, ...], made: World, before: Units, after: Units) -
         for rank in quote.ranks:
             copies = rank.rows if isinstance(rank.mechanism, SmoothQuantile) else 1
             assert sum(found[rank.place]) <= 2 * rank.mechanism.max_rows * copies
+        for mode in quote.modes:
+            doubled = 1 if mode.mechanism.neighbours == CHANGED else 2
+            assert sum(found[mode.place]) <= 2 * mode.mechanism.sensitivity * doubled
 
 
 @LENGTHS

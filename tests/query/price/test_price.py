@@ -38,7 +38,7 @@ def guarantee(quote: Quote, change: Any) -> Fraction:
     """The epsilon that the events of a quote have at its delta: theorem by theorem, the concentrated ones converted together."""
     relation = Neighbours(change, "unit")
     keys = [quote.keys.event] if quote.keys else []
-    costs = [restated(cost(event), relation) for event in (*keys, *(part.event for part in quote.ranks))]
+    costs = [restated(cost(event), relation) for event in (*keys, *(part.event for part in quote.drawn))]
     sums = [restated(cost(part.mechanism.event), relation) for part in quote.sums]
     concentrated = sum((each.rho for each in sums if each.epsilon is None), start=Fraction(0))
     pure = sum((each.epsilon for each in (*costs, *sums) if each.epsilon is not None), start=Fraction(0))

@@ -70,6 +70,8 @@ def check(quotes: tuple[Quote, ...], made: World) -> None:
                     assert sum(move**2 for move in moves) <= part.mechanism.sensitivity**2, (part, moves)
             for rank in quote.ranks:
                 assert sum(unit[rank.place]) <= rank.mechanism.max_rows * _copies(rank), (rank, unit[rank.place])
+            for mode in quote.modes:
+                assert sum(unit[mode.place]) <= 2 * mode.mechanism.sensitivity, (mode, unit[mode.place])
             if quote.keys:
                 units = next(at for at, moment in enumerate(quote.question.group.moments) if moment.kind == "units")
                 assert max(unit[units], default=0) <= 1
@@ -107,6 +109,8 @@ WORST = {
     "SELECT AVG(age) FROM visits": [[ROW] * 3],
     "SELECT VAR_POP(age) FROM visits": [[{**ROW, "age": 0}] * 3],
     "SELECT MEDIAN(cost) FROM visits": [[ROW] * 3],
+    "SELECT MODE(ward) FROM visits": [[ROW] * 3],
+    "SELECT age, MODE(ward) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
     "SELECT age, COUNT(*) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
     "SELECT age, COUNT(DISTINCT person) FROM visits GROUP BY age": [[{**ROW, "age": age} for age in (1, 2, 3)]],
     "SELECT COUNT(DISTINCT cost) FROM visits": [[{**ROW, "cost": cost} for cost in (1, 2, 3)]],
@@ -129,6 +133,7 @@ def test_a_worst_unit_reaches_the_sensitivity(place: World, text: str) -> None:
     declared = [(part.place, part.mechanism.sensitivity) for part in quote.sums] + [
         (part.place, part.mechanism.max_rows) for part in quote.ranks
     ]
+    declared += [(part.place, 2 * part.mechanism.sensitivity) for part in quote.modes]
     assert {place: sum(unit[place]) for place, _ in declared} == dict(declared)
 
 

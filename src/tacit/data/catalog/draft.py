@@ -18,6 +18,7 @@ from tacit.data.declaration.shape import PLACEHOLDER
 from tacit.data.dialect import Nature
 from tacit.data.files.raw import Raw
 from tacit.data.files.schema import Field, Found
+from tacit.untrusted import UNSEEN
 
 HEAD = f"""\
 # What is declared about this data set. All of it is public knowledge, and none of it is taken from the data: bounds and
@@ -140,8 +141,8 @@ def _unusable(name: str, before: Sequence[str]) -> str:
     """Why a name cannot be used in a catalog, or None."""
     if not name:
         return "it has no name"
-    if any(category(character) == "Cc" for character in name):
-        return "its name has control characters"
+    if UNSEEN.search(name) or any(category(character) == "Cc" for character in name):
+        return "its name has control characters or marks of writing direction"
     if folded(name).startswith(OURS):
         return f"names that begin with {OURS} are tacit's own"
     return "another column has the same name, and names match without case" if folded(name) in before else ""

@@ -9,6 +9,7 @@ from unicodedata import category, normalize
 from tacit.data.declaration.lines import Path, key_text
 from tacit.data.declaration.shape import BROKEN, LawViolated
 from tacit.errors import InvalidCatalog, Problem
+from tacit.untrusted import UNSEEN
 
 T = TypeVar("T")
 OURS = "tacit_"  # prefix of the prepared store's own columns and tables
@@ -55,8 +56,9 @@ class Reading:
 
     def check_names(self, path: Path, members: Mapping[str, Any]) -> None:
         for name in members:
-            if not name or any(category(character) == "Cc" for character in name):
-                self.report((*path, name), "is not a name", "a name has one character or more, and no control characters")
+            if not name or UNSEEN.search(name) or any(category(character) == "Cc" for character in name):
+                remedy = "a name has one character or more, no control characters and no marks of writing direction"
+                self.report((*path, name), "is not a name", remedy)
 
     def folded(self, path: Path, members: Mapping[str, Any]) -> dict[str, str]:
         """Maps folded names of tables or columns to the names as written."""

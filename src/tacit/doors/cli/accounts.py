@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -108,21 +109,47 @@ def begin(
     reason: Annotated[
         str, typer.Option("--reason", help="Reason for a new ledger if another one covers the same sources; recorded.")
     ] = "",
+    relation: Annotated[str, typer.Option("--relation", help="Ledger of a graph: what one budget protects, edge or node.")] = "",
+    epsilon: Annotated[str | None, typer.Option("--epsilon", help="Ledger of a graph: its budget.")] = None,
+    delta: Annotated[str, typer.Option("--delta", help="Ledger of a graph: its budget for delta.")] = "0",
+    ledger: Annotated[Path | None, typer.Option("--ledger", help="Ledger of a graph: its file, which must not exist.")] = None,
     catalog: CatalogOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Begin the ledger of this data set, once, before the first question. It records everything that is ever released.
 
+    With --relation, begin the ledger of a graph, which has no catalog.
+
     Example: tacit ledger begin
     """
     from tacit.session import open as open_data
 
+    if relation or ledger is not None or epsilon is not None:
+        _begin_for_graph(relation, epsilon, delta, ledger, as_json)
+        return
     begun = open_data(find_catalog(catalog)).begin_ledger(reason)
     if as_json:
         print_json({"ledger": begun.identity, "data_set": begun.belongs["data_set"]})
     else:
         name = begun.belongs["data_set"]
         console().print(f"ledger {begun.identity[:8]} of the data set '{name}' begun")
+
+
+def _begin_for_graph(relation: str, epsilon: str | None, delta: str, ledger: Path | None, as_json: bool) -> None:
+    from tacit.errors import InvalidInput
+    from tacit.publish.graphs.private.relations import relation_named
+    from tacit.publish.graphs.private.spending import begin_graph_ledger
+
+    if not relation or epsilon is None or ledger is None:
+        raise InvalidInput(
+            "the ledger of a graph requires --relation, --epsilon and --ledger; "
+            "give for example --relation edge --epsilon 1 --ledger graph.sqlite"
+        )
+    begun = begin_graph_ledger(ledger, relation_named(relation), epsilon, delta)
+    if as_json:
+        print_json({"ledger": begun.identity, "relation": str(begun.policy.neighbours), "epsilon": epsilon, "delta": delta})
+    else:
+        console().print(f"ledger {begun.identity[:8]} begun; it counts for: {begun.policy.neighbours}")
 
 
 def units(

@@ -29,9 +29,9 @@ from tacit.data.quoting import name as quoted
 from tacit.errors import Refused
 from tacit.evidence.attacks.scratch import made_data
 from tacit.privacy.rounding import Number, exact
-from tacit.query.language.reader import UNSEEN
 from tacit.release.answer import Answer, Column, Receipt
 from tacit.session import DataSet, Session
+from tacit.untrusted import UNSEEN
 
 HOSTILE = (
     "</script><script>window.pwned=1</script>",

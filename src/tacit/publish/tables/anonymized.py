@@ -109,7 +109,8 @@ class Anonymized:
 
     def __str__(self) -> str:
         models = ", ".join(str(condition) for condition in self.conditions)
-        groups = f"{len(self.sizes()):,} groups of {self.rows - self.suppressed:,} rows, {self.suppressed:,} rows suppressed"
+        count = len(self.sizes())
+        groups = f"{count:,} group{'s' * (count != 1)} of {self.rows - self.suppressed:,} rows, {self.suppressed:,} rows suppressed"
         return f"{groups}: {models} ({BANNER})"
 
 

@@ -30,7 +30,7 @@ from tacit.query.size_limit import Extent
 
 AGGREGATES = (
     frozenset(
-        "count count_distinct sum avg min max median quantile var_pop var_samp stddev_pop stddev_samp".split()  # noqa: SIM905
+        "count count_distinct sum avg min max median quantile mode var_pop var_samp stddev_pop stddev_samp".split()  # noqa: SIM905
     )
     | PAIRS
 )

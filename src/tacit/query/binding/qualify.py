@@ -14,12 +14,12 @@ from tacit.query.binding.relations import Relations
 from tacit.query.binding.results import Results
 from tacit.query.binding.scalars import Scalars
 from tacit.query.binding.scope import PublicFacts
-from tacit.query.binding.select_list import Asked, is_released
+from tacit.query.binding.select_list import Asked, is_released, not_alone
 from tacit.query.binding.stacked import Part, stacked
 from tacit.query.language.grouping_sets import MOST_SETS
-from tacit.query.language.syntax import Constant, Expression, Item, Name, Select, Star
+from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Select, Star
 from tacit.query.plan import Group, Key, PublicScan, Question, Rows
-from tacit.query.results import Order, Out, Output, Window, nodes
+from tacit.query.results import Order, Out, Output, Result, Window, nodes
 
 LONGEST_NAME = 60
 
@@ -37,6 +37,9 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
     first, *others = (
         replace(part.question, limit=select.limit, offset=select.offset, beside=beside, among=among) for part in parts
     )
+    for part in (first, *others):
+        if any(isinstance(node, Result) and part.calls[node.index].name == "mode" for node in nodes(part.order)):
+            raise not_alone(select.order_by[0].expression.at)
     return replace(first, below=tuple(others))
 
 
@@ -122,8 +125,15 @@ def _outputs(items: tuple[Item, ...], results: Results) -> tuple[Output, ...]:
         wanted = item.name or name_of(item.expression)[:LONGEST_NAME]
         name = next(name for name in chain([wanted], (f"{wanted}_{number}" for number in count(2))) if name not in names)
         names.append(name)
-        outputs.append(Output(name, results.out(item.expression)))
+        outputs.append(Output(name, _output(item.expression, results)))
     return tuple(outputs)
+
+
+def _output(expression: Expression, results: Results) -> Out:
+    """An item of SELECT; a mode is one by itself, and nothing is made of it."""
+    if isinstance(expression, Apply) and expression.function == "mode":
+        return results.asked.result(results.asked.call(expression))
+    return results.out(expression)
 
 
 def _ordered(written: Expression, outputs: tuple[Output, ...], items: tuple[Item, ...], results: Results) -> Out:

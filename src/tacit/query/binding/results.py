@@ -12,7 +12,7 @@ from tacit.query.binding import terms
 from tacit.query.binding.binder import AGGREGATES, placed
 from tacit.query.binding.comparisons import those_that_can_be, undeclared
 from tacit.query.binding.kinds import as_day, constant_out, kind_of
-from tacit.query.binding.select_list import Asked
+from tacit.query.binding.select_list import Asked, not_alone
 from tacit.query.binding.windows import window
 from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Scalar
 from tacit.query.plan import CategoryType
@@ -67,6 +67,8 @@ class Results:
             raise RangeTooLarge("the expressions are too large", remedy="ask for less at once", at=expression.at)
         if isinstance(expression, Constant):
             return constant_out(expression.value)
+        if isinstance(expression, Apply) and expression.function == "mode":
+            raise not_alone(expression.at)
         if isinstance(expression, Apply) and expression.function in AGGREGATES:
             return self.asked.result(self.asked.call(expression))
         if isinstance(expression, Scalar):
@@ -194,7 +196,8 @@ class Results:
         """What a result is: a number, a date, a text, a truth or a NULL; "value" where a key has several of them."""
         match out:
             case Result():
-                return "date" if self.asked.calls[out.index].is_date else "number"
+                call = self.asked.calls[out.index]
+                return "mode" if call.name == "mode" else "date" if call.is_date else "number"
             case KeyValue():
                 return kind_of(self.asked.keys[out.index].term.type)
             case Fixed():

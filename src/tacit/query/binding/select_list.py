@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tacit.errors import NeverTrue, NotAllowed, WrongType
+from tacit.errors import NeverTrue, NotAllowed, RangeTooLarge, WrongType
 from tacit.query import plan
 from tacit.query.binding import terms
 from tacit.query.binding.binder import AGGREGATES, Binder
@@ -14,7 +14,7 @@ from tacit.query.binding.comparisons import as_number
 from tacit.query.binding.pairs import PAIRS, paired
 from tacit.query.binding.possible import always_null
 from tacit.query.binding.scope import Declared, Identity, Scope, Source
-from tacit.query.language.syntax import Apply, Constant, Expression, InQuery, Name, Scalar, Star
+from tacit.query.language.syntax import Apply, At, Constant, Expression, InQuery, Name, Scalar, Star
 from tacit.query.plan import (
     BooleanType,
     Call,
@@ -29,6 +29,7 @@ from tacit.query.plan import (
 )
 from tacit.query.results import Fixed, KeyValue, Number, Out, Result
 
+MOST_VALUES = 10_000  # among which a mode is chosen
 QUANTILES = {"min": Fraction(0), "max": Fraction(1), "median": Fraction(1, 2)}
 
 
@@ -86,6 +87,8 @@ class Asked:
             return self.distinct(expression)
         if function in PAIRS:
             return self.pair(expression)
+        if function == "mode":
+            return self.mode(expression)
         if function == "count" and isinstance(arguments[0], Star):
             return Call("count")
         if function == "count" and (present := self.present(arguments[0])) is not None:
@@ -116,6 +119,27 @@ class Asked:
             self.check_constant(expression, term)
             self.check_range(expression, term)
         return paired(expression.function, *both)
+
+    def mode(self, expression: Apply) -> Call:
+        """The most frequent of the values that an expression can have by the catalog."""
+        term = self.binder.term(expression.arguments[0])
+        if isinstance(term.node, TextColumn):
+            raise WrongType(
+                "MODE needs declared values, not private text",
+                remedy="group by it instead",
+                at=expression.at,
+            )
+        self.check_possible(expression, term)
+        self.check_constant(expression, term)
+        self.check_range(expression, term)
+        values = len(term.points) if term.points else term.node.high - term.node.low + 1
+        if values > MOST_VALUES:
+            raise RangeTooLarge(
+                f"MODE would choose among {values:,} possible values: the limit is {MOST_VALUES:,}",
+                remedy="use coarser values, for example MODE(FLOOR(x / 10) * 10)",
+                at=expression.at,
+            )
+        return Call("mode", term)
 
     def check_possible(self, expression: Apply, term: Term) -> None:
         """Refuses an aggregate that no row can have a part in."""
@@ -194,6 +218,15 @@ class Asked:
         if value is None or not 0 <= value <= 1:
             raise WrongType("a quantile requires a constant from 0 to 1", remedy="write PERCENTILE_CONT(0.5)", at=expression.at)
         return value
+
+
+def not_alone(at: At) -> NotAllowed:
+    """The refusal of a chosen value in an expression: it is not a number to compute or sort with."""
+    return NotAllowed(
+        "MODE must be an item of SELECT by itself: it is a chosen value, not a number with an interval",
+        remedy="leave it out of expressions, HAVING, QUALIFY and ORDER BY",
+        at=at,
+    )
 
 
 def is_released(expression: Expression) -> bool:

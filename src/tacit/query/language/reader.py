@@ -42,13 +42,11 @@ from tacit.query.language.syntax import (
 from tacit.query.language.vocabulary import CALLED, CLAUSES
 from tacit.query.language.windows import read_window
 from tacit.query.language.words import WORDS
+from tacit.untrusted import UNSEEN
 
 UNITS = "leave it out, or group by the unit and use HAVING"
 MOST_DIGITS = 40
 MOST_PRECISE, MOST_DECIMALS = 38, 12  # digits of a NUMERIC(p, s), and those after its point
-_CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
-_DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates of Unicode's UAX #9
-UNSEEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]")
 SCHEMAS = (None, "public", "main", "dbo")
 
 
@@ -82,7 +80,7 @@ _UNARY: dict[type[exp.Expr], str] = {
     exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.Trim: "trim",
     exp.Year: "year", exp.Month: "month", exp.Day: "day", exp.Quarter: "quarter",
     exp.DayOfWeek: "dayofweek", exp.DayOfYear: "dayofyear",
-    exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Median: "median",
+    exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Median: "median", exp.Mode: "mode",
     exp.Variance: "var_samp", exp.VariancePop: "var_pop",
     exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop",
 }  # fmt: skip
@@ -662,6 +660,9 @@ class Reader:
     def within_group(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
         call, order = node.this, node.expression
+        if isinstance(call, exp.Mode) and call.this is None and len(order.expressions) == 1:
+            self.only(order.expressions[0], "this", "nulls_first", "desc")
+            return self.apply("mode", node, order.expressions[0].this)
         if not isinstance(call, exp.PercentileCont | exp.PercentileDisc) or len(order.expressions) != 1:
             raise self.refuse(node, "WITHIN GROUP is supported for PERCENTILE_CONT with one column")
         self.only(call, "this")

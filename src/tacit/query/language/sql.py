@@ -18,7 +18,7 @@ from sqlglot import exp
 from tacit.errors import InvalidSQL, NotAllowed, Refused
 from tacit.query.language.dialect import Ordinary
 from tacit.query.language.given import Given
-from tacit.query.language.reader import UNSEEN, Reader, line_and_column, read_number
+from tacit.query.language.reader import Reader, line_and_column, read_number
 from tacit.query.language.syntax import (
     Apply,
     Describe,
@@ -31,6 +31,7 @@ from tacit.query.language.syntax import (
     Star,
     Statement,
 )
+from tacit.untrusted import UNSEEN
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the question; ours say what to do instead
 

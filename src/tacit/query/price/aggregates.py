@@ -164,5 +164,6 @@ AGGREGATES: dict[str, Aggregate] = {
     "stddev_pop": Aggregate(_variance, _rooted(_population)),
     "stddev_samp": Aggregate(_variance, _rooted(_sample)),
     "quantile": Aggregate(lambda term: (Moment("list", _row(term)),), _in_steps),
+    "mode": Aggregate(lambda term: (Moment("list", _row(term)),), _itself),
 }
 CENTRED = frozenset({"avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"})

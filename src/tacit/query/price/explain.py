@@ -19,13 +19,14 @@ from tacit.query.plan import (
     PerUnit,
     Question,
     Row,
+    TextColumn,
 )
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.drawn import rows_text, tree
-from tacit.query.price.margins import Added, Margin
+from tacit.query.price.margins import Added, Margin, half_width_of_sum
 from tacit.query.price.misses import chooses, is_exact, window_kind
+from tacit.query.price.modes import Mode, candidates
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
-from tacit.query.price.sum_of_noise import half_width_of_sum
 from tacit.query.results import Output, Result, Window, is_word
 from tacit.query.size_limit import below
 from tacit.untrusted import for_terminal
@@ -137,6 +138,7 @@ def _groups(quote: Quote) -> str:
 
 def _noise(quote: Quote) -> list[Noise]:
     parts = [_of_sum(part, quote) for part in quote.sums] + [_of_rank(part) for part in quote.ranks]
+    parts += [_of_mode(part, quote) for part in quote.modes]
     parts += [_of_margin(part, quote) for part in quote.margins]
     if quote.keys:
         cost, touched, scale = str(loss(quote.keys.event)), str(quote.reach.units_l1), as_text(quote.keys.scale)
@@ -223,9 +225,26 @@ def _of_rank(part: Rank) -> Noise:
     )
 
 
+def _of_mode(part: Mode, quote: Quote) -> Noise:
+    over = part.call.over.node if part.call.over else None
+    return Noise(
+        f"mode of {_columnwords_of(over, quote.question) if not isinstance(over, TextColumn | None) else 'an expression'}",
+        f"exponential mechanism over {len(candidates(part.call)):,} declared values",
+        rows_text(int(2 * part.mechanism.sensitivity)),
+        as_text(1 / part.mechanism.factor),
+        str(part.loss),
+    )
+
+
 def _expected(output: Output, quote: Quote) -> Expected:
     """The error bar of a column where the data has no say in it."""
     question, out = quote.question, output.value
+    call = question.calls[out.index] if isinstance(out, Result) else None
+    if call is not None and call.name == "mode":
+        chosen = next(part for part in quote.modes if part.call == call)
+        short = chosen.rows_short(missed_by(out, question, quote.request, quote.cells or 1))
+        most = f"at most {short:.6g} rows below the most frequent at {float(quote.request.confidence):.4g} confidence"
+        return Expected(output.name, f"a chosen value, without an interval; {most}")
     if is_word(out):
         return Expected(output.name, "text made from noisy numbers; it has no interval")
     released = out.child if isinstance(out, Window) and out.function == "sum" and window_kind(out, question) == "linear" else out

@@ -33,6 +33,7 @@ from tacit.query.plan import Call, Moment, NumberType, Question
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.margins import ADDITIVE, Added, Margin, Spread, Summed, summed
 from tacit.query.price.misses import beside_in, calls_behind, calls_of, chooses, pieces
+from tacit.query.price.modes import Mode, modes_of, priced_modes
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range, tables_of
 from tacit.query.price.work import afford
 from tacit.query.results import Out, Result, is_noisy
@@ -145,6 +146,7 @@ class Quote:
     epsilon: Fraction
     delta: Fraction
     margins: tuple[Margin, ...] = ()
+    modes: tuple[Mode, ...] = ()
     beside: tuple[Quote, ...] = ()
     below: tuple[Quote, ...] = ()
 
@@ -155,7 +157,7 @@ class Quote:
     @property
     def _events(self) -> tuple[Event, ...]:
         """What is released for this part alone."""
-        events: list[Event] = [*(part.mechanism.event for part in self.sums), *(part.event for part in self.ranks)]
+        events: list[Event] = [*(part.mechanism.event for part in self.sums), *(part.event for part in self.drawn)]
         return (self.keys.event, *events) if self.keys else tuple(events)
 
     @property
@@ -171,7 +173,12 @@ class Quote:
     @property
     def measured(self) -> bool:
         """Whether anything is asked of the engine for this part."""
-        return bool(self.sums or self.ranks or self.keys)
+        return bool(self.sums or self.drawn or self.keys)
+
+    @property
+    def drawn(self) -> tuple[Rank | Mode, ...]:
+        """What is drawn group by group from lists of values."""
+        return *self.ranks, *self.modes
 
     @property
     def cells(self) -> int | None:
@@ -273,9 +280,13 @@ def _measured(question: Question, added: bool) -> list[tuple[int, Moment]]:
 
 
 def _shares(question: Question, added: Summed) -> int:
-    """Epsilon is split evenly over what is released: every sum, every quantile, and the keys where they are private."""
-    parts = enumerate(question.parts)
-    return max(1, sum(len(_measured(part, at in added)) + len(_quantiles(part)) + private(part) for at, part in parts))
+    """Epsilon is split evenly over what is released: every sum, quantile and mode, and the keys where they are private."""
+    return max(1, sum(len(_measured(part, at in added)) + _alone(part) for at, part in enumerate(question.parts)))
+
+
+def _alone(question: Question) -> int:
+    """What a part releases besides sums: its quantiles and modes, and its keys where they are private."""
+    return len(_quantiles(question)) + len(modes_of(question)) + private(question)
 
 
 def _spread(question: Question, touched: Sequence[Reach], concentrated: bool) -> Spread:
@@ -286,8 +297,7 @@ def _spread(question: Question, touched: Sequence[Reach], concentrated: bool) ->
         sums = _charged(part)
         squares = [(norm(moment, reached) / Fraction(max(1, *map(abs, row_range(moment))))) ** 2 for _, moment in sums]
         fixed = [square for square, (_, moment) in zip(squares, sums, strict=True) if moment.kind not in ADDITIVE]
-        alone = len(_quantiles(part)) + private(part)
-        rest = sum(fixed, start=Fraction(0))
+        alone, rest = _alone(part), sum(fixed, start=Fraction(0))
         parts.append((len(sums) - len(fixed), sum(squares, start=-rest), len(fixed) + alone, rest + alone))
     return Spread(tuple(parts), concentrated)
 
@@ -344,7 +354,8 @@ def _quote(question: Question, asked: Request, touched: Sequence[Reach], noises:
             for place, call in _quantiles(part)
         )
         keys = _keys(part, reached, share, for_keys, factor)
-        quotes.append(Quote(part, asked, reached, sums, ranks, keys, asked.epsilon or share, spent, margins))
+        modes = priced_modes(part, share, reached)
+        quotes.append(Quote(part, asked, reached, sums, ranks, keys, asked.epsilon or share, spent, margins, modes))
     return _together(quotes)
 
 
@@ -427,6 +438,8 @@ def _needed(question: Question, asked: Request, touched: Reach) -> dict[Moment, 
 def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction]:
     """The single moment behind a number whose error is public, and the size of one of its units in the answer."""
     moments = moments_of(call, question.calls)
+    if call.name == "mode":
+        raise ErrorNotPublic("MODE is a chosen value, which has no error", remedy="give epsilon")
     if not isinstance(out, Result) or len(moments) != 1 or moments[0].kind == "list":
         raise ErrorNotPublic(
             f"the error of {_word(out, call)} depends on how many people there are, which is private",

@@ -14,7 +14,7 @@ from math import prod
 
 from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import Table
-from tacit.query.groups import private, shown_at_most, size
+from tacit.query.groups import drawn_in_groups, private, shown_at_most, size
 from tacit.query.plan import (
     Bound,
     Group,
@@ -30,6 +30,7 @@ from tacit.query.plan import (
     UnitJoin,
     Where,
 )
+from tacit.query.price.modes import candidates
 from tacit.query.price.stability import rows_of, tables_of
 from tacit.query.price.steps import Expressions
 from tacit.query.results import Window, nodes
@@ -54,7 +55,8 @@ PARTS = {
 PART, UNIT, UNIT_OF_MANY = 4, 200, 1000  # a row in one of them; a row whose unit, or value, is counted once in its group
 NUMBERED = 500  # a row that is numbered within its unit and group
 GROUP, OWN_GROUP, VALUE = 500, 5000, 1000  # a group that the engine returns, one of private keys, and a value of a quantile's list
-QUANTILE, NOISE, CELL = 2 * 10**6, 500, 2000  # a drawn quantile, a noisy number, and a cell of the answer
+QUANTILE, NOISE, CELL = 2 * 10**6, 500, 2000  # a drawn quantile or mode, a noisy number, and a cell of the answer
+CANDIDATE = 500  # a value among which a mode is chosen
 
 ROW_BYTES, UNIT_BYTES, GROUP_BYTES, VALUE_BYTES, CELL_BYTES = 24, 50, 200, 300, 200
 OWN_GROUP_BYTES = 600  # a group of private keys, in the engine and after it
@@ -280,11 +282,12 @@ def _key_bytes(question: Question, expressions: Expressions) -> int:
 def _answered(question: Question, rows: int) -> Work:
     """Noise on every cell, then the columns of the answer, HAVING and ORDER BY, for every group that can be shown."""
     shown = min(rows, shown_at_most(question)) if private(question) else _cells(question)
-    quantiles = sum(call.name == "quantile" for call in question.calls)
+    chosen = sum(len(candidates(call)) for call in question.calls if call.name == "mode")
     parts = [*(output.value for output in question.outputs), *(order.by for order in question.order)]
     tests = [test for test in (question.having, question.qualify) if test is not None]
     columns = sum(map(_parts_of, [*parts, *tests]))
-    steps = shown * (NOISE * len(question.group.moments) + QUANTILE * quantiles + CELL * columns)
+    drawn = QUANTILE * drawn_in_groups(question) + CANDIDATE * chosen
+    steps = shown * (NOISE * len(question.group.moments) + drawn + CELL * columns)
     return Work(0, steps, shown * CELL_BYTES * (len(question.group.keys) + columns))
 
 

@@ -1,4 +1,4 @@
-"""`tacit anonymize ...`: tables made anonymous the syntactic way. Nothing here is differentially private."""
+"""`tacit anonymize ...`: tables and graphs made anonymous the syntactic way. Nothing here is differentially private."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from tacit.doors.cli.anonymize.adversary import adversary
 from tacit.doors.cli.anonymize.check import check_table
+from tacit.doors.cli.anonymize.graph import graph
 from tacit.doors.cli.anonymize.hierarchy import hierarchy
 from tacit.doors.cli.anonymize.lattice import lattice
 from tacit.doors.cli.anonymize.sample_risk import sample_risk
@@ -16,11 +17,12 @@ from tacit.doors.cli.anonymize.table import table
 
 anonymize = typer.Typer(
     no_args_is_help=True,
-    help="Publish a table under k-anonymity, l-diversity, t-closeness and related models. Not differentially private.",
+    help="Publish a table under k-anonymity, l-diversity and related models, or a social network. Not differentially private.",
 )
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "table": table,
+    "graph": graph,
     "lattice": lattice,
     "check": check_table,
     "hierarchy": hierarchy,

@@ -180,7 +180,8 @@ def _show(rows: Rows, required: list[Verdict], others: tuple[Verdict, ...], risk
 
     screen = console()
     lost = int(rows.suppressed.sum())
-    say(f"{len(rows):,} rows, {lost:,} of them suppressed; {len(rows.groups.sizes):,} groups.")
+    groups = len(rows.groups.sizes)
+    say(f"{len(rows):,} rows, {lost:,} of them suppressed; {groups:,} group{'s' * (groups != 1)}.")
     for verdict in required:
         screen.print(styled((str(verdict), "green" if verdict.passes else "bold red")), soft_wrap=True)
     say("\nStrictest parameters that hold:")

@@ -1,0 +1,1 @@
+"""Attacks on published graphs: names taken off, structure left in. Each finds people in the structure alone."""

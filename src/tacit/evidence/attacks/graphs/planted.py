@@ -1,0 +1,172 @@
+"""The planted attack from beginning to end: plan, plant, publish, find the accounts again, read the targets and their edges.
+
+Register a few accounts before the graph is published, link them among themselves at random and to the people of interest, and
+look for them afterwards (Backstrom, Dwork and Kleinberg, "Wherefore art thou R3579X?", 2007). The proof asks for (2 + delta) log2 N
+accounts; ten do in practice, also among millions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from tacit.evidence.attacks.graphs.drawing import drawing, on_circle
+from tacit.evidence.attacks.graphs.pattern import Plan, proved_accounts
+from tacit.evidence.attacks.graphs.planting import Published, plant, relabel
+from tacit.evidence.attacks.graphs.recovery import EXACT, Tolerance, edges_between, read_targets, recover, warm_up
+from tacit.publish.graphs.graph import Graph, Integers
+
+Change = Callable[[Graph], Graph]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The size of the graph before the attack, and of the attack."""
+
+    nodes: int
+    edges: int
+    accounts: int
+    targets: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedAttack:
+    """What one attack found, and how much of it is right. The attacker knows `unique`; only the publisher could check the rest."""
+
+    sizes: Sizes
+    matches: int
+    unique: bool
+    ended: bool
+    tree: int
+    seconds: float
+    processor: float
+    right: bool = False
+    read: int = 0
+    misread: int = 0
+    linked: int = 0
+    mislinked: int = 0
+    drawn: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def pairs(self) -> int:
+        """The pairs of targets of which the attacker now knows whether they are linked."""
+        return comb(self.read + self.misread, 2)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the accounts were found, and no target or edge was read wrongly."""
+        return self.unique and self.right and self.read == self.sizes.targets and not self.misread and not self.mislinked
+
+    def summary(self) -> str:
+        """The result in sentences."""
+        size = self.sizes
+        planted = (
+            f"{size.accounts} accounts planted in a graph of {size.nodes:,} people and {size.edges:,} edges, aimed at "
+            f"{size.targets} targets (the proof requires more than {proved_accounts(size.nodes)} accounts, (2 + d) log2 N)."
+        )
+        found = f"{self.tree:,} tree nodes, {self.processor:.4f} s"
+        if not self.ended:
+            return f"{planted}\nRecovery: stopped at the limit of the search; {found}."
+        if self.matches == 0:
+            return f"{planted}\nRecovery: no match; {found}. The published graph no longer contains the pattern."
+        if not self.unique:
+            return f"{planted}\nRecovery: at least {self.matches} matches, so the attacker cannot tell which is theirs; {found}."
+        read = f"Targets read: {self.read} of {self.sizes.targets}" + (f", and {self.misread} wrongly" if self.misread else "")
+        wrong = f", {self.mislinked} of these answers wrong" if self.mislinked else ""
+        return (
+            f"{planted}\nRecovery: one match{'' if self.right else ', a wrong one'}; {found}.\n"
+            f"{read}. Pairs of targets decided: {self.pairs:,}; {self.linked:,} of them are linked{wrong}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain values."""
+        told = {name: value for name, value in asdict(self).items() if name not in ("drawn", "sizes")}
+        return (
+            asdict(self.sizes)
+            | told
+            | {"pairs": self.pairs, "succeeded": self.succeeded, "proved_accounts": proved_accounts(self.sizes.nodes)}
+        )
+
+    def chart(self, path: str | None = None) -> Any:
+        """A drawing of the accounts and of the targets that were read, as found in the published graph."""
+        from tacit.chart import save
+
+        names = dict.fromkeys(name for one, two, _ in self.drawn for name in (one, two))
+        accounts, targets = ([name for name in names if name.startswith(kind)] for kind in ("x", "w"))
+        kinds = {name: "account" if name.startswith("x") else "target" for name in names}
+        places = on_circle(sorted(targets, key=_number), 2.2) | on_circle(sorted(accounts, key=_number), 0.8)
+        return save(drawing(places, kinds, self.drawn, "What the attacker reads from the published graph"), path)
+
+
+def _number(name: str) -> int:
+    return int(name[1:])
+
+
+def aims(graph: Graph, many: int, seed: int = 0) -> Integers:
+    """People to aim at: as far as possible somebody and one of their contacts, so that some targets are linked.
+
+    >>> aims(Graph.of_edges([0, 1, 2], [1, 2, 3], nodes=4), 4, seed=1).tolist() != []
+    True
+    """
+    rng, found = np.random.default_rng([seed, 5]), dict[int, None]()
+    for person in rng.permutation(graph.nodes)[: 4 * many].tolist():
+        found[person] = None
+        row = graph.neighbours(person)
+        if len(row):
+            found[int(rng.choice(row))] = None
+        if len(found) >= many:
+            break
+    return np.array(list(found)[:many], dtype=np.int64)
+
+
+def attack(graph: Graph, plan: Plan, seed: int = 0, tolerance: Tolerance = EXACT, change: Change | None = None) -> PlantedAttack:
+    """Plants the accounts, publishes the graph under random labels, changed by `change` before, and looks for them."""
+    planted = plant(graph, plan)
+    published = relabel(planted if change is None else change(planted), seed)
+    del planted
+    return recover_planted(graph, plan, published, tolerance)
+
+
+def recover_planted(graph: Graph, plan: Plan, published: Published, tolerance: Tolerance = EXACT) -> PlantedAttack:
+    """What the attacker reads from the published graph; the graph before and the labels only tell how much of it is right."""
+    warm_up()
+    found = recover(published.graph, plan.internal, plan.degrees, tolerance)
+    sizes = Sizes(graph.nodes, graph.edges, plan.accounts, len(plan.targets))
+    counts = PlantedAttack(sizes, len(found.matches), found.unique, found.ended, found.tree, found.seconds, found.processor)
+    if not found.unique:
+        return counts
+    accounts = found.matches[0]
+    nodes = read_targets(published.graph, plan, accounts, tolerance)
+    truth = published.label_of[plan.targets].tolist()
+    read = sum(node == there for node, there in zip(nodes, truth, strict=True))
+    known = edges_between(published.graph, nodes)
+    there = {place for place, node in enumerate(nodes) if node is not None}
+    real = edges_between(graph, tuple(target if place in there else None for place, target in enumerate(plan.targets.tolist())))
+    return replace(
+        counts,
+        right=bool((accounts == published.label_of[graph.nodes :]).all()),
+        read=read,
+        misread=len(there) - read,
+        linked=len(known),
+        mislinked=len(known ^ real),
+        drawn=_drawn(published.graph, plan, nodes, accounts),
+    )
+
+
+def _drawn(graph: Graph, plan: Plan, nodes: tuple[int | None, ...], accounts: Integers) -> tuple[tuple[str, str, str], ...]:
+    """The edges of a drawing: between accounts, from accounts to targets, and between targets."""
+    inside = edges_between(graph, tuple(accounts.tolist()))
+    return (
+        *(
+            (f"x{account + 1}", f"w{place + 1}", "planted")
+            for place, subset in enumerate(plan.subsets)
+            if nodes[place] is not None
+            for account in subset
+        ),
+        *((f"w{one + 1}", f"w{two + 1}", "disclosed") for one, two in sorted(edges_between(graph, nodes))),
+        *((f"x{one + 1}", f"x{two + 1}", "pattern") for one, two in sorted(inside)),
+    )

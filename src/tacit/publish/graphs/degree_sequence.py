@@ -1,0 +1,116 @@
+"""Degree sequences in which every degree occurs at least k times, at the least cost, and which sequences are those of graphs.
+
+Liu and Terzi (2008). Degrees are sorted in descending order and cut into groups of k to 2k - 1; longer groups need not be tried,
+as each can be cut in two at no greater cost. If edges are only added, a group takes its largest degree; if edges may also be
+deleted, its median, and the cost is the sum of the absolute differences.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.publish.graphs.compiled import compiled
+from tacit.publish.graphs.graph import Integers
+
+
+def anonymous_degrees(degrees: Any, k: int, *, greedy: bool = False, delete: bool = False) -> Integers:
+    """For every node the degree that it gets: each occurs at least k times, and none is below the given one unless `delete`.
+
+    >>> anonymous_degrees([4, 3, 3, 2, 2], k=2).tolist()
+    [4, 4, 4, 2, 2]
+    >>> anonymous_degrees([4, 3, 3, 2, 2], k=2, delete=True).tolist()
+    [3, 3, 3, 2, 2]
+    """
+    given = np.asarray(degrees, dtype=np.int64)
+    if k < 1:
+        raise InvalidInput("k must be at least 1")
+    if len(given) < k:
+        raise InvalidInput(
+            f"k must be at most the number of people: k is {k:,} and the graph has {len(given):,}; choose a smaller k"
+        )
+    order = np.argsort(-given, kind="stable")
+    sorted_degrees = given[order]
+    sums = np.concatenate([[0], np.cumsum(sorted_degrees)])
+    ends = greedy_groups(sorted_degrees, sums, k) if greedy else optimal_groups(sorted_degrees, sums, k, delete)
+    found = np.empty_like(given)
+    found[order] = _levelled(sorted_degrees, ends, delete)
+    return found
+
+
+def _levelled(degrees: Integers, ends: Integers, delete: bool) -> Integers:
+    """The degree of each group, its largest or its median, at each of its members."""
+    begins = np.concatenate([[0], ends[:-1]])
+    places = (begins + ends - 1) // 2 if delete else begins
+    return np.repeat(degrees[places], ends - begins)
+
+
+@compiled
+def _cost(degrees: Any, sums: Any, begin: Any, end: Any, delete: Any) -> Any:
+    """What it costs to give one degree to all from `begin` up to `end`."""
+    if not delete:
+        return degrees[begin] * (end - begin) - (sums[end] - sums[begin])
+    middle = (begin + end - 1) // 2
+    above = sums[middle] - sums[begin] - degrees[middle] * (middle - begin)
+    return above + degrees[middle] * (end - middle) - (sums[end] - sums[middle])
+
+
+@compiled
+def optimal_groups(degrees: Any, sums: Any, k: Any, delete: Any = False) -> Any:
+    """Where the groups of the cheapest division end, by dynamic programming in k steps per node."""
+    nodes = len(degrees)
+    best, before = np.empty(nodes + 1, np.int64), np.zeros(nodes + 1, np.int64)
+    for end in range(k, nodes + 1):
+        best[end] = _cost(degrees, sums, 0, end, delete) if end < 2 * k else np.int64(2**62)
+        for begin in range(max(k, end - 2 * k + 1), end - k + 1):
+            cost = best[begin] + _cost(degrees, sums, begin, end, delete)
+            if cost < best[end]:
+                best[end], before[end] = cost, begin
+    groups, end = 0, nodes
+    while end > 0:
+        groups, end = groups + 1, before[end]
+    found, end = np.empty(groups, np.int64), nodes
+    while end > 0:
+        groups -= 1
+        found[groups], end = end, before[end]
+    return found
+
+
+@compiled
+def greedy_groups(degrees: Any, sums: Any, k: Any) -> Any:
+    """Where groups end if each node joins the group before it unless a new group is cheaper; a short tail joins the last group."""
+    nodes = len(degrees)
+    found = np.empty(nodes // k + 1, np.int64)
+    groups, begin, place = 0, 0, k
+    while place + k <= nodes:
+        merged = degrees[begin] - degrees[place]
+        if place + k + 1 <= nodes:
+            merged += _cost(degrees, sums, place + 1, place + k + 1, False)
+        if merged > _cost(degrees, sums, place, place + k, False):
+            found[groups], begin = place, place
+            groups, place = groups + 1, place + k
+        else:
+            place += 1
+    found[groups] = nodes
+    return found[: groups + 1].copy()
+
+
+def is_graphical(degrees: Any) -> bool:
+    """Whether some graph has these degrees: their sum is even, and they satisfy the inequalities of Erdos and Gallai.
+
+    >>> is_graphical([3, 3, 2, 2, 2]), is_graphical([3, 3, 1, 1]), is_graphical([1, 1, 1])
+    (True, False, False)
+    """
+    sorted_degrees = np.sort(np.asarray(degrees, dtype=np.int64))[::-1]
+    nodes = len(sorted_degrees)
+    if not nodes:
+        return True
+    if sorted_degrees[-1] < 0 or sorted_degrees[0] >= nodes or sorted_degrees.sum() % 2:
+        return False
+    sums = np.concatenate([[0], np.cumsum(sorted_degrees)])
+    size = np.arange(1, nodes + 1)
+    at_least = np.maximum(nodes - np.searchsorted(sorted_degrees[::-1], size), size)  # the first so many have degree >= size
+    rest = size * (at_least - size) + sums[-1] - sums[at_least]
+    return bool((sums[1:] <= size * (size - 1) + rest).all())

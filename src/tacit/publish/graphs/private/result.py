@@ -1,0 +1,156 @@
+"""A private release about a graph: what is published, for which relation, and what was paid. Nothing in it is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tacit.accounting.composition import loss
+from tacit.accounting.events import Event
+from tacit.accounting.ledger.ledger import Ledger
+from tacit.errors import InvalidInput, WrongRelation
+from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.rounding import as_text
+from tacit.publish.graphs.network import Network, network_of
+from tacit.publish.graphs.private.counting import EdgeCount, TriangleCount
+from tacit.publish.graphs.private.degrees import DegreeSequence, distribution
+from tacit.publish.graphs.private.histogram import DegreeHistogram
+from tacit.publish.graphs.private.relations import EDGE, NODE
+from tacit.publish.graphs.private.spending import Paid, relation_of, sold
+from tacit.publish.graphs.saving import save_json
+from tacit.release.curators import curators_page
+from tacit.release.report import listed, paragraph
+
+CONFIDENCE = Fraction(95, 100)
+PROTECTS = {
+    EDGE: "one edge among a public number of people; a person with d edges is protected at d times epsilon",
+    NODE: "one person with all edges",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivateRelease:
+    """A differentially private release about a graph, under the relation that it names."""
+
+    what: str
+    values: Mapping[str, Any]
+    event: Event
+    relation: Neighbours
+    note: str
+    paid: Paid
+    differentially_private: ClassVar[bool] = True
+
+    @property
+    def guarantee(self) -> str:
+        """The relation and the epsilon, in words."""
+        return f"Differentially private: {loss(self.event)}. Protects {PROTECTS[self.relation]}."
+
+    def promise(self) -> dict[str, Any]:
+        """What is said to everybody who gets the release."""
+        known = loss(self.event)
+        return {
+            "kind": self.what,
+            "differentially_private": True,
+            "relation": str(self.relation),
+            "epsilon": as_text(getattr(known, "epsilon", Fraction(0))),
+            "delta": as_text(known.delta if hasattr(known, "delta") else Fraction(0)),
+            "protects": PROTECTS[self.relation],
+            "note": self.note,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The release and its receipt."""
+        return {**self.promise(), **self.values, "paid": self.paid.to_dict()}
+
+    def lines(self) -> list[str]:
+        """On the screen."""
+        shown = [f"{name.replace('_', ' ')}: {_short(value)}" for name, value in self.values.items()]
+        return [f"Released: {self.what}.", *shown, f"{self.note}.", self.guarantee, f"Recorded as entry {self.paid.entry}."]
+
+    def save(self, out: Path) -> Path:
+        """Write the release as JSON, and a receipt beside it."""
+        return save_json(out, {**self.promise(), **self.values}, self.promise(), after="the release stays spent")
+
+    def page(self) -> str:
+        """The release as a page of HTML."""
+        return curators_page("A private release about a graph", paragraph(self.guarantee) + listed(self.lines()))
+
+
+def _short(value: Any) -> str:
+    if not isinstance(value, list):
+        return f"{value:,}"
+    shown = ", ".join(f"{each:,}" for each in value[:12])
+    return shown if len(value) <= 12 else f"{shown}, ... ({len(value):,} numbers)"
+
+
+def release_degrees(
+    source: Any, ledger: Ledger, epsilon: Any, nodes: int | None = None, theta: int | None = None
+) -> PrivateRelease:
+    """The degree sequence from a ledger of edges, or the projected degree histogram from a ledger of nodes."""
+    return _sequence(source, ledger, epsilon, nodes) if relation_of(ledger) == EDGE else _histogram(source, ledger, epsilon, theta)
+
+
+def release_edges(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) -> PrivateRelease:
+    """The number of edges."""
+    count = EdgeCount(_given(nodes), epsilon)
+    within = count.mechanism.interval(CONFIDENCE)
+    note = f"95 % interval: {within}"
+    return _released(
+        source, ledger, count.mechanism.event, ("number of edges", note), lambda net: {"edges": count.release(net.graph)}
+    )
+
+
+def release_triangles(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) -> PrivateRelease:
+    """The number of triangles."""
+    count = TriangleCount(_given(nodes), epsilon)
+    note = "the scale of the noise depends on the graph, so it is private and no interval is given"
+    made = ("number of triangles", note)
+    return _released(source, ledger, count.event, made, lambda net: {"triangles": count.release(net.graph)})
+
+
+def _sequence(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) -> PrivateRelease:
+    degrees = DegreeSequence(_given(nodes), epsilon)
+    within = degrees.mechanism.interval(CONFIDENCE)
+    note = f"95 % interval of each degree before the regression, which makes most of them much more accurate: {within}"
+
+    def run(network: Network) -> dict[str, Any]:
+        found = degrees.release(network.graph)
+        return {"degrees": found.tolist(), "distribution": distribution(found).tolist()}
+
+    return _released(source, ledger, degrees.mechanism.event, ("degree sequence, largest first", note), run)
+
+
+def _histogram(source: Any, ledger: Ledger, epsilon: Any, theta: int | None) -> PrivateRelease:
+    if theta is None:
+        raise InvalidInput(
+            "missing theta: the most edges of a person that count, chosen without the data; give for example --theta 20"
+        )
+    histogram = DegreeHistogram(theta, epsilon)
+    within = histogram.mechanism.interval(CONFIDENCE)
+    note = (
+        f"people with degree 1 to {theta} after a projection to at most {theta} edges each; 95 % interval of each number: {within}"
+    )
+
+    def run(network: Network) -> dict[str, Any]:
+        return {"histogram": histogram.release(network.graph, network.names).tolist()}
+
+    return _released(source, ledger, histogram.mechanism.event, ("degree histogram", note), run)
+
+
+def _released(
+    source: Any, ledger: Ledger, event: Event, words: tuple[str, str], run: Callable[[Network], dict[str, Any]]
+) -> PrivateRelease:
+    relation = relation_of(ledger)
+    if loss(event).neighbours != relation:
+        raise WrongRelation(f"the {words[0]} is priced for '{loss(event).neighbours}', and this ledger counts for '{relation}'")
+    values, paid = sold(ledger, event, words[0], lambda: run(network_of(source)))
+    return PrivateRelease(words[0], values, event, relation, words[1], paid)
+
+
+def _given(nodes: int | None) -> int:
+    if nodes is None:
+        raise InvalidInput("missing number of people, which is public here; state it, for example --nodes 1000")
+    return nodes

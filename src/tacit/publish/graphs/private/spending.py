@@ -1,0 +1,83 @@
+"""The ledger of a graph: one relation, one budget, and the till through which every release about the graph pays.
+
+A ledger is begun once for one edge or one node, and says so in its first entry. A release proved for another relation has no price
+in it: an event of edges in a ledger of nodes, of units in either, and of either in a catalog's ledger are refused by type, before
+the graph is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tacit.accounting.events import Event
+from tacit.accounting.filter import Left
+from tacit.accounting.ledger.caps import at_most
+from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
+from tacit.accounting.ledger.selling import Granted, Sale
+from tacit.accounting.ledger.units import Units
+from tacit.accounting.policy import Policy
+from tacit.errors import NoLedger, WrongRelation
+from tacit.mechanisms.noise import bits
+from tacit.privacy.catalog import Budget
+from tacit.privacy.loss import positive_budget, probability
+from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.rounding import Number
+from tacit.publish.graphs.private.relations import RELATIONS
+from tacit.release.once import Till, once
+
+Made = TypeVar("Made")
+BEGIN = "begin one with: tacit ledger begin --relation edge --epsilon 1 --ledger FILE"
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """The entry of a release, and what remains."""
+
+    entry: int
+    left: Left
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it stands in JSON."""
+        return {"entry": self.entry, "left": {"epsilon": at_most(self.left.epsilon), "delta": at_most(self.left.delta)}}
+
+
+def begin_graph_ledger(file: Path, relation: Neighbours, epsilon: Number, delta: Number = 0) -> Ledger:
+    """A new ledger for the releases of one graph; refused where one exists."""
+    budget = Budget(positive_budget(epsilon), probability(delta))
+    return begin_ledger(_address(file), _policy(budget, relation), bits.random_bytes(16).hex())
+
+
+def open_graph_ledger(file: Path) -> Ledger:
+    """The ledger of a graph, under the budget and the relation with which it was begun."""
+    if not file.is_file():
+        raise NoLedger(f"{file.name} does not exist", remedy=BEGIN)
+    first = next(iter(open_ledger(_address(file), _policy(Budget(positive_budget(1)), RELATIONS["edge"])).entries()))
+    if first.price.neighbours not in RELATIONS.values():
+        raise WrongRelation(f"{file.name} counts for '{first.price.neighbours}', not for one edge or one node of a graph; {BEGIN}")
+    return open_ledger(_address(file), _policy(first.cap, first.price.neighbours))
+
+
+def relation_of(ledger: Ledger) -> Neighbours:
+    """What the ledger's prices count for."""
+    return ledger.policy.neighbours
+
+
+def sold(ledger: Ledger, event: Event, what: str, run: Callable[[], Made]) -> tuple[Made, Paid]:
+    """What `run` makes from the graph, after the ledger has recorded the event. The graph is read inside `run`, and not before."""
+
+    def paid(_: Granted) -> Made:
+        return run()
+
+    done = once(Till(ledger), Sale((event,), "curator", what, "a graph without a catalog"), paid)
+    return done.value, Paid(done.entry, done.left)
+
+
+def _policy(budget: Budget, relation: Neighbours) -> Policy:
+    return Policy(budget, neighbours=relation, units=Units((("graph", f'["{relation.of}"]'),)), data_set="graph")
+
+
+def _address(file: Path) -> str:
+    return f"sqlite:///{file.absolute()}"

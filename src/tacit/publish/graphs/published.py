@@ -1,0 +1,151 @@
+"""An anonymized graph: what is published, what it promises, and what the data owner should know before it leaves.
+
+None of the methods that make one is differentially private, and the type says so. Nodes are renamed by a random order and edges are
+written in ascending order of the new numbers, so that neither names nor the order of the file leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.files import check, check_links, write_together
+from tacit.publish.graphs.candidates import Candidates
+from tacit.publish.graphs.graph import Graph
+from tacit.publish.graphs.measures import Utility
+from tacit.publish.graphs.network import Network
+from tacit.release.outputs import receipt_beside
+from tacit.untrusted import for_json
+
+BANNER = "not differentially private"
+NOT_PROTECTED = (
+    "Structure beyond the model: whoever knows the degrees of a person's contacts, or their contacts' contacts, can tell many "
+    "people apart.",
+    "Active attacks: accounts that were planted before the release are found again, and with them the people they were linked to.",
+    "Collusion: people who find themselves find their neighbours, and so on.",
+    "A second release of the same people can be matched with this one.",
+    "Edges: no edge is hidden by the method itself. Whoever finds two people sees whether they are connected.",
+)
+NOT_WRITTEN = "nothing is published"
+
+
+class Result(Protocol):
+    """What every way to publish a graph returns to the command line."""
+
+    @property
+    def differentially_private(self) -> bool:
+        """Whether it is."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the data owner, as JSON."""
+
+    def lines(self) -> list[str]:
+        """For the data owner, as sentences on the screen."""
+
+    def save(self, out: Path) -> Path:
+        """Write what is published, and beside it a receipt; the receipt's path."""
+
+    def page(self) -> str:
+        """The data owner's report, a page of HTML."""
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """A graph that was made anonymous by its structure. It is not differentially private, and says so wherever it is shown."""
+
+    graph: Graph
+    source: Network
+    method: str
+    claim: str  # what the checker has confirmed
+    k: int | None
+    candidates: list[Candidates]
+    before: list[Candidates]  # of the graph as it was
+    utility: Utility
+    work: Mapping[str, Any] = field(default_factory=dict)
+
+    differentially_private: ClassVar[bool] = False
+    banner: ClassVar[str] = BANNER
+
+    def promise(self) -> dict[str, Any]:
+        """What is said to everybody who gets the graph. No count of the original, and no seed: it would undo the renaming."""
+        return {
+            "kind": "anonymized graph",
+            "differentially_private": False,
+            "method": self.method,
+            "model": self.claim,
+            "nodes": self.graph.nodes,
+            "edges": self.graph.edges,
+            "does_not_protect": list(NOT_PROTECTED),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the data owner: what was read, what changed, and who can still be found."""
+        told = {key: value for key, value in self.promise().items() if key not in ("kind", "does_not_protect")}
+        left_out = {name: getattr(self.source.reading, name) for name in self.source.reading.__slots__}
+        return {
+            **told,
+            "k": self.k,
+            "read": left_out,
+            "utility": self.utility.to_dict(),
+            "candidates": [each.to_dict() for each in self.candidates],
+            "candidates_before": [each.to_dict() for each in self.before],
+            "work": dict(self.work),
+        }
+
+    def lines(self) -> list[str]:
+        """For the data owner: the checked model, the changes, and how many people can still be found."""
+        found = {each.knowledge: each for each in self.candidates}
+        read, last = self.source.graph, found["H*"]
+        return [
+            f"Read: {read.nodes:,} people and {read.edges:,} edges.",
+            *(f"{line[0].upper()}{line[1:]}." for line in self.source.reading.lines()),
+            f"Published: {self.graph.edges:,} edges; {self.utility.changes()}.",
+            f"Checked: {self.claim}. Smallest candidate set by degree: {found['H1'].smallest:,}.",
+            f"Still singled out: {found['H1'].alone:,} people by their degree, {found['H2'].alone:,} by their neighbours' degrees, "
+            f"{last.alone:,} by all structure around them.",
+        ]
+
+    def save(self, out: Path) -> Path:
+        """Write the edge list in the form of the input, compressed if the name ends in .gz, and a receipt beside it."""
+        from tacit.publish.graphs.edge_list import edge_text
+
+        text = edge_text(self.graph, self.source.layout, out.name)
+        receipt = receipt_beside(out)
+        write_together({receipt: f"{for_json(self.promise(), indent=2)}\n", out: text}, after=NOT_WRITTEN)
+        return receipt
+
+    def page(self) -> str:
+        """The data owner's report."""
+        from tacit.publish.graphs.report import report_page
+
+        return report_page(self)
+
+
+def check_out(out: Path, source: Path | None) -> Path:
+    """The path, if a file can be written there and it is not the input. Call it before the work."""
+    check_links(out)
+    if source is not None and out.resolve() == source.resolve():
+        raise InvalidInput(f"{out} is the input and would be lost; choose another file with --out")
+    check(receipt_beside(out))
+    return check(out)
+
+
+def generator(seed: int | None) -> np.random.Generator:
+    """Random numbers of a seed, or of the operating system. Whoever knows the seed can undo a renaming."""
+    if seed is not None and seed < 0:
+        raise InvalidInput("the seed must be a non-negative integer")
+    return np.random.default_rng(seed)
+
+
+def renamed(graph: Graph, random: np.random.Generator) -> Graph:
+    """The same graph with its nodes numbered anew, in a random order."""
+    from tacit.publish.graphs.rows import built
+
+    names = random.permutation(graph.nodes).astype(np.int32)
+    left, right = graph.ends()
+    return built(names[left], names[right], graph.nodes).graph

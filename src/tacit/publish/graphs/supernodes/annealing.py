@@ -1,0 +1,190 @@
+"""Simulated annealing over groupings: proposals that raise log|W| by c are accepted with probability exp(-c / temperature).
+
+The temperature falls, and with it the acceptance of worse groupings. Most proposals are swaps; now and then a node moves, a
+group is split in two, or two are merged. A node is proposed for the group of a node that shares a neighbour with it, or that has
+about the same degree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp
+from typing import Any
+
+import numpy as np
+
+from tacit.publish.graphs.compiled import compiled
+from tacit.publish.graphs.graph import Graph, Integers
+from tacit.publish.graphs.supernodes.blocks import blocks_of
+from tacit.publish.graphs.supernodes.proposals import forget, put_back, swap, swap_change, taken_out
+from tacit.publish.graphs.supernodes.state import FREE, crowded, moved, remade, state_of
+
+PER_NODE = 400  # proposals, at which the start no longer matters
+BATCHES = 400
+WIDEST = 3  # the largest group is so many times k
+OTHERS = 0.02  # share of proposals that change sizes
+WARM, COLD = 0.08, 0.001  # the first and the last temperature, over the mean change of a random proposal
+FROZEN = 0.0002  # the search ends when fewer proposals are accepted
+NEAR = 64  # how far apart in the order of degrees two nodes of about the same degree may be
+Told = Callable[[float], None] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Annealed:
+    """The best grouping that was seen, its log|W|, and that of the start."""
+
+    groups: Integers
+    log_worlds: float
+    start: float
+    proposals: int
+
+
+def by_degree(graph: Graph, k: int) -> Integers:
+    """Groups of k nodes in the order of degrees; what remains joins the last one."""
+    groups = np.empty(graph.nodes, np.int64)
+    count = max(graph.nodes // k, 1)
+    groups[np.argsort(-graph.degrees, kind="stable")] = np.minimum(np.arange(graph.nodes) // k, count - 1)
+    return groups
+
+
+def annealed(graph: Graph, k: int, seed: int = 0, per_node: int = PER_NODE, told: Told = None) -> Annealed:
+    """A grouping with groups of at least k nodes and few worlds, from groups of similar degree."""
+    start = by_degree(graph, k)
+    count, most = int(start.max()) + 1, max(WIDEST * k, int(np.bincount(start).max()))
+    first = blocks_of(graph, start).log_worlds
+    if count < 2 or not graph.edges or per_node < 1:
+        return Annealed(start, first, first, 0)
+    state, order = state_of(graph, start, most, count), np.argsort(-graph.degrees, kind="stable")
+    rank = np.empty(graph.nodes, np.int64)
+    rank[order] = np.arange(graph.nodes)
+    random = np.array([np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] | 1], np.uint64)
+    scale = mean_change(state, order, rank, random)
+    total, best, kept = first, first, start
+    batch, done = max(per_node * graph.nodes // BATCHES, 1), 0
+    for each in range(BATCHES):
+        temperature = scale * WARM * (COLD / WARM) ** (each / (BATCHES - 1))
+        made, accepted = 0, 0
+        while made < batch:
+            if crowded(state):
+                state = remade(state)
+            run, taken, change = run_batch(state, order, rank, random, (min(batch - made, 4096), k, temperature))
+            made, accepted, total = made + run, accepted + taken, total + change
+        done += made
+        if total < best:
+            best, kept = total, state.group.copy()
+        if told is not None:
+            told((each + 1) / BATCHES)
+        if accepted < FROZEN * made:
+            break
+    groups = np.unique(kept, return_inverse=True)[1].astype(np.int64)
+    return Annealed(groups, best, first, done)
+
+
+@compiled
+def _drawn(random: Any) -> Any:
+    """A random number from 0 to 1 (xorshift64*)."""
+    held = random[0]
+    held ^= held >> np.uint64(12)
+    held ^= held << np.uint64(25)
+    held ^= held >> np.uint64(27)
+    random[0] = held
+    return float((held * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
+
+
+@compiled
+def _partner(state: Any, order: Any, rank: Any, random: Any, node: Any) -> Any:
+    """A node whose place may suit this one: a member of the group of a second neighbour, or one of about the same degree."""
+    degree, chosen = state.offsets[node + 1] - state.offsets[node], _drawn(random)
+    if chosen < 0.5 and degree > 0:
+        middle = state.targets[state.offsets[node] + int(_drawn(random) * degree)]
+        begin, end = state.offsets[middle], state.offsets[middle + 1]
+        other = state.targets[begin + int(_drawn(random) * (end - begin))]
+        group = state.group[other]
+        return int(state.members[group, int(_drawn(random) * state.size[group])])
+    place = rank[node] + int((_drawn(random) * 2 - 1) * NEAR)
+    return int(order[min(max(place, 0), len(order) - 1)])
+
+
+@compiled
+def mean_change(state: Any, order: Any, rank: Any, random: Any) -> Any:
+    """The mean absolute change of 1,000 random swaps, none of which is made."""
+    total, found = 0.0, 0
+    for _ in range(1000):
+        first = int(_drawn(random) * len(order))
+        second = _partner(state, order, rank, random, first)
+        if state.group[first] != state.group[second]:
+            total += abs(swap_change(state, first, second))
+            found += 1
+            forget(state)
+    return max(total / max(found, 1), 1e-6)
+
+
+@compiled
+def run_batch(state: Any, order: Any, rank: Any, random: Any, terms: Any) -> Any:
+    """At most terms[0] proposals; ends early if the table fills up. Returns how many, how many were accepted, and their change."""
+    proposals, k, temperature = terms
+    total, accepted, done = 0.0, 0, 0
+    while done < proposals:
+        done += 1
+        first = int(_drawn(random) * len(order))
+        second = _partner(state, order, rank, random, first)
+        if _drawn(random) < OTHERS:
+            change = _resized(state, random, (first, second, k, temperature))
+            accepted += change != 0.0
+            total += change
+        elif state.group[first] != state.group[second]:
+            change = swap_change(state, first, second)
+            if change <= 0 or _drawn(random) < exp(-change / temperature):
+                swap(state, first, second)
+                accepted += 1
+                total += change
+            forget(state)
+        if 4 * state.counts[1] > 3 * len(state.keys) > 0:
+            break
+    return done, accepted, total
+
+
+@compiled
+def _resized(state: Any, random: Any, terms: Any) -> Any:
+    """A move of `first` to the group of `second`, a merge of both groups, or a split of the first; the change, 0 if refused."""
+    first, second, k, temperature = terms
+    one, two, chosen = state.group[first], state.group[second], _drawn(random)
+    most = state.members.shape[1]
+    if chosen < 0.8:
+        possible = one != two and state.size[one] > k and state.size[two] < most
+        count = 1
+    elif chosen < 0.9:
+        possible = one != two and state.size[one] + state.size[two] <= most
+        count = state.size[one]
+    else:
+        possible = state.size[one] >= 2 * k and state.counts[FREE] > 0
+        count = k + int(_drawn(random) * (state.size[one] - 2 * k + 1))
+        two = state.free[state.counts[FREE] - 1] if possible else two
+    if not possible:
+        return 0.0
+    before = taken_out(state, one, two)
+    if count == 1:
+        moved(state, first, two)
+    else:
+        for _ in range(count):
+            moved(state, state.members[one, int(_drawn(random) * state.size[one])], two)
+    change = put_back(state, one, two) - before
+    if change <= 0 or _drawn(random) < exp(-change / temperature):
+        _note_free(state, one, two, chosen)
+        return change if change != 0.0 else 1e-300
+    taken_out(state, one, two)
+    for _ in range(count):
+        moved(state, state.members[two, state.size[two] - 1], one)
+    put_back(state, one, two)
+    return 0.0
+
+
+@compiled
+def _note_free(state: Any, one: Any, two: Any, chosen: Any) -> None:
+    """Keep the list of free groups: a merge frees one, a split takes one."""
+    if 0.8 <= chosen < 0.9:
+        state.free[state.counts[FREE]] = one
+        state.counts[FREE] += 1
+    elif chosen >= 0.9:
+        state.counts[FREE] -= 1

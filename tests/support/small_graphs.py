@@ -1,0 +1,36 @@
+"""Small random graphs, and the search for a pattern in them by trying every way to place it."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+
+from tacit.publish.graphs.graph import Graph
+
+
+def random_graph(nodes: int, share: float, seed: int) -> Graph:
+    """Every pair linked with the same probability."""
+    left, right = np.triu_indices(nodes, 1)
+    kept = np.random.default_rng(seed).random(len(left)) < share
+    return Graph.of_edges(left[kept], right[kept], nodes)
+
+
+def exhaustive(graph, internal, degrees, degree=0, links=0, non_edges=True):
+    """The best placements of a pattern and their cost; `non_edges=False` is a search that forgets links that must not be there."""
+    accounts, best, found = len(internal), None, []
+    for placed in permutations(range(graph.nodes), accounts):
+        apart = [abs(int(graph.degrees[node]) - int(degrees[place])) for place, node in enumerate(placed)]
+        if max(apart) > degree:
+            continue
+        there = np.array([[graph.has_edge(one, two) for two in placed] for one in placed])
+        wrong = np.triu(there != internal if non_edges else internal & ~there).sum()
+        reached = all((there & internal)[place, :place].any() for place in range(1, accounts))
+        if wrong > links or not reached:
+            continue
+        cost = sum(apart) + int(wrong)
+        if best is None or cost < best:
+            best, found = cost, []
+        if cost == best:
+            found.append(placed)
+    return best, sorted(found)
