@@ -155,3 +155,13 @@ def test_logarithms_count_for_what_is_written_out() -> None:
     Extent().check(nested[2].node)
     with pytest.raises(RangeTooLarge, match="too large"):
         Extent().check(nested[3].node)
+
+
+def test_quotients_count_for_what_is_written_out() -> None:
+    """A quotient is clipped with its NULLs kept apart: four inside each other are written out thousands of times."""
+    divisor, nested = terms.add(column(1, 10), terms.constant(Fraction(2))), [column(0, 1000)]
+    for _ in range(4):
+        nested.append(terms.divide(nested[-1], divisor))
+    Extent().check(nested[3].node)
+    with pytest.raises(RangeTooLarge, match="too large"):
+        Extent().check(nested[4].node)
