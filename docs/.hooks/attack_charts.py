@@ -9,6 +9,13 @@ from tacit.evidence.attacks.answerers import fair_bits
 from tacit.evidence.attacks.auxiliary import auxiliary
 from tacit.evidence.attacks.definitions import released_sample
 from tacit.evidence.attacks.exponential_adversary import exponential_adversary
+from tacit.evidence.attacks.graphs.collusion import EMAIL, collude, email_graph
+from tacit.evidence.attacks.graphs.curves import SuccessCurve, points_of
+from tacit.evidence.attacks.graphs.pattern import walk_plan
+from tacit.evidence.attacks.graphs.planted import aims, attack
+from tacit.evidence.attacks.graphs.planting import relabel
+from tacit.evidence.attacks.graphs.power_law import power_law
+from tacit.evidence.attacks.graphs.reidentify import re_identify
 from tacit.evidence.attacks.isolation import Gallery, gallery
 from tacit.evidence.attacks.local_sensitivity import local_sensitivity
 from tacit.evidence.attacks.longest_commute import longest_commute
@@ -59,9 +66,21 @@ def main() -> None:
             offered(totals, state.blocks.zones("blockgroup"), Terms(20, 1e-9)), state.homes(totals), 20
         ),
     }
-    charts |= of_tables()
+    charts |= of_tables() | of_graphs()
     for name, result in charts.items():
         result.chart(str(FOLDER / f"{name}.svg"))
+
+
+def of_graphs() -> dict[str, Any]:
+    """The attacks on published graphs, on one of the size of the Enron graph."""
+    network = power_law(36_692, 184_000, seed=1)
+    colluders = {name: EMAIL[name] for name in ("Alice", "Cathy")}
+    planted = attack(network, walk_plan(network.nodes, 10, aims(network, 50, 1), 1), 1)
+    return {
+        "graph-candidates": re_identify(network, ["degree", "neighbours", "neighbourhood", "hubs"]),
+        "graph-collusion": collude(relabel(email_graph()[0], 1).graph, colluders),
+        "graph-planted-curve": SuccessCurve(planted, tuple(points_of(network, 20, 1))),
+    }
 
 
 def of_tables() -> dict[str, Any]:

@@ -9,28 +9,21 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
 import pytest
 
-from guide import Wards, hospital
+from guide import TODAY, outcome
 from pages import ROOT
-from tacit.errors import NoBudget, Refused
-from tacit.query.free import declared_values, public_tables
 from tacit.query.language.given import given
 from tacit.query.language.sql import read
-from tacit.query.language.syntax import Select, Statement
+from tacit.query.language.syntax import Select
 from tacit.query.language.writer import written
-from tacit.query.passes import rewrite
-from tacit.query.price.explain import explained, explained_free
-from tacit.query.price.price import price, request
 
 FILE = Path(__file__).parent.parent / "queries" / "hospital" / "words.sql"
 PAGE = ROOT / "docs" / "guides" / "coming-from-other-sql.md"
 ENTRY = re.compile(r"^-- (answered|free|refused): (\d+) (.+)\n(.+);\n((?:--.*\n)*)", re.MULTILINE)
 ROW = re.compile(r"^\| (`+) ?(.+?) ?\1 \| (PostgreSQL|BigQuery|Snowflake) \| (.+) \|$", re.MULTILINE)
-TODAY = date(2025, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -44,29 +37,6 @@ class Entry:
 
 
 ENTRIES = [Entry(mark, int(number), question, told) for mark, number, _, question, told in ENTRY.findall(FILE.read_text("utf-8"))]
-
-
-def is_free(statement: Statement) -> bool:
-    if not isinstance(statement, Select):
-        return True
-    return public_tables(statement, hospital()) is not None or declared_values(statement, hospital()) is not None
-
-
-def outcome(question: str) -> tuple[str, list[str]]:
-    """Whether a question is answered or free, and what is said of it: the plan and its price, or the refusal."""
-    try:
-        statement = read(question, given(None, TODAY)).statement
-        if is_free(statement):
-            return "free", [line for line in str(explained_free()).splitlines() if line]
-        assert isinstance(statement, Select)
-        plan = rewrite(statement, hospital(), Wards())
-        try:
-            quote = price(plan, request(epsilon=1))[0]
-        except NoBudget:
-            quote = price(plan, request(epsilon=1, delta="1e-8"))[0]
-        return "answered", [line for line in str(explained(quote)).splitlines() if line]
-    except Refused as refusal:
-        return "refused", [f"{refusal.code}: {refusal}"]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.mark} {entry.number}")

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
 import pages
 from tacit.data.catalog import parse_catalog
+from tacit.errors import NoBudget, Refused
 from tacit.privacy.catalog import Catalog, Column
-from tacit.query.language.sql import parse
+from tacit.query.free import declared_values, public_tables
+from tacit.query.language.given import given
+from tacit.query.language.sql import parse, read
+from tacit.query.language.syntax import Select, Statement
 from tacit.query.passes import rewrite
+from tacit.query.price.explain import explained, explained_free
 from tacit.query.price.price import Quote, price, request
 
+TODAY = date(2025, 1, 1)
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "catalog.md"
 
 
@@ -42,3 +49,26 @@ def quoted(question: str) -> Quote:
     """The question, understood and priced at epsilon 1; a budget written in it counts."""
     select = parse(question)
     return price(rewrite(select, hospital(), Wards()), request(**{"epsilon": 1, **dict(select.options)}))[0]
+
+
+def is_free(statement: Statement) -> bool:
+    if not isinstance(statement, Select):
+        return True
+    return public_tables(statement, hospital()) is not None or declared_values(statement, hospital()) is not None
+
+
+def outcome(question: str) -> tuple[str, list[str]]:
+    """Whether a question is answered or free, and what is said of it: the plan and its price, or the refusal."""
+    try:
+        statement = read(question, given(None, TODAY)).statement
+        if is_free(statement):
+            return "free", [line for line in str(explained_free()).splitlines() if line]
+        assert isinstance(statement, Select)
+        plan = rewrite(statement, hospital(), Wards())
+        try:
+            quote = price(plan, request(epsilon=1))[0]
+        except NoBudget:
+            quote = price(plan, request(epsilon=1, delta="1e-8"))[0]
+        return "answered", [line for line in str(explained(quote)).splitlines() if line]
+    except Refused as refusal:
+        return "refused", [f"{refusal.code}: {refusal}"]

@@ -133,7 +133,7 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """floor(sqrt(child)), for a child that is not negative; exact, since the root of a double is correctly rounded."""
+    """floor(sqrt(child)), for a child from 0 to below 2^52; exact, since the root of a double is correctly rounded."""
 
     child: Row
     low: int

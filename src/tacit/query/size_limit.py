@@ -17,6 +17,7 @@ from tacit.query.plan import (
     Logarithm,
     PerUnit,
     PublicScan,
+    Ratio,
     Relation,
     Row,
     Scan,
@@ -32,7 +33,7 @@ MOST_PARTS = 10_000
 SLOW_PATTERN = 10  # parts for each character of a pattern with _: an engine's time grows with its length times that of the text
 DEEPEST = 250
 SERIES = 250  # parts of a logarithm beside its argument: roots, and the products of its series
-USES = 16  # of the argument of a logarithm in its series (compile.py)
+USES = {Logarithm: 16, Ratio: 8}  # of an argument: in a series, or where a NULL is kept apart and the result clipped (compile.py)
 Node = Row | Condition | TextColumn
 
 
@@ -69,7 +70,7 @@ def parts_of(node: object) -> Iterator[Node]:
 
 def written_out(node: object) -> int:
     """How often what a node holds is written out for it: a logarithm is a series, and uses its argument again and again."""
-    return USES if isinstance(node, Logarithm) else 1
+    return USES.get(type(node), 1)
 
 
 def nodes_of(node: Node) -> Iterator[Node]:

@@ -64,7 +64,7 @@ SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis ORDER BY n DESC L
 --   groups: private, shown where the noisy number of units reaches 319; one unit touches at most 8, with at most 8 rows in each
 --   keys: threshold on noisy numbers of units, sensitivity 8, scale 16, epsilon 0.5, delta 1e-08 (add or remove one unit)
 --   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
---   n: ± 48 at 0.95 confidence
+--   n: not known in advance; it is reported with the answer
 --   price: epsilon 1, delta 1e-08
 
 -- answered: 35 today is a literal of the plan

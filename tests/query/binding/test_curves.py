@@ -80,10 +80,18 @@ def test_close_calls_left_to_doubles_are_caught(monkeypatch: pytest.MonkeyPatch)
     assert by_engine(curves.logarithm("10")(term).node, values) != wanted
 
 
+ROUNDED_UP = 94906265**2 - 1  # below 2^53; its root in doubles is 94906265
+
+
 @pytest.mark.parametrize(
-    ("low", "high", "step"), [(0, 500_000, "0.01"), (1, 2**40, "1"), (0, 10**6, "1/3"), (10**12, 10**12 + 5, "1")]
-)
+    ("low", "high", "step"),
+    [
+        (0, 500_000, "0.01"), (1, 2**40, "1"), (0, 10**6, "1/3"), (10**12, 10**12 + 5, "1"),
+        (ROUNDED_UP - 10**10, ROUNDED_UP, "1"), (ROUNDED_UP - 10**10, ROUNDED_UP, "0.01"), (2**52 - 10**10, 2**52 - 1, "1"),
+    ],
+)  # fmt: skip
 def test_roots_are_exact_floors(low: int, high: int, step: str) -> None:
+    """A value above the range of the plan would be outside every group: the question would fail because of one row."""
     made = curves.root(column(low, high, Fraction(step)))
     unit = terms.number_step(made)
     squares = [value for root in range(0, 1000, 7) for value in (root**2 - 1, root**2, root**2 + 1)]
@@ -147,3 +155,13 @@ def test_logarithms_count_for_what_is_written_out() -> None:
     Extent().check(nested[2].node)
     with pytest.raises(RangeTooLarge, match="too large"):
         Extent().check(nested[3].node)
+
+
+def test_quotients_count_for_what_is_written_out() -> None:
+    """A quotient is clipped with its NULLs kept apart: four inside each other are written out thousands of times."""
+    divisor, nested = terms.add(column(1, 10), terms.constant(Fraction(2))), [column(0, 1000)]
+    for _ in range(4):
+        nested.append(terms.divide(nested[-1], divisor))
+    Extent().check(nested[3].node)
+    with pytest.raises(RangeTooLarge, match="too large"):
+        Extent().check(nested[4].node)

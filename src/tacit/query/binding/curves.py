@@ -25,6 +25,7 @@ FINEST = 2**20  # steps in a range whose step is not declared
 FINEST_LOG = Fraction(1, 10**9)  # the least step of a logarithm, far above what doubles miss by
 MOST_STEPS = 2**37  # of the argument of a logarithm
 LARGEST_STEP = Fraction(10**40)
+LARGEST_SQUARE = 2**52  # up to it, the root of a double never rounds up to a whole number (curves.md)
 MARGIN = 2.0**-40  # relative: above what the logarithm in doubles, and the search for close calls, can miss by
 CLOSE = 512  # arguments near a border that are expected at most
 MOST_POINTS = 8192  # of the argument of EXP, which is a table
@@ -55,7 +56,7 @@ def root(term: Term) -> Term:
     if node.low < 0:
         raise _outside("SQRT", term, "at least 0", "SQRT(GREATEST(x, 0)) or SQRT(ABS(x))")
     unit = public_step(sqrt_up(node.high * step) - sqrt_down(node.low * step))
-    while max(node.high, 1) * (step / unit**2).numerator >= LARGEST:
+    while max(node.high, 1) * (step / unit**2).numerator >= LARGEST or node.high * step >= LARGEST_SQUARE * unit**2:
         unit *= 10
     ratio = step / unit**2
     square = terms.floor_by(terms.times(node, Literal(ratio.numerator)), ratio.denominator)

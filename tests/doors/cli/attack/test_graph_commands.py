@@ -44,6 +44,13 @@ def test_the_simple_form_noise_and_tolerance(edges):
     assert told(*words, "--tolerate", "4:4")["matches"] >= 1
 
 
+def test_k_degree_anonymity_does_not_stop_a_tolerant_search(edges):
+    words = ["plant", edges, "--accounts", "8", "--targets", "5", "--degrees", "20:30", "--publish", "k-degree:5"]
+    assert told(*words)["matches"] == 0
+    assert told(*words, "--tolerate", "12:1")["read"] == 5
+    assert run(app, ["attack", *words[:-1], "k-degree:x"]).exit_code == 2
+
+
 def test_a_curve_over_accounts(edges):
     found = told("plant", edges, "--targets", "5", "--degrees", "8:12", "--curve", "1")
     assert {point["accounts"] for point in found["curve"]} == set(range(4, 12))

@@ -1,4 +1,4 @@
-"""`tacit demo`: seven questions on a hospital, and two attacks; on few patients here, so that it is quick."""
+"""`tacit demo`: eight questions on a hospital, and two attacks; on few patients here, so that it is quick."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def shown(tmp_path_factory, kept, parts):
     return around, result.output
 
 
-def test_seven_questions_are_asked_one_is_refused_and_one_is_drawn(kept):
+def test_eight_questions_are_asked_one_is_refused_and_one_is_drawn(kept):
     folder, told = kept
-    assert len(told["questions"]) == 7
+    assert len(told["questions"]) == 8
     refused = [question["refused"] for question in told["questions"] if "refused" in question]
     assert [(each["code"], "bounds = " in each["remedy"]) for each in refused] == [("no_bounds", True)]
     (drawn,) = [question for question in told["questions"] if "chart" in question]
@@ -98,6 +98,18 @@ def test_visits_per_patient_lie_within_an_interval_that_one_patient_decides(kept
         assert mean["half_width"] < 2
 
 
+def test_private_text_is_shown_where_enough_people_have_it(kept, shown):
+    """A rare diagnosis has one patient here: it passes with a probability below delta, 5e-8."""
+    (question,) = [question for question in kept[1]["questions"] if "GROUP BY written" in question["sql"]]
+    names, exact = [row["written"] for row in question["answer"]["rows"]], dict(question["exact"])
+    assert 1 <= len(names) < len(exact)
+    assert set(hospital.RARE) & set(exact)
+    assert not set(hospital.RARE) & set(names)
+    for row in question["answer"]["rows"]:
+        assert abs(row["patients"]["value"] - exact[row["written"]]) <= 6 * row["patients"]["half_width"]
+    assert "The threshold: groups below a noisy number of" in " ".join(shown[1].split())
+
+
 def test_what_is_left_is_the_cap_less_what_was_spent(kept):
     told = kept[1]
     spent = sum(float(question["answer"]["price"]["epsilon"]) for question in told["questions"] if "answer" in question)
@@ -126,7 +138,7 @@ def test_what_is_kept_is_a_data_set_with_its_ledger(kept):
     folder, told = kept
     data = open_data(folder / "tacit.toml")
     assert data.ledger.verify().whole
-    assert data.ledger.head.number == 2 * (6 + 150), "each with its answer"
+    assert data.ledger.head.number == 2 * (7 + 150), "each with its answer"
     question = told["questions"][0]
     again = data.session("ana").sql(question["sql"], **question["asked"])
     assert again.to_dict()["rows"] == question["answer"]["rows"]

@@ -11,9 +11,11 @@ import typer
 from tacit.doors.cli.attack.graph_source import EdgesArgument, GenerateOption, network, two_numbers
 from tacit.doors.cli.attack.show import ChartOption, JsonOption, show
 from tacit.doors.cli.output import progress, say
+from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.evidence.attacks.graphs.pattern import Plan
+    from tacit.evidence.attacks.graphs.planted import Change
     from tacit.publish.graphs.graph import Graph
 
 GraphSeed = Annotated[int, typer.Option(help="Seed for a random graph, the attacker's choices and the published labels.", min=0)]
@@ -33,6 +35,7 @@ def plant(
     targets: Annotated[int, typer.Option(help="Number of people whose edges the attacker wants to know.", min=1)] = 50,
     form: Annotated[Form, typer.Option(help="Accounts shared by targets, or one account per target.")] = Form.walk,
     degrees: Annotated[str, typer.Option(metavar="LOW:HIGH", help="Links of one account to people.")] = "20:60",
+    publish: Annotated[str, typer.Option(metavar="naive|k-degree:K", help="How the graph is anonymized.")] = "naive",
     noise: Annotated[
         float, typer.Option(help="Percent of edges that the publisher removes and adds at random.", min=0, max=100)
     ] = 0,
@@ -50,21 +53,32 @@ def plant(
     """
     from tacit.evidence.attacks.graphs.curves import SuccessCurve, points, points_of
     from tacit.evidence.attacks.graphs.planted import attack
-    from tacit.evidence.attacks.graphs.planting import disturb
     from tacit.evidence.attacks.graphs.recovery import Tolerance
 
     tolerance = Tolerance(*two_numbers(tolerate, "--tolerate", "2:2"))
+    change = _change(publish, noise / 100, seed)
     ends, started = two_numbers(degrees, "--degrees", "20:60"), perf_counter()
     graph = network(edges, generate, seed).graph
     if not as_json:
         say(f"Graph ready in {perf_counter() - started:.1f} s.")
-    change = (lambda planted: disturb(planted, noise / 100, seed)) if noise else None
     found = attack(graph, _plan(graph, form, (accounts, targets), ends, seed), seed, tolerance, change)
     if not curve:
         show(found, chart, as_json)
         return
     drawn = tuple(progress(points_of(graph, curve, seed, tolerance, change), points(), "attacking"))
     show(SuccessCurve(found, drawn), chart, as_json)
+
+
+def _change(publish: str, noise: float, seed: int) -> Change | None:
+    """What the publisher does to the graph before its nodes are relabelled; None if nothing."""
+    from tacit.evidence.attacks.graphs.planting import disturb, k_degree
+
+    method, _, k = publish.partition(":")
+    if publish != "naive" and (method != "k-degree" or not (k.isascii() and k.isdigit() and 1 <= len(k) < 7)):
+        raise InvalidInput("invalid --publish: expected naive or k-degree:K, for example k-degree:10")
+    if publish == "naive":
+        return (lambda planted: disturb(planted, noise, seed)) if noise else None
+    return lambda planted: k_degree(disturb(planted, noise, seed) if noise else planted, int(k), seed)
 
 
 def _plan(graph: Graph, form: Form, sizes: tuple[int, int], degrees: tuple[int, int], seed: int) -> Plan:

@@ -1,4 +1,4 @@
-"""`tacit demo`: a generated hospital, seven queries with intervals, and two attacks that fail here and work elsewhere."""
+"""`tacit demo`: a generated hospital, eight queries with intervals, and two attacks that fail here and work elsewhere."""
 
 from __future__ import annotations
 
@@ -52,14 +52,19 @@ PER_PATIENT = Question(
     "FROM patients JOIN per ON per.patient_id = patients.id\nGROUP BY sex",
     {"epsilon": "0.1"},
 )
+WRITTEN = Question(
+    "5. Groups of private text: only those of enough people are shown",
+    "SELECT written, COUNT(*) AS patients\nFROM patients GROUP BY written ORDER BY patients DESC",
+    {"epsilon": "0.2", "delta": "5e-8"},
+)
 OLD = Question(
-    "5. At a requested error, for the smallest epsilon",
+    "6. At a requested error, for the smallest epsilon",
     "SELECT sex, COUNT(*) AS patients\nFROM patients WHERE age >= 65\nGROUP BY sex",
     {"error": "50"},
 )
-WEIGHT = Question("6. A query that is refused; nothing is spent", "SELECT AVG(weight) AS weight FROM patients", {"epsilon": "0.5"})
+WEIGHT = Question("7. A query that is refused; nothing is spent", "SELECT AVG(weight) AS weight FROM patients", {"epsilon": "0.5"})
 MONTHS = Question(
-    "7. A chart",
+    "8. A chart",
     "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS visits\nFROM visits GROUP BY month",
     {"epsilon": "0.1"},
 )
@@ -72,7 +77,7 @@ def demo(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Generate a hospital, prepare it, ask seven queries, and attack exact and private answers. Takes half a minute.
+    """Generate a hospital, prepare it, ask eight queries, and attack exact and private answers. Takes half a minute.
 
     Example: tacit demo --folder hospital
     """
@@ -138,7 +143,7 @@ def _parts(here: Path) -> Iterator[Part]:
 
 
 def _questions(ana: Session, plain: Plain, chart: Path) -> Iterator[Part]:
-    for question in (SITES, QUANTILES, WHO_AND_WHERE, PER_PATIENT, OLD):
+    for question in (SITES, QUANTILES, WHO_AND_WHERE, PER_PATIENT, WRITTEN, OLD):
         yield Answered(question, ana.sql(question.sql, **question.budget), plain.rows(question.sql))
     yield TurnedDown(WEIGHT, _refusal(ana, WEIGHT.sql, **WEIGHT.budget))
     answer = ana.sql(MONTHS.sql, **MONTHS.budget)

@@ -22,6 +22,14 @@ STAFF = 128
 SEED = 1854  # when nurses in Scutari began to count
 
 DIAGNOSES = ("chronic", "infection", "injury", "cancer", "other")
+WRITTEN = {  # a diagnosis as doctors write it
+    "chronic": ("diabetes", "asthma", "heart failure"),
+    "infection": ("influenza", "pneumonia"),
+    "injury": ("fracture", "burn"),
+    "cancer": ("breast cancer", "lung cancer"),
+    "other": ("migraine", "anaemia"),
+}
+RARE = ("Gaucher disease", "Wilson disease", "Behcet disease")  # of every 2,000th patient: too few to be shown
 WARDS = {  # where, beds, usual cost, share of visits
     "cardiology": ("north", 42, 1100, 0.12),
     "emergency": ("north", 60, 420, 0.2),
@@ -63,6 +71,7 @@ id        = {{ key = true }}
 age       = {{ bounds = [0, 110] }}
 sex       = {{ values = ["F", "M"], unknown = "drop" }}
 diagnosis = {{ values = {list(DIAGNOSES)}, unknown = "drop" }}
+written   = {{ keys = "private" }}                       # the diagnosis in the doctor's words; which ones there are is private
 badge     = {{ bounds = [1, {STAFF}], outside = "null" }}     # of the staff; known to their colleagues
 weight    = {{ type = "number" }}                        # no bounds yet
 note      = {{ keys = "private", longest = {LONGEST_NOTE} }}       # notes are not public; longer ones count as missing
@@ -108,12 +117,17 @@ def _patients(generator: np.random.Generator, count: int) -> dict[str, Any]:
     acute = generator.choice(np.array(DIAGNOSES[1:]), count, p=[0.35, 0.3, 0.1, 0.25])
     shuffled = generator.permutation(count)
     badge = np.where(works, 1 + np.arange(count), 0)
-    note = np.array(NOTES, dtype=object)[(age + np.arange(count)) % len(NOTES)]
+    places = age + np.arange(count)
+    diagnosis = np.where(chronic, DIAGNOSES[0], acute)
+    names = [WRITTEN[kind][place % len(WRITTEN[kind])] for kind, place in zip(diagnosis.tolist(), places.tolist(), strict=True)]
+    rare = np.array(RARE, dtype=object)[np.arange(count) // 2000 % len(RARE)]
+    note = np.array(NOTES, dtype=object)[places % len(NOTES)]
     columns: dict[str, NDArray[Any]] = {
         "id": 100_000 + generator.permutation(count),
         "age": age,
         "sex": np.where(generator.random(count) < 0.53, "F", "M"),
-        "diagnosis": np.where(chronic, DIAGNOSES[0], acute),
+        "diagnosis": diagnosis,
+        "written": np.where(np.arange(count) % 2000 == 1999, rare, np.array(names, dtype=object)),
         "badge": badge,
         "weight": np.round(generator.normal(72, 14, count).clip(3, 220), 1),
         "note": np.where(badge % 16 == 4, "a" * FAR_TOO_LONG, note),

@@ -93,6 +93,10 @@ class Answered:
         yield from self.question.show()
         yield _inset(self._table())
         yield _inset(_styled((self.answer.footer(), "dim")), above=0)
+        for limit in self.answer.limits:
+            if limit.endswith("are not shown"):
+                hidden = len(self.exact) - len(self.answer)
+                yield _inset(f"The threshold: {limit}, because a text of few people would identify them. Not shown here: {hidden}.")
 
     def tell(self, told: Told) -> None:
         """Adds this part to what `--json` prints."""

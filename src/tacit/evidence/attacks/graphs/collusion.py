@@ -1,6 +1,6 @@
 """Collusion that spreads: people who find themselves in a published graph name others, who never told anybody anything.
 
-A colluder knows the names of their own contacts, and so the own degree. Together colluders know who of them are linked, and whom
+A colluder knows the names of their contacts, and so their own degree. Together colluders know who of them are linked, and whom
 they share. They look for nodes that agree with all of it. Then a person who is a contact of exactly these colluders is one of the
 nodes that are linked to exactly these: if there is one such node, the person is found, and so are the edges between people found
 (Hay, Miklau, Jensen, Towsley and Weis 2008). If the contacts of those who were found become known as well, it goes on.

@@ -86,3 +86,10 @@ def disturb(graph: Graph, share: float, seed: int = 0) -> Graph:
         added = np.unique(np.concatenate([added, np.setdiff1d(drawn, before)]))
     pairs = np.concatenate([np.delete(before, gone), rng.permutation(added)[:many]])
     return built(*np.divmod(pairs, max(graph.nodes, 1)), graph.nodes).graph
+
+
+def k_degree(graph: Graph, k: int, seed: int = 0) -> Graph:
+    """The graph with edges added until at least k people share every degree, its nodes in the same order."""
+    from tacit.publish.graphs.k_degree import supergraph
+
+    return supergraph(graph, k, np.random.default_rng([seed, 8]))[0]
