@@ -54,7 +54,7 @@ def test_releases_are_paid_and_the_budget_ends(ledgers):
 
 def test_a_ledger_refuses_other_relations_by_type(ledgers, tmp_path):
     nodes, edges = open_graph_ledger(ledgers["node"]), open_graph_ledger(ledgers["edge"])
-    with pytest.raises(WrongRelation, match="one edge', .* one node'"):
+    with pytest.raises(WrongRelation, match="remove one node'"):
         result.release_edges(Unread(), nodes, 1, nodes=10)
     unit = LaplaceNoise(Fraction(1), Fraction(1), Neighbours("add-remove", "unit"))
     for ledger in (nodes, edges):
