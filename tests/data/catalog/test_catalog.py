@@ -263,7 +263,7 @@ BROKEN = {
     ),
     ("[tables.wards]", "[tables.Visits]"): (31, "tables.Visits differs from tables.visits in case only; names match"),
     ("[tables.wards]", '[tables.""]'): (31, 'tables."" is not a name; a name has one character or more'),
-    ("[tables.wards]", '[tables."wa\u202erds"]'): (31, r'tables."wa\u202Erds" is not a name'),
+    ("[tables.wards]", '[tables."wa\u202erds"]'): (31, r'tables."wa\u202Erds" has a mark of writing direction'),
     ("[tables.wards]", "[tables.tacit_store]"): (31, "tables.tacit_store begins with tacit_; such names are tacit's own"),
     ("[tables.wards]", "[store]\npath = 3\n[tables.wards]"): (32, "store.path is 3, not a text; a folder; for example path ="),
     ("[tables.wards]", '[ledger]\nurl = "ledger.db"\n[tables.wards]'): (32, 'ledger.url is "ledger.db", which does not fit'),

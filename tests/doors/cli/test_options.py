@@ -26,7 +26,7 @@ SIMULATE = ("survey", "simulate", "--n", "50", "--runs", "1")
         ),
         (("synthesize", "noise-table", "--blocks", "0"), "--blocks must be a whole number above 0, such as 1000000 or 1e6, not 0"),
         (("synthesize", "noise-table", "--m", "0"), "--m must be a whole number above 0"),
-        (("synthesize", "state", "nowhere", "--radius", "nan"), "--radius is above 0 and at most 2,000 kilometres, not nan"),
+        (("synthesize", "state", "nowhere", "--radius", "nan"), "invalid radius nan"),
         ((*SIMULATE, "--epsilon", "0"), "give for example --epsilon 0.5"),
         ((*SIMULATE, "--epsilons", "1,0"), "--epsilons must be a finite number above 0, not 0; give for example --epsilons 0.5"),
         (

@@ -56,15 +56,16 @@ class Reading:
 
     def check_names(self, path: Path, members: Mapping[str, Any]) -> None:
         for name in members:
-            if not name or UNSEEN.search(name) or any(category(character) == "Cc" for character in name):
-                remedy = "a name has one character or more, no control characters and no marks of writing direction"
-                self.report((*path, name), "is not a name", remedy)
+            if not name or any(category(character) == "Cc" for character in name):
+                self.report((*path, name), "is not a name", "a name has one character or more, and no control characters")
 
     def folded(self, path: Path, members: Mapping[str, Any]) -> dict[str, str]:
         """Maps folded names of tables or columns to the names as written."""
         self.check_names(path, members)
         found: dict[str, str] = {}
         for name in members:
+            if UNSEEN.search(name) and not any(category(character) == "Cc" for character in name):
+                self.report((*path, name), "has a mark of writing direction", "no question can name it; rename it")
             if folded(name).startswith(OURS):
                 self.report((*path, name), f"begins with {OURS}", "such names are tacit's own; rename it")
             if folded(name) in found:

@@ -30,20 +30,29 @@ class Columns:
     reading: Reading
 
 
-def read_columns(path: str | Path) -> Columns:
-    """The two columns of an edge list as they are written. In a bipartite graph they name two kinds of nodes."""
-    layout, counts = None, np.zeros(5, np.int64)
+def read_columns(path: str | Path, alone: bool = False) -> Columns:
+    """The two columns of an edge list as they are written. In a bipartite graph they name two kinds of nodes.
+
+    If lines are to be read `alone`, no line has a say in how another is read, as differential privacy requires: the file's name
+    says what separates names (a comma in .csv, a tab in .tsv, else blanks), names are texts, and a file may have no edge. The first
+    line is a header if it has the usual words of one.
+    """
+    layout, counts = _of_name(path) if alone else None, np.zeros(5, np.int64)
     parts: list[Any] = []
-    for block in line_blocks(path):
+    for at, block in enumerate(line_blocks(path)):
         if layout is None:
             layout = _layout(block)
+        elif alone:
+            layout = _layout_alone(layout, block if at == 0 else b"")
         text = np.frombuffer(block, dtype=np.uint8)
         kinds, spans, numbers = parsed(text, BLANKS if layout is None or layout.delimiter == " " else ord(layout.delimiter))
-        if layout is not None and layout.header and not parts:
+        if layout is not None and layout.header and not parts:  # a header that is read alone is the first line of all
             kinds[np.flatnonzero(kinds <= LONGER)[:1]] = COMMENT
             counts[COMMENT] -= 1
         counts += np.bincount(kinds, minlength=5)
-        parts += _pairs(text, kinds <= LONGER, spans, numbers)
+        parts += _pairs(text, kinds <= LONGER, spans, numbers, alone)
+    if alone and not parts:
+        parts = [_no_texts()]
     if not parts or layout is None:
         raise InvalidInput(f"{Path(path).name} has no edges; expected two names on each line, such as: 1<TAB>2")
     edges = int(counts[EDGE] + counts[LONGER])
@@ -71,11 +80,31 @@ def _header(cells: list[str], others: list[str]) -> tuple[str, str] | None:
     return ("source", "target") if len(cells) == 2 and numbers and not any(cell[:1].isdigit() for cell in cells) else None
 
 
-def _pairs(text: Any, edges: Any, spans: Any, numbers: Any) -> Iterator[Any]:
+def _of_name(path: str | Path) -> Layout:
+    """The layout that the name of a file says; no header."""
+    plain = Path(path).name.lower().removesuffix(".gz")
+    return Layout({".csv": ",", ".tsv": "\t"}.get(Path(plain).suffix, " "), None)
+
+
+def _layout_alone(layout: Layout, block: bytes) -> Layout:
+    """The same, with a header if the first line has the usual words of one."""
+    line = block.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
+    cells = [cell.strip().strip('"') for cell in (line.split() if layout.delimiter == " " else line.split(layout.delimiter))][:2]
+    usual = len(cells) == 2 and {cell.lower() for cell in cells} <= HEADERS
+    return Layout(layout.delimiter, (cells[0], cells[1]) if usual else None)
+
+
+def _no_texts() -> Any:
+    import pyarrow as pa
+
+    return pa.array([], pa.large_binary())
+
+
+def _pairs(text: Any, edges: Any, spans: Any, numbers: Any, as_texts: bool) -> Iterator[Any]:
     """The names on the lines that are edges: an array of two columns of numbers, or an Arrow array with the two in turn."""
     if not edges.any():
         return
-    if (numbers[edges] >= 0).all():
+    if not as_texts and (numbers[edges] >= 0).all():
         yield numbers[edges]
         return
     import pyarrow as pa
@@ -133,9 +162,9 @@ def _coded_numbers(columns: tuple[Any, ...]) -> tuple[Any, list[Any]]:
     return np.flatnonzero(seen), [rank[column] for column in columns]
 
 
-def read_network(path: str | Path) -> Network:
-    """The network in an edge list; nodes are numbered in the order of their names."""
-    columns = read_columns(path)
+def read_network(path: str | Path, alone: bool = False) -> Network:
+    """The network in an edge list; nodes are numbered in the order of their names. `alone` is that of `read_columns`."""
+    columns = read_columns(path, alone)
     names, (left, right) = coded(columns.left, columns.right)
     made, seen = built(left, right, len(names)), columns.reading
     counts = (seen.edges_read, seen.comments, seen.bad_lines, made.self_loops, made.repeated, made.both_directions)

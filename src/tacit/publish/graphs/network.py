@@ -67,8 +67,8 @@ class Network:
     kind: str = "edge list"
 
 
-def network_of(source: Any) -> Network:
-    """The network of a file, a networkx graph, an igraph graph or a Graph.
+def network_of(source: Any, alone: bool = False) -> Network:
+    """The network of a file, a networkx graph, an igraph graph or a Graph. `alone`: each line of a file is read by itself.
 
     >>> network_of(Graph.of_edges([0, 1], [1, 2], nodes=3)).graph
     Graph(nodes=3, edges=2)
@@ -80,7 +80,7 @@ def network_of(source: Any) -> Network:
     if isinstance(source, str | Path):
         from tacit.publish.graphs.edge_list import read_network
 
-        return read_network(source)
+        return read_network(source, alone)
     if hasattr(source, "get_edgelist") and hasattr(source, "vcount"):
         return _of_igraph(source)
     if hasattr(source, "adjacency") and hasattr(source, "number_of_nodes"):

@@ -14,6 +14,7 @@ from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, WrongRelation
 from tacit.privacy.catalog import Budget
 from tacit.privacy.neighbours import Neighbours
 from tacit.publish.graphs.graph import Graph
+from tacit.publish.graphs.network import network_of
 from tacit.publish.graphs.private import result
 from tacit.publish.graphs.private.counting import EdgeCount, TriangleCount
 from tacit.publish.graphs.private.degrees import DegreeSequence, distribution, fitted
@@ -82,9 +83,9 @@ def test_a_ledger_keeps_its_budget_and_is_begun_once(ledgers, tmp_path):
 def test_the_spend_is_on_the_disk_before_the_graph_is_read(ledgers, monkeypatch):
     seen = []
 
-    def reading(source):
+    def reading(source, alone):
         seen.append(open_graph_ledger(ledgers["node"]).head.number)
-        return real(source)
+        return real(source, alone)
 
     real = result.network_of
     monkeypatch.setattr(result, "network_of", reading)
@@ -138,3 +139,40 @@ def test_the_regression_makes_degrees_more_accurate():
     assert np.abs(noisy - true).mean() > 3
     assert np.abs(fitted(noisy) - true).mean() < 1
     assert distribution(fitted(noisy)).sum() == 3000
+
+
+LINES = ["1\t2", "01\t2", "a\tb", "# a note", "source\ttarget", "3,4", "5 6", "x", "1\t2\t9"]
+
+
+@pytest.mark.parametrize("name", ["edges.tsv", "edges.csv", "edges.txt"])
+def test_no_line_has_a_say_in_how_another_is_read(tmp_path, name):
+    """One line less is at most one edge less, whatever the line, and a file without an edge is one like any other."""
+    file = tmp_path / name
+
+    def edges(lines):
+        file.write_text("".join(f"{line}\n" for line in lines))
+        found = network_of(file, alone=True)
+        return {frozenset((found.names[one], found.names[two])) for one, two in zip(*found.graph.ends(), strict=True)}
+
+    random = np.random.default_rng(1)
+    for _ in range(60):
+        lines = [LINES[at] for at in random.integers(0, len(LINES), 6)]
+        whole = edges(lines)
+        for at in range(1, len(lines)):
+            assert len(whole ^ edges(lines[:at] + lines[at + 1 :])) <= 1
+    assert edges([]) == set()
+
+
+def test_planted_reading_by_what_other_lines_hold_is_caught(tmp_path):
+    """As the anonymizers read: whether the first line is a header is decided by all of them."""
+    file, found = tmp_path / "edges.tsv", []
+    for last in ("", "c\td\n"):
+        file.write_text(f"a\tb\n1\t2\n{last}")
+        found.append((network_of(file).graph.edges, network_of(file, alone=True).graph.edges))
+    assert found == [(1, 2), (3, 3)]
+
+
+def test_a_graph_without_edges_is_released_as_any_other(ledgers, tmp_path):
+    (tmp_path / "none.tsv").write_text("# nothing\n")
+    assert result.release_edges(tmp_path / "none.tsv", open_graph_ledger(ledgers["edge"]), 1, nodes=10).paid.entry == 1
+    assert result.release_degrees(tmp_path / "none.tsv", open_graph_ledger(ledgers["node"]), 1, theta=3).paid.entry == 1

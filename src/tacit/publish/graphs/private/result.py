@@ -146,7 +146,7 @@ def _released(
     relation = relation_of(ledger)
     if loss(event).neighbours != relation:
         raise WrongRelation(f"the {words[0]} is priced for '{loss(event).neighbours}', and this ledger counts for '{relation}'")
-    values, paid = sold(ledger, event, words[0], lambda: run(network_of(source)))
+    values, paid = sold(ledger, event, words[0], lambda: run(network_of(source, alone=True)))
     return PrivateRelease(words[0], values, event, relation, words[1], paid)
 
 
