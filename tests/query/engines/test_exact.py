@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -194,3 +195,20 @@ def test_joins_match_values_and_not_codes(coded: World, text: str) -> None:
     found = [plain(moment) for moment in made.exact(question)]
     assert found == by_brute_force(question, made)
     assert any(sum(moment) for moment in found)
+
+
+def test_a_group_that_is_not_public_counts_nowhere_and_fails_nothing() -> None:
+    """Not even if a proof of the possible keys were wrong: a failure would tell of the row that has such a key."""
+    from tacit.query.plan import BooleanType, Column, Group, Key, Moment, NumberType, Scan, Term
+
+    keys = (
+        Key("a", Term(Column(0, "a", 2, 4, True), NumberType(Fraction(1)))),
+        Key("b", Term(Column(0, "b", 0, 1, False), BooleanType())),
+    )
+    group = Group(Scan(None), keys, (Moment("rows"), Moment("list", Column(0, "x", 0, 9, False))))  # type: ignore[arg-type]
+    given = np.ma.MaskedArray([2, 5, 1, 4, 3, 0], mask=[False, False, False, False, False, True])
+    sums = {"key_0": given, "key_1": np.ma.MaskedArray([0, 1, 0, 2, 1, 1], mask=[0, 0, 0, 0, 0, 0]), "m0_rows": np.arange(1, 7)}
+    lists = {"key_0": given, "key_1": sums["key_1"], "value": np.arange(6), "rows": np.arange(1, 7)}
+    found = assemble(group, Answers(sums, {1: lists}))
+    assert found.moments[0].unseal().tolist() == [1, 0, 0, 5, 0, 0, 0, 6]  # type: ignore[union-attr]
+    assert [each.unseal()[0].tolist() for each in found.moments[1]] == [[0], [], [], [4], [], [], [], [5]]  # type: ignore[union-attr]

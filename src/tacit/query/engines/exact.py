@@ -60,20 +60,28 @@ def assemble(group: Group, answers: Answers) -> Exact:
 
 
 def _places(group: Group, columns: Mapping[str, Integers]) -> NDArray[np.int64]:
-    """The index of each returned row among all public groups."""
+    """The index of each returned row among all public groups; -1 for one of a group that is not public, which then counts nowhere.
+
+    No row makes such a group, by the proofs of ranges and points. If one of them were wrong, a failure here would tell of a row.
+    """
     length = len(next(iter(columns.values()), ()))
-    index = np.zeros(length, dtype=np.int64)
+    index, unknown = np.zeros(length, dtype=np.int64), np.zeros(length, dtype=np.bool_)
     for place, key in enumerate(group.keys):
         points = domain(key)
-        index = index * len(points) + _position(columns[f"key_{place}"], points)
-    return index
+        position = _position(columns[f"key_{place}"], points)
+        index, unknown = index * len(points) + position, unknown | (position < 0)
+    return np.where(unknown, -1, index)
 
 
 def _position(column: Integers, points: Sequence[int | None]) -> NDArray[np.int64]:
-    """The position of each value in a sorted list of points; NULL is the last."""
+    """The position of each value in a sorted list of points, of which NULL is the last; -1 for any other value."""
     known = np.array([point for point in points if point is not None], dtype=np.int64)
-    place = np.searchsorted(known, np.ma.getdata(column)).astype(np.int64)
-    return np.where(np.ma.getmaskarray(column), len(known), place) if np.ma.isMaskedArray(column) else place
+    values = np.ma.getdata(column)
+    place = np.searchsorted(known, values).astype(np.int64)
+    found = np.append(known, 0)[place] == values
+    found &= place < len(known)
+    null = len(known) if len(known) < len(points) else -1
+    return np.where(np.ma.getmaskarray(column), null, np.where(found, place, -1))
 
 
 def _spread(values: Integers, places: NDArray[np.int64], cells: int) -> Integers:
@@ -81,7 +89,7 @@ def _spread(values: Integers, places: NDArray[np.int64], cells: int) -> Integers
         full: Integers = np.array([0] * cells, dtype=object)
     else:
         full = np.zeros(cells, dtype=np.int64)
-    full[places] = values
+    full[places[places >= 0]] = values[places >= 0]
     return full
 
 

@@ -57,15 +57,17 @@ def test_no_grouping_beats_the_counting_bound(pairs):
 def test_beyond_the_bound_nothing_is_searched(monkeypatch):
     graph = TwoSided.of_labels(["a", "b", "c", "d", "e"], ["x", "x", "x", "y", "z"])
     monkeypatch.setattr(grouping, "_Search", None)
-    with pytest.raises(InvalidInput, match="5 nodes have k <= 1"):
+    with pytest.raises(InvalidInput, match="x has 3 neighbours") as refused:
         grouped(graph, k=2, l=1)
+    assert "k <= 1" in str(refused.value)
 
 
 def test_both_bounds_are_looked_at_before_either_side_is_searched(monkeypatch):
     graph = TwoSided.of_labels(["hub"] * 3 + ["u", "v", "w", "x"], ["a", "b", "c", "d", "e", "f", "g"])
     monkeypatch.setattr(grouping, "_Search", None)
-    with pytest.raises(InvalidInput, match="7 nodes have k <= 2"):
+    with pytest.raises(InvalidInput, match="hub has 3 neighbours") as refused:
         grouped(graph, k=2, l=3)
+    assert "k <= 2" in str(refused.value)
 
 
 def test_a_node_that_fits_nowhere_takes_the_place_of_one_that_does():
@@ -78,7 +80,7 @@ def test_a_node_that_fits_nowhere_takes_the_place_of_one_that_does():
 def test_a_search_that_fails_says_so_and_names_the_bound():
     pairs = [(u, w) for w, (u, v) in enumerate(combinations(range(4), 2)) for u in (u, v)]  # all pairs conflict
     graph = TwoSided.of_labels(*zip(*pairs, strict=True))
-    with pytest.raises(InvalidInput, match="4 of 4 nodes without a"):
+    with pytest.raises(InvalidInput, match="4 of 4 nodes"):
         safe_groups(graph.left, graph.right, 2)
 
 

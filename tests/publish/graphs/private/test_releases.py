@@ -54,7 +54,7 @@ def test_releases_are_paid_and_the_budget_ends(ledgers):
 
 def test_a_ledger_refuses_other_relations_by_type(ledgers, tmp_path):
     nodes, edges = open_graph_ledger(ledgers["node"]), open_graph_ledger(ledgers["edge"])
-    with pytest.raises(WrongRelation, match="for 'add or remove one node'"):
+    with pytest.raises(WrongRelation, match="remove one node'"):
         result.release_edges(Unread(), nodes, 1, nodes=10)
     unit = LaplaceNoise(Fraction(1), Fraction(1), Neighbours("add-remove", "unit"))
     for ledger in (nodes, edges):
@@ -66,7 +66,7 @@ def test_a_ledger_refuses_other_relations_by_type(ledgers, tmp_path):
     of_units = begin_ledger(f"sqlite:///{file}", Policy(Budget(Fraction(1))), "12" * 16)
     with pytest.raises(WrongRelation):
         of_units.spend(EdgeCount(10, 1).mechanism.event, "curator", "edges", "")
-    with pytest.raises(WrongRelation, match="for 'add or remove one unit'"):
+    with pytest.raises(WrongRelation, match="remove one unit'"):
         open_graph_ledger(file)
 
 
