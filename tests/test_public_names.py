@@ -132,9 +132,10 @@ def test_the_version_is_that_of_the_package():
 # --- the faces ---------------------------------------------------------------------------------------------------------------
 
 FACES = {
-    "attack": "Attacker BlackBox DifferentValues Exact FullDomain GroupSize LocalRecoding MinimumSize MostShare Noise Noisy "
-    "Person Rounding Suppressing Target averaging differencing downcode fair_bits floating_point homogeneity "
-    "hostile_key link minimality posterior rebuild reconstruction session told_apart tracing tracker",
+    "attack": "Attacker BlackBox DifferentValues Exact FullDomain GroupSize Grouping LocalRecoding MinimumSize MostShare Noise "
+    "Noisy Person Rounding Suppressing Target Tolerance aims averaging coalition collude differencing downcode "
+    "email_graph fair_bits floating_point grouping homogeneity hostile_key link minimality planted posterior re_identify "
+    "rebuild reconstruction session simple_plan told_apart tracing tracker walk_plan",
     "audit": "Data Denial Desk ExactAnswer Private auditor check_simulatable question read replayed",
     "composition": "NOTHING_SPENT Filter advanced advanced_tighter batch_loss cost events exact_pure for_change_one loss parallel "
     "sequential",

@@ -9,6 +9,14 @@
 1.0
 >>> reconstruction(Rounding(bits, to=5), people=64, questions=1024, truth=bits).recovered
 1.0
+
+Those on published graphs take a `tacit.graphs.Graph`. What two people know of their own contacts names two more:
+
+>>> from tacit.attack import collude, email_graph
+>>> graph, names = email_graph()
+>>> contacts = {who: [names[node] for node in graph.neighbours(names.index(who))] for who in ("Alice", "Cathy")}
+>>> collude(graph, contacts).edges
+(('Bob', 'Ed'),)
 """
 
 from __future__ import annotations
@@ -18,6 +26,15 @@ from tacit.evidence.attacks.against_session import attack_session as session
 from tacit.evidence.attacks.answerers import Exact, MinimumSize, Noise, Noisy, Rounding, Suppressing, fair_bits
 from tacit.evidence.attacks.definitions import told_apart
 from tacit.evidence.attacks.floating_point import floating_point
+from tacit.evidence.attacks.graphs.coalition import attempt as coalition
+from tacit.evidence.attacks.graphs.collusion import collude, email_graph
+from tacit.evidence.attacks.graphs.grouping import Grouping
+from tacit.evidence.attacks.graphs.grouping import attack_grouping as grouping
+from tacit.evidence.attacks.graphs.pattern import simple_plan, walk_plan
+from tacit.evidence.attacks.graphs.planted import aims
+from tacit.evidence.attacks.graphs.planted import attack as planted
+from tacit.evidence.attacks.graphs.recovery import Tolerance
+from tacit.evidence.attacks.graphs.reidentify import re_identify
 from tacit.evidence.attacks.isolation import averaging, differencing, tracker
 from tacit.evidence.attacks.posterior import posterior_of as posterior
 from tacit.evidence.attacks.questioner import Target
@@ -39,6 +56,7 @@ __all__ = [
     "Exact",
     "FullDomain",
     "GroupSize",
+    "Grouping",
     "LocalRecoding",
     "MinimumSize",
     "MostShare",
@@ -48,22 +66,32 @@ __all__ = [
     "Rounding",
     "Suppressing",
     "Target",
+    "Tolerance",
+    "aims",
     "averaging",
+    "coalition",
+    "collude",
     "differencing",
     "downcode",
+    "email_graph",
     "fair_bits",
     "floating_point",
+    "grouping",
     "homogeneity",
     "hostile_key",
     "link",
     "minimality",
+    "planted",
     "posterior",
+    "re_identify",
     "rebuild",
     "reconstruction",
     "session",
+    "simple_plan",
     "told_apart",
     "tracing",
     "tracker",
+    "walk_plan",
 ]
 
 

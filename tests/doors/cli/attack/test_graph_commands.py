@@ -51,6 +51,16 @@ def test_k_degree_anonymity_does_not_stop_a_tolerant_search(edges):
     assert run(app, ["attack", *words[:-1], "k-degree:x"]).exit_code == 2
 
 
+def test_grouping_stops_the_search_where_relabelling_does_not(edges):
+    """The graph that is searched has the published numbers, and no longer the pattern."""
+    words = ["plant", edges, "--accounts", "8", "--targets", "5", "--degrees", "20:30"]
+    assert told(*words)["read"] == 5
+    found = told(*words, "--publish", "grouping:5")
+    assert (found["matches"], found["ended"], found["read"], found["succeeded"]) == (0, True, 0, False)
+    result = run(app, ["attack", *words, "--publish", "grouping:1"])
+    assert (result.exit_code, "k must be from 2" in result.output) == (2, True)
+
+
 def test_a_curve_over_accounts(edges):
     found = told("plant", edges, "--targets", "5", "--degrees", "8:12", "--curve", "1")
     assert {point["accounts"] for point in found["curve"]} == set(range(4, 12))

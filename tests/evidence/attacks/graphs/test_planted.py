@@ -10,10 +10,12 @@ from tacit.errors import InvalidInput
 from tacit.evidence.attacks.graphs.curves import SuccessCurve, points, points_of
 from tacit.evidence.attacks.graphs.pattern import simple_plan, walk_plan
 from tacit.evidence.attacks.graphs.planted import aims, attack
-from tacit.evidence.attacks.graphs.planting import disturb, plant, relabel
+from tacit.evidence.attacks.graphs.planting import disturb, plant, relabel, sized_groups
 from tacit.evidence.attacks.graphs.power_law import power_law
 from tacit.evidence.attacks.graphs.recovery import Tolerance
 from tacit.publish.graphs.graph import Graph
+from tacit.publish.graphs.supernodes.annealing import annealed
+from tacit.publish.graphs.supernodes.blocks import blocks_of
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +62,27 @@ def test_disturbing_removes_and_adds_as_many(share):
 def test_disturbing_takes_a_share():
     with pytest.raises(InvalidInput, match="from 0 to 1"):
         disturb(random_graph(10, 0.5, 1), 1.5)
+
+
+def numbers(graph: Graph, groups: np.ndarray) -> list[list[int]]:
+    blocks = blocks_of(graph, groups)
+    return np.stack([blocks.ones, blocks.twos, blocks.edges]).tolist()
+
+
+def test_a_graph_drawn_from_groups_keeps_everybody_in_their_group():
+    """The numbers of the published blocks are those of the drawn graph, node by node; its edges are others."""
+    graph = power_law(120, 500, seed=2)
+    drawn, groups = sized_groups(graph, 4, seed=3), annealed(graph, 4, 3).groups
+    assert numbers(graph, groups) == numbers(drawn, groups)
+    assert not np.array_equal(drawn.targets, graph.targets)
+    others = np.random.default_rng(1).permutation(groups)
+    assert numbers(drawn, others) != numbers(graph, others), "people in wrong groups are seen"
+
+
+@pytest.mark.parametrize("k", [0, 1, 121])
+def test_groups_have_two_nodes_at_least(k):
+    with pytest.raises(InvalidInput, match="k must be from 2"):
+        sized_groups(power_law(120, 500, seed=2), k)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -93,3 +93,28 @@ def k_degree(graph: Graph, k: int, seed: int = 0) -> Graph:
     from tacit.publish.graphs.k_degree import supergraph
 
     return supergraph(graph, k, np.random.default_rng([seed, 8]))[0]
+
+
+def sized_groups(graph: Graph, k: int, seed: int = 0) -> Graph:
+    """A graph with the numbers that a k-sized grouping publishes, drawn uniformly; each node stands in its own group.
+
+    The publication itself has no nodes to search, so the attacker searches one of the equally likely graphs.
+
+    >>> ring = Graph.of_edges([0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0], nodes=6)
+    >>> drawn = sized_groups(ring, k=3)
+    >>> drawn.nodes, drawn.edges
+    (6, 6)
+    """
+    from tacit.publish.graphs.supernodes.annealing import annealed
+    from tacit.publish.graphs.supernodes.blocks import blocks_of
+    from tacit.publish.graphs.supernodes.published import Supergraph, published
+    from tacit.publish.graphs.supernodes.worlds import sampled
+
+    if not 2 <= k <= max(graph.nodes, 2):
+        raise InvalidInput(f"k must be from 2 to the number of nodes, not {k}")
+    groups = annealed(graph, k, seed).groups
+    published(graph, groups, k)  # checks the grouping
+    world = sampled(Supergraph(blocks_of(graph, groups), k), seed)
+    node_of = np.argsort(groups, kind="stable")  # a world numbers the nodes of the first group first
+    left, right = world.ends()
+    return Graph.of_edges(node_of[left], node_of[right], graph.nodes)
