@@ -38,7 +38,7 @@ from tacit.query.language.syntax import Describe, Select, ShowTables, Statement
 from tacit.query.language.writer import written
 from tacit.query.passes import rewrite
 from tacit.query.price.price import Quote, Request, price, request
-from tacit.query.price.stability import tables_of
+from tacit.query.price.stability import rows_are_public, tables_of
 from tacit.release.answer import Answer, Receipt
 from tacit.release.free import free_answer
 from tacit.release.once import Form, Sold, Till, once
@@ -77,7 +77,7 @@ class Session:
         self.data.runner.start()
         question = rewrite(select, self.data.catalog, self.data.public)
         text = written(select) if text is None else text
-        quotes = price(question, asked, self.data.catalog.change)
+        quotes = price(question, asked, self.data.catalog.change, rows_are_public(question, self.data.catalog))
         events = tuple(quote.event for quote in quotes)
         sale = Sale(
             events,
@@ -142,7 +142,8 @@ class Session:
         known = {name: value for name, value in budget.items() if value is not None}
         default = {} if select.options or {"epsilon", "error"} & set(known) else {"epsilon": 1}
         wanted = _asked(select, {"groups": MOST_CELLS, **default, **known})  # what costs nothing is told of any number of groups
-        quote = price(rewrite(select, self.data.catalog, self.data.public), wanted, self.data.catalog.change)[0]
+        plan = rewrite(select, self.data.catalog, self.data.public)
+        quote = price(plan, wanted, self.data.catalog.change, rows_are_public(plan, self.data.catalog))[0]
         return explained(quote, self._left())
 
     def table(self, name: str) -> Frame[Answer]:

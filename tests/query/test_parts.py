@@ -143,7 +143,9 @@ def test_no_unit_moves_all_parts_together_by_more_than_the_price(neighbours: lis
 def test_a_part_left_out_of_the_price_is_caught(neighbours: list[DataSet], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also margins of private keys that are priced once for all levels: only the first part has a share."""
     honest = pricing._shares
-    monkeypatch.setattr(pricing, "_shares", lambda question, added: honest(replace(question, beside=(), below=()), {}))
+    monkeypatch.setattr(
+        pricing, "_shares", lambda question, touched, added: honest(replace(question, beside=(), below=()), touched, {})
+    )
     assert worst_loss(laplace_quote(neighbours[0], text), neighbours) > 1
 
 

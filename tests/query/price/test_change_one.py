@@ -181,7 +181,7 @@ def caught(place: World, text: str, before: Units, after: Units) -> bool:
     return False
 
 
-def without_zero(moment: Moment) -> tuple[int, int]:
+def without_zero(moment: Moment, fixed: bool = False) -> tuple[int, int]:
     """The planted rule: every unit has a row that counts before and after, so a sum moves by b - a, and a count not at all."""
     if moment.kind == "rows":
         return 0, 0

@@ -142,7 +142,7 @@ def test_products_at_the_price_of_one_column_are_caught(place: World, monkeypatc
 
     assert moved == told()
     honest = stability.row_range
-    monkeypatch.setattr(stability, "row_range", lambda moment: honest(replace(moment, kind="centred")))
+    monkeypatch.setattr(stability, "row_range", lambda moment, fixed: honest(replace(moment, kind="centred")))
     assert moved > told()
 
 

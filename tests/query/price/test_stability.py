@@ -197,7 +197,7 @@ def test_one_row_too_many_in_a_group_is_caught(place: World, tmp_path: Any, monk
 
 def test_a_sum_without_bounds_is_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
     made = place.with_rows("visits", ranked([[ROW] * 3])).with_catalog(place.catalog)
-    monkeypatch.setattr("tacit.query.price.stability.row_range", lambda moment: (0, 1))
+    monkeypatch.setattr("tacit.query.price.stability.row_range", lambda moment, fixed: (0, 1))
     assert caught(made, "SELECT SUM(cost) FROM visits")
 
 

@@ -186,24 +186,28 @@ class Quote:
         return None if self.keys else _cells(self.question)
 
 
-def price(question: Question, asked: Request, change: Change = "add-remove") -> tuple[Quote, ...]:
+def price(question: Question, asked: Request, change: Change = "add-remove", fixed: bool = False) -> tuple[Quote, ...]:
     """The quotes for a query, the one with the smallest error first; a ledger may admit a later one and not the first.
 
+    `fixed` says that the number of its rows is public (`rows_are_public`): COUNT(*) beside other numbers is then exact and has no
+    share of epsilon. A question that asks for nothing else is priced as if it were private.
     Raises if the worst case of answering is too much work (work.md).
     """
     _check_groups(question, asked)
     doubled = change == "change-one" and any(map(private, question.parts))  # priced for add/remove, which then counts twice
     factor = 2 if doubled else 1
-    touched = [reach(part, "add-remove" if doubled else change) for part in question.parts]
+    touched = [reach(part, "add-remove" if doubled else change, fixed) for part in question.parts]
     afford(question)
     if not any(map(_depends, question.parts, touched)):
+        if fixed:
+            return price(question, asked, change)
         raise NotAllowed("the answer does not depend on the data", remedy="use COUNT(*)")
     if asked.error is not None:
         return (_for_error(question, asked, touched, factor),)
     if asked.epsilon is None:
         raise NoBudget("missing budget", remedy="give epsilon=0.5")
     quotes = [_with_laplace(question, asked, touched, factor)]
-    if asked.delta and any(map(_charged, question.parts)):
+    if asked.delta and any(map(_paid, question.parts, touched)):
         quotes.append(_with_gaussian(question, asked, touched, factor))
     return tuple(sorted(quotes, key=_width))
 
@@ -247,10 +251,15 @@ def _charged(question: Question) -> list[tuple[int, Moment]]:
     return [(place, moment) for place, moment in _additive(question) if not (private(question) and moment.kind == "units")]
 
 
+def _paid(question: Question, touched: Reach) -> list[tuple[int, Moment]]:
+    """The same without those that no unit can change: they are released as they are, and have no share."""
+    return [(place, moment) for place, moment in _charged(question) if _moves(moment, touched)]
+
+
 def _with_laplace(question: Question, asked: Request, touched: Sequence[Reach], factor: int) -> Quote:
     """Every sum, quantile and set of private keys of every part has the same share of epsilon."""
     added = summed(question, _spread(question, touched, concentrated=False))
-    share = (asked.epsilon or Fraction(0)) / (factor * _shares(question, added))
+    share = (asked.epsilon or Fraction(0)) / (factor * _shares(question, touched, added))
     noises = _noised(question, touched, added, partial(_laplace, epsilon=share))
     return _quote(question, asked, touched, noises, share, factor)
 
@@ -258,8 +267,8 @@ def _with_laplace(question: Question, asked: Request, touched: Sequence[Reach], 
 def _with_gaussian(question: Question, asked: Request, touched: Sequence[Reach], factor: int) -> Quote:
     """All sums of all parts together get their share of epsilon; for a unit that changes, a concentrated loss counts four times."""
     added = summed(question, _spread(question, touched, concentrated=True))
-    share = (asked.epsilon or Fraction(0)) / (factor * _shares(question, added))
-    number = sum(len(_measured(part, at in added)) for at, part in enumerate(question.parts))
+    share = (asked.epsilon or Fraction(0)) / (factor * _shares(question, touched, added))
+    number = sum(_paid_alone(part, touched[at], at in added) for at, part in enumerate(question.parts))
     delta = asked.delta / (2 if any(map(private, question.parts)) else 1)
     rho = calibrate_rho(factor * share * number, delta) / (factor**2 * number)
     noises = _noised(question, touched, added, partial(_gaussian, rho=rho))
@@ -279,9 +288,14 @@ def _measured(question: Question, added: bool) -> list[tuple[int, Moment]]:
     return [(place, moment) for place, moment in _charged(question) if not (added and moment.kind in ADDITIVE)]
 
 
-def _shares(question: Question, added: Summed) -> int:
-    """Epsilon is split evenly over what is released: every sum, quantile and mode, and the keys where they are private."""
-    return max(1, sum(len(_measured(part, at in added)) + _alone(part) for at, part in enumerate(question.parts)))
+def _paid_alone(question: Question, touched: Reach, added: bool) -> int:
+    """How many of these sums a unit can change."""
+    return sum(_moves(moment, touched) for _, moment in _measured(question, added))
+
+
+def _shares(question: Question, touched: Sequence[Reach], added: Summed) -> int:
+    """Epsilon is split evenly over what is released: every sum that a unit can change, quantile and mode, and private keys."""
+    return max(1, sum(_paid_alone(part, touched[at], at in added) + _alone(part) for at, part in enumerate(question.parts)))
 
 
 def _alone(question: Question) -> int:
@@ -294,7 +308,7 @@ def _spread(question: Question, touched: Sequence[Reach], concentrated: bool) ->
     norm = l2_sensitivity if concentrated else l1_sensitivity
     parts = []
     for part, reached in zip(question.parts, touched, strict=True):
-        sums = _charged(part)
+        sums = _paid(part, reached)
         squares = [(norm(moment, reached) / Fraction(max(1, *map(abs, row_range(moment))))) ** 2 for _, moment in sums]
         fixed = [square for square, (_, moment) in zip(squares, sums, strict=True) if moment.kind not in ADDITIVE]
         alone, rest = _alone(part), sum(fixed, start=Fraction(0))
@@ -405,14 +419,15 @@ def _for_error(question: Question, asked: Request, touched: Sequence[Reach], fac
     if any(map(private, question.parts)):
         raise ErrorNotPublic("with private keys, the error of a group cannot be set in advance", remedy="give epsilon and delta")
     needed = [_needed(part, asked, reached) for part, reached in zip(question.parts, touched, strict=True)]
-    number = sum(map(len, needed))
+    number = sum(share > 0 for part in needed for share in part.values())  # what no unit can change needs none
     if factor * sum(share for part in needed for share in part.values()) < LEAST_EPSILON:
         least = calibrate.short_up(LEAST_EPSILON / (factor * number), 6)  # then the error is smaller than was asked for
-        needed = [{moment: max(share, least) for moment, share in part.items()} for part in needed]
+        needed = [{moment: max(share, least) if share else share for moment, share in part.items()} for part in needed]
     epsilon = factor * sum((share for part in needed for share in part.values()), start=Fraction(0))
     quotes = []
     for part, reached, shares in zip(question.parts, touched, needed, strict=True):
-        sums = tuple(Sum(place, each, _laplace(part, each, reached, shares[each])) for place, each in _additive(part))
+        noise = {each: _laplace(part, each, reached, share or LEAST_EPSILON) for each, share in shares.items()}
+        sums = tuple(Sum(place, each, noise[each]) for place, each in _additive(part))
         quotes.append(Quote(part, asked, reached, sums, (), None, epsilon, Fraction(0)))
     return _together(quotes)
 

@@ -13,19 +13,20 @@ from functools import singledispatch
 from math import prod
 
 from tacit.errors import TooMuchWork
-from tacit.privacy.catalog import Table
+from tacit.privacy.catalog import Catalog, Table
 from tacit.privacy.neighbours import Change, Neighbours
 from tacit.privacy.rounding import sqrt_up
 from tacit.query.groups import private, size
 from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, Question, Relation, Scan, Semi, Union, UnitJoin, Where
-from tacit.query.size_limit import below
+from tacit.query.size_limit import below, nodes_of
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
     """What one unit can touch; `change` is what may happen to it, `several` whether there is more than one group.
 
-    Where a unit changes, these are the rows and groups that it has before, and again those that it has after.
+    Where a unit changes, these are the rows and groups that it has before, and again those that it has after. `fixed`: every unit
+    has exactly one row, which always counts (`rows_are_public`).
 
     >>> Reach(rows=10, groups=4, per_group=3).l1, Reach(rows=10, groups=10, per_group=3).l2_squared
     (10, 28)
@@ -36,6 +37,7 @@ class Reach:
     per_group: int
     change: Change = "add-remove"
     several: bool = False
+    fixed: bool = False
 
     @property
     def neighbours(self) -> Neighbours:
@@ -64,14 +66,39 @@ class Reach:
         return min(self.rows, self.groups)
 
 
-def reach(question: Question, change: Change = "add-remove") -> Reach:
-    """What one unit can touch in the groups of a question."""
+def reach(question: Question, change: Change = "add-remove", fixed: bool = False) -> Reach:
+    """What one unit can touch in the groups of a question; `fixed` is `rows_are_public`."""
     rows, group = rows_of(question.group.child), question.group
     if not group.keys:
-        return Reach(rows, 1, rows, change)
+        return Reach(rows, 1, rows, change, fixed=fixed)
     cells = rows if private(question) else prod(size(key) for key in group.keys)
     per_group = min(rows, group.per_group) if group.per_group else rows
     return Reach(rows, min(rows, cells), per_group, change, private(question) or cells > 1)
+
+
+def rows_are_public(question: Question, catalog: Catalog) -> bool:
+    """Whether all neighbours have the same number of rows in a question, each of which always counts (stability.md, section 8).
+
+    So where a unit changes that is one row of the only private table, nothing can drop a row when the table is prepared, and the
+    question takes all rows as one group, with no value that may be missing.
+    """
+    group = question.group
+    if catalog.change != "change-one" or len(question.parts) > 1 or group.keys or not isinstance(group.child, Bound):
+        return False
+    everyone = [table for table in catalog.tables.values() if not table.public]
+    values = (node for moment in group.moments for part in moment.parts for node in nodes_of(part))
+    missing = any(getattr(node, "nullable", False) for node in values)
+    return everyone == [group.child.child.table] and not missing and _keeps_all_rows(everyone[0])
+
+
+def _keeps_all_rows(table: Table) -> bool:
+    """Whether every raw row is a unit and is stored, whatever it contains.
+
+    Empty lines of a CSV file are skipped; in a file with a single column, one may stand for a missing value.
+    """
+    dropped = any("drop" in (column.nulls, column.outside, column.unknown) for column in table.columns.values())
+    blank = table.source.kind == "csv" and len(table.columns) < 2
+    return table.unit is None and table.key is None and table.max_rows == 1 and not dropped and not blank
 
 
 @singledispatch
@@ -167,9 +194,16 @@ def copies(relation: Relation, source: int) -> int | None:
             return None
 
 
-def row_range(moment: Moment) -> tuple[int, int]:
-    """The least and the most that one row adds to a moment, in its integer units; 0 is between them: any row may not count."""
+def row_range(moment: Moment, fixed: bool = False) -> tuple[int, int]:
+    """The least and the most that one row adds to a moment, in its integer units.
+
+    0 is between them, since any row may not count, unless the number of rows is `fixed`: then each adds 1 to it, and its value.
+    """
     node = moment.value
+    if fixed and moment.kind == "rows":
+        return 1, 1
+    if fixed and moment.kind == "sum" and node is not None:
+        return node.low, node.high
     if moment.kind in ("rows", "units", "list", "distinct") or node is None:
         return 0, 1
     if moment.kind == "sum":
@@ -186,7 +220,7 @@ def l1_sensitivity(moment: Moment, touched: Reach) -> int:
     """The l1 sensitivity of a moment over all groups."""
     if moment.kind == "units":
         return touched.units_l1 * _l1_of((0, 1), touched)
-    apart = _counted(moment, touched).l1 * _l1_of(row_range(moment), touched)
+    apart = _counted(moment, touched).l1 * _l1_of(row_range(moment, touched.fixed), touched)
     return apart if moment.together is None else min(apart, _l1_of(_together(moment), touched))
 
 
@@ -194,14 +228,17 @@ def l2_sensitivity(moment: Moment, touched: Reach) -> Fraction:
     """The l2 sensitivity of a moment over all groups, rounded up; never above the l1 one."""
     if moment.kind == "units":
         return sqrt_up(Fraction(touched.units_l1 * _l2_squared_of((0, 1), touched)))
-    squared = _counted(moment, touched).l2_squared * _l2_squared_of(row_range(moment), touched)
+    squared = _counted(moment, touched).l2_squared * _l2_squared_of(row_range(moment, touched.fixed), touched)
     if moment.together is not None:
         squared = min(squared, _l2_squared_of(_together(moment), touched))
     return sqrt_up(Fraction(squared))
 
 
 def _l1_of(ends: tuple[int, int], touched: Reach) -> int:
-    """How far a number between two ends, 0 among them, moves one group (in l1: all of them) when it comes, goes or changes."""
+    """How far a number between two ends moves one group (in l1: all of them) when it comes, goes or changes.
+
+    0 is among the ends, unless the number of rows is fixed: there is one group then, and numbers change alone.
+    """
     low, high = ends
     if touched.change == "add-remove":
         return max(-low, high)
