@@ -133,7 +133,7 @@ def private(paths: dict[str, Path], rows: int, opened: ExitStack) -> tuple[float
     from tacit.data.prepare import prepare
 
     folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
-    declared = {"rows": 2 * rows, "most_orders": MOST_ORDERS, "most_lines": MOST_ORDERS * MOST_LINES}
+    declared = {"rows": rows * 6 // 5, "most_orders": MOST_ORDERS, "most_lines": MOST_ORDERS * MOST_LINES}
     (folder / "tacit.toml").write_text(CATALOG.format(**paths, **declared))
     data = tacit.open(folder / "tacit.toml", own_process=False)
     opened.callback(data.close)

@@ -188,7 +188,7 @@ BUDGETS = st.sampled_from(
 ERRORS = st.sampled_from([{"error": 20}, {"error": 5, "confidence": 0.8}, {"error": -1}])
 
 
-@pytest.mark.parametrize("examples", [100, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [60, pytest.param(1000, marks=pytest.mark.slow)])
 def test_a_session_replayed_on_the_empty_table_is_the_same(two: tuple[Any, Any], examples: int) -> None:
     asked = st.builds("{}{}".format, clinic_questions(private_keys=True), st.sampled_from(HAVING)) | st.sampled_from(HOSTILE)
 
