@@ -44,8 +44,10 @@ def shared(kind: str, folder: Path, keeper: Path = Path(__file__)) -> Iterator[s
 
 
 def _address(kind: str, folder: Path) -> str | None:
-    said = folder / f"{kind}.address"
-    return said.read_text() if said.exists() else None
+    try:
+        return (folder / f"{kind}.address").read_text()
+    except FileNotFoundError:  # also if the keeper takes it away at this very moment
+        return None
 
 
 def _started(kind: str, folder: Path, keeper: Path) -> str:
