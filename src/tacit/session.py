@@ -141,7 +141,7 @@ class Session:
         select = asked
         known = {name: value for name, value in budget.items() if value is not None}
         default = {} if select.options or {"epsilon", "error"} & set(known) else {"epsilon": 1}
-        wanted = _asked(select, {"groups": MOST_CELLS, **default, **known})  # what costs nothing is told of any number of groups
+        wanted = _asked(select, {"groups": MOST_CELLS, **default, **known})  # an explanation is free, so any number of groups is
         plan = rewrite(select, self.data.catalog, self.data.public)
         quote = price(plan, wanted, self.data.catalog.change, rows_are_public(plan, self.data.catalog))[0]
         return explained(quote, self._left())

@@ -16,7 +16,7 @@ import pytest
 
 from joined import Asked, asked_of, hospital
 from tacit.errors import Refused, TacitError
-from tacit.query.binding import per_unit, relations
+from tacit.query.binding import relations, subqueries
 from tacit.query.binding.relations import MOST_JOINS, MOST_QUERIES
 from tacit.query.language.syntax import Apply
 from tacit.query.price.price import price, request
@@ -132,7 +132,7 @@ def test_a_tie_under_or_that_is_accepted_is_caught(both: tuple[Asked, Asked], mo
 
 def test_an_in_over_other_rows_that_is_accepted_is_caught(both: tuple[Asked, Asked], monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the inner rows were those of a public table."""
-    honest = per_unit.nested
-    monkeypatch.setattr(per_unit, "nested", lambda *given: replace(honest(*given), public=True))
+    honest = subqueries.nested
+    monkeypatch.setattr(subqueries, "nested", lambda *given: replace(honest(*given), public=True))
     with pytest.raises(AssertionError):
         check(both, FILE.read_text("utf-8").splitlines())

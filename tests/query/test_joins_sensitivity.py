@@ -28,7 +28,7 @@ from tacit.errors import NeverTrue, Refused, TooMuchWork
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.query import size_limit
-from tacit.query.binding import identities, per_unit
+from tacit.query.binding import identities, subqueries
 from tacit.query.engines import compile as compiled
 from tacit.query.groups import domain, private
 from tacit.query.plan import Bound, Moment, Question, Semi, UnitJoin
@@ -307,7 +307,7 @@ def test_a_look_at_rows_of_others_is_caught(tmp_path: Path) -> None:
 
 def test_a_range_per_person_without_the_row_limit_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not caught(tmp_path, CLAIMED, TOTAL)
-    monkeypatch.setattr(per_unit, "rows_of", lambda rows: 1)
+    monkeypatch.setattr(subqueries, "rows_of", lambda rows: 1)
     assert caught(tmp_path, CLAIMED, TOTAL)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from tacit.query.price.error_bars import Floats
 from tacit.query.results import Window
 from tacit.release.cells import Cells, Flags, Numbers, Words
-from tacit.release.frames_of_rows import Arranged, Places, arranged, greatest, least, total
+from tacit.release.window_frames import Arranged, Places, arranged, greatest, least, total
 
 Ends = tuple[Floats, Floats, Flags]
 

@@ -21,8 +21,8 @@ from tacit.query.price.price import Quote
 from tacit.query.results import Out, Result, Window, is_noisy
 from tacit.release import ranges
 from tacit.release.cells import Cells, Flags, Numbers, Words, certain, settled
-from tacit.release.frames_of_rows import Arranged, Places, arranged, greatest, least, total
 from tacit.release.noisy import Noisy, noises_of
+from tacit.release.window_frames import Arranged, Places, arranged, greatest, least, total
 
 MOST_LAWS = 64  # different numbers of rows for which a law is computed; of more, a simpler bound is
 

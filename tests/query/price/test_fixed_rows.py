@@ -59,7 +59,7 @@ def quoted(made: World, text: str, **budget: Any) -> tuple[Quote, ...]:
 
 
 def check(quotes: Sequence[Quote], made: World, before: list[Any], after: list[Any]) -> None:
-    """From one list of stored rows to another, no sum moves further than its mechanism is told."""
+    """From one list of stored rows to another, no sum moves further than the sensitivity of its mechanism."""
     stored = (ranked([[row] for row in rows]) for rows in (before, after))
     one, other = (by_group(quotes[0].question, made.with_rows("people", rows)) for rows in stored)
     for part in (part for quote in quotes for part in quote.sums):

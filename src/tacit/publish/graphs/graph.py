@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +30,7 @@ class Graph:
     def of_edges(cls, left: object, right: object, nodes: int) -> Graph:
         """The graph of the edges (left[i], right[i]); loops and repetitions are left out."""
         one, two = (np.asarray(side, dtype=np.int64) for side in (left, right))
-        if one.shape != two.shape or one.ndim != 1:
-            raise InvalidInput("edges must be two flat arrays of the same length")
-        if not 0 <= nodes <= MOST_NODES:
-            raise InvalidInput(f"nodes must be from 0 to {MOST_NODES:,}")
-        if len(one) and (min(one.min(), two.min()) < 0 or max(one.max(), two.max()) >= nodes):
-            raise InvalidInput("every end of an edge must be from 0 to nodes - 1")
+        check_ends(one, two, nodes)
         kept = one != two
         low, high = np.minimum(one, two)[kept], np.maximum(one, two)[kept]
         found = np.unique(low * nodes + high)
@@ -74,3 +70,13 @@ class Graph:
         sources = np.repeat(np.arange(self.nodes), self.degrees)
         once = sources < self.targets
         return sources[once], self.targets[once].astype(np.int64)
+
+
+def check_ends(one: NDArray[Any], two: NDArray[Any], nodes: int) -> None:
+    """Raises unless (one[i], two[i]) are edges of a graph of so many nodes."""
+    if one.shape != two.shape or one.ndim != 1:
+        raise InvalidInput("edges must be two flat arrays of the same length")
+    if not 0 <= nodes <= MOST_NODES:
+        raise InvalidInput(f"nodes must be from 0 to {MOST_NODES:,}")
+    if len(one) and (min(one.min(), two.min()) < 0 or max(one.max(), two.max()) >= nodes):
+        raise InvalidInput("every end of an edge must be from 0 to nodes - 1")

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import InvalidInput
 from tacit.publish.graphs.compiled import compiled
-from tacit.publish.graphs.graph import MOST_NODES, Graph
+from tacit.publish.graphs.graph import Graph, check_ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +33,7 @@ def built(left: Any, right: Any, nodes: int) -> Built:
     Built(graph=Graph(nodes=3, edges=3), self_loops=1, repeated=2, both_directions=1)
     """
     one, two = (_ends(side) for side in (left, right))
-    if one.shape != two.shape or one.ndim != 1:
-        raise InvalidInput("edges must be two flat arrays of the same length")
-    if not 0 <= nodes <= MOST_NODES:
-        raise InvalidInput(f"nodes must be from 0 to {MOST_NODES:,}")
-    if len(one) and (min(one.min(), two.min()) < 0 or max(one.max(), two.max()) >= nodes):
-        raise InvalidInput("every end of an edge must be from 0 to nodes - 1")
+    check_ends(one, two, nodes)
     offsets = _counted(one, two, nodes)
     scattered = _scattered(one, two, offsets)
     marked = _transposed(scattered, offsets)

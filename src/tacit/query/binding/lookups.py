@@ -73,7 +73,7 @@ def _among(relations: Relations, rows: Rows, scope: Scope, asked: InQuery, negat
 
     NOT IN is read as NOT EXISTS: a NULL among the inner values excludes nobody.
     """
-    from tacit.query.binding.per_unit import nested
+    from tacit.query.binding.subqueries import nested
 
     part = nested(relations, Nested(asked.query, "the sub-query", asked.at))
     if len(part.source.names) != 1:

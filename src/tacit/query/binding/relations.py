@@ -16,10 +16,10 @@ from tacit.query.binding import terms
 from tacit.query.binding.binder import Binder
 from tacit.query.binding.identities import conjuncts, identities_of, names_in
 from tacit.query.binding.lookups import looked_up, semi
-from tacit.query.binding.possible_rows import possible
 from tacit.query.binding.public_joins import join_column, matching, public_numbers
 from tacit.query.binding.scope import Identity, PublicFacts, Scope, Source, declared
 from tacit.query.binding.ties import codes, equal, is_equality, same_key, sides, tie, ties_in, untied
+from tacit.query.binding.where import possible
 from tacit.query.language.syntax import Apply, At, Expression, From, Joined, Name, Nested, Select
 from tacit.query.plan import (
     Bound,
@@ -91,7 +91,7 @@ class Relations:
     def part(self, item: From | Nested) -> Part:
         """A table or a sub-query of FROM."""
         if isinstance(item, Nested):
-            from tacit.query.binding.per_unit import nested
+            from tacit.query.binding.subqueries import nested
 
             return nested(self, item)
         table, number = self._table(item), next(self.numbers)

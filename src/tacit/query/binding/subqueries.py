@@ -12,12 +12,12 @@ from dataclasses import replace
 from tacit.errors import NotAllowed
 from tacit.query.binding.binder import Binder
 from tacit.query.binding.naming import keys_of, name_of, of_group, plain
-from tacit.query.binding.possible_rows import possible
 from tacit.query.binding.relations import Built, Part, Relations
 from tacit.query.binding.scope import Declared, Identity, Scope, Source
 from tacit.query.binding.select_list import has_aggregate
 from tacit.query.binding.totals import Totals
 from tacit.query.binding.unions import Found, Held, union
+from tacit.query.binding.where import possible
 from tacit.query.language.syntax import At, Expression, Item, Name, Nested, Query, Select, Star, UnionAll
 from tacit.query.plan import (
     Column,
