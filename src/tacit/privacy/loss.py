@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from tacit.errors import InvalidBudget, InvalidInput, WrongRelation
+from tacit.privacy.conversion import pure_rho_up
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
 from tacit.privacy.rounding import Number, as_text, brief, exact, exp_up, log_up, sqrt_up
 
@@ -84,8 +85,8 @@ class Pure:
         return Probabilistic(self.epsilon, 0, self.neighbours)
 
     def concentrated(self) -> Concentrated:
-        """Pure epsilon is epsilon^2/2 concentrated (Bun and Steinke 2016, Proposition 1.4)."""
-        return Concentrated(self.epsilon**2 / 2, 0, self.neighbours)
+        """Pure epsilon is epsilon tanh(epsilon/2) concentrated, at most epsilon^2/2 (accounting/composition.md, section 2)."""
+        return Concentrated(pure_rho_up(self.epsilon), 0, self.neighbours)
 
     def __add__(self, other: Pure) -> Pure:
         return Pure(self.epsilon + _like(self, other).epsilon, self.neighbours)
@@ -230,7 +231,7 @@ def implies(strong: Loss, weak: Loss) -> bool:
         case Concentrated(), Concentrated():
             return strong.rho <= weak.rho and strong.delta <= weak.delta
         case Pure(), Concentrated():
-            return strong.epsilon**2 / 2 <= weak.rho
+            return pure_rho_up(strong.epsilon) <= weak.rho
         case Concentrated(), Approximate() if strong.rho == 0:
             return strong.delta <= weak.delta  # but for a branch of probability delta the laws are the same: total variation
         case Concentrated(), Approximate():

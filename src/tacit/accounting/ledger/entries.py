@@ -63,6 +63,8 @@ NEW_ACCOUNT = Account()
 class Entry:
     """What happened, whose it is and what it cost. `spent` and `analyst_spent` are the sums after it.
 
+    `for_events` is the share of the cap's delta that events may use; texts call it "split". All entries have that of the first.
+
     kind    begin    the first entry; `details` name the data set
             spend    a question was paid for: `event` is what will run, `price` its cost under the ledger's relation
             answer   the answer to entry `about` left; `answer` is the hash of its text
@@ -96,7 +98,7 @@ class Entry:
     questions: int = 0
     failures: int = 0
     accounts: str = ""
-    split: Fraction = HALF
+    for_events: Fraction = HALF
     details: Mapping[str, str] = field(default_factory=dict)
     format: int = FORMAT
 
@@ -113,7 +115,7 @@ class Entry:
             "analyst_spent": _maybe(_sums_json, self.analyst_spent),
         }
         newer = {} if self.format == 1 else {name: getattr(self, name) for name in PLAIN_SINCE_2}
-        newer |= {} if self.format == 1 else {"split": str(self.split), "details": dict(self.details)}
+        newer |= {} if self.format == 1 else {"split": str(self.for_events), "details": dict(self.details)}
         return canonical_json({"format": self.format, **plain, **counted, **newer})
 
     @property
@@ -152,7 +154,7 @@ def entry_from(text: str) -> Entry:
     }
     if known["format"] > 1:
         counted |= {name: known[name] for name in PLAIN_SINCE_2}
-        counted |= {"split": exact_from(known["split"]), "details": dict(known["details"])}
+        counted |= {"for_events": exact_from(known["split"]), "details": dict(known["details"])}
     return Entry(**{name: known[name] for name in PLAIN}, **counted, format=known["format"])
 
 

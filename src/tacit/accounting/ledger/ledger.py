@@ -75,7 +75,7 @@ class Ledger:
         self._store, self.policy = store, policy
         first = _first(store.lines(-1, 1))
         self.identity, self.belongs = first.ledger, _named(store, first)
-        self.caps = Admission(policy, first.split)
+        self.caps = Admission(policy, first.for_events)
 
     def under(self, policy: Policy) -> Ledger:
         """The same ledger under another policy, such as a budget that was lowered."""
@@ -91,7 +91,7 @@ class Ledger:
         """
         end = time.monotonic() + patience
         while True:
-            found = self._write(lambda page: selling.decided(page, sale, replace(self.caps, split=page.books.last.split)))
+            found = self._write(lambda page: selling.decided(page, sale, replace(self.caps, for_events=page.books.last.for_events)))
             if found is not None:
                 return found
             if time.monotonic() >= end:
