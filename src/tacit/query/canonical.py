@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import Field, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +28,11 @@ def _unnamed(question: Question) -> Question:
     return replace(question, outputs=outputs, group=replace(question.group, keys=keys), beside=beside, below=below)
 
 
+def _unsaid(field: Field[Any], value: Any) -> bool:
+    """Whether a field came later than keys that must stay, and says nothing: it has the value that it is left out at."""
+    return "left out of a key" in field.metadata and getattr(value, field.name) == field.metadata["left out of a key"]
+
+
 def canonical_text(value: Any) -> str:
     """A value of frozen parts as text: types and fields by name, numbers exact.
 
@@ -37,7 +42,7 @@ def canonical_text(value: Any) -> str:
     if isinstance(value, Table):
         return f"Table({', '.join(f'{name}={canonical_text(getattr(value, name))}' for name in OF_A_TABLE)})"
     if is_dataclass(value) and not isinstance(value, type):
-        known = [field.name for field in fields(value) if field.compare]  # what does not make two values differ is left out
+        known = [field.name for field in fields(value) if field.compare and not _unsaid(field, value)]
         if isinstance(value, Question):
             known = [name for name in known if name not in SEVERAL or getattr(value, name) != SEVERAL[name]]
         parts = ", ".join(f"{name}={canonical_text(getattr(value, name))}" for name in known)

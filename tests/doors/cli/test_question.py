@@ -78,3 +78,22 @@ def test_the_reference_is_printed() -> None:
         assert done.exit_code == 0
         assert done.output.startswith("# ")
     assert "DATE_TRUNC(day, MONTH)" in CliRunner().invoke(app, ["reference"]).output
+
+
+def test_weights_are_given_by_column(folder: Path) -> None:
+    words = ("explain", "SELECT COUNT(*) AS n, SUM(cost) AS cost FROM visits", "--epsilon", "1", "--json")
+    code, said = run(folder, *words, "--weight", "cost=3", "--weight", "n=1")
+    assert code == 0
+    assert [noise["share"] for noise in json.loads(said)["noise"]] == ["32 % of epsilon, for n", "68 % of epsilon, for cost"]
+    for bad, message in (
+        ("cost", "must be COLUMN=NUMBER"),
+        ("=3", "must be COLUMN=NUMBER"),
+        ("cost=much", "finite number"),
+        ("age=3", "unknown column"),
+    ):
+        code, said = run(folder, *words, "--weight", bad)
+        assert code != 0
+        assert message in said
+    code, said = run(folder, *words, "--weight", "cost=3", "--weight", "cost=4")
+    assert code != 0
+    assert "given twice" in said
