@@ -13,8 +13,7 @@ import tacit
 from tacit.accounting.composition import cost_under
 from tacit.data.prepare import prepare
 from tacit.errors import BudgetExceeded, InvalidInput, RangeTooLarge, Refused, StoreUnusable
-from tacit.privacy.conversion import pure_rho_up
-from tacit.privacy.loss import concentrated_epsilon_up
+from tacit.privacy.conversion import least_epsilon_up, pure_rho_up
 from tacit.privacy.sealed import Sealed
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
@@ -141,7 +140,7 @@ def proved(quote: Quote, data: DataSet) -> tuple[Fraction, Fraction]:
     delta = sum(part.delta for part in parts)
     rho = sum(part.rho for part in parts if part.epsilon is None)
     epsilon = sum(part.epsilon for part in parts if part.epsilon is not None)
-    return epsilon + (concentrated_epsilon_up(rho, quote.delta - delta) if rho else 0), delta
+    return epsilon + (least_epsilon_up(rho, quote.delta - delta) if rho else 0), delta
 
 
 @pytest.mark.parametrize("change", ["add-remove", "change-one"])

@@ -6,8 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tacit.accounting.batches import exact_pure_delta_up
-from tacit.privacy.conversion import admitted_rho_down, largest_rho_down, pure_epsilon_near, pure_rho_up
-from tacit.privacy.loss import largest_concentrated_down
+from tacit.privacy.conversion import admitted_rho_down, largest_rho_down, least_epsilon_up, pure_epsilon_near, pure_rho_up
+from tacit.privacy.loss import concentrated_epsilon_up, largest_concentrated_down
 from tacit.privacy.rounding import exp_up, log_down, log_up
 
 F = Fraction
@@ -76,6 +76,16 @@ def test_no_order_admits_more_and_the_closed_form_admits_less(epsilon: Fraction,
 def test_it_grows_with_both_budgets(epsilon: Fraction, more: Fraction, delta: Fraction, larger: Fraction) -> None:
     low, high = sorted([delta, larger])
     assert largest_rho_down(epsilon, low) <= largest_rho_down(epsilon + more, high)
+
+
+@settings(max_examples=40, deadline=None)
+@given(epsilons, deltas)
+def test_the_least_epsilon_is_the_inverse_rounded_up(epsilon: Fraction, delta: Fraction) -> None:
+    rho = largest_rho_down(epsilon, delta)
+    found = least_epsilon_up(rho, delta)
+    assert abs(found - epsilon) <= epsilon * F(1, 10**12)
+    assert found <= concentrated_epsilon_up(rho, delta)
+    assert not exceeds(rho, found, delta)
 
 
 # --- what it promises: no law of that rho exceeds delta -------------------------------------------------------------------------
