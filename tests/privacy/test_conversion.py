@@ -138,6 +138,17 @@ def test_it_never_admits_what_the_privacy_loss_distribution_exceeds() -> None:
     assert one.self_compose(fits).get_delta_for_epsilon(1.0) < 1e-6 < one.self_compose(600).get_delta_for_epsilon(1.0)
 
 
+def test_it_is_the_conversion_of_dp_accounting() -> None:
+    """Its Rényi accountant has the same bound for each order, and tries the orders that it is given."""
+    from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
+
+    orders = [1 + math.exp(step / 100) for step in range(-300, 600)]
+    for rho, delta in ((F(1, 1000), MILLIONTH), (F(1, 2), MILLIONTH), (F(1, 2), F(1, 10**9)), (F(5), F(1, 1000))):
+        theirs, _ = compute_epsilon(orders, [order * float(rho) for order in orders], float(delta))
+        assert float(least_epsilon_up(rho, delta)) == pytest.approx(theirs, rel=1e-4)
+        assert float(least_epsilon_up(rho, delta)) <= theirs * (1 + 1e-12)
+
+
 # --- pure events ----------------------------------------------------------------------------------------------------------------
 
 
