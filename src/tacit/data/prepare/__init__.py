@@ -19,8 +19,7 @@ from tacit.data.engine import Progress, Workshop
 from tacit.data.files.memory import placed
 from tacit.data.files.raw import Raw
 from tacit.data.files.sources import Rows
-from tacit.data.prepare.bit_packing import packing
-from tacit.data.prepare.ownership import (
+from tacit.data.ownership import (
     Link,
     Reference,
     carried,
@@ -33,6 +32,7 @@ from tacit.data.prepare.ownership import (
     owners,
     staged_name,
 )
+from tacit.data.prepare.bit_packing import packing
 from tacit.data.prepare.public_columns import found_columns
 from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
 from tacit.data.prepare.sharing import sharing

@@ -15,10 +15,10 @@ from tacit.data.engine import Workshop
 from tacit.data.files.kinds import missing_columns
 from tacit.data.files.raw import Raw, named, without_missing, written
 from tacit.data.files.sources import MENDED, MENDING, READERS, Rows, Wanted
+from tacit.data.ownership import key_name, staged_name
 from tacit.data.prepare.bit_packing import packing
 from tacit.data.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
 from tacit.data.prepare.grids import Cleaning
-from tacit.data.prepare.ownership import key_name, staged_name
 from tacit.data.prepare.verdict import TOLD, ColumnReport, likely_cause
 from tacit.data.quoting import name
 from tacit.errors import InvalidCatalog
