@@ -10,7 +10,7 @@ from typing import Any
 from tacit.data.declaration.lines import key_text, value_text
 from tacit.data.declaration.problems import folded
 from tacit.data.declaration.shape import nearest
-from tacit.data.prepare.ownership import own_key
+from tacit.data.ownership import own_key
 from tacit.errors import InvalidCatalog, InvalidInput, NoLedger, StoreUnusable
 from tacit.privacy.catalog import ASSUMED_ROWS, Analyst, Budget, Catalog, Column, Kind, Table, day_of, fingerprint
 from tacit.privacy.rounding import as_text, decimal_text
