@@ -15,8 +15,8 @@ import numpy as np
 from tacit.accounting.weighted import Draws, weighted_error
 from tacit.query.price.error_bars import Floats
 
-CELLS = 128  # into which a declared range is cut; in each of them one width serves all candidates
-BLOCK = 16  # cells that are looked at together first
+CELLS = 96  # into which a declared range is cut; in each of them one width serves all candidates
+BLOCK = 8  # cells that are looked at together first
 ROUNDING = 1e-14  # relative to what is added up; doubles lose less
 
 Ends = tuple[Floats, Floats]
