@@ -108,11 +108,12 @@ def _counted(values: Integers, counts: Integers, lower: int, upper: int) -> Sort
         raise InvalidValue("counts must be whole numbers of at least 0, one for each value")
     if counts.sum(dtype=np.float64) >= LARGEST_RANGE:
         raise InvalidValue("the counts must sum to at most 2^62 rows")
-    kept = counts > 0
-    distinct, group = np.unique(values[kept], return_inverse=True)
-    totals = np.zeros(len(distinct), dtype=np.int64)
-    np.add.at(totals, group, counts[kept])
-    return SortedRows(distinct[2:], np.cumsum(totals)[2:] - 2, lower, upper)
+    order = np.argsort(values)
+    ordered, ends = values[order], np.cumsum(counts[order])
+    last = np.append(ordered[1:] != ordered[:-1], True)  # of the rows of a value
+    ordered, ends = ordered[last], ends[last]
+    kept = np.diff(ends, prepend=0) > 0
+    return SortedRows(ordered[kept][2:], ends[kept][2:] - 2, lower, upper)
 
 
 def _whole_numbers(values: Any, name: str) -> Integers:
