@@ -351,9 +351,9 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
     """The budget that was given, else the one written in the query; giving both is an error."""
     if unknown := sorted(set(budget) - set(Request.__dataclass_fields__)):
         raise InvalidInput(
-            f"unknown argument {unknown[0]!r}; a budget is epsilon and delta, or error, with confidence and simultaneous"
+            f"unknown argument {unknown[0]!r}; a budget is epsilon and delta, or error, with confidence, simultaneous and interval"
         )
-    given = {name: value for name, value in budget.items() if value is not None and value is not False}
+    given = {name: value for name, value in budget.items() if value is not None and (value is not False or name == "interval")}
     if select.options and {"epsilon", "delta", "error"} & set(given):
         raise NoBudget("the budget is given twice: in the question and as an argument", remedy="leave one of them out")
     return request(**{**dict(select.options), **given})

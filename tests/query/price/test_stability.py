@@ -239,7 +239,9 @@ def test_ranks_counted_by_rows_are_caught(place: World, monkeypatch: pytest.Monk
     made = place.with_rows("visits", ranked([[ROW] * 3])).with_catalog(place.catalog)
     honest = noises._rank
     monkeypatch.setattr(
-        noises, "_rank", lambda call, epsilon, confidence, touched: honest(call, epsilon, confidence, Reach(1, 1, 1))
+        noises,
+        "_rank",
+        lambda call, epsilon, confidence, touched, interval: honest(call, epsilon, confidence, Reach(1, 1, 1), interval),
     )
     assert caught(made, text)
 
