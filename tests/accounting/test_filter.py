@@ -204,6 +204,15 @@ def test_the_adversary_uses_both_shares() -> None:
     assert F(102, 100) * delta / 2 < worst_delta(rule, menu(delta, F(4, 3)), 9, exp_up(F(3, 2))) <= delta
 
 
+def test_the_adversary_reaches_the_tight_conversion() -> None:
+    """A world in which pure events pass epsilon far, by as many steps as R* admits: a fifth of delta is really lost there."""
+    epsilon, delta, step = F(2), F(1, 50), pure_move(F(6, 5))
+    rule = Filter(epsilon, delta, F(1, 100))
+    steps = int(rule.largest_rho / step.cost.rho)
+    assert steps * step.cost.epsilon > F(3, 2) * epsilon
+    assert delta / 5 < check_filter(rule, [failing_move(F(1), delta / 100), step], steps + 1, epsilon, delta)
+
+
 @pytest.mark.parametrize(
     ("planted", "epsilon", "delta", "ratio", "depth"),
     [

@@ -6,8 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tacit.accounting.batches import exact_pure_delta_up
-from tacit.privacy.conversion import admitted_rho_down, largest_rho_down, pure_epsilon_near, pure_rho_up
-from tacit.privacy.loss import largest_concentrated_down
+from tacit.privacy.conversion import admitted_rho_down, largest_rho_down, least_epsilon_up, pure_epsilon_near, pure_rho_up
+from tacit.privacy.loss import concentrated_epsilon_up, largest_concentrated_down
 from tacit.privacy.rounding import exp_up, log_down, log_up
 
 F = Fraction
@@ -78,6 +78,16 @@ def test_it_grows_with_both_budgets(epsilon: Fraction, more: Fraction, delta: Fr
     assert largest_rho_down(epsilon, low) <= largest_rho_down(epsilon + more, high)
 
 
+@settings(max_examples=40, deadline=None)
+@given(epsilons, deltas)
+def test_the_least_epsilon_is_the_inverse_rounded_up(epsilon: Fraction, delta: Fraction) -> None:
+    rho = largest_rho_down(epsilon, delta)
+    found = least_epsilon_up(rho, delta)
+    assert abs(found - epsilon) <= epsilon * F(1, 10**12)
+    assert found <= concentrated_epsilon_up(rho, delta)
+    assert not exceeds(rho, found, delta)
+
+
 # --- what it promises: no law of that rho exceeds delta -------------------------------------------------------------------------
 
 
@@ -126,6 +136,17 @@ def test_it_never_admits_what_the_privacy_loss_distribution_exceeds() -> None:
     one = pld.from_randomized_response(2 / (1 + math.exp(0.01)), 2, value_discretization_interval=1e-4)
     assert fits == 487
     assert one.self_compose(fits).get_delta_for_epsilon(1.0) < 1e-6 < one.self_compose(600).get_delta_for_epsilon(1.0)
+
+
+def test_it_is_the_conversion_of_dp_accounting() -> None:
+    """Its Rényi accountant has the same bound for each order, and tries the orders that it is given."""
+    from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
+
+    orders = [1 + math.exp(step / 100) for step in range(-300, 600)]
+    for rho, delta in ((F(1, 1000), MILLIONTH), (F(1, 2), MILLIONTH), (F(1, 2), F(1, 10**9)), (F(5), F(1, 1000))):
+        theirs, _ = compute_epsilon(orders, [order * float(rho) for order in orders], float(delta))
+        assert float(least_epsilon_up(rho, delta)) == pytest.approx(theirs, rel=1e-4)
+        assert float(least_epsilon_up(rho, delta)) <= theirs * (1 + 1e-12)
 
 
 # --- pure events ----------------------------------------------------------------------------------------------------------------

@@ -220,7 +220,7 @@ def sequential(losses: Iterable[Loss]) -> Loss:
     """The loss of all together, on the same people: numbers add, after conversion to one kind where kinds differ.
 
     >>> print(sequential([Pure(1), Concentrated("1/2")]))
-    concentrated rho 1 (add or remove one row)
+    concentrated rho 0.962117 (add or remove one row)
     """
     return reduce(add, _one_kind(_some(list(losses))))
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from tacit.privacy.catalog import Table
 from tacit.query.plan import Question
+from tacit.query.price.request import Request
 
 OF_A_TABLE = ("name", "max_rows", "max_rows_per_group", "min_people")  # what a plan reads of a table; its data has a version
 
 
 SEVERAL = {"beside": (), "below": (), "among": 1}  # of a question with one part nothing is said of these
+USUAL = {"interval": True, "weights": ()}  # of a request nothing is said of these: what was answered before it had them stays so
 
 
 def canonical_plan(question: Question) -> str:
@@ -28,11 +30,6 @@ def _unnamed(question: Question) -> Question:
     return replace(question, outputs=outputs, group=replace(question.group, keys=keys), beside=beside, below=below)
 
 
-def _unsaid(field: Field[Any], value: Any) -> bool:
-    """Whether a field came later than keys that must stay, and says nothing: it has the value that it is left out at."""
-    return "left out of a key" in field.metadata and getattr(value, field.name) == field.metadata["left out of a key"]
-
-
 def canonical_text(value: Any) -> str:
     """A value of frozen parts as text: types and fields by name, numbers exact.
 
@@ -42,9 +39,11 @@ def canonical_text(value: Any) -> str:
     if isinstance(value, Table):
         return f"Table({', '.join(f'{name}={canonical_text(getattr(value, name))}' for name in OF_A_TABLE)})"
     if is_dataclass(value) and not isinstance(value, type):
-        known = [field.name for field in fields(value) if field.compare and not _unsaid(field, value)]
+        known = [field.name for field in fields(value) if field.compare]  # what does not make two values differ is left out
         if isinstance(value, Question):
             known = [name for name in known if name not in SEVERAL or getattr(value, name) != SEVERAL[name]]
+        if isinstance(value, Request):
+            known = [name for name in known if name not in USUAL or getattr(value, name) != USUAL[name]]
         parts = ", ".join(f"{name}={canonical_text(getattr(value, name))}" for name in known)
         return f"{type(value).__name__}({parts})"
     if isinstance(value, Mapping):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -20,7 +20,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.catalog import Analyst, Budget
-from tacit.privacy.conversion import largest_rho_down
+from tacit.privacy.conversion import least_epsilon_up
 from tacit.privacy.neighbours import Neighbours
 from tacit.query.price.price import LEAST_EPSILON, Quote, price, request
 from worlds import PUBLIC, World, clinic, ranked, world_in_memory
@@ -34,23 +34,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield made
 
 
-def guarantee(quote: Quote, change: Any) -> Fraction:
+def guarantee(quote: Quote, change: Any, convert: Callable[[Fraction, Fraction], Fraction] = least_epsilon_up) -> Fraction:
     """The epsilon that the events of a quote have at its delta: theorem by theorem, the concentrated ones converted together."""
     parts = costs_under(quote.event, Neighbours(change, "unit"))
     concentrated = sum((each.rho for each in parts if each.epsilon is None), start=Fraction(0))
     pure = sum((each.epsilon for each in parts if each.epsilon is not None), start=Fraction(0))
     rest = quote.delta - sum(each.delta for each in parts)
     assert rest >= 0
-    return pure + (least_epsilon(concentrated, rest) if concentrated else 0)
-
-
-def least_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
-    """At which the tight conversion admits rho, to a millionth."""
-    low, high = Fraction(0), Fraction(100)
-    while high - low > TINY / 10:
-        middle = (low + high) / 2
-        low, high = (low, middle) if largest_rho_down(middle, delta) >= rho else (middle, high)
-    return high
+    return pure + (convert(concentrated, rest) if concentrated else 0)
 
 
 def stated(quote: Quote, quotes: tuple[Quote, ...]) -> Quote:
@@ -109,7 +100,7 @@ def test_a_question_at_exactly_the_cap_of_one_is_admitted(place: World, text: st
         parts = costs_under(quote.event, relation)
         require_for_one(Analyst("ana", None, epsilon, delta), parts, Budget(Fraction(9), Fraction(1, 2)))
         whole = sum(parts[1:], start=parts[0])
-        together = least_epsilon(whole.rho, delta - whole.delta) if whole.delta < delta else guarantee(quote, change)
+        together = least_epsilon_up(whole.rho, delta - whole.delta) if whole.delta < delta else guarantee(quote, change)
         least = min(guarantee(quote, change), together)
         with pytest.raises(BudgetExceeded):
             require_for_one(Analyst("ana", None, least * (1 - 2 * TINY), delta), parts, Budget(Fraction(9), Fraction(1, 2)))

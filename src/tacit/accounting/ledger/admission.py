@@ -97,6 +97,18 @@ class Admission:
                 refusals.append(refused)
         raise refusals[0]
 
+    def room(self, sums: Sums, price: Cost, analyst: Analyst | None = None) -> int | None:
+        """How many further events of that price the caps admit, one after the other; None where they have no end."""
+        rooms = [self.whole.filter.room(sums.whole, price)]
+        if analyst is not None:
+            try:
+                require_for_one(analyst, (price,), self.policy.budget)
+            except BudgetExceeded:
+                return 0
+            own = self.own(analyst)
+            rooms += [] if own is None else [own.filter.room(sums.own, price)]
+        return min((room for room in rooms if room is not None), default=None)
+
     def left(self, sums: Sums, analyst: Analyst | None = None) -> Left:
         """What one further event may cost under the data set's cap, and under the analyst's where one is named."""
         whole = self.whole.filter.left(sums.whole)

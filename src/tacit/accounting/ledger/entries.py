@@ -43,6 +43,7 @@ class Head:
     units: str = ""
     questions: int = 0
     failures: int = 0
+    for_events: Fraction = HALF
 
     def __str__(self) -> str:
         return f"entry {self.number} of ledger {self.ledger[:8]}"
@@ -131,7 +132,7 @@ class Entry:
     def head(self) -> Head:
         """What names the ledger at this entry, to be kept elsewhere."""
         counts = (self.questions, self.failures)
-        return Head(self.ledger, self.number, self.hash, self.price.neighbours, self.spent, self.units, *counts)
+        return Head(self.ledger, self.number, self.hash, self.price.neighbours, self.spent, self.units, *counts, self.for_events)
 
 
 def hash_of(text: str) -> str:
@@ -167,7 +168,7 @@ def heads_text(heads: Sequence[Head]) -> str:
     """Heads as a text, and back with `heads_from`."""
     known = [
         {name: getattr(head, name) for name in ("ledger", "number", "hash", "units", "questions", "failures")}
-        | {"neighbours": relation_text(head.neighbours), "spent": _sums_json(head.spent)}
+        | {"neighbours": relation_text(head.neighbours), "spent": _sums_json(head.spent), "split": str(head.for_events)}
         for head in heads
     ]
     return canonical_json({"format": FORMAT, "heads": known})
@@ -181,7 +182,8 @@ def heads_from(text: str) -> tuple[Head, ...]:
 def _head(at: Mapping[str, Any]) -> Head:
     relation, spent = relation_from(at["neighbours"]), State(*_sums(at["spent"]))
     counts = (int(at.get("questions", 0)), int(at.get("failures", 0)))
-    return Head(str(at["ledger"]), int(at["number"]), str(at["hash"]), relation, spent, str(at.get("units", "")), *counts)
+    known = (str(at["ledger"]), int(at["number"]), str(at["hash"]), relation, spent, str(at.get("units", "")))
+    return Head(*known, *counts, exact_from(at.get("split", str(HALF))))  # heads of earlier versions have none: it was a half
 
 
 def state_text(state: State) -> str:

@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
@@ -76,6 +77,11 @@ class Ledger:
         first = _first(store.lines(-1, 1))
         self.identity, self.belongs = first.ledger, _named(store, first)
         self.caps = Admission(policy, first.for_events)
+
+    @property
+    def split(self) -> Fraction:
+        """The share of delta for the conversion of rho, as it was when the ledger began."""
+        return 1 - self.caps.for_events
 
     def under(self, policy: Policy) -> Ledger:
         """The same ledger under another policy, such as a budget that was lowered."""
@@ -187,6 +193,10 @@ class Ledger:
         except BudgetExceeded:
             return None
 
+    def room(self, price: Cost, analyst: str | None = None) -> int:
+        """How many further questions of that price are admitted, under the data set's cap and the analyst's where one is named."""
+        return selling.room(self._look(), self.caps, price, None if analyst is None else self.caps.analyst(analyst))
+
     def spent(self, analyst: str | None = None) -> State:
         """The sums of everybody, or of one analyst."""
         sums = self._sums(analyst or "")
@@ -264,6 +274,7 @@ def _first_entry(identity: str, policy: Policy, reason: str) -> Entry:
     said = {
         "question": reason,
         "units": policy.units.fingerprint,
+        "for_events": 1 - policy.split,
         "details": {"data_set": policy.data_set, "catalog": policy.catalog},
     }
     return Entry(identity, 0, NOTHING_BEFORE, now(), "begin", **free, **said)  # type: ignore[arg-type]

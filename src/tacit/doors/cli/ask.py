@@ -43,6 +43,9 @@ Weights = Annotated[
     list[str] | None,
     typer.Option("--weight", metavar="COLUMN=NUMBER", help="How much more the error of a column counts; repeatable."),
 ]
+NoInterval = Annotated[
+    bool, typer.Option("--no-interval", help="Release quantiles without intervals; all of their epsilon goes to the values.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -55,6 +58,7 @@ def sql(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    no_interval: NoInterval = False,
     weight: Weights = None,
     groups: Annotated[
         int | None, typer.Option("--groups", min=1, help="Largest number of groups to answer; required above 10,000.")
@@ -72,7 +76,7 @@ def sql(
     if chart is not None:
         check_format(chart)
         check(chart)
-    budget = _budget(epsilon, delta, error, confidence, simultaneous) | _weights(weight or ())
+    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     text, params = text_of(question, file), parameters(param or ())
     session = opened(catalog, analyst)
     with session.data:
@@ -102,6 +106,7 @@ def explain(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    no_interval: NoInterval = False,
     weight: Weights = None,
     as_json: AsJson = False,
     analyst: AnalystOption = None,
@@ -111,7 +116,7 @@ def explain(
 
     Example: tacit explain "SELECT AVG(cost) FROM visits" --epsilon 0.1
     """
-    budget = _budget(epsilon, delta, error, confidence, simultaneous) | _weights(weight or ())
+    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     priced = {"epsilon", "error"} & set(budget)
     text, params = text_of(question, file), parameters(param or ())
     session = opened(catalog, analyst)
@@ -132,8 +137,11 @@ def opened(catalog: Path | None, analyst: str | None) -> Session:
     return open_data(find_catalog(catalog)).session(analyst)
 
 
-def _budget(epsilon: str | None, delta: str | None, error: str | None, confidence: str, simultaneous: bool) -> dict[str, Any]:
-    given = {"epsilon": epsilon, "delta": delta, "error": error, "simultaneous": simultaneous or None}
+def _budget(
+    epsilon: str | None, delta: str | None, error: str | None, confidence: str, simultaneous: bool, no_interval: bool
+) -> dict[str, Any]:
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "error": error, "simultaneous": simultaneous or None}
+    given["interval"] = False if no_interval else None
     known = {name: value for name, value in given.items() if value is not None}
     return {**known, "confidence": confidence} if confidence != "0.95" else known
 

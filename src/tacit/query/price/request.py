@@ -16,13 +16,12 @@ LEAST = Fraction(1, 10**30)
 LEAST_EPSILON = Fraction(1, 10**4)  # of a query: what a query reveals besides its answer counts per query, not per epsilon
 
 
-LATER = {"left out of a key": ()}  # of what older requests did not have: unless it is asked for, keys stay what they were
 HEAVIEST = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The analyst's budget, or the required error; and the confidence of the intervals."""
+    """The analyst's budget, or the required error; and the confidence of the intervals. Those of quantiles can be left out."""
 
     epsilon: Fraction | None = None
     delta: Fraction = Fraction(0)
@@ -30,7 +29,8 @@ class Request:
     confidence: Fraction = Fraction(95, 100)
     simultaneous: bool = False
     groups: int | None = field(default=None, repr=False, compare=False)  # does not affect what is asked
-    weights: tuple[tuple[str, Fraction], ...] = field(default=(), metadata=LATER)
+    interval: bool = True
+    weights: tuple[tuple[str, Fraction], ...] = ()
 
 
 def request(
@@ -40,11 +40,13 @@ def request(
     confidence: Number = Fraction(95, 100),
     simultaneous: bool = False,
     groups: int | None = None,
+    interval: bool = True,
     weights: Mapping[str, Number] | None = None,
 ) -> Request:
     """A request from plain numbers: a budget or an error, not both. More than 10,000 groups require `groups`.
 
-    `weights` says how much more than others the error of a column counts when epsilon is split.
+    Without `interval`, a quantile is its value alone, to which then all of its epsilon goes. `weights` says how much more than
+    others the error of a column counts when epsilon is split.
     """
     if (epsilon is None) == (error is None):
         raise NoBudget("missing budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
@@ -60,6 +62,7 @@ def request(
         sure,
         truth_of(simultaneous, "simultaneous"),
         None if groups is None else _whole(groups),
+        truth_of(interval, "interval"),
         _weighed(weights),
     )
 
