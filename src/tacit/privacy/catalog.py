@@ -162,6 +162,7 @@ class Table:
     """One declared table; `unit` is None where every row is one person, and for public tables.
 
     `rows_at_most` and `max_joined_rows` are public limits, from which the worst work of a question follows (query/price/work.md).
+    `min_rows` is the size of a group for which the error of an average is forecast (query/price/forecast.py), and nothing else.
     """
 
     name: str
@@ -177,6 +178,7 @@ class Table:
     rows_at_most: int | None = None
     max_joined_rows: int | None = None
     notation: Notation = PLAIN
+    min_rows: int | None = None
 
     @property
     def most_rows(self) -> int:
@@ -273,7 +275,7 @@ def fingerprint(catalog: Catalog) -> str:
     """A hash of what preparation depends on: the declared tables, columns and units, and nothing that is in the data.
 
     A store that was prepared under another fingerprint is stale. Budgets, analysts and the relation may change without it;
-    so may max_rows_per_group, max_joined_rows and min_people, which questions alone read.
+    so may max_rows_per_group, max_joined_rows, min_people and min_rows, which questions alone read.
     """
     declared = {name: _prepared_from(table) for name, table in sorted(catalog.tables.items())}
     return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -245,3 +246,7 @@ def adopt(
         console().print("nothing to adopt: this is the ledger that the store knows")
     else:
         console().print(f"adopted; recorded as entry {entry}")
+
+
+COMMANDS: Mapping[str, Callable[..., None]] = {"begin": begin, "units": units, "resume": resume, "adopt": adopt}
+"""Those of `tacit ledger`."""

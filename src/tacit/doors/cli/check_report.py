@@ -10,7 +10,7 @@ from typing import Any
 from tacit.data.declaration.lines import key_text, value_text
 from tacit.data.declaration.problems import folded
 from tacit.data.declaration.shape import nearest
-from tacit.data.prepare.ownership import own_key
+from tacit.data.ownership import own_key
 from tacit.errors import InvalidCatalog, InvalidInput, NoLedger, StoreUnusable
 from tacit.privacy.catalog import ASSUMED_ROWS, Analyst, Budget, Catalog, Column, Kind, Table, day_of, fingerprint
 from tacit.privacy.rounding import as_text, decimal_text
@@ -61,6 +61,7 @@ def _table(catalog: Catalog, table: Table) -> dict[str, Any]:
     if not table.public:
         limits = {"max_rows": table.max_rows, "max_rows_per_group": table.rows_per_group, "min_people": table.min_people}
         limits |= {"rows_at_most": table.most_rows, "max_joined_rows": table.most_joined_rows}
+        limits |= {} if table.min_rows is None else {"min_rows": table.min_rows}
     return {
         "name": table.name,
         "source": source if table.source.table is None else f"{table.source.table} in {source}",
