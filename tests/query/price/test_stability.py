@@ -21,7 +21,7 @@ from drift import by_group, moved
 from owned import RAWS, Raw, Unit, prepared_from, raw, units
 from owned import without as neighbour
 from questions import clinic_questions, clinic_units
-from tacit.data.prepare.ownership import Link
+from tacit.data.ownership import Link
 from tacit.data.store import store_file
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval

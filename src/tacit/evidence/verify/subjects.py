@@ -61,7 +61,7 @@ def sound() -> list[Case]:
         *small_tables.exhaustive(),
         composition_case(short),
         filter_case(FILTER, Filter(*CAP), unreached=TWO_DELTAS),
-        filter_case("Ledger's filter, events with a delta", Filter(*CAP, split=1)),
+        filter_case("Ledger's filter, events with a delta", Filter(*CAP, for_events=1)),
     ]
     return [*contracted, *local_answers.cases(), local_answers.every_ratio(), *_from_draws(), *whole, *covering.cases()]
 
