@@ -78,3 +78,17 @@ def test_the_reference_is_printed() -> None:
         assert done.exit_code == 0
         assert done.output.startswith("# ")
     assert "DATE_TRUNC(day, MONTH)" in CliRunner().invoke(app, ["reference"]).output
+
+
+def test_a_quantile_is_released_without_its_interval(folder: Path) -> None:
+    text = "SELECT MEDIAN(cost) AS half, COUNT(*) AS n FROM visits"
+    code, said = run(folder, "sql", text, "--epsilon", "0.2", "--no-interval", "--json")
+    assert code == 0, said
+    row, notes = json.loads(said)["rows"][0], json.loads(said)["notes"]
+    assert (row["half"]["low"], row["half"]["high"]) == (None, None)
+    assert row["n"]["low"] is not None
+    assert "quantiles were released without intervals: all of their epsilon went to their values" in notes
+    code, with_one = run(folder, "sql", text, "--epsilon", "0.2", "--json")
+    assert (code, json.loads(with_one)["rows"][0]["half"]["low"] is None) == (0, False), "another question, not the stored answer"
+    code, said = run(folder, "explain", text, "--epsilon", "0.2", "--no-interval")
+    assert (code, "one draw without an interval" in said) == (0, True)
