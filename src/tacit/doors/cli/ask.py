@@ -35,6 +35,7 @@ Error = Annotated[
     str | None, typer.Option("--error", help="Target error instead of a budget; spends the least epsilon that reaches it.")
 ]
 Confidence = Annotated[str, typer.Option("--confidence", help="Confidence level of the intervals, per value.")]
+Tidy = Annotated[bool, typer.Option("--tidy", help="Whole counts of at least 0, and totals that agree with their parts.")]
 Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="Make the intervals hold for all values together.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -48,6 +49,7 @@ def sql(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    tidy: Tidy = False,
     groups: Annotated[
         int | None, typer.Option("--groups", min=1, help="Largest number of groups to answer; required above 10,000.")
     ] = None,
@@ -67,7 +69,8 @@ def sql(
     text, params = text_of(question, file), parameters(param or ())
     session = opened(catalog, analyst)
     with session.data:
-        answer = session.sql(text, params=params, **_budget(epsilon, delta, error, confidence, simultaneous), groups=groups)
+        budget = _budget(epsilon, delta, error, confidence, simultaneous)
+        answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy)
     _print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart)
