@@ -25,6 +25,7 @@ from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
 from tacit.owner import Account, Preparing
 from tacit.privacy.arguments import text_of, truth_of
 from tacit.privacy.catalog import Catalog, analyst_name, fingerprint
+from tacit.privacy.rounding import Number
 from tacit.query.canonical import canonical_plan, canonical_text
 from tacit.query.engines import engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
@@ -149,6 +150,10 @@ class Session:
         quote = price(plan, wanted, self.data.catalog.change, rows_are_public(plan, self.data.catalog))[0]
         return explained(quote, self._left())
 
+    def questions_left(self, epsilon: Number, delta: Number = 0) -> int:
+        """How many further questions of `epsilon` (and `delta`) this analyst may ask, if nobody else asks any."""
+        return self.data.questions_left(epsilon, delta, self.analyst)
+
     def table(self, name: str) -> Frame[Answer]:
         """The same queries built step by step in Python: where, join, group_by, agg, then release."""
         from tacit.query.language.frame import start
@@ -209,6 +214,11 @@ class DataSet:
         named = None if analyst is None else analyst_name(text_of(analyst, "analyst"))
         ledger = self.ledger  # this reads a changed catalog
         return owner.accounts(self.catalog, ledger, named)
+
+    def questions_left(self, epsilon: Number, delta: Number = 0, analyst: str | None = None) -> int:
+        """How many further questions of `epsilon` (and `delta`) are admitted: for all analysts together, or for one."""
+        named, asked = None if analyst is None else text_of(analyst, "analyst"), request(epsilon, delta)
+        return owner.questions_left(self.ledger, asked.epsilon or 0, asked.delta, named)
 
     # --- for the data owner ---
 
@@ -343,9 +353,9 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
     """The budget that was given, else the one written in the query; giving both is an error."""
     if unknown := sorted(set(budget) - set(Request.__dataclass_fields__)):
         raise InvalidInput(
-            f"unknown argument {unknown[0]!r}; a budget is epsilon and delta, or error, with confidence and simultaneous"
+            f"unknown argument {unknown[0]!r}; a budget is epsilon and delta, or error, with confidence, simultaneous and interval"
         )
-    given = {name: value for name, value in budget.items() if value is not None and value is not False}
+    given = {name: value for name, value in budget.items() if value is not None and (value is not False or name == "interval")}
     if select.options and {"epsilon", "delta", "error"} & set(given):
         raise NoBudget("the budget is given twice: in the question and as an argument", remedy="leave one of them out")
     return request(**{**dict(select.options), **given})

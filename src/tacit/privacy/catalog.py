@@ -25,6 +25,8 @@ Kind = Literal["number", "category", "date", "text", "key", "presence"]
 Value = str | int | bool
 EPOCH = date(1970, 1, 1)
 BLANKS = " \t\n\r\v\f"  # what is trimmed from texts: a list, since engines and languages differ on what a blank is
+SPLIT = Fraction(99, 100)  # the share of delta for the conversion of rho: all but what truncated noise needs (accounting/filter.md)
+SPLIT_WITH_PRIVATE_KEYS = Fraction(1, 2)  # every list of private keys has a delta of its own
 QUESTIONS_AT_MOST = 100_000  # paid questions of a data set: side channels are paid for per question, not per epsilon
 LARGEST = 2**53  # every prepared number is an offset below this, so that it is exact in a double too
 ASSUMED_ROWS = 10**8  # of a private table without rows_at_most
@@ -213,6 +215,7 @@ class Catalog:
     store_engine: str = "duckdb"
     questions_at_most: int = QUESTIONS_AT_MOST
     data_set: str | None = None
+    declared_split: Fraction | None = None
 
     @property
     def file(self) -> str:
@@ -230,6 +233,19 @@ class Catalog:
     def neighbours(self) -> Neighbours:
         """The one relation that every event is priced for."""
         return Neighbours(self.change, "unit")
+
+    @property
+    def private_keys(self) -> tuple[str, ...]:
+        """The columns of private tables whose values are private, as `table.column`."""
+        private = (table for table in self.tables.values() if not table.public)
+        return tuple(f"{table.name}.{name}" for table in private for name, column in table.columns.items() if column.kind == "text")
+
+    @property
+    def split(self) -> Fraction:
+        """The share of delta that a new ledger keeps for the conversion of rho; the rest is for the deltas of events."""
+        if self.declared_split is not None:
+            return self.declared_split
+        return SPLIT_WITH_PRIVATE_KEYS if self.private_keys else SPLIT
 
     @property
     def folder(self) -> Path:
