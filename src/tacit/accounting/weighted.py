@@ -50,7 +50,7 @@ class Draws:
         if self.noise == "Gaussian":
             return self.count / 2
         scale = float(self.scale)
-        return self.count * (1 - scale * math.log(2 / (1 + math.exp(-1 / scale))) + 1e-9)
+        return self.count * max(0.5, 1 - scale * math.log(2 / (1 + math.exp(-1 / scale))) + 1e-9)
 
     @property
     def factor(self) -> float:
@@ -168,7 +168,7 @@ class _Law:
 def _apart(scales: Floats) -> Floats:
     """The scales in order, each made larger where it is too near to the one below for the closed form."""
     kept = np.sort(scales, axis=1)
-    kept = np.maximum(kept, 1e-6 * kept[:, -1:] + 1e-300)
+    kept = np.maximum(kept, 1e-6 * kept[:, -1:] + 1e-140)
     apart = 1.02 if kept.shape[1] == 2 else 1.05
     for at in range(1, kept.shape[1]):
         kept[:, at] = np.maximum(kept[:, at], apart * kept[:, at - 1])
