@@ -78,3 +78,19 @@ def test_the_reference_is_printed() -> None:
         assert done.exit_code == 0
         assert done.output.startswith("# ")
     assert "DATE_TRUNC(day, MONTH)" in CliRunner().invoke(app, ["reference"]).output
+
+
+def test_an_answer_is_tidied_on_request(folder: Path) -> None:
+    text = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)"
+    told = []
+    for option in (["--tidy"], []):
+        code, said = run(folder, "sql", text, "--epsilon", "0.01", "--json", *option)
+        assert code == 0, said
+        told.append(json.loads(said))
+    neat, plain = told
+    assert neat["tidied"] is True
+    assert "tidied" not in plain
+    assert plain["entry"] == neat["entry"]
+    counts = [row["n"]["value"] for row in neat["rows"]]
+    assert min(counts) >= 0
+    assert counts[-1] == sum(counts[:-1])
