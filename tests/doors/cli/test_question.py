@@ -94,3 +94,22 @@ def test_an_answer_is_tidied_on_request(folder: Path) -> None:
     counts = [row["n"]["value"] for row in neat["rows"]]
     assert min(counts) >= 0
     assert counts[-1] == sum(counts[:-1])
+
+
+def test_weights_are_given_by_column(folder: Path) -> None:
+    words = ("explain", "SELECT COUNT(*) AS n, SUM(cost) AS cost FROM visits", "--epsilon", "1", "--json")
+    code, said = run(folder, *words, "--weight", "cost=3", "--weight", "n=1")
+    assert code == 0
+    assert [noise["share"] for noise in json.loads(said)["noise"]] == ["32 % of epsilon, for n", "68 % of epsilon, for cost"]
+    for bad, message in (
+        ("cost", "must be COLUMN=NUMBER"),
+        ("=3", "must be COLUMN=NUMBER"),
+        ("cost=much", "finite number"),
+        ("age=3", "unknown column"),
+    ):
+        code, said = run(folder, *words, "--weight", bad)
+        assert code != 0
+        assert message in said
+    code, said = run(folder, *words, "--weight", "cost=3", "--weight", "cost=4")
+    assert code != 0
+    assert "given twice" in said
