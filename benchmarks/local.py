@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.queries import peer_python
+from benchmarks.tables import peer_python
 from benchmarks.tables import REPEATS, machine, markdown, write_table
 from tacit.publish.local.randomizers.bloom import BloomRappor
 from tacit.publish.local.randomizers.categories import KAry
