@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.tables import OUT, machine, markdown, peer_python, write_table
+from benchmarks.tables import OUT, markdown, peer_python
 
 FULL = os.environ.get("FULL") == "1"
 TIMES = 2000 if FULL else 400
@@ -94,13 +94,15 @@ class Truth:
         return self.ranks_off(values) if question == "median" else np.abs(values - self.of(question))
 
     def half_widths(self, question: str, released: Released) -> Numbers:
-        assert released.low is not None and released.high is not None
+        assert released.low is not None
+        assert released.high is not None
         if question == "median":
             return self.ranks_between(released.low, released.high)
         return (released.high - released.low) / 2
 
     def covered(self, question: str, released: Released) -> float:
-        assert released.low is not None and released.high is not None
+        assert released.low is not None
+        assert released.high is not None
         if question == "median":
             exact = self.rows[[len(self.rows) // 2 - 1, len(self.rows) // 2]] / STEPS
             return float(np.mean((released.low <= exact[1]) & (released.high >= exact[0])))

@@ -1,4 +1,4 @@
-"""diffprivlib's answers: `python accuracy_diffprivlib.py VALUES.npy EPSILON ROWS_A_PERSON TIMES` prints JSON lists of released numbers.
+"""diffprivlib's answers: `python accuracy_diffprivlib.py VALUES.npy EPSILON ROWS_A_PERSON TIMES` prints JSON lists.
 
 It takes the number of rows as public and protects the change of one row: a person of several rows gets a part of epsilon for each.
 """
