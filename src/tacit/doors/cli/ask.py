@@ -36,6 +36,9 @@ Error = Annotated[
 ]
 Confidence = Annotated[str, typer.Option("--confidence", help="Confidence level of the intervals, per value.")]
 Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="Make the intervals hold for all values together.")]
+NoInterval = Annotated[
+    bool, typer.Option("--no-interval", help="Release quantiles without intervals; all of their epsilon goes to the values.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -48,6 +51,7 @@ def sql(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    no_interval: NoInterval = False,
     groups: Annotated[
         int | None, typer.Option("--groups", min=1, help="Largest number of groups to answer; required above 10,000.")
     ] = None,
@@ -67,7 +71,8 @@ def sql(
     text, params = text_of(question, file), parameters(param or ())
     session = opened(catalog, analyst)
     with session.data:
-        answer = session.sql(text, params=params, **_budget(epsilon, delta, error, confidence, simultaneous), groups=groups)
+        budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval)
+        answer = session.sql(text, params=params, **budget, groups=groups)
     _print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart)
@@ -93,6 +98,7 @@ def explain(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    no_interval: NoInterval = False,
     as_json: AsJson = False,
     analyst: AnalystOption = None,
     catalog: CatalogOption = None,
@@ -101,7 +107,7 @@ def explain(
 
     Example: tacit explain "SELECT AVG(cost) FROM visits" --epsilon 0.1
     """
-    budget = _budget(epsilon, delta, error, confidence, simultaneous)
+    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval)
     priced = {"epsilon", "error"} & set(budget)
     text, params = text_of(question, file), parameters(param or ())
     session = opened(catalog, analyst)
@@ -122,7 +128,10 @@ def opened(catalog: Path | None, analyst: str | None) -> Session:
     return open_data(find_catalog(catalog)).session(analyst)
 
 
-def _budget(epsilon: str | None, delta: str | None, error: str | None, confidence: str, simultaneous: bool) -> dict[str, Any]:
-    given = {"epsilon": epsilon, "delta": delta, "error": error, "simultaneous": simultaneous or None}
+def _budget(
+    epsilon: str | None, delta: str | None, error: str | None, confidence: str, simultaneous: bool, no_interval: bool
+) -> dict[str, Any]:
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "error": error, "simultaneous": simultaneous or None}
+    given["interval"] = False if no_interval else None
     known = {name: value for name, value in given.items() if value is not None}
     return {**known, "confidence": confidence} if confidence != "0.95" else known
