@@ -13,14 +13,13 @@ import re
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.tables import OUT, markdown, peer_python
+from benchmarks.tables import OUT, machine, markdown, peer_python, write_table
 
 FULL = os.environ.get("FULL") == "1"
 TIMES = 2000 if FULL else 400
@@ -139,7 +138,7 @@ def ours(rows: NDArray[np.int64], per_person: int) -> dict[str, Released]:
 
 
 def _nearly(turn: int) -> str:
-    return str(Fraction(EPSILON).limit_denominator() * 1) if turn == 0 else f"{float(EPSILON) * (1 - turn * 1e-7):.10f}"
+    return f"{float(EPSILON) * (1 - turn * 1e-7):.10f}"
 
 
 def _released(answers: list[tuple[Any, Any, Any]]) -> Released:
@@ -164,9 +163,10 @@ def of_peer(name: str, path: Path, per_person: int) -> dict[str, Any] | str:
 # --- tables ---
 
 
-def errors_table(rows: NDArray[np.int64]) -> str:
-    """The 95th percentile of the error of every system, for people of 1 and of 10 rows."""
+def errors_table(rows: NDArray[np.int64]) -> tuple[str, dict[str, dict[str, Any] | str]]:
+    """The 95th percentile of the error of every system, for people of 1 and of 10 rows; and the peers' answers."""
     truth, lines, notes = Truth(np.sort(rows)), [], []
+    peers: dict[str, dict[str, Any] | str] = {}
     for per_person in (1, 10):
         path = OUT / f"amounts-{per_person}.npy"
         OUT.mkdir(exist_ok=True)
@@ -176,10 +176,10 @@ def errors_table(rows: NDArray[np.int64]) -> str:
         notes += [f"{name}: {found}" for name, found in peers.items() if isinstance(found, str)]
         for question in mine:
             asked = question.split(",")[0]
-            cells = [_percentile(truth, asked, found, question) for found in peers.values()]
+            cells = [_percentile(truth, asked, found) for found in peers.values()]
             lines.append([f"{question}, {_unit(asked)}", per_person, *_own(truth, asked, mine[question]), *cells])
     headers = ["question", "rows a person", "tacit: error", "half width", "half width / error", "covered", *PACKAGES]
-    return "\n\n".join([markdown(headers, lines), *dict.fromkeys(notes)])
+    return "\n\n".join([markdown(headers, lines), *dict.fromkeys(notes)]), peers
 
 
 def _unit(question: str) -> str:
@@ -194,7 +194,7 @@ def _own(truth: Truth, question: str, found: Released) -> list[str]:
     return [f"{error:.4g}", f"{wide:.4g}", f"{wide / error:.2f}", f"{truth.covered(question, found):.3f}"]
 
 
-def _percentile(truth: Truth, asked: str, found: dict[str, Any] | str, question: str) -> str:
+def _percentile(truth: Truth, asked: str, found: dict[str, Any] | str) -> str:
     """A peer's error; no peer has an interval, so its figure is beside the answers with and without one."""
     if isinstance(found, str) or asked not in found:
         return "-"
@@ -211,12 +211,17 @@ def fits_table() -> str:
 
 
 def fit_here(cap: str) -> int:
-    """By the filter that every session's ledger has."""
-    from tacit.accounting.events import PureNoise
-    from tacit.accounting.filter import Filter
+    """By the ledger of a data set with this budget: what `tacit budget --what-if` says."""
+    import tacit
 
-    limit, state, cost = Filter(cap, "1e-6"), None, PureNoise(SMALL)
-    raise SystemExit((limit, state, cost))
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "visits.csv").write_text("person,amount\n1,1\n")
+        declared = CATALOG.format(per_person=1).replace("visits.parquet", "visits.csv").replace("1000000\n", f"{cap}\n")
+        Path(folder, "tacit.toml").write_text(declared)
+        with tacit.open(Path(folder, "tacit.toml"), own_process=False) as data:
+            data.prepare(yes=True)
+            data.begin_scratch("a benchmark")
+            return data.questions_left(SMALL)
 
 
 def fit_opendp(cap: str) -> int:
@@ -258,10 +263,24 @@ def gaussian_table(peers: dict[str, dict[str, Any] | str]) -> str:
     """The standard deviation of Gaussian noise for sensitivity 1, of one question."""
     from tacit.mechanisms.gaussian import Gaussian
 
+    known = {name: peer["gaussian"] for name, peer in peers.items() if not isinstance(peer, str) and "gaussian" in peer}
     lines = []
     for at, epsilon in enumerate(BUDGETS):
         mine = float(Gaussian.for_budget(1, epsilon, "1e-6", step=1, on_grid=True).scale)
-        found = [peer["gaussian"][at] for peer in peers.values() if not isinstance(peer, str) and "gaussian" in peer]
-        names = [name for name, peer in peers.items() if not isinstance(peer, str) and "gaussian" in peer]
-        lines.append([f"({epsilon}, 1e-6)", f"{mine:.4f}", *(f"{each:.4f}" for each in found), f"{mine / min(found):.3f}"])
-    return markdown(["budget", "tacit", *names, "tacit / best peer"], lines)
+        theirs = [scales[at] for scales in known.values()]
+        ratio = f"{mine / min(theirs):.3f}" if theirs else "-"
+        lines.append([f"({epsilon}, 1e-6)", f"{mine:.4f}", *(f"{scale:.4f}" for scale in theirs), ratio])
+    return markdown(["budget", "tacit", *known, "tacit / best peer"], lines)
+
+
+def run() -> None:
+    """Measures, prints and writes the tables."""
+    errors, peers = errors_table(amounts())
+    versions = "95th percentile of the error over"
+    note = f"{versions} {TIMES} answers at epsilon {EPSILON}; intervals of tacit at confidence 0.95, peers have none."
+    parts = [f"{machine('opendp', 'dp-accounting')} {note}", errors, fits_table(), "Gaussian noise for sensitivity 1:"]
+    write_table("accuracy", "\n\n".join([*parts, gaussian_table(peers)]))
+
+
+if __name__ == "__main__":
+    run()
