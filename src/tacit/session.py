@@ -23,7 +23,7 @@ from tacit.data.catalog import read_catalog
 from tacit.data.store import StoreInfo, store_info, swept
 from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
 from tacit.owner import Account, Preparing
-from tacit.privacy.arguments import text_of
+from tacit.privacy.arguments import text_of, truth_of
 from tacit.privacy.catalog import Catalog, analyst_name, fingerprint
 from tacit.privacy.rounding import Number
 from tacit.query.canonical import canonical_plan, canonical_text
@@ -104,7 +104,7 @@ class Session:
         """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts.
 
         `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. What asks public
-        tables or the catalog alone is free.
+        tables or the catalog alone is free. With `tidy=True` counts are whole and not negative, and totals agree with their parts.
         """
         with pointing(question):
             asked = read(question, given(params, self._today()))
@@ -116,7 +116,9 @@ class Session:
         if (columns := self._free(asked)) is not None:
             return free_answer(columns)
         assert isinstance(asked, Select)  # noqa: S101  # all else is free
-        return self.answer(asked, _asked(asked, budget), text)
+        tidy = truth_of(budget.get("tidy", False), "tidy")
+        found = self.answer(asked, _asked(asked, {name: value for name, value in budget.items() if name != "tidy"}), text)
+        return found.tidy() if tidy else found
 
     def _free(self, asked: Statement) -> Sequence[tuple[str, tuple[Any, ...]]] | None:
         """The columns of an answer in which no private row can have a part; None for any other question."""

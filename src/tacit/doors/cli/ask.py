@@ -38,6 +38,7 @@ Error = Annotated[
     str | None, typer.Option("--error", help="Target error instead of a budget; spends the least epsilon that reaches it.")
 ]
 Confidence = Annotated[str, typer.Option("--confidence", help="Confidence level of the intervals, per value.")]
+Tidy = Annotated[bool, typer.Option("--tidy", help="Whole counts of at least 0, and totals that agree with their parts.")]
 Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="Make the intervals hold for all values together.")]
 Weights = Annotated[
     list[str] | None,
@@ -58,6 +59,7 @@ def sql(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    tidy: Tidy = False,
     no_interval: NoInterval = False,
     weight: Weights = None,
     groups: Annotated[
@@ -80,7 +82,7 @@ def sql(
     text, params = text_of(question, file), parameters(param or ())
     session = opened(catalog, analyst)
     with session.data:
-        answer = session.sql(text, params=params, **budget, groups=groups)
+        answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy)
     _print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart)
