@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tacit.accounting.composition import cost_of
 from tacit.accounting.filter import Left, State
 from tacit.accounting.ledger import rollback
 from tacit.accounting.ledger.ledger import Ledger, open_ledger
@@ -21,6 +22,8 @@ from tacit.errors import InvalidInput, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import Budget, Catalog
+from tacit.privacy.loss import Approximate
+from tacit.privacy.rounding import Number
 
 if TYPE_CHECKING:
     from tacit.data.engine import Progress
@@ -99,7 +102,8 @@ def begin_ledger(catalog: Catalog, reason: str, sources: Mapping[str, Any] | Non
 def begin_scratch(catalog: Catalog, reason: str) -> Ledger:
     """Begin a ledger that is not registered. What the prepared data remembers of a lost ledger is carried over."""
     folder = catalog.store_folder
-    begun = begin_books(catalog.ledger_address(os.environ), policy_of(catalog), bits.random_bytes(16).hex(), reason)
+    policy = rollback.with_the_split_of(folder, policy_of(catalog))
+    begun = begin_books(catalog.ledger_address(os.environ), policy, bits.random_bytes(16).hex(), reason)
     if rollback.remembered_heads(folder):
         rollback.adopt(folder, begun, CURATOR, reason or "begun in the place of a lost one")
     else:
@@ -140,6 +144,11 @@ def accounts(catalog: Catalog, ledger: Ledger, analyst: str | None) -> list[Acco
     whole = Account("data set", catalog.budget, ledger.spent(), ledger.left())
     caps = {name: catalog.analysts[name].budget or catalog.budget for name in named}
     return [whole, *(Account(name, cap, ledger.spent(name), ledger.left(name)) for name, cap in caps.items())]
+
+
+def questions_left(ledger: Ledger, epsilon: Number, delta: Number, analyst: str | None) -> int:
+    """How many further questions of (epsilon, delta) the ledger admits: for everybody together, or for one analyst."""
+    return ledger.room(cost_of(Approximate(epsilon, delta, ledger.policy.neighbours)), analyst)
 
 
 def adopt(catalog: Catalog, ledger: Ledger, reason: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,9 @@ from tacit.chart import check_format
 from tacit.doors.cli.output import console, print_csv, print_json
 from tacit.doors.cli.question import parameters, text_of
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
+from tacit.errors import InvalidInput
 from tacit.files import check
+from tacit.privacy.rounding import brief
 
 if TYPE_CHECKING:
     from tacit.release.answer import Answer
@@ -35,7 +38,15 @@ Error = Annotated[
     str | None, typer.Option("--error", help="Target error instead of a budget; spends the least epsilon that reaches it.")
 ]
 Confidence = Annotated[str, typer.Option("--confidence", help="Confidence level of the intervals, per value.")]
+Tidy = Annotated[bool, typer.Option("--tidy", help="Whole counts of at least 0, and totals that agree with their parts.")]
 Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="Make the intervals hold for all values together.")]
+Weights = Annotated[
+    list[str] | None,
+    typer.Option("--weight", metavar="COLUMN=NUMBER", help="How much more the error of a column counts; repeatable."),
+]
+NoInterval = Annotated[
+    bool, typer.Option("--no-interval", help="Release quantiles without intervals; all of their epsilon goes to the values.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -48,6 +59,9 @@ def sql(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    tidy: Tidy = False,
+    no_interval: NoInterval = False,
+    weight: Weights = None,
     groups: Annotated[
         int | None, typer.Option("--groups", min=1, help="Largest number of groups to answer; required above 10,000.")
     ] = None,
@@ -64,10 +78,11 @@ def sql(
     if chart is not None:
         check_format(chart)
         check(chart)
+    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     text, params = text_of(question, file), parameters(param or ())
     session = opened(catalog, analyst)
     with session.data:
-        answer = session.sql(text, params=params, **_budget(epsilon, delta, error, confidence, simultaneous), groups=groups)
+        answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy)
     _print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart)
@@ -93,6 +108,8 @@ def explain(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    no_interval: NoInterval = False,
+    weight: Weights = None,
     as_json: AsJson = False,
     analyst: AnalystOption = None,
     catalog: CatalogOption = None,
@@ -101,7 +118,7 @@ def explain(
 
     Example: tacit explain "SELECT AVG(cost) FROM visits" --epsilon 0.1
     """
-    budget = _budget(epsilon, delta, error, confidence, simultaneous)
+    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     priced = {"epsilon", "error"} & set(budget)
     text, params = text_of(question, file), parameters(param or ())
     session = opened(catalog, analyst)
@@ -122,7 +139,23 @@ def opened(catalog: Path | None, analyst: str | None) -> Session:
     return open_data(find_catalog(catalog)).session(analyst)
 
 
-def _budget(epsilon: str | None, delta: str | None, error: str | None, confidence: str, simultaneous: bool) -> dict[str, Any]:
-    given = {"epsilon": epsilon, "delta": delta, "error": error, "simultaneous": simultaneous or None}
+def _budget(
+    epsilon: str | None, delta: str | None, error: str | None, confidence: str, simultaneous: bool, no_interval: bool
+) -> dict[str, Any]:
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "error": error, "simultaneous": simultaneous or None}
+    given["interval"] = False if no_interval else None
     known = {name: value for name, value in given.items() if value is not None}
     return {**known, "confidence": confidence} if confidence != "0.95" else known
+
+
+def _weights(given: Sequence[str]) -> dict[str, Any]:
+    """What --weight says, as the argument of a session; raises for one that is not COLUMN=NUMBER, or given twice."""
+    found: dict[str, str] = {}
+    for each in given:
+        name, sign, number = each.rpartition("=")
+        if not sign or not name:
+            raise InvalidInput(f"--weight must be COLUMN=NUMBER, not {brief(each)}; give for example --weight cost=3")
+        if name in found:
+            raise InvalidInput(f"--weight is given twice for {brief(name)}; leave one of them out")
+        found[name] = number
+    return {"weights": found} if found else {}
