@@ -19,6 +19,7 @@ from tacit.data.quoting import name as quoted
 from tacit.errors import NotAllowed, TooMuchWork
 from tacit.privacy.catalog import Column
 
+Columns = list[tuple[str, tuple[Any, ...]]]  # names and values of an answer
 SECONDS, MEMORY = 10.0, "1GB"
 MOST_ROWS = 100_000  # of an answer
 
@@ -31,7 +32,7 @@ class PublicTable:
     columns: Mapping[str, Column]
 
 
-def asked_of_public(text: str, tables: Mapping[str, PublicTable], seconds: float = SECONDS) -> list[tuple[str, tuple[Any, ...]]]:
+def asked_of_public(text: str, tables: Mapping[str, PublicTable], seconds: float = SECONDS) -> Columns:
     """The columns of the answer, by name and value."""
     import duckdb
 
