@@ -63,6 +63,7 @@ class Session:
 
     def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None) -> None:
         self.data, self.analyst, self.clock = data, analyst, clock or partial(datetime.now, UTC)
+        self.request = ""  # of a door that must not pay twice for one request
 
     @property
     def kept(self) -> Path:
@@ -85,6 +86,7 @@ class Session:
             self.data.version,
             _key(quotes[0], self.data.version),
             tuple(dict.fromkeys(table.name for part in question.parts for table in tables_of(part.group))),
+            self.request,
         )
         till = replace(self.data.till, ready=self.data.runner.open)
         sold = once(till, sale, lambda granted: self._released(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
@@ -178,6 +180,7 @@ class DataSet:
         self.catalog, self.own_process = catalog, OWN_PROCESS if own_process is None else own_process
         self._read_at, self._holder = read_at, holder
         self._opened: Ledger | None = None
+        self.policy = policy_of  # a door may lower caps, never raise them
 
     def session(self, analyst: str | None = None) -> Session:
         """The session of one analyst: the named one, else the only one declared, else "curator"."""
@@ -311,8 +314,7 @@ class DataSet:
     def ledger(self) -> Ledger:
         """The ledger, under the budget and the caps that the catalog declares now: a lowered cap also binds open sessions."""
         self.refresh()
-        found = self._opened.under(policy_of(self.catalog)) if self._opened else owner.own_ledger(self.catalog)
-        self._opened = found
+        self._opened = found = (self._opened or owner.own_ledger(self.catalog)).under(self.policy(self.catalog))
         return found
 
     def refresh(self) -> None:

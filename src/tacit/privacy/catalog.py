@@ -211,6 +211,7 @@ class Catalog:
     store_engine: str = "duckdb"
     questions_at_most: int = QUESTIONS_AT_MOST
     data_set: str | None = None
+    show_left: Literal["tenths", "exact"] = "tenths"  # how a server shows analysts what the data set has left
 
     @property
     def file(self) -> str:
