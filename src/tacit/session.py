@@ -319,7 +319,7 @@ class DataSet:
 
     def refresh(self) -> None:
         """Read the catalog again if its file has changed; what was prepared must be unchanged."""
-        if self.catalog.path is None or self._read_at is None or (now := _stamp(self.catalog.path)) == self._read_at:
+        if self.catalog.path is None or self._read_at is None or (now := stamp_of(self.catalog.path)) == self._read_at:
             return
         found = read_catalog(self.catalog.path)
         if fingerprint(found) != fingerprint(self.catalog):
@@ -327,7 +327,7 @@ class DataSet:
         self.catalog, self._read_at = found, now
 
 
-def _stamp(path: Path) -> Stamp | None:
+def stamp_of(path: Path) -> Stamp | None:
     """A value that changes when a file is rewritten; None if the file does not exist."""
     try:
         known = path.stat()
@@ -340,7 +340,7 @@ def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> Da
     """The data set that a catalog declares; with `own_process=False`, queries run in this process, where nothing can end them."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise InvalidInput(f"the catalog must be a path, not {type(path).__name__}; give for example 'tacit.toml'")
-    read_at = _stamp(Path(path))
+    read_at = stamp_of(Path(path))
     return DataSet(swept(read_catalog(Path(path))), own_process, read_at)
 
 

@@ -19,7 +19,7 @@ from tacit.doors.server.sandbox.profiles import PROFILES
 pytestmark = pytest.mark.skipif(not KNOWN or landlock.version() < landlock.SCOPES_ABI, reason="needs Landlock of ABI 6 and seccomp")
 
 ALLOWED = {
-    "front": {"a pair of sockets", "accept", "a thread"},
+    "front": {"a pair of sockets", "listen", "accept", "a thread"},
     "clerk": {"a pair of sockets", "write to nowhere", "grow an open file", "a thread"},
     "engine": {"a thread"},
 }

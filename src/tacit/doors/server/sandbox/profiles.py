@@ -40,7 +40,7 @@ class Profile:
 
 FRONT = Profile("front", (*COMMON, syscalls.NETWORK, syscalls.CHANGES), descriptors=4096, memory=2 * GIB)
 CLERK = Profile("clerk", (*COMMON, syscalls.NETWORK, syscalls.INCOMING), reads_only=False, descriptors=1024)
-CLERK_OF_A_DATABASE = replace(CLERK, refused=(*COMMON, syscalls.INCOMING, ("bind", "listen")))
+CLERK_OF_A_DATABASE = replace(CLERK, refused=(*COMMON, syscalls.INCOMING, ("bind",)))
 ENGINE = Profile("engine", (*COMMON, syscalls.NETWORK, syscalls.INCOMING, syscalls.PAIRS, syscalls.CHANGES))
 PROFILES = {profile.name: profile for profile in (FRONT, CLERK, ENGINE)}
 

@@ -51,8 +51,8 @@ NUMBERS: Mapping[str, Mapping[str, int]] = {
     "aarch64": _read(_ARM64) | _read(_BOTH),
 }
 
-NETWORK = ("socket", "connect", "bind", "listen")
-INCOMING = ("accept", "accept4")
+NETWORK = ("socket", "connect", "bind")
+INCOMING = ("listen", "accept", "accept4")  # on a socket that was open before
 PAIRS = ("socketpair",)
 PROGRAMS = ("execve", "execveat", "memfd_create", "memfd_secret", "uselib")
 PROCESSES = ("fork", "vfork")  # `clone` is allowed for threads alone, see seccomp.py
