@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+
+import uvicorn
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from hospital import files
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import Desk, desk
+from tacit.doors.server.front import app
+from tacit.doors.server.protocol import configured
+from tacit.doors.server.settings import Settings
 from tacit.session import open as open_data
 
 ROLES = {"ana": "analyst", "bob": "analyst", "cara": "curator", "otto": "auditor"}
@@ -62,3 +74,34 @@ class InProcess:
 
     async def ask(self, call: Call) -> Reply:
         return await asyncio.to_thread(self.desk.handle, call)
+
+
+@contextmanager
+def listening(place: Desk, certificate: tuple[Path, Path] | None = None) -> Iterator[str]:
+    """The URL of a real Uvicorn in a thread, in front of a desk; with TLS if there is a certificate and its key."""
+    files = {} if certificate is None else {"ssl_certfile": certificate[0], "ssl_keyfile": certificate[1]}
+    line = socket.create_server(("127.0.0.1", 0))
+    named = {} if certificate is None else {"certificate": certificate[0], "key": certificate[1]}
+    server = uvicorn.Server(configured(app(InProcess(place), Settings(**named)), **files))
+    thread = threading.Thread(target=server.run, args=([line],))
+    thread.start()
+    try:
+        yield f"{'http' if certificate is None else 'https'}://localhost:{line.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        line.close()
+
+
+def self_signed(folder: Path) -> tuple[Path, Path]:
+    """A certificate for localhost that signs itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name, now = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")]), datetime.now(UTC)
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
+    made = made.not_valid_before(now - timedelta(1)).not_valid_after(now + timedelta(1))
+    made = made.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+    files = folder / "cert.pem", folder / "key.pem"
+    files[0].write_bytes(made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    files[1].write_bytes(key.private_bytes(*form))
+    return files

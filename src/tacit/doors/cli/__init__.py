@@ -24,6 +24,7 @@ from tacit.doors.cli.audit import audit
 from tacit.doors.cli.check import check
 from tacit.doors.cli.demo import demo
 from tacit.doors.cli.init import init
+from tacit.doors.cli.login import login
 from tacit.doors.cli.options import Command, Group, in_options, options_of
 from tacit.doors.cli.output import error_report, let_all_letters_pass, print_error, say
 from tacit.doors.cli.prepare import prepare
@@ -33,6 +34,8 @@ from tacit.doors.cli.survey import COMMANDS as SURVEYS
 from tacit.doors.cli.survey import survey
 from tacit.doors.cli.synthesize import COMMANDS as SYNTHESES
 from tacit.doors.cli.synthesize import synthesize
+from tacit.doors.cli.token import COMMANDS as TOKENS
+from tacit.doors.cli.token import token as token_commands
 from tacit.doors.cli.verify import verify
 from tacit.doors.cli.which_catalog import find_catalog
 from tacit.errors import (
@@ -127,7 +130,7 @@ DATA_SET, QUESTIONS = "Data set", "Questions"
 OTHER_WAYS, EVIDENCE = "Other ways to publish", "Evidence"
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     DATA_SET: (init, check, prepare, schema),
-    QUESTIONS: (sql, explain, budget, history, reference),
+    QUESTIONS: (sql, explain, budget, history, login, reference),
     OTHER_WAYS: (audit,),
     EVIDENCE: (demo, verify),
 }
@@ -137,6 +140,9 @@ for panel, commands in PANELS.items():
 for act in (begin, units, resume, adopt):
     ledger_commands.command(cls=Command)(reported(act))
 app.add_typer(ledger_commands, name="ledger", cls=Group, rich_help_panel=DATA_SET)
+for name, handing in TOKENS.items():
+    token_commands.command(name, cls=Command)(reported(handing))
+app.add_typer(token_commands, name="token", cls=Group, rich_help_panel=DATA_SET)
 for name, attacking in ATTACKS.items():
     attack.command(name, cls=Command)(reported(attacking))
 app.add_typer(attack, name="attack", cls=Group, rich_help_panel=EVIDENCE)
@@ -168,7 +174,7 @@ def tacit(
 
 def main() -> None:
     """The entry point of the command `tacit`."""
-    if sys.argv[1:2] == ["sql"]:
+    if sys.argv[1:2] == ["sql"] and "TACIT_SERVER" not in os.environ and not any(w.startswith("--server") for w in sys.argv):
         start_ahead()  # the process that will answer loads while this one reads the question
     if sys.argv[1:2] in (["sql"], ["explain"], ["budget"], ["history"]):
         gc.disable()  # such a process ends after one answer; looking for garbage takes a quarter of a second of its start

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.ask import AnalystOption, AsJson
+from tacit.doors.cli.ask import AnalystOption, AsJson, ServerOption
+from tacit.doors.cli.from_server import budget_of, history_of
 from tacit.doors.cli.output import console, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 
@@ -19,11 +20,16 @@ if TYPE_CHECKING:
 LONGEST_QUESTION = 48
 
 
-def budget(analyst: AnalystOption = None, as_json: AsJson = False, catalog: CatalogOption = None) -> None:
+def budget(
+    analyst: AnalystOption = None, as_json: AsJson = False, server: ServerOption = None, catalog: CatalogOption = None
+) -> None:
     """Show the spent and remaining budget of the data set and of each analyst.
 
     Example: tacit budget
     """
+    if server is not None:
+        budget_of(server, as_json)
+        return
     from rich.table import Table
 
     from tacit.accounting.ledger.caps import at_most
@@ -63,12 +69,18 @@ def _account(account: Account) -> dict[str, Any]:
 def history(
     last: Annotated[int, typer.Option("--last", min=1, help="Number of latest entries to show.")] = 20,
     as_json: AsJson = False,
+    server: ServerOption = None,
     catalog: CatalogOption = None,
 ) -> None:
     """List ledger entries and verify the hash chain. Exits with 1 if the chain is broken.
 
+    With --server, list your own entries; the server's auditors verify the chain.
+
     Example: tacit history --last 5
     """
+    if server is not None:
+        history_of(server, last, as_json)
+        return
     from rich.table import Table
 
     from tacit.session import open as open_data

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +16,7 @@ from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 from tacit.files import check
 
 if TYPE_CHECKING:
+    from tacit.doors.client import Remote
     from tacit.release.answer import Answer
     from tacit.session import Session
 
@@ -36,6 +39,9 @@ Error = Annotated[
 ]
 Confidence = Annotated[str, typer.Option("--confidence", help="Confidence level of the intervals, per value.")]
 Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="Make the intervals hold for all values together.")]
+ServerOption = Annotated[
+    str | None, typer.Option("--server", envvar="TACIT_SERVER", metavar="URL", help="Server to ask instead of the catalog's data.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -55,6 +61,7 @@ def sql(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_json: AsJson = False,
     analyst: AnalystOption = None,
+    server: ServerOption = None,
     catalog: CatalogOption = None,
 ) -> None:
     """Answer one question with differential privacy. The budget is spent before any data is read.
@@ -65,9 +72,9 @@ def sql(
         check_format(chart)
         check(chart)
     text, params = text_of(question, file), parameters(param or ())
-    session = opened(catalog, analyst)
-    with session.data:
-        answer = session.sql(text, params=params, **_budget(epsilon, delta, error, confidence, simultaneous), groups=groups)
+    budget = _budget(epsilon, delta, error, confidence, simultaneous)
+    with _asking(catalog, analyst, server) as session:
+        answer = session.sql(text, params=params, **budget, groups=groups)
     _print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart)
@@ -95,6 +102,7 @@ def explain(
     simultaneous: Simultaneous = False,
     as_json: AsJson = False,
     analyst: AnalystOption = None,
+    server: ServerOption = None,
     catalog: CatalogOption = None,
 ) -> None:
     """Explain the plan, noise, error and price of a question. Spends nothing and reads no private data.
@@ -104,8 +112,7 @@ def explain(
     budget = _budget(epsilon, delta, error, confidence, simultaneous)
     priced = {"epsilon", "error"} & set(budget)
     text, params = text_of(question, file), parameters(param or ())
-    session = opened(catalog, analyst)
-    with session.data:
+    with _asking(catalog, analyst, server) as session:
         explanation = session.explain(text, params=params, **budget)
     if as_json:
         print_json(explanation.to_dict())
@@ -120,6 +127,20 @@ def opened(catalog: Path | None, analyst: str | None) -> Session:
     from tacit.session import open as open_data
 
     return open_data(find_catalog(catalog)).session(analyst)
+
+
+@contextmanager
+def _asking(catalog: Path | None, analyst: str | None, server: str | None) -> Iterator[Session | Remote]:
+    """Who is asked: a server, or the data of a catalog on this machine."""
+    if server is not None:
+        from tacit.doors.cli.login import connected
+
+        with connected(server) as remote:
+            yield remote
+        return
+    session = opened(catalog, analyst)
+    with session.data:
+        yield session
 
 
 def _budget(epsilon: str | None, delta: str | None, error: str | None, confidence: str, simultaneous: bool) -> dict[str, Any]:

@@ -28,7 +28,6 @@ TEXTS: Mapping[str, tuple[int, str, str]] = {
     ),
     "not_found": (404, "there is nothing here, or it belongs to somebody else", "see /v1/openapi.json"),
     "method_not_allowed": (405, "this method is not supported here", "see /v1/openapi.json"),
-    "request_timeout": (408, "the request took too long to arrive", "send the header within 5 s and the body within 10 s"),
     "already_exists": (CONFLICT, "this name was used before, and belongs to one account for ever", "choose another name"),
     "too_large": (413, "the request is too large", "send at most 128 KiB, with at most 64 KiB of SQL"),
     "unsupported_media_type": (415, "the body is not JSON", "send Content-Type: application/json"),
