@@ -24,15 +24,13 @@ from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.pool import Pool
 from tacit.doors.server.sandbox.limits import User, become
 from tacit.doors.server.sandbox.profiles import CLERK, CLERK_OF_A_DATABASE, Profile, close_first, close_last, reach_of
-from tacit.doors.server.wire import CALL, REPLY, Malformed, call_read, framed, receive, reply_written
+from tacit.doors.server.wire import CALL, NOT_USABLE, OF_ENGINE, READY, REPLY, Malformed, call_read, framed, receive, reply_written
 from tacit.errors import TacitError
 from tacit.files import make_private_folder, owned
 from tacit.privacy.catalog import Catalog
 from tacit.release.unforeseen import FILE as LOG
 from tacit.session import DataSet, stamp_of
 
-ENGINE, FRONT = b"e", b"f"  # tags of descriptors from the supervisor
-READY, UNUSABLE = b"r", b"u"  # what the supervisor is told
 AT_ONCE = 32  # calls that are worked on; others wait
 MOST_WAITING = 1024  # calls of a front that have no reply yet; it then waits before it sends more
 RECORDS = "server.sqlite"
@@ -120,7 +118,7 @@ def _kept_open(file: Path) -> sqlite3.Connection:
 def _give_up(control: socket.socket, error: TacitError) -> NoReturn:
     """Tell the supervisor why, in words of tacit, and end."""
     with suppress(OSError):
-        control.sendall(UNUSABLE + str(error).encode()[:4000])
+        control.sendall(NOT_USABLE + str(error).encode()[:4000])
     os._exit(1)
 
 
@@ -136,7 +134,7 @@ def serve(control: socket.socket, data: DataSet, pool: Pool, desk: Handles, _hel
         if not tag or not descriptors:
             os._exit(0)
         line = socket.socket(fileno=descriptors[0])
-        if tag == ENGINE:
+        if tag == OF_ENGINE:
             pool.add(line)
         else:
             threading.Thread(target=FrontLine(line, desk, workers).listen, daemon=True).start()

@@ -33,7 +33,7 @@ from tacit.doors.server.wire import ASK, FAILED, NUMBERS, TOLD, UNUSABLE, Malfor
 from tacit.errors import Refused, StoreUnusable
 from tacit.privacy.catalog import Catalog
 from tacit.query.engines import engine_at, load, opening
-from tacit.query.engines.engine import Engine, Limits, StoredFacts
+from tacit.query.engines.engine import Limits, StoredFacts
 from tacit.query.engines.public import REFUSALS
 from tacit.query.free import check_free, public_tables
 from tacit.query.language.given import given
@@ -77,7 +77,7 @@ class Settings:
 class Answering:
     """One store, and what may be asked of it."""
 
-    def __init__(self, catalog: Catalog, engine: Engine, info: StoreInfo) -> None:
+    def __init__(self, catalog: Catalog, engine: Any, info: StoreInfo) -> None:
         self.catalog, self.engine, self.info = catalog, engine, info
         self.public = StoredFacts(info.public, engine)
         self.ran: set[int] = set()
@@ -132,6 +132,7 @@ class Answering:
             if not paid:
                 return FAILED, b""
             quote = paid[0]
+            self.engine.limits = replace(self.engine.limits, seconds=asked["seconds"])
             return NUMBERS, asked["fingerprint"].encode() + packed(quote, released(quote, ran(quote, self.engine.run)))
 
 

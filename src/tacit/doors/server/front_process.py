@@ -19,10 +19,9 @@ from typing import Any
 import uvicorn
 
 from tacit.doors.server.calls import Call, Clerk, Reply
-from tacit.doors.server.clerk import READY
 from tacit.doors.server.sandbox.limits import User
 from tacit.doors.server.sandbox.profiles import FRONT, Profile, close_first, close_last, reach_of
-from tacit.doors.server.wire import CALL, HEAD, REPLY, Malformed, call_written, framed, head_of, reply_read
+from tacit.doors.server.wire import CALL, HEAD, READY, REPLY, Malformed, call_written, framed, head_of, reply_read
 
 PATIENCE = 5.0  # seconds that a call waits for a clerk that is being started
 

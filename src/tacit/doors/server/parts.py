@@ -22,6 +22,7 @@ ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",  # threads that start with an import would stay outside the sandbox
     "OMP_NUM_THREADS": "1",
 }
+FAREWELL = 2  # seconds that the front waits for replies under way when it is to end
 STATE = ("HOME", "XDG_STATE_HOME")  # where the register of ledgers lies
 
 
@@ -82,7 +83,11 @@ def _front(known: dict[str, Any]) -> None:
     paths = {name: None if given[name] is None else Path(given[name]) for name in ("certificate", "key")}
     wanted = Settings(**{**given, **paths, "names": tuple(given["names"])})
     tls = {} if wanted.certificate is None else {"ssl_certfile": str(wanted.certificate), "ssl_keyfile": str(wanted.key)}
-    front_process.main(own, lambda clerk: configured(app(clerk, wanted), loop="asyncio", **tls), problem("unavailable"))
+    front_process.main(
+        own,
+        lambda clerk: configured(app(clerk, wanted), loop="asyncio", timeout_graceful_shutdown=FAREWELL, **tls),
+        problem("unavailable"),
+    )
 
 
 def _tuples(known: dict[str, Any]) -> dict[str, Any]:

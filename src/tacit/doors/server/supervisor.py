@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from tacit.doors.server import clerk, engine, front_process
-from tacit.doors.server.clerk import ENGINE, FRONT, READY, UNUSABLE
 from tacit.doors.server.parts import environment_of_the_clerk, started
 from tacit.doors.server.sandbox.limits import User
+from tacit.doors.server.wire import NOT_USABLE, OF_ENGINE, OF_FRONT, READY
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Catalog
 from tacit.session import stamp_of
@@ -187,7 +187,7 @@ class Supervisor:
         with ours, theirs:
             known = engine.Settings(str(plan.path), theirs.fileno(), plan.memory, plan.threads, *user, plan.left_out)
             part.process, part.since = started("engine", known, (theirs.fileno(),)), time.monotonic()
-            self._hand_over(self.clerk, ENGINE, ours)
+            self._hand_over(self.clerk, OF_ENGINE, ours)
 
     def _tie(self) -> None:
         """Connect front and clerk, where one of them is new."""
@@ -197,8 +197,8 @@ class Supervisor:
         if pair != self.tied:
             of_front, of_clerk = socket.socketpair()
             with of_front, of_clerk:
-                self._hand_over(self.front, FRONT, of_front)
-                self._hand_over(self.clerk, FRONT, of_clerk)
+                self._hand_over(self.front, OF_FRONT, of_front)
+                self._hand_over(self.clerk, OF_FRONT, of_clerk)
             self.tied = pair
 
     def _hand_over(self, part: Part, tag: bytes, line: socket.socket) -> None:
@@ -214,7 +214,7 @@ class Supervisor:
             said = b""
         if said[:1] == READY:
             part.ready = True
-        elif said[:1] == UNUSABLE:
+        elif said[:1] == NOT_USABLE:
             reason = said[1:].decode(errors="replace")
             if not self.was_ready:
                 raise StoreUnusable(reason)

@@ -19,6 +19,8 @@ HEAD = struct.Struct("!cQI")
 MIB = 2**20
 CALL, REPLY = b"c", b"r"  # between front and clerk
 ASK, TOLD, NUMBERS, UNUSABLE, FAILED = b"?", b"t", b"n", b"u", b"f"  # between clerk and engine
+OF_ENGINE, OF_FRONT = b"e", b"f"  # whose connection it is that the supervisor hands over
+READY, NOT_USABLE = b"r", b"u"  # what the supervisor is told
 LONGEST: Mapping[bytes, int] = {  # bytes of a content
     CALL: MIB,
     REPLY: 256 * MIB,
