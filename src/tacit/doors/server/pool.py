@@ -46,7 +46,7 @@ class Line:
     numbers: count[int] = field(default_factory=count)
 
     def ask(self, known: Mapping[str, Any], expected: bytes, seconds: float) -> tuple[bytes, bytes]:
-        """The reply to one question; raises `OSError` if there is none in time, or if it is another's."""
+        """The reply to one question; raises `OSError` if no reply arrives in time, or that to another."""
         deadline, number = time.monotonic() + seconds, next(self.numbers)
         send(self.socket, ASK, number, written(known), deadline)
         kind, told, content = receive(self.socket, expected, deadline)

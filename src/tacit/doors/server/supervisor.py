@@ -92,7 +92,7 @@ class Part:
 
 @dataclass(slots=True)
 class Supervisor:
-    """All processes of one server. `say` is told what happens, in words without any data."""
+    """All processes of one server. `say` takes what happens, in words without any data."""
 
     plan: Plan
     listening: socket.socket
