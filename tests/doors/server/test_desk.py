@@ -11,25 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from served import ROLES, Served, served
+from served import COUNT, GIVEN, ROLES, Served, served
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import OPERATIONS, Desk
 from tacit.doors.server.places import Places
 from tacit.doors.server.problems import STATUS
 from tacit.errors import StoreUnusable
-
-COUNT = "SELECT COUNT(*) AS n FROM visits"
-GIVEN: dict[str, dict[str, Any]] = {
-    "ask": {"sql": "SELECT ward FROM wards"},
-    "explain": {"sql": COUNT, "epsilon": "0.1"},
-    "answer": {"entry": 999},
-    "add_account": {"name": "dan", "role": "auditor"},
-    "add_token": {"name": "dan"},
-    "revoke": {"name": "dan"},
-    "set_caps": {"name": "ana"},
-    "set_limits": {"seconds": 60},
-    "resume": {"reason": "a test"},
-}
 
 
 @pytest.fixture(scope="module")
