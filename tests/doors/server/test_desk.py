@@ -111,7 +111,9 @@ def test_the_same_question_of_another_analyst_keeps_the_names_of_each(tmp_path):
         found.call("ask", sql="SELECT COUNT(*) AS anas_secret FROM visits", epsilon="0.1")
         own = body(found.call("ask", by="bob", sql=COUNT, epsilon="0.1"))
         later = found.call("answer", by="bob", entry=own["entry"])
-        assert b"anas_secret" not in later.body + found.call("history", by="bob").body
+        told = found.call("history", by="bob").body
+        assert b"anas_secret" not in later.body + told
+        assert b"recall" not in told, "bob does not learn that somebody had asked the same"
         assert body(later)["columns"] == own["columns"]
 
 
