@@ -30,6 +30,7 @@ from tacit.doors.cli.output import error_report, let_all_letters_pass, print_err
 from tacit.doors.cli.prepare import prepare
 from tacit.doors.cli.reference import reference
 from tacit.doors.cli.schema import schema
+from tacit.doors.cli.serve import serve
 from tacit.doors.cli.survey import COMMANDS as SURVEYS
 from tacit.doors.cli.survey import survey
 from tacit.doors.cli.synthesize import COMMANDS as SYNTHESES
@@ -126,11 +127,12 @@ def _log_folder(catalog: Any) -> Path | None:
     return None
 
 
-DATA_SET, QUESTIONS = "Data set", "Questions"
+DATA_SET, QUESTIONS, SERVER = "Data set", "Questions", "Server"
 OTHER_WAYS, EVIDENCE = "Other ways to publish", "Evidence"
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     DATA_SET: (init, check, prepare, schema),
     QUESTIONS: (sql, explain, budget, history, login, reference),
+    SERVER: (serve,),
     OTHER_WAYS: (audit,),
     EVIDENCE: (demo, verify),
 }
