@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -217,3 +218,23 @@ def test_an_analyst_that_the_catalog_no_longer_declares_asks_nothing_and_learns_
         ]
         assert {code(each) for each in replies} == {"forbidden"}
         assert all(b"rob" not in each.body for each in replies)
+
+
+def test_analysts_together_are_stopped_by_the_data_set_at_the_same_entry_as_in_the_ledger(tmp_path):
+    """Three analysts, each below their own cap, at once: together they spend the data set's budget and no more."""
+    with served(tmp_path) as found, ThreadPoolExecutor(6) as threads:
+        file = found.folder / "tacit.toml"
+        text = file.read_text("utf-8").replace("epsilon = 8\n", "epsilon = 1.25\n").replace("epsilon = 2\n", "epsilon = 1\n")
+        file.write_text(text, "utf-8")
+        found.tokens["ben"] = found.office.accounts.add("ben", "analyst").token
+        found.desk.places = Places(rate=1e9, burst=1e9, places=9)
+        names = ("ana", "ben", "bob")
+        asking = [(name, f"SELECT COUNT(*) AS n FROM visits WHERE cost > {at}") for at, name in enumerate(names * 4)]
+        replies = list(threads.map(lambda one: found.call("ask", by=one[0], sql=one[1], epsilon="0.125"), asking))
+        answered = sorted(body(each)["entry"] for each in replies if each.status == 200)
+        assert {code(each) for each in replies if each.status != 200} == {"budget_exceeded"}
+        spends = [entry for entry in body(found.call("ledger", by="otto"))["entries"] if entry["kind"] == "spend"]
+        assert (len(answered), answered) == (10, [entry["number"] for entry in spends])
+        assert spends[-1]["spent"]["epsilon"] == "5/4"
+        assert all(Fraction(body(found.call("budget", by=name))["analyst"]["spent"]["epsilon"]) < 1 for name in names)
+        assert body(found.call("verification", by="otto"))["whole"]

@@ -166,7 +166,7 @@ def _tried(cases: Any, token: str, examples: int) -> int:
 
 @pytest.mark.filterwarnings("ignore")  # of libraries that the fuzzer calls
 def test_a_fuzzer_finds_no_5xx_and_no_drift_from_the_document(hospital):
-    assert fuzzed(hospital, hospital.desk, 2, ("ask", "answer", "history", "add_account", "set_caps", "ledger")) > 15
+    assert fuzzed(hospital, hospital.desk, 2, ("ask", "answer", "history", "set_caps")) > 10
 
 
 @pytest.mark.slow
