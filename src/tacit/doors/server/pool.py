@@ -136,6 +136,13 @@ class Pool:
         self._lines.discard(line)
         line.socket.close()
 
+    def close(self) -> None:
+        """End all engines."""
+        with self._news:
+            for line in list(self._lines):
+                self._drop(line)
+            self._idle.clear()
+
     def ready(self, pricing: str) -> None:
         """Wait until some engine, idle or not, can answer by this catalog."""
         deadline = time.monotonic() + START
