@@ -25,7 +25,7 @@ import tacit
 from tacit.doors.cli import app
 from tacit.errors import TacitError, Unforeseen
 from tacit.query.engines.duckdb import DuckDBEngine
-from tacit.query.language import reader as reader_module
+from tacit.query.language import nodes
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.price.explain import explained
@@ -130,7 +130,7 @@ def priced(data: tacit.DataSet, text: str) -> bool:
 
 def test_a_function_without_its_number_of_arguments_is_found(data: tacit.DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: nobody counts."""
-    monkeypatch.setattr(reader_module, "_TAKES", dict.fromkeys(reader_module._TAKES, (0, 9)))
+    monkeypatch.setattr(nodes, "TAKES", dict.fromkeys(nodes.TAKES, (0, 9)))
     texts = [text for text in arguments.quick_questions() if "COUNT()" in text or "QUANTILE_CONT()" in text]
     _, found = found_raw(questions(data, [*texts, "SELECT COUNT(*) FROM visits WHERE SUBSTRING(ward) = 'a'"]))
     assert len(found["IndexError"]) >= 2

@@ -18,7 +18,7 @@ from tacit.evidence.verify.coverage import coverage_of_draws
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.neighbours import Neighbours
-from tacit.query.price import price as pricing
+from tacit.query.price import chances
 from tacit.query.price.margins import half_width_of_sum
 from tacit.query.price.price import Quote, missed_by
 from tacit.release.answer import CHOSEN, TEXT, Receipt
@@ -173,7 +173,7 @@ def test_numbers_that_are_shown_because_they_are_large_still_hold(rest: str, mon
     assert quote.sums[0].mechanism.scale == 10
     together, _ = chosen(question, 200)
     assert coverage_of_draws(together, 0.95).holds
-    monkeypatch.setattr(pricing, "chooses", lambda question: False)
+    monkeypatch.setattr(chances, "chooses", lambda question: False)
     naive, alone = chosen(question, 200)
     assert not coverage_of_draws(naive, 0.95).holds
     if rest == "HAVING n > 100":

@@ -8,7 +8,8 @@ from random import Random
 
 from sqlglot import exp
 
-from tacit.query.language.reader import _CASTS, _NAMED, _READERS
+from tacit.query.language.expressions import READERS
+from tacit.query.language.functions import CASTS, NAMED
 
 CATALOG = """
 [budget]
@@ -69,15 +70,15 @@ OPERATORS = (
     "PERCENTILE_DISC({}) WITHIN GROUP (ORDER BY {} DESC)", "SUM({}) WITHIN GROUP (ORDER BY {})", "COUNT({}) FILTER (WHERE {})",
     "{} FILTER (WHERE {})", "SUM({}) OVER ()", "TRIM({} FROM {})", "TRIM(LEADING {} FROM {})", "SUBSTRING({} FROM {} FOR {})",
     "POSITION({} IN {})", "{}::{}", "{}[{}]", "{} COLLATE {}", "({}, {})", "ARRAY[{}, {}]", "EXISTS ({})", "{} AT TIME ZONE {}",
-    *(f"CAST({{}} AS {kind})" for kind in (*_CASTS, "DECIMAL(3, 1)", "VARCHAR(3)", "TIMESTAMP", "nobody", "INT[]")),
+    *(f"CAST({{}} AS {kind})" for kind in (*CASTS, "DECIMAL(3, 1)", "VARCHAR(3)", "TIMESTAMP", "nobody", "INT[]")),
     *(f"TRY_CAST({{}} AS {kind})" for kind in ("INT", "DATE")),
 )  # fmt: skip
 
 
 def answered() -> tuple[str, ...]:
     """The names of the functions that may be asked, under every name that SQL has for them."""
-    kinds = [kind for kind in _READERS if issubclass(kind, exp.Func)]
-    return tuple(sorted({name for kind in kinds for name in kind.sql_names()} | {name.upper() for name in _NAMED}))
+    kinds = [kind for kind in READERS if issubclass(kind, exp.Func)]
+    return tuple(sorted({name for kind in kinds for name in kind.sql_names()} | {name.upper() for name in NAMED}))
 
 
 def known() -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from cryptography import x509
@@ -28,6 +29,18 @@ from tacit.doors.server.settings import Settings
 from tacit.session import open as open_data
 
 ROLES = {"ana": "analyst", "bob": "analyst", "cara": "curator", "otto": "auditor"}
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+GIVEN: dict[str, dict[str, Any]] = {
+    "ask": {"sql": "SELECT ward FROM wards"},
+    "explain": {"sql": COUNT, "epsilon": "0.1"},
+    "answer": {"entry": 999},
+    "add_account": {"name": "dan", "role": "auditor"},
+    "add_token": {"name": "dan"},
+    "revoke": {"name": "dan"},
+    "set_caps": {"name": "ana"},
+    "set_limits": {"seconds": 60},
+    "resume": {"reason": "a test"},
+}
 BOB = "\n[analysts.bob]\nepsilon = 1\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -11,25 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from served import ROLES, Served, served
+from served import COUNT, GIVEN, ROLES, Served, served
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import OPERATIONS, Desk
 from tacit.doors.server.places import Places
 from tacit.doors.server.problems import STATUS
 from tacit.errors import StoreUnusable
-
-COUNT = "SELECT COUNT(*) AS n FROM visits"
-GIVEN: dict[str, dict[str, Any]] = {
-    "ask": {"sql": "SELECT ward FROM wards"},
-    "explain": {"sql": COUNT, "epsilon": "0.1"},
-    "answer": {"entry": 999},
-    "add_account": {"name": "dan", "role": "auditor"},
-    "add_token": {"name": "dan"},
-    "revoke": {"name": "dan"},
-    "set_caps": {"name": "ana"},
-    "set_limits": {"seconds": 60},
-    "resume": {"reason": "a test"},
-}
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +112,9 @@ def test_the_same_question_of_another_analyst_keeps_the_names_of_each(tmp_path):
         found.call("ask", sql="SELECT COUNT(*) AS anas_secret FROM visits", epsilon="0.1")
         own = body(found.call("ask", by="bob", sql=COUNT, epsilon="0.1"))
         later = found.call("answer", by="bob", entry=own["entry"])
-        assert b"anas_secret" not in later.body + found.call("history", by="bob").body
+        told = found.call("history", by="bob").body
+        assert b"anas_secret" not in later.body + told
+        assert b"recall" not in told, "bob does not learn that somebody had asked the same"
         assert body(later)["columns"] == own["columns"]
 
 
@@ -228,3 +218,23 @@ def test_an_analyst_that_the_catalog_no_longer_declares_asks_nothing_and_learns_
         ]
         assert {code(each) for each in replies} == {"forbidden"}
         assert all(b"rob" not in each.body for each in replies)
+
+
+def test_analysts_together_are_stopped_by_the_data_set_at_the_same_entry_as_in_the_ledger(tmp_path):
+    """Three analysts, each below their own cap, at once: together they spend the data set's budget and no more."""
+    with served(tmp_path) as found, ThreadPoolExecutor(6) as threads:
+        file = found.folder / "tacit.toml"
+        text = file.read_text("utf-8").replace("epsilon = 8\n", "epsilon = 1.25\n").replace("epsilon = 2\n", "epsilon = 1\n")
+        file.write_text(text, "utf-8")
+        found.tokens["ben"] = found.office.accounts.add("ben", "analyst").token
+        found.desk.places = Places(rate=1e9, burst=1e9, places=9)
+        names = ("ana", "ben", "bob")
+        asking = [(name, f"SELECT COUNT(*) AS n FROM visits WHERE cost > {at}") for at, name in enumerate(names * 4)]
+        replies = list(threads.map(lambda one: found.call("ask", by=one[0], sql=one[1], epsilon="0.125"), asking))
+        answered = sorted(body(each)["entry"] for each in replies if each.status == 200)
+        assert {code(each) for each in replies if each.status != 200} == {"budget_exceeded"}
+        spends = [entry for entry in body(found.call("ledger", by="otto"))["entries"] if entry["kind"] == "spend"]
+        assert (len(answered), answered) == (10, [entry["number"] for entry in spends])
+        assert spends[-1]["spent"]["epsilon"] == "5/4"
+        assert all(Fraction(body(found.call("budget", by=name))["analyst"]["spent"]["epsilon"]) < 1 for name in names)
+        assert body(found.call("verification", by="otto"))["whole"]

@@ -18,7 +18,7 @@ from stored import table as table_of
 from tacit.errors import InvalidInput, InvalidSQL, NotAllowed, Refused
 from tacit.privacy.catalog import Source, Table
 from tacit.query.canonical import canonical_plan
-from tacit.query.language import reader
+from tacit.query.language import functions
 from tacit.query.language.dialect import Ordinary
 from tacit.query.language.frame import Frame, start
 from tacit.query.language.sql import parse, quoted_name
@@ -44,8 +44,8 @@ from worlds import PUBLIC, WARDS, World, clinic, world_in_memory
 
 # --- every tree that can be read ---------------------------------------------------------------------------------------------
 
-ONE = sorted({*reader._UNARY.values(), *(f"cast_{kind}" for kind in CASTS), "is_null", "is_true", "is_false", "isodow"})
-TWO = sorted({*reader._BINARY.values(), "like", "ilike", "quantile", "round", "substring"})
+ONE = sorted({*functions.UNARY.values(), *(f"cast_{kind}" for kind in CASTS), "is_null", "is_true", "is_false", "isodow"})
+TWO = sorted({*functions.BINARY.values(), "like", "ilike", "quantile", "round", "substring"})
 OTHERS = [
     "between",
     "in",
@@ -184,7 +184,13 @@ def test_windows_qualify_and_casts_with_digits_are_written_as_they_are_read(
 
 def test_every_function_that_can_be_read_is_among_those_that_are_tried() -> None:
     tried = {*ONE, *TWO, *OTHERS}
-    assert tried >= {*reader._TAKES, *reader._MANY.values(), *reader._CASTS.values(), *reader._PARTS, *reader._NAMED.values()}
+    assert tried >= {
+        *functions.TAKES,
+        *functions.MANY.values(),
+        *functions.CASTS.values(),
+        *functions.DATE_PARTS,
+        *functions.NAMED.values(),
+    }
 
 
 @pytest.mark.parametrize("word", sorted({*Ordinary.Tokenizer.KEYWORDS, *Ordinary.parser_class.NO_PAREN_FUNCTION_PARSERS}))

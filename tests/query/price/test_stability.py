@@ -32,6 +32,7 @@ from tacit.query.engines.engine import StoredFacts
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.plan import Bound, Question
+from tacit.query.price import noises
 from tacit.query.price import price as pricing
 from tacit.query.price.price import Quote, price, request
 from tacit.query.price.stability import Reach, reach
@@ -207,10 +208,8 @@ def test_different_values_counted_as_one_for_each_unit_are_caught(place: World, 
     rows = [{**ROW, "diagnosis": name, "cost": cost} for name, cost in (("x", 1), ("y", 2), ("z", 3))]
     made = place.with_rows("visits", ranked([rows])).with_catalog(place.catalog)
     assert not caught(made, text)
-    honest = pricing.l1_sensitivity
-    monkeypatch.setattr(
-        pricing, "l1_sensitivity", lambda moment, *given: 1 if moment.kind == "distinct" else honest(moment, *given)
-    )
+    honest = noises.l1_sensitivity
+    monkeypatch.setattr(noises, "l1_sensitivity", lambda moment, *given: 1 if moment.kind == "distinct" else honest(moment, *given))
     assert caught(made, text)
 
 
@@ -219,8 +218,8 @@ def test_a_scale_from_the_wrong_sensitivity_is_caught(place: World, monkeypatch:
     text = "SELECT age, COUNT(*) FROM visits GROUP BY age"
     made = place.with_rows("visits", ranked([[{**ROW, "age": age} for age in (1, 2, 3)]])).with_catalog(place.catalog)
     assert not caught(made, text)
-    honest = pricing.l2_sensitivity
-    monkeypatch.setattr(pricing, "l1_sensitivity", lambda moment, touched: int(honest(moment, replace(touched, per_group=1))))
+    honest = noises.l2_sensitivity
+    monkeypatch.setattr(noises, "l1_sensitivity", lambda moment, touched: int(honest(moment, replace(touched, per_group=1))))
     assert caught(made, text)
 
 
@@ -238,9 +237,9 @@ def test_groups_priced_as_disjoint_people_are_caught(place: World, monkeypatch: 
 def test_ranks_counted_by_rows_are_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "SELECT MEDIAN(cost) FROM visits"
     made = place.with_rows("visits", ranked([[ROW] * 3])).with_catalog(place.catalog)
-    honest = pricing._rank
+    honest = noises._rank
     monkeypatch.setattr(
-        pricing, "_rank", lambda call, epsilon, confidence, touched: honest(call, epsilon, confidence, Reach(1, 1, 1))
+        noises, "_rank", lambda call, epsilon, confidence, touched: honest(call, epsilon, confidence, Reach(1, 1, 1))
     )
     assert caught(made, text)
 

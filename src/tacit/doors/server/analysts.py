@@ -138,7 +138,8 @@ def history(office: Office, account: Account, wanted: HistoryWanted, _: str) -> 
 def _entry(entry: Entry) -> dict[str, Any]:
     epsilon = None if entry.price.epsilon is None else decimal_text(entry.price.epsilon)
     price = {"epsilon": epsilon, "rho": decimal_text(entry.price.rho), "delta": decimal_text(entry.price.delta)}
-    known = {"entry": entry.number, "at": entry.at, "kind": entry.kind, "price": price}
+    kind = "spend" if entry.kind == "recall" else entry.kind  # nobody learns that somebody else had asked the same
+    known = {"entry": entry.number, "at": entry.at, "kind": kind, "price": price}
     about = entry.about if entry.kind == "failure" else None
     return {**known, "question": entry.question, "data_version": entry.data_version, "about": about}
 

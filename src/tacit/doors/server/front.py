@@ -90,6 +90,7 @@ def app(clerk: Clerk, settings: Settings) -> App:
     api = FastAPI(title="tacit", version="1", openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False)
     api.add_exception_handler(RequestValidationError, _invalid)
     api.add_exception_handler(HTTPException, _absent)
+    api.add_exception_handler(Exception, _unavailable)
 
     async def ask(name: str, credential: Credential, given: dict[str, Any], key: str = "") -> Response:
         return _response(await clerk.ask(Call(name, "" if credential is None else credential.credentials, given, key)))
@@ -141,3 +142,8 @@ async def _absent(_: Request, error: Exception) -> Response:
     reply = _response(problem(codes.get(error.status_code, "bad_request")))
     reply.headers.update({name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"})
     return reply
+
+
+async def _unavailable(_: Request, __: Exception) -> Response:
+    """The clerk does not answer, or nobody foresaw it; what was raised may quote the request, and is told to nobody."""
+    return _response(problem("unavailable"))

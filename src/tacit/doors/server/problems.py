@@ -18,7 +18,7 @@ CONFLICT = 409  # the state of the ledger or of the accounts does not allow it n
 DATA_SET = "the budget of the data set"  # how a refusal by the cap over everybody begins
 
 TEXTS: Mapping[str, tuple[int, str, str]] = {
-    "bad_request": (400, "the request is not valid HTTP", "send HTTP/1.1"),
+    "bad_request": (400, "the request is not valid HTTP, or its body is not JSON", "see /v1/openapi.json"),
     "unauthenticated": (401, "the credential is missing or not valid", "send the header Authorization: Bearer TOKEN"),
     "forbidden": (403, "this account may not do this", "ask the curator for an account with another role"),
     "foreign_origin": (

@@ -11,6 +11,7 @@ second reads no reply either.
 from __future__ import annotations
 
 import asyncio
+import asyncio.constants
 from typing import Any
 
 import h11
@@ -116,7 +117,11 @@ class Timely(H11Protocol):
 
 
 def configured(app: Any, **more: Any) -> Config:
-    """Uvicorn's settings: this protocol, no access log, no headers that describe the server, no trust in headers of a proxy."""
+    """Uvicorn's settings: this protocol, no access log, no headers that describe the server, no trust in headers of a proxy.
+
+    A TLS handshake has as long as a header. Uvicorn passes no limit of its own to asyncio, so that asyncio's default is changed.
+    """
+    asyncio.constants.SSL_HANDSHAKE_TIMEOUT = HEADER
     return Config(
         app,
         http=Timely,

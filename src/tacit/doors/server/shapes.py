@@ -131,7 +131,7 @@ class HistoryEntry(Shape):
 
     entry: int
     at: str
-    kind: Literal["spend", "recall", "failure"]
+    kind: Literal["spend", "failure"]
     price: Spent
     question: str
     data_version: str

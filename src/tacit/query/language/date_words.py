@@ -17,7 +17,7 @@ from tacit.errors import NotAllowed, Refused, WrongType
 from tacit.query.language.syntax import Apply, Constant, Expression
 
 if TYPE_CHECKING:
-    from tacit.query.language.reader import Reader
+    from tacit.query.language.expressions import Expressions
 
 UNITS = frozenset({"year", "quarter", "month", "week", "isoweek", "day", "hour", "minute", "second"})
 UNIT_FIRST = ("DATEDIFF", "TIMESTAMPDIFF")  # no dialect has a bare unit last in them
@@ -40,19 +40,19 @@ def _bare(node: exp.Expr) -> str | None:
     return word if word in UNITS else None
 
 
-def _text(reader: Reader, node: exp.Expr) -> str:
+def _text(reader: Expressions, node: exp.Expr) -> str:
     """An argument as it is written in a rewritten question."""
     from tacit.query.language.writer import expression_text
 
     return expression_text(reader.expression(node))[:60]
 
 
-def _two_readings(reader: Reader, node: exp.Expr, one: str, other: str) -> NotAllowed:
+def _two_readings(reader: Expressions, node: exp.Expr, one: str, other: str) -> NotAllowed:
     what = f"{node.name.upper()} fits two readings here: dialects differ on the order of its arguments"
     return NotAllowed(what, remedy=f"write {one} or {other}", at=reader.at(node))
 
 
-def truncated(reader: Reader, node: exp.Expr, first: exp.Expr, last: exp.Expr) -> Expression:
+def truncated(reader: Expressions, node: exp.Expr, first: exp.Expr, last: exp.Expr) -> Expression:
     """DATE_TRUNC, whichever argument is the unit."""
     unit, value = _quoted(first), last
     if unit is None and (unit := _quoted(last)) is not None:
@@ -82,14 +82,14 @@ def truncated(reader: Reader, node: exp.Expr, first: exp.Expr, last: exp.Expr) -
     return Apply("date_trunc", (Constant(unit.removeprefix("iso")), reader.expression(value)), reader.at(node))
 
 
-def part(reader: Reader, node: exp.Expr, unit: exp.Expr, value: exp.Expr) -> Expression:
+def part(reader: Expressions, node: exp.Expr, unit: exp.Expr, value: exp.Expr) -> Expression:
     """DATE_PART: every dialect has the part first, quoted or bare."""
     literal = isinstance(unit, exp.Literal) and unit.args.get("is_string")
     word = str(unit.this if literal else unit.name).lower()
     return reader.part(node, PARTS.get(word, word), value)
 
 
-def difference(reader: Reader, node: exp.Expr, *given: exp.Expr) -> Expression:
+def difference(reader: Expressions, node: exp.Expr, *given: exp.Expr) -> Expression:
     """DATE_DIFF and DATEDIFF."""
     at, name = reader.at(node), node.name.upper()
     if len(given) == 2:
@@ -110,7 +110,7 @@ def difference(reader: Reader, node: exp.Expr, *given: exp.Expr) -> Expression:
     return _between(reader.expression(later), reader.expression(earlier), unit, node, reader)
 
 
-def _between(later: Expression, earlier: Expression, unit: str, node: exp.Expr, reader: Reader) -> Expression:
+def _between(later: Expression, earlier: Expression, unit: str, node: exp.Expr, reader: Expressions) -> Expression:
     """How often a unit of time begins after `earlier`, up to `later`."""
     at = reader.at(node)
     if unit == "day":
@@ -136,7 +136,7 @@ def _counted(day: Expression, unit: str, at: tuple[int, int] | None) -> Expressi
 def added(sign: str) -> Callable[..., Expression]:
     """DATE_ADD(day, INTERVAL 7 DAY), DATEADD(day, 7, x), or DATE_ADD(day, 7)."""
 
-    def read(reader: Reader, node: exp.Expr, *given: exp.Expr) -> Expression:
+    def read(reader: Expressions, node: exp.Expr, *given: exp.Expr) -> Expression:
         at = reader.at(node)
         if len(given) == 2:
             return reader.shifted(sign, reader.expression(given[0]), reader.expression(given[1]), at)
@@ -159,7 +159,7 @@ def added(sign: str) -> Callable[..., Expression]:
 def formatted(translate: Callable[[str], str], form_at: int | None) -> Callable[..., Expression]:
     """A date as text; `form_at` is the place of its format, None where the text of the two is the format."""
 
-    def read(reader: Reader, node: exp.Expr, *given: exp.Expr) -> Expression:
+    def read(reader: Expressions, node: exp.Expr, *given: exp.Expr) -> Expression:
         texts = [place for place, part in enumerate(given) if isinstance(part, exp.Literal) and part.args.get("is_string")]
         place = form_at if form_at is not None else texts[0] if len(texts) == 1 else None
         if place is None or place not in texts:
@@ -177,7 +177,7 @@ def formatted(translate: Callable[[str], str], form_at: int | None) -> Callable[
     return read
 
 
-def day_of(reader: Reader, node: exp.Expr, *given: exp.Expr) -> Expression:
+def day_of(reader: Expressions, node: exp.Expr, *given: exp.Expr) -> Expression:
     """DATE(x) is a cast, and DATE(2024, 5, 1) a constant."""
     if len(given) == 1:
         return reader.cast_to_date(given[0], node)
@@ -186,12 +186,12 @@ def day_of(reader: Reader, node: exp.Expr, *given: exp.Expr) -> Expression:
     return reader.literal_day("-".join(f"{part.name:0>{width}}" for part, width in zip(given, (4, 2, 2), strict=True)), node)
 
 
-def today(reader: Reader, node: exp.Expr) -> Expression:
+def today(reader: Expressions, node: exp.Expr) -> Expression:
     """Today's date."""
     return reader.today(node)
 
 
-def moment(reader: Reader, node: exp.Expr) -> Expression:
+def moment(reader: Expressions, node: exp.Expr) -> Expression:
     """The refusal of a time of day."""
     raise NotAllowed(
         f"{node.name.upper()}() is a time of day, and tacit has dates only", remedy="write CURRENT_DATE", at=reader.at(node)

@@ -11,13 +11,13 @@ from tacit.errors import TooMuchWork
 from tacit.query.language.syntax import Expression
 
 if TYPE_CHECKING:
-    from tacit.query.language.reader import Reader
+    from tacit.query.language.expressions import Expressions
 
 MOST_SETS = 64
 Keys = tuple[exp.Expr, ...]
 
 
-def grouping_sets(reader: Reader, node: exp.Expr) -> tuple[tuple[Expression, ...], tuple[tuple[Expression, ...], ...]]:
+def grouping_sets(reader: Expressions, node: exp.Expr) -> tuple[tuple[Expression, ...], tuple[tuple[Expression, ...], ...]]:
     """All keys of a GROUP BY, each once, and its grouping sets: of several elements, every combination of their sets.
 
     A key that is written twice is one key: a set has each once.
@@ -33,14 +33,14 @@ def grouping_sets(reader: Reader, node: exp.Expr) -> tuple[tuple[Expression, ...
     return tuple(read.values()), tuple(tuple(read[key] for key in dict.fromkeys(keys)) for keys in combined)
 
 
-def too_many(reader: Reader, node: exp.Expr) -> TooMuchWork:
+def too_many(reader: Expressions, node: exp.Expr) -> TooMuchWork:
     """The refusal of more sets than a question has."""
     return TooMuchWork(
         f"the question has more than {MOST_SETS} grouping sets", remedy="list those you need in GROUPING SETS", at=reader.at(node)
     )
 
 
-def _element(reader: Reader, node: exp.Expr) -> list[Keys]:
+def _element(reader: Expressions, node: exp.Expr) -> list[Keys]:
     """The sets of one element of GROUP BY."""
     if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
         reader.only(node, "expressions")
@@ -58,7 +58,7 @@ def _element(reader: Reader, node: exp.Expr) -> list[Keys]:
     return [tuple(key for keys in each for key in keys) for each in chosen]
 
 
-def _keys(reader: Reader, node: exp.Expr) -> Keys:
+def _keys(reader: Expressions, node: exp.Expr) -> Keys:
     """One key, or several in parentheses; none in ()."""
     if isinstance(node, exp.Tuple):
         reader.only(node, "expressions")

@@ -18,7 +18,8 @@ from sqlglot import exp
 from tacit.errors import InvalidSQL, NotAllowed, Refused
 from tacit.query.language.dialect import Ordinary
 from tacit.query.language.given import Given
-from tacit.query.language.reader import Reader, line_and_column, read_number
+from tacit.query.language.nodes import line_and_column, read_number
+from tacit.query.language.reader import Reader
 from tacit.query.language.syntax import (
     Apply,
     Describe,

@@ -17,15 +17,15 @@ from tacit.query.language.date_formats import of_date_format, of_strftime, of_to
 from tacit.query.language.syntax import Apply, Constant, Expression
 
 if TYPE_CHECKING:
-    from tacit.query.language.reader import Reader
+    from tacit.query.language.expressions import Expressions
 
-Word = Callable[["Reader", exp.Expr], Expression]
+Word = Callable[["Expressions", exp.Expr], Expression]
 
 
 def _taking(least: int, most: int, usage: str, read: Callable[..., Expression]) -> Word:
     """A word that takes so many arguments."""
 
-    def checked(reader: Reader, node: exp.Expr) -> Expression:
+    def checked(reader: Expressions, node: exp.Expr) -> Expression:
         given = node.expressions
         if not least <= len(given) <= most:
             expected = f"{least} argument{'s' * (least != 1)}" if least == most else f"{least} to {most} arguments"
@@ -42,16 +42,16 @@ def _renamed(function: str, count: int, usage: str) -> Word:
     return _taking(count, count, usage, lambda reader, node, *given: reader.apply(function, node, *given))
 
 
-def _if_null(reader: Reader, node: exp.Expr, *given: exp.Expr) -> Expression:
+def _if_null(reader: Expressions, node: exp.Expr, *given: exp.Expr) -> Expression:
     parts = [reader.expression(part) for part in given]
     return Apply("coalesce", (*parts, Constant(Fraction(0)))[:2], reader.at(node))
 
 
-def _null_if_zero(reader: Reader, node: exp.Expr, value: exp.Expr) -> Expression:
+def _null_if_zero(reader: Expressions, node: exp.Expr, value: exp.Expr) -> Expression:
     return Apply("nullif", (reader.expression(value), Constant(Fraction(0))), reader.at(node))
 
 
-def _count_if(reader: Reader, node: exp.Expr, condition: exp.Expr) -> Expression:
+def _count_if(reader: Expressions, node: exp.Expr, condition: exp.Expr) -> Expression:
     if isinstance(condition, exp.Distinct):
         raise reader.refuse(condition, f"{node.name.upper()}(DISTINCT ...) is not supported")
     counted = Apply("case", (reader.expression(condition), Constant(Fraction(1)), Constant(None)), reader.at(node))

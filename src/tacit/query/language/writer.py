@@ -12,7 +12,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 from tacit.errors import NotAllowed
-from tacit.query.language.reader import MOST_DIGITS
+from tacit.query.language.nodes import MOST_DIGITS
 from tacit.query.language.sql import parse, quoted_name
 from tacit.query.language.syntax import (
     Apply,

@@ -1,0 +1,271 @@
+"""Expressions: operators, conditions, functions and aggregates, each class of node with its reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from sqlglot import exp
+
+from tacit.errors import NotAllowed
+from tacit.query.language.functions import BINARY, MANY, NAMED, UNARY
+from tacit.query.language.nodes import SCHEMAS
+from tacit.query.language.syntax import Apply, Constant, Exists, Expression, InQuery, Name, Ordering, Scalar, Star
+from tacit.query.language.values import Values
+from tacit.query.language.windows import read_window
+from tacit.query.language.words import WORDS
+
+_FILTERED = frozenset({UNARY[kind] for kind in UNARY if issubclass(kind, exp.AggFunc)} | {"count", "count_distinct"})
+
+
+class Expressions(Values):
+    """Reads any expression; a node whose class is not listed is refused."""
+
+    def expression(self, node: exp.Expr) -> Expression:
+        reader = READERS.get(type(node))
+        if reader is None:
+            raise self.refuse(node)
+        return reader(self, node)
+
+    def binary(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expression")
+        found = self.apply(BINARY[type(node)], node, node.this, node.expression)
+        left, right = found.arguments
+        return self.shifted(found.function, left, right, found.at) if found.function in ("+", "-") else found
+
+    def unary(self, node: exp.Expr) -> Expression:
+        self.only(node, "this")
+        if isinstance(node.this, exp.Distinct):
+            raise self.refuse(node.this, f"{UNARY[type(node)].upper()}(DISTINCT ...) is not supported")
+        return self.apply(UNARY[type(node)], node, node.this)
+
+    def many(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expressions")
+        return self.apply(MANY[type(node)], node, node.this, *node.expressions)
+
+    def column(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "table", "db")
+        if node.args.get("db") and node.args["db"].name.lower() not in SCHEMAS:
+            what = f"unknown schema {node.args['db'].name[:60]!r}: the catalog's tables have none"
+            raise NotAllowed(what, remedy=f"write {node.args['table'].name[:60]}.{node.name[:60]}", at=self.at(node))
+        if not node.args.get("table") and node.name.startswith("$") and not node.this.args.get("quoted"):
+            return self.literal_of(node.name[1:], node)
+        if isinstance(node.this, exp.Star):
+            raise self.refuse(node, "rows of private data are not returned; ask for an aggregate, such as COUNT(*)")
+        parts = (node.args["table"].name, node.name) if node.args.get("table") else (node.name,)
+        return Name(parts, self.at(node))
+
+    def star(self, node: exp.Expr) -> Expression:
+        raise self.refuse(node, "rows of private data are not returned; ask for an aggregate, such as COUNT(*)")
+
+    def parenthesis(self, node: exp.Expr) -> Expression:
+        self.only(node, "this")
+        return self.expression(node.this)
+
+    def orderings(self, node: exp.Expr | None) -> tuple[Ordering, ...]:
+        if node is None:
+            return ()
+        self.only(node, "expressions")
+        return tuple(self.ordering(part) for part in node.expressions)
+
+    def ordering(self, node: exp.Expr) -> Ordering:
+        self.only(node, "this", "desc")
+        return Ordering(self.expression(node.this), bool(node.args.get("desc")))
+
+    # --- conditions ---
+
+    def among(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expressions", "query")
+        if query := node.args.get("query"):
+            return InQuery(self.expression(node.this), self.query(query), self.at(node))
+        if not node.expressions:
+            raise self.refuse(node, "IN requires a list of constants or a sub-query")
+        return self.apply("in", node, node.this, *node.expressions)
+
+    def exists(self, node: exp.Expr) -> Expression:
+        self.only(node, "this")
+        return Exists(self.query(node.this), self.at(node))
+
+    def scalar(self, node: exp.Expr) -> Expression:
+        self.only(node, "this")
+        return Scalar(self.query(node.this), self.at(node))
+
+    def between(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "low", "high")
+        return self.apply("between", node, node.this, node.args["low"], node.args["high"])
+
+    def like(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expression", "negate")
+        found = self.apply("ilike" if isinstance(node, exp.ILike) else "like", node, node.this, node.expression)
+        return Apply("not", (found,), found.at) if node.args.get("negate") else found
+
+    def is_(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expression")
+        if isinstance(node.expression, exp.Null):
+            return self.apply("is_null", node, node.this)
+        if isinstance(node.expression, exp.Boolean):
+            return self.apply("is_true" if node.expression.this else "is_false", node, node.this)
+        raise self.refuse(node, "IS supports NULL, TRUE and FALSE")
+
+    def case(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "ifs", "default")
+        parts: list[Expression] = []
+        for branch in node.args["ifs"]:
+            self.only(branch, "this", "true")
+            test = self.expression(branch.this)
+            if node.this is not None:
+                test = Apply("=", (self.expression(node.this), test), self.at(branch))
+            parts += [test, self.expression(branch.args["true"])]
+        default = node.args.get("default")
+        parts.append(self.expression(default) if default is not None else Constant(None))
+        return Apply("case", tuple(parts), self.at(node))
+
+    def if_(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "true", "false")
+        otherwise = node.args.get("false")
+        last = self.expression(otherwise) if otherwise is not None else Constant(None)
+        return Apply("case", (self.expression(node.this), self.expression(node.args["true"]), last), self.at(node))
+
+    def matched(self, node: exp.Expr) -> Expression:
+        """`~`, `~*`, and RLIKE, which some dialects match with the whole text."""
+        self.only(node, "this", "expression")
+        if isinstance(node, exp.RegexpFullMatch):
+            return self.apply("regexp_like", node, node.this, node.expression)
+        pattern = self.expression(node.expression)
+        if isinstance(node, exp.RegexpILike) and isinstance(pattern, Constant) and isinstance(pattern.value, str):
+            pattern = Constant(f"(?i){pattern.value}", pattern.at)
+        return Apply("regexp_matches", (self.expression(node.this), pattern), self.at(node))
+
+    # --- functions ---
+
+    def round(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "decimals")
+        return self.apply("round", node, node.this, node.args.get("decimals"))
+
+    def substring(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "start", "length")
+        return self.apply("substring", node, node.this, node.args.get("start"), node.args.get("length"))
+
+    def left(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expression")
+        return Apply(
+            "substring", (self.expression(node.this), Constant(Fraction(1)), self.expression(node.expression)), self.at(node)
+        )
+
+    def bucket(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "min_value", "max_value", "num_buckets")
+        return self.apply("width_bucket", node, node.this, *(node.args.get(n) for n in ("min_value", "max_value", "num_buckets")))
+
+    def log(self, node: exp.Expr) -> Expression:
+        """LOG10(x), whose 10 has no place in the text; LOG(x) is LN in some dialects, and LOG(10, x) has base x in some."""
+        self.only(node, "this", "expression")
+        if node.expression is None or node.this.name != "10" or "start" in node.this.meta:
+            raise NotAllowed(
+                "LOG is not supported: its base differs between dialects", remedy="write LN(x) or LOG10(x)", at=self.at(node)
+            )
+        return self.apply("log10", node, node.expression)
+
+    def named(self, node: exp.Expr) -> Expression:
+        name = str(node.this).lower()
+        if name.upper() in WORDS:
+            return WORDS[name.upper()](self, node)
+        if name not in NAMED:
+            raise self.refuse(node)
+        return self.apply(NAMED[name], node, *node.expressions)
+
+    # --- aggregates ---
+
+    def count(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expressions")
+        if node.expressions:
+            raise self.refuse(node, "COUNT requires one column or *")
+        if isinstance(node.this, exp.Star):
+            return Apply("count", (Star(self.at(node.this)),), self.at(node))
+        if isinstance(node.this, exp.Distinct):
+            self.only(node.this, "expressions")
+            return self.apply("count_distinct", node, *node.this.expressions)
+        return self.apply("count", node, node.this)
+
+    def grouping(self, node: exp.Expr) -> Expression:
+        self.only(node, "expressions")
+        return self.apply("grouping", node, *node.expressions)
+
+    def filter(self, node: exp.Expr) -> Expression:
+        """AGG(x) FILTER (WHERE c) is AGG over x where c holds and NULL elsewhere."""
+        self.only(node, "this", "expression")
+        call, condition = self.expression(node.this), self.expression(node.expression.this)
+        if not isinstance(call, Apply) or call.function not in _FILTERED or len(call.arguments) != 1:
+            raise self.refuse(node, "FILTER is supported on aggregates of one column")
+        over = Constant(Fraction(1)) if isinstance(call.arguments[0], Star) else call.arguments[0]
+        return Apply(call.function, (Apply("case", (condition, over, Constant(None)), call.at),), call.at)
+
+    def quantile(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "quantile")
+        return self.apply("quantile", node, node.this, node.args["quantile"])
+
+    def within_group(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expression")
+        call, order = node.this, node.expression
+        if isinstance(call, exp.Mode) and call.this is None and len(order.expressions) == 1:
+            self.only(order.expressions[0], "this", "nulls_first", "desc")
+            return self.apply("mode", node, order.expressions[0].this)
+        if not isinstance(call, exp.PercentileCont | exp.PercentileDisc) or len(order.expressions) != 1:
+            raise self.refuse(node, "WITHIN GROUP is supported for PERCENTILE_CONT with one column")
+        self.only(call, "this")
+        self.only(order.expressions[0], "this", "nulls_first", "desc")
+        share = self.expression(call.this)
+        if order.expressions[0].args.get("desc"):
+            share = Apply("-", (Constant(Fraction(1)), share), self.at(node))
+        return Apply("quantile", (self.expression(order.expressions[0].this), share), self.at(node))
+
+    def quantiles(self, node: exp.Expr) -> Expression:
+        raise NotAllowed(
+            "APPROX_QUANTILES is several columns, so it must be an item of SELECT by itself",
+            remedy="use QUANTILE_CONT(x, 0.25) inside an expression",
+            at=self.at(node),
+        )
+
+
+READERS: dict[type[exp.Expr], Callable[[Expressions, exp.Expr], Expression]] = {
+    **dict.fromkeys(BINARY, Expressions.binary),
+    **dict.fromkeys(UNARY, Expressions.unary),
+    **dict.fromkeys(MANY, Expressions.many),
+    exp.Column: Expressions.column,
+    exp.Star: Expressions.star,
+    exp.Literal: Expressions.literal,
+    exp.Boolean: Expressions.boolean,
+    exp.Null: Expressions.null,
+    exp.Paren: Expressions.parenthesis,
+    exp.Count: Expressions.count,
+    exp.In: Expressions.among,
+    exp.Exists: Expressions.exists,
+    exp.Subquery: Expressions.scalar,
+    exp.Grouping: Expressions.grouping,
+    exp.GroupingId: Expressions.grouping,
+    exp.Between: Expressions.between,
+    exp.Like: Expressions.like,
+    exp.ILike: Expressions.like,
+    exp.Is: Expressions.is_,
+    exp.Case: Expressions.case,
+    exp.If: Expressions.if_,
+    exp.Filter: Expressions.filter,
+    exp.Cast: Expressions.cast,
+    exp.Extract: Expressions.extract,
+    exp.RegexpLike: Expressions.matched,
+    exp.RegexpILike: Expressions.matched,
+    exp.RegexpFullMatch: Expressions.matched,
+    exp.CurrentDate: Expressions.today,
+    exp.Placeholder: Expressions.parameter,
+    exp.Parameter: Expressions.parameter,
+    exp.Interval: Expressions.interval,
+    exp.Round: Expressions.round,
+    exp.Substring: Expressions.substring,
+    exp.Left: Expressions.left,
+    exp.WidthBucket: Expressions.bucket,
+    exp.Quantile: Expressions.quantile,
+    exp.WithinGroup: Expressions.within_group,
+    exp.ApproxQuantiles: Expressions.quantiles,
+    exp.Log: Expressions.log,
+    exp.Anonymous: Expressions.named,
+    exp.Window: read_window,
+}

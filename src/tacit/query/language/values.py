@@ -1,0 +1,154 @@
+"""Constants and casts: literals, dates, parts of dates, intervals, and the parameters that are given beside the text."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from datetime import date
+from fractions import Fraction
+
+from sqlglot import exp
+
+from tacit.errors import NotAllowed
+from tacit.query.language.functions import CASTS, DATE_PARTS, NAMED
+from tacit.query.language.given import constant, decimal_of
+from tacit.query.language.nodes import MOST_DIGITS, Nodes, read_number
+from tacit.query.language.syntax import Apply, At, Constant, Expression
+from tacit.untrusted import UNSEEN
+
+MOST_PRECISE, MOST_DECIMALS = 38, 12  # digits of a NUMERIC(p, s), and those after its point
+
+
+def _moved(day: date, sign: str, months: int) -> date | None:
+    """The same day so many months away, or the last one of that month; None where it leaves the calendar."""
+    place = day.year * 12 + day.month - 1 + (months if sign == "+" else -months)
+    year, month = divmod(place, 12)
+    if not 1 <= year < 9999:
+        return None
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
+class Values(Nodes):
+    """Reads constants, casts, dates and parameters."""
+
+    def literal(self, node: exp.Expr) -> Expression:
+        if node.args.get("is_string"):
+            return Constant(str(node.this), self.at(node))
+        number = read_number(str(node.this))
+        if number is None:
+            raise self.refuse(node, f"a number has at most {MOST_DIGITS} digits")
+        return Constant(number, self.at(node))
+
+    def boolean(self, node: exp.Expr) -> Expression:
+        return Constant(bool(node.this), self.at(node))
+
+    def null(self, node: exp.Expr) -> Expression:
+        return Constant(None, self.at(node))
+
+    # --- casts ---
+
+    def cast(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "to")
+        if digits := node.args["to"].expressions:
+            return self.decimal(node, digits)
+        kind = self.kind(node.args["to"])
+        if kind == "DATE":
+            return self.cast_to_date(node.this, node)
+        if kind not in CASTS:
+            raise self.refuse(node, f"a cast to {kind} is not supported")
+        return self.apply(CASTS[kind], node, node.this)
+
+    def decimal(self, node: exp.Expr, digits: list[exp.Expr]) -> Expression:
+        """A cast to a number of so many digits, some of them after the point."""
+        wanted = node.args["to"]
+        written = [str(part.this.this) for part in digits if isinstance(part.this, exp.Literal) and not part.this.is_string]
+        whole = len(written) == len(digits) <= 2 and all(re.fullmatch("[0-9]{1,2}", text) for text in written)
+        precision, scale = (int(written[0]), int(written[-1]) if len(written) == 2 else 0) if whole else (0, 0)
+        if wanted.this.name != "DECIMAL" or not scale <= precision <= MOST_PRECISE or not precision or scale > MOST_DECIMALS:
+            limits = f"at most {MOST_PRECISE} digits, {MOST_DECIMALS} of them after the point"
+            raise self.refuse(node, f"a cast with digits takes NUMERIC(p, s): {limits}")
+        parts = (self.expression(node.this), Constant(Fraction(precision)), Constant(Fraction(scale)))
+        return Apply("cast_decimal", parts, self.at(node))
+
+    def kind(self, node: exp.Expr) -> str:
+        """The name of a plain type, without width or precision."""
+        self.only(node, "this")
+        if not isinstance(node, exp.DataType) or not isinstance(node.this, exp.DataType.Type):
+            raise self.refuse(node, "a cast to that type is not supported")
+        return node.this.name
+
+    def cast_to_date(self, value: exp.Expr, node: exp.Expr) -> Expression:
+        """A date: a text is a constant, and now is today."""
+        if isinstance(value, exp.Literal) and value.is_string:
+            return self.literal_day(str(value.this), node)
+        called = value.name.upper() if isinstance(value, exp.Anonymous) else ""
+        if isinstance(value, exp.CurrentTimestamp) or called in ("NOW", "GETDATE"):
+            return self.today(value)
+        return self.apply("cast_date", node, value)
+
+    def literal_day(self, text: str, node: exp.Expr) -> Constant:
+        try:
+            return Constant(date.fromisoformat(text), self.at(node))
+        except ValueError:
+            raise self.refuse(node, "invalid date; write DATE '2020-12-31'") from None
+
+    # --- what is given beside the text ---
+
+    def today(self, node: exp.Expr) -> Expression:
+        """The date in UTC, by the clock of whoever asks."""
+        self.only(node, *(["this"] if isinstance(node, exp.Anonymous) else []))
+        if self.given.today is None:
+            raise NotAllowed("the current date is not known here", remedy="write it out: DATE '2024-12-31'", at=self.at(node))
+        self.filled.add("today")
+        return Constant(self.given.today, self.at(node))
+
+    def parameter(self, node: exp.Expr) -> Expression:
+        """`?`, `:age` or `@age`."""
+        self.only(node, "this")
+        named = node.args.get("this")
+        return self.literal_of(str(self.places.get(id(node), 1)) if named is None else node.name, node)
+
+    def literal_of(self, name: str, node: exp.Expr) -> Expression:
+        """The literal that a parameter stands for."""
+        held, at = self.given.parameters, self.at(node)
+        if name.lower() not in held:
+            remedy = f'give it: params={{"{name[:40]}": ...}}' if not name.isdigit() else "give its value in params=[...]"
+            raise NotAllowed(f"the parameter {name[:60]!r} has no value", remedy=remedy, at=at)
+        self.filled.add(name.lower())
+        value = held[name.lower()]
+        if isinstance(value, str) and UNSEEN.search(value):
+            raise NotAllowed(f"the parameter {name[:60]!r} contains a control character", remedy="remove it", at=at)
+        if isinstance(value, str | bool | date) or value is None:
+            return constant(value, at)
+        number = read_number(decimal_of(value) or "")
+        if number is None:
+            raise NotAllowed(f"the parameter {name[:60]!r} must be a number of at most {MOST_DIGITS} digits", at=at)
+        return constant(number, at)
+
+    # --- dates ---
+
+    def extract(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "expression")
+        return self.part(node, node.this.name.lower(), node.expression)
+
+    def part(self, node: exp.Expr, name: str, value: exp.Expr) -> Expression:
+        """A part of a date, by its name."""
+        if NAMED.get(name, name) not in DATE_PARTS:
+            raise self.refuse(node, f"{name[:40]} is not a part of a date: supported are {', '.join(sorted(DATE_PARTS))}")
+        return self.apply(NAMED.get(name, name), node, value)
+
+    def shifted(self, sign: str, day: Expression, by: Expression, at: At) -> Expression:
+        """A date plus or minus an interval; a constant one is moved here, by months and years too."""
+        if isinstance(day, Constant) and isinstance(day.value, date) and isinstance(by, Apply) and by.function == "interval":
+            count, unit = (part.value if isinstance(part, Constant) else None for part in by.arguments)
+            months = {"month": 1, "quarter": 3, "year": 12}.get(str(unit))
+            if isinstance(count, Fraction) and months is not None and (moved := _moved(day.value, sign, int(count) * months)):
+                return Constant(moved, at)
+        return Apply(sign, (day, by), at)
+
+    def interval(self, node: exp.Expr) -> Expression:
+        self.only(node, "this", "unit")
+        if not isinstance(node.this, exp.Literal) or node.args.get("unit") is None:
+            raise self.refuse(node, "invalid interval; write INTERVAL 7 DAY")
+        count = Constant(Fraction(str(node.this.this)) if re.fullmatch("-?[0-9]{1,9}", str(node.this.this)) else None)
+        return Apply("interval", (count, Constant(node.args["unit"].name.lower().rstrip("s"))), self.at(node))

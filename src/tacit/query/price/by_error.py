@@ -1,0 +1,77 @@
+"""The least epsilon with which every number of an answer has the error that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from tacit.accounting import calibrate
+from tacit.errors import ErrorNotPublic
+from tacit.query.groups import private
+from tacit.query.plan import Call, Moment, NumberType, Question
+from tacit.query.price.aggregates import moments_of
+from tacit.query.price.chances import missed_for
+from tacit.query.price.misses import calls_of
+from tacit.query.price.noises import laplace
+from tacit.query.price.quote import Quote, Sum, together
+from tacit.query.price.released import additive
+from tacit.query.price.request import LEAST_EPSILON, Request
+from tacit.query.price.stability import Reach, l1_sensitivity
+from tacit.query.results import Out, Result
+
+
+def for_error(question: Question, asked: Request, touched: Sequence[Reach], factor: int) -> Quote:
+    """The least epsilon with which every number of the answer has the wanted error; each sum gets what it needs."""
+    if any(map(private, question.parts)):
+        raise ErrorNotPublic("with private keys, the error of a group cannot be set in advance", remedy="give epsilon and delta")
+    needed = [_needed(part, asked, reached) for part, reached in zip(question.parts, touched, strict=True)]
+    number = sum(share > 0 for part in needed for share in part.values())  # what no unit can change needs none
+    if factor * sum(share for part in needed for share in part.values()) < LEAST_EPSILON:
+        least = calibrate.short_up(LEAST_EPSILON / (factor * number), 6)  # then the error is smaller than was asked for
+        needed = [{moment: max(share, least) if share else share for moment, share in part.items()} for part in needed]
+    epsilon = factor * sum((share for part in needed for share in part.values()), start=Fraction(0))
+    quotes = []
+    for part, reached, shares in zip(question.parts, touched, needed, strict=True):
+        noise = {each: laplace(part, each, reached, share or LEAST_EPSILON) for each, share in shares.items()}
+        sums = tuple(Sum(place, each, noise[each]) for place, each in additive(part))
+        quotes.append(Quote(part, asked, reached, sums, (), None, epsilon, Fraction(0)))
+    return together(quotes)
+
+
+def _needed(question: Question, asked: Request, touched: Reach) -> dict[Moment, Fraction]:
+    """What every sum of one part must cost at least."""
+    needed: dict[Moment, Fraction] = {}
+    for output in question.outputs:
+        for call in calls_of(output.value, question):
+            moment, step = _one_sum(output.value, call, question)
+            steps = int((asked.error or Fraction(0)) / step)
+            missed = missed_for(question, asked, call)
+            least = calibrate.discrete_laplace_epsilon_up(l1_sensitivity(moment, touched), steps, missed)
+            needed[moment] = max(needed.get(moment, Fraction(0)), calibrate.short_up(least, 6))
+    spare = [moment for _, moment in additive(question) if moment not in needed]
+    if spare or not needed:
+        raise ErrorNotPublic(
+            "with --error, every aggregate in HAVING or ORDER BY must also be in SELECT", remedy="add it to SELECT"
+        )
+    return needed
+
+
+def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction]:
+    """The single moment behind a number whose error is public, and the size of one of its units in the answer."""
+    moments = moments_of(call, question.calls)
+    if call.name == "mode":
+        raise ErrorNotPublic("MODE is a chosen value, which has no error", remedy="give epsilon")
+    if not isinstance(out, Result) or len(moments) != 1 or moments[0].kind == "list":
+        raise ErrorNotPublic(
+            f"the error of {_word(out, call)} depends on how many people there are, which is private",
+            remedy="ask for its SUM and its COUNT with an error each, or give epsilon",
+        )
+    meaning = call.over.type if call.over is not None and call.name == "sum" else None
+    return moments[0], meaning.step if isinstance(meaning, NumberType) else Fraction(1)
+
+
+def _word(out: Out, call: Call) -> str:
+    names = {"avg": "an average", "quantile": "a quantile", "corr": "a correlation"}
+    names |= dict.fromkeys(("covar_pop", "covar_samp"), "a covariance")
+    names |= dict.fromkeys(("regr_slope", "regr_intercept"), "a regression")
+    return names.get(call.name, "a variance") if isinstance(out, Result) else "an expression"

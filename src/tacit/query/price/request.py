@@ -1,0 +1,70 @@
+"""What an analyst asks for: a budget or an error, and the confidence of the intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tacit.errors import InvalidBudget, InvalidInput, NoBudget
+from tacit.privacy.arguments import truth_of
+from tacit.privacy.loss import positive_budget, probability
+from tacit.privacy.rounding import Number, brief, exact
+
+LEAST_MISS = Fraction(1, 10**200)
+LEAST = Fraction(1, 10**30)
+LEAST_EPSILON = Fraction(1, 10**4)  # of a query: what a query reveals besides its answer counts per query, not per epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The analyst's budget, or the required error; and the confidence of the intervals."""
+
+    epsilon: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    error: Fraction | None = None
+    confidence: Fraction = Fraction(95, 100)
+    simultaneous: bool = False
+    groups: int | None = field(default=None, repr=False, compare=False)  # does not affect what is asked
+
+
+def request(
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    error: Number | None = None,
+    confidence: Number = Fraction(95, 100),
+    simultaneous: bool = False,
+    groups: int | None = None,
+) -> Request:
+    """A request from plain numbers: a budget or an error, not both. More than 10,000 groups require `groups`."""
+    if (epsilon is None) == (error is None):
+        raise NoBudget("missing budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
+    sure = exact(confidence, "confidence", InvalidBudget)
+    if not 0 < sure <= 1 - LEAST_MISS:
+        raise InvalidBudget(f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example confidence=0.95")
+    return Request(
+        None if epsilon is None else _enough(_usual(positive_budget(epsilon), "epsilon")),
+        probability(delta),
+        None if error is None else _usual(positive_budget(error, "error"), "error"),
+        sure,
+        truth_of(simultaneous, "simultaneous"),
+        None if groups is None else _whole(groups),
+    )
+
+
+def _whole(groups: int) -> int:
+    if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
+        raise InvalidInput(f"groups must be a whole number of at least 1, not {str(groups)[:40]}; give for example groups=100000")
+    return groups
+
+
+def _usual(number: Fraction, name: str) -> Fraction:
+    """A number that keeps noise and intervals within the range of a float."""
+    if not LEAST <= number <= 1 / LEAST:
+        raise InvalidBudget(f"{name} must lie between 1e-30 and 1e30; give for example {name}=0.5")
+    return number
+
+
+def _enough(epsilon: Fraction) -> Fraction:
+    if epsilon < LEAST_EPSILON:
+        raise InvalidBudget("epsilon of a question must be at least 0.0001; give for example epsilon=0.1")
+    return epsilon
