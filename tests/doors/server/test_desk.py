@@ -14,9 +14,10 @@ import pytest
 
 from served import COUNT, GIVEN, ROLES, Served, served
 from tacit.doors.server.calls import Call, Reply
-from tacit.doors.server.desk import OPERATIONS, Desk
+from tacit.doors.server.desk import MOST_REPLY, OPERATIONS, Desk
 from tacit.doors.server.places import Places
 from tacit.doors.server.problems import STATUS
+from tacit.doors.server.wire import LONGEST, REPLY
 from tacit.errors import StoreUnusable
 
 
@@ -191,6 +192,14 @@ def test_what_nobody_foresaw_is_one_reply_and_a_line_for_the_data_owner(hospital
     assert len(lines) == len(before) + 1
     assert "victim" not in lines[-1]
     assert (hospital.folder / ".tacit" / "unforeseen.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_no_reply_is_larger_than_its_line_carries(hospital, monkeypatch):
+    monkeypatch.setattr("tacit.doors.server.desk.MOST_REPLY", 300)
+    assert code(hospital.call("catalog")) == "answer_too_large"
+    assert hospital.call("caps", by="cara").status == 200
+    assert LONGEST[REPLY] > MOST_REPLY + 4096
+    assert code(hospital.call("ask", sql="SELECT ward FROM wards", groups=1_000_001)) == "invalid_request"
 
 
 def test_rates_and_places_are_per_account(hospital):

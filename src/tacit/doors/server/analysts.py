@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tacit.release.answer import Answer
 
 READ_AT_ONCE = 2_000  # entries of the ledger that one request for a history looks at
+MOST_DRAWN = 2_000  # rows of a picture
 PAID = ("spend", "recall", "failure")
 CSV, ARROW, SVG = "text/csv; charset=utf-8; header=present", "application/vnd.apache.arrow.stream", "image/svg+xml"
 
@@ -73,7 +74,9 @@ def _svg(office: Office, answer: Answer) -> Reply:
 
     if not any(column.is_number for column in answer.columns):
         raise InvalidInput("the answer has no number to draw; ask for JSON or CSV")
-    with office.one_at_a_time:
+    if len(answer) > MOST_DRAWN:
+        raise InvalidInput(f"a picture shows at most {MOST_DRAWN:,} rows; ask for JSON or CSV")
+    with office.drawing:
         return Reply(DONE, svg(answer.chart()).encode(), SVG)
 
 

@@ -24,7 +24,7 @@ def ledger(office: Office, _: Account, wanted: LedgerWanted, __: str) -> Reply:
 
 def verification(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
     """Whether the chain of hashes, the sums, the accounts and the answers are whole, computed again from the first entry on."""
-    with office.one_at_a_time:
+    with office.verifying:
         report = office.data.ledger.verify()
     return as_json({"whole": report.whole, "entries": report.entries, "problems": list(report.problems)})
 

@@ -34,6 +34,7 @@ from tacit.release.unforeseen import LARGEST, noted
 from tacit.session import DataSet
 
 LONGEST_KEY = 128
+MOST_REPLY = 64 * 2**20  # bytes, below what the line to the front carries: no answer of one analyst ends it for the others
 Run = Callable[[Office, Account, Any, str], Reply]
 EVERY_ROLE = (ANALYST, CURATOR, AUDITOR)
 
@@ -81,7 +82,8 @@ class Desk:
     def handle(self, call: Call) -> Reply:
         """The reply to one call; it raises nothing."""
         try:
-            return self._handled(call)
+            reply = self._handled(call)
+            return reply if len(reply.body) <= MOST_REPLY else problem("answer_too_large")
         except TacitError as error:
             return told(error) or self._unavailable(error)
         except Exception as error:

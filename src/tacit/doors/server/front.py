@@ -145,5 +145,5 @@ async def _absent(_: Request, error: Exception) -> Response:
 
 
 async def _unavailable(_: Request, __: Exception) -> Response:
-    """The clerk does not answer, or nobody foresaw it; what was raised may quote the request, and is told to nobody."""
+    """The clerk does not answer, or nobody foresaw it; what was raised may quote the request, so nobody gets it."""
     return _response(problem("unavailable"))

@@ -56,7 +56,7 @@ class Budgeted(Strict):
 class Asked(Budgeted):
     """A question to be answered."""
 
-    groups: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    groups: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
 
 
 class Question(Asked):

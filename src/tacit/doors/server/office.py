@@ -37,7 +37,7 @@ class Office:
         self.records = Records(data.catalog.kept / FILE)
         self.accounts = Accounts(self.records)
         self.requests = Requests(self.records)
-        self.one_at_a_time = Lock()  # for what takes long and serves few: pictures, and reading the whole ledger
+        self.drawing, self.verifying = Lock(), Lock()  # one picture, and one reading of the whole ledger, at a time
         self._caps: dict[str, Caps] = self._read_caps()
         data.policy = self.policy
         if (seconds := self.seconds) is not None:

@@ -32,6 +32,7 @@ TEXTS: Mapping[str, tuple[int, str, str]] = {
     "too_large": (413, "the request is too large", "send at most 128 KiB, with at most 64 KiB of SQL"),
     "unsupported_media_type": (415, "the body is not JSON", "send Content-Type: application/json"),
     "wrong_host": (421, "this server does not answer under this name", "use a name that the server was started with"),
+    "answer_too_large": (REFUSED, "the answer is too large for one reply", "fetch it as Arrow or CSV, or ask for fewer groups"),
     "key_reused": (REFUSED, "another request was sent under this Idempotency-Key", "use a new key for each request"),
     "too_many_requests": (429, "this account sends too many requests at once", "wait a moment, and send it again"),
     "unavailable": (503, "the server cannot answer now; what was already spent stays spent", "try again later, or ask the curator"),
