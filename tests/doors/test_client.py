@@ -69,7 +69,7 @@ def test_refusals_are_the_same_exceptions(server):
             bob.sql("SELECT COUNT(*) FROM visits", epsilon=1.5)
         with pytest.raises(InvalidInput, match="unknown argument 'budget'"):
             bob.sql("SELECT COUNT(*) FROM visits", budget=1)
-    with tacit.connect(url, f"tacit_{'x' * 43}", ca=ca) as nobody, pytest.raises(InvalidInput, match="credential"):
+    with tacit.connect(url, f"tacit_{'x' * 43}", ca=ca) as nobody, pytest.raises(InvalidInput, match="does not accept the token"):
         nobody.budget()
 
 

@@ -153,6 +153,8 @@ def raised(status: int, text: str) -> TacitError:
         return StoreUnusable(f"the server replied {status} without words of tacit", remedy="check the URL")
     if kind := REFUSALS.get(code):
         return kind(message, remedy=remedy, at=at)
+    if code == "unauthenticated":
+        return InvalidInput("the server does not accept the token; ask the curator for a new one, then log in again")
     whole = f"{message}; {remedy}" if remedy else message
     return StoreUnusable(message, remedy=remedy) if status >= 500 or status == 429 else InvalidInput(whole)
 
