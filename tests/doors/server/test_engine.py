@@ -63,10 +63,15 @@ def test_what_was_paid_for_is_run(answering, data):
     assert len(unpacked(quote_of(data), content[64:]).groups) == 5
 
 
+def _asked(data: DataSet, asked: Request) -> dict[str, Any]:
+    return {"request": request_written(asked), "fingerprint": fingerprint_of(quote_of(data, asked=asked), data.version)}
+
+
 CHANGES: dict[str, Callable[[DataSet], dict[str, Any]]] = {
     "more epsilon": lambda _: {"request": request_written(Request(Fraction(1)))},
     "another question": lambda _: {"text": "SELECT ward, COUNT(*) AS n, AVG(pulse) AS cost FROM visits GROUP BY ward"},
     "another version": lambda data: {"fingerprint": fingerprint_of(quote_of(data), "0" * 32)},
+    "more than the whole budget": lambda data: _asked(data, Request(Fraction(9))),
     "no fingerprint": lambda _: {"fingerprint": ""},
     "a free question": lambda _: {"text": "SELECT COUNT(*) AS n FROM wards"},
     "no SQL": lambda _: {"text": "SELECT FROM"},

@@ -40,6 +40,7 @@ from tacit.query.language.given import given
 from tacit.query.language.sql import read as read_sql
 from tacit.query.language.syntax import Select
 from tacit.query.language.writer import written as sql_of
+from tacit.query.price.price import Quote
 from tacit.release.frames import GRACE
 from tacit.release.noisy import ran, released
 from tacit.release.packed import packed
@@ -129,11 +130,16 @@ class Answering:
         with ended_after(asked["seconds"] + 2 * GRACE):
             quotes = derived(asked["text"], request_read(asked["request"]), self.catalog, self.public)
             paid = [quote for quote in quotes if fingerprint_of(quote, self.info.version) == asked["fingerprint"]]
-            if not paid:
+            if not paid or not self._is_affordable(paid[0]):
                 return FAILED, b""
             quote = paid[0]
             self.engine.limits = replace(self.engine.limits, seconds=asked["seconds"])
             return NUMBERS, asked["fingerprint"].encode() + packed(quote, released(quote, ran(quote, self.engine.run)))
+
+    def _is_affordable(self, quote: Quote) -> bool:
+        """Whether the whole budget of the catalog could pay for it; a clerk that is broken into may not care."""
+        budget = self.catalog.budget
+        return quote.epsilon <= budget.epsilon and quote.delta <= budget.delta
 
 
 def _asked_for(content: bytes) -> str:

@@ -18,6 +18,7 @@ from tacit.privacy.catalog import Catalog
 BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from tacit.doors.server.parts import run; run(*sys.argv[2:])"
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
+    "HOME": "/nonexistent",  # libraries ask for it; nothing is to be found there
     "PYTHONDONTWRITEBYTECODE": "1",
     "OPENBLAS_NUM_THREADS": "1",  # threads that start with an import would stay outside the sandbox
     "OMP_NUM_THREADS": "1",
@@ -46,11 +47,11 @@ def _path() -> list[str]:
     return [*own, *(place for place in sys.path if place.endswith(".zip")), str(Path(__file__).resolve().parents[3])]
 
 
-def environment_of_the_clerk(catalog: Catalog) -> dict[str, str]:
-    """What the clerk needs of the environment: where the register lies, and the variables that the ledger's URL names."""
+def environment_of_the_clerk(catalog: Catalog, same_user: bool) -> dict[str, str]:
+    """What the clerk needs of the environment: where its user's register lies, and the variables that the ledger's URL names."""
     named = re.findall(r"\$\{?(\w+)", catalog.ledger_url or "")
     postgres = [name for name in os.environ if name.startswith("PG")] if catalog.ledger_url else []
-    return {name: os.environ[name] for name in (*STATE, *named, *postgres) if name in os.environ}
+    return {name: os.environ[name] for name in (*(STATE if same_user else ()), *named, *postgres) if name in os.environ}
 
 
 def run(role: str, settings: str) -> None:

@@ -29,6 +29,7 @@ from tacit.release.noisy import Noisy
 from tacit.release.packed import unpacked
 from tacit.release.running import START, Paid
 
+PATIENCE = 60.0  # seconds that a paid question waits for an engine: with its own time, less than a reservation lasts
 TRIES = 3  # engines that were gone before they were asked
 OPENED: Mapping[str, type | tuple[type, ...]] = {
     "version": str, "prepared_at": str, "fingerprint": str, "ledger": (str, type(None)), "head": (str, type(None)), "public": dict,
@@ -46,7 +47,7 @@ class Line:
     numbers: count[int] = field(default_factory=count)
 
     def ask(self, known: Mapping[str, Any], expected: bytes, seconds: float) -> tuple[bytes, bytes]:
-        """The reply to one question; raises `OSError` if there is none in time, or if it is another's."""
+        """The reply to one question; raises `OSError` if no reply arrives in time, or that to another."""
         deadline, number = time.monotonic() + seconds, next(self.numbers)
         send(self.socket, ASK, number, written(known), deadline)
         kind, told, content = receive(self.socket, expected, deadline)
@@ -242,7 +243,7 @@ class PooledRunner:
     def _taken(self) -> Line:
         """An engine, when one is idle: those who wait are served in turn, and the time of others' questions is limited."""
         try:
-            return self.pool.take(self._pricing(), START + self.pool.seconds)
+            return self.pool.take(self._pricing(), PATIENCE)
         except TimeoutError:
             raise out_of_limits() from None
 

@@ -92,7 +92,7 @@ class Part:
 
 @dataclass(slots=True)
 class Supervisor:
-    """All processes of one server. `say` is told what happens, in words without any data."""
+    """All processes of one server. `say` takes what happens, in words without any data."""
 
     plan: Plan
     listening: socket.socket
@@ -177,7 +177,7 @@ class Supervisor:
         """Start a process with a control connection."""
         ours, theirs = socket.socketpair()
         with theirs:
-            more = environment_of_the_clerk(self.plan.catalog) if part is self.clerk else None
+            more = environment_of_the_clerk(self.plan.catalog, self.plan.users[1] is None) if part is self.clerk else None
             part.process = started(part.name, settings(theirs.fileno()), (theirs.fileno(), *descriptors), more)
         part.control, part.since = ours, time.monotonic()
 
