@@ -177,6 +177,7 @@ def _asked(question: str, params: Parameters, budget: Mapping[str, Any]) -> dict
     asked: dict[str, Any] = {"sql": question}
     asked |= {name: decimal_text(exact(value, name)) for name in BUDGET if (value := known.pop(name, None)) is not None}
     asked |= {"simultaneous": True} if known.pop("simultaneous", None) else {}
+    asked |= {"interval": False} if known.pop("interval", None) is False else {}
     if known:
         raise InvalidInput(f"unknown argument {sorted(known)[0]!r}; a budget is epsilon and delta, or error, with confidence")
     if params:
