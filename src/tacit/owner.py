@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.accounting.composition import cost_of
 from tacit.accounting.filter import Left, State
 from tacit.accounting.ledger import rollback
 from tacit.accounting.ledger.ledger import Ledger, open_ledger
@@ -22,6 +23,8 @@ from tacit.errors import InvalidInput, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import Budget, Catalog
+from tacit.privacy.loss import Approximate
+from tacit.privacy.rounding import Number
 
 if TYPE_CHECKING:
     from tacit.data.engine import Progress
@@ -100,7 +103,8 @@ def begin_ledger(catalog: Catalog, reason: str, sources: Mapping[str, Any] | Non
 def begin_scratch(catalog: Catalog, reason: str) -> Ledger:
     """Begin a ledger that is not registered. What the prepared data remembers of a lost ledger is carried over."""
     folder = heads_folder(catalog)
-    begun = begin_books(catalog.ledger_address(os.environ), policy_of(catalog), bits.random_bytes(16).hex(), reason)
+    policy = rollback.with_the_split_of(folder, policy_of(catalog))
+    begun = begin_books(catalog.ledger_address(os.environ), policy, bits.random_bytes(16).hex(), reason)
     if rollback.remembered_heads(folder):
         rollback.adopt(folder, begun, CURATOR, reason or "begun in the place of a lost one")
     else:
@@ -146,6 +150,11 @@ def accounts(catalog: Catalog, ledger: Ledger, analyst: str | None) -> list[Acco
     whole = Account("data set", catalog.budget, ledger.spent(), ledger.left())
     caps = {name: catalog.analysts[name].budget or catalog.budget for name in named}
     return [whole, *(Account(name, cap, ledger.spent(name), ledger.left(name)) for name, cap in caps.items())]
+
+
+def questions_left(ledger: Ledger, epsilon: Number, delta: Number, analyst: str | None) -> int:
+    """How many further questions of (epsilon, delta) the ledger admits: for everybody together, or for one analyst."""
+    return ledger.room(cost_of(Approximate(epsilon, delta, ledger.policy.neighbours)), analyst)
 
 
 def adopt(catalog: Catalog, ledger: Ledger, reason: str) -> int | None:

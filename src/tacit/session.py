@@ -25,6 +25,7 @@ from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
 from tacit.owner import Account, Preparing
 from tacit.privacy.arguments import text_of
 from tacit.privacy.catalog import Catalog, analyst_name, fingerprint
+from tacit.privacy.rounding import Number
 from tacit.query.canonical import canonical_plan, canonical_text
 from tacit.query.engines import engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
@@ -36,6 +37,7 @@ from tacit.query.language.sql import read
 from tacit.query.language.syntax import Describe, Select, ShowTables, Statement
 from tacit.query.language.writer import written
 from tacit.query.passes import rewrite
+from tacit.query.price.forecast import declared_rows, means_in
 from tacit.query.price.price import Quote, Request, price, request
 from tacit.query.price.stability import rows_are_public, tables_of
 from tacit.release.answer import Answer, Receipt
@@ -147,6 +149,10 @@ class Session:
         quote = price(plan, wanted, self.data.catalog.change, rows_are_public(plan, self.data.catalog))[0]
         return explained(quote, self._left())
 
+    def questions_left(self, epsilon: Number, delta: Number = 0) -> int:
+        """How many further questions of `epsilon` (and `delta`) this analyst may ask, if nobody else asks any."""
+        return self.data.questions_left(epsilon, delta, self.analyst)
+
     def table(self, name: str) -> Frame[Answer]:
         """The same queries built step by step in Python: where, join, group_by, agg, then release."""
         from tacit.query.language.frame import start
@@ -211,6 +217,11 @@ class DataSet:
         named = None if analyst is None else analyst_name(text_of(analyst, "analyst"))
         ledger = self.ledger  # this reads a changed catalog
         return owner.accounts(self.catalog, ledger, named)
+
+    def questions_left(self, epsilon: Number, delta: Number = 0, analyst: str | None = None) -> int:
+        """How many further questions of `epsilon` (and `delta`) are admitted: for all analysts together, or for one."""
+        named, asked = None if analyst is None else text_of(analyst, "analyst"), request(epsilon, delta)
+        return owner.questions_left(self.ledger, asked.epsilon or 0, asked.delta, named)
 
     # --- for the data owner ---
 
@@ -348,9 +359,9 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
     """The budget that was given, else the one written in the query; giving both is an error."""
     if unknown := sorted(set(budget) - set(Request.__dataclass_fields__)):
         raise InvalidInput(
-            f"unknown argument {unknown[0]!r}; a budget is epsilon and delta, or error, with confidence and simultaneous"
+            f"unknown argument {unknown[0]!r}; a budget is epsilon and delta, or error, with confidence, simultaneous and interval"
         )
-    given = {name: value for name, value in budget.items() if value is not None and value is not False}
+    given = {name: value for name, value in budget.items() if value is not None and (value is not False or name == "interval")}
     if select.options and {"epsilon", "delta", "error"} & set(given):
         raise NoBudget("the budget is given twice: in the question and as an argument", remedy="leave one of them out")
     return request(**{**dict(select.options), **given})
@@ -358,5 +369,7 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
 
 def _key(quote: Quote, version: str) -> str:
     """What makes two queries the same: the plan, the budget and the prepared data; never the text, nor the column names."""
-    known = (version, canonical_plan(quote.question), canonical_text(quote.request))
+    known: tuple[object, ...] = (version, canonical_plan(quote.question), canonical_text(quote.request))
+    if quote.request.error is not None and means_in(quote.question) and (rows := declared_rows(quote.question)):
+        known = (*known, rows)  # an average with an error is priced by it
     return hashlib.sha256(canonical_text(known).encode()).hexdigest()

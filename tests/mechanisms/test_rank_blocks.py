@@ -16,43 +16,55 @@ from tacit.mechanisms.sorted_rows import sorted_rows
 rows_on_grid = st.lists(st.integers(0, 11), max_size=15)
 
 
-def blocks_of(rows, points=12, padding=0):
+def blocks_of(rows, points=12):
     values, counts = np.unique(np.array(rows, dtype=np.int64), return_counts=True)
-    return Blocks.of(sorted_rows(values, 0, points - 1, counts), points, padding)
+    return Blocks.of(sorted_rows(values, 0, points - 1, counts), points)
 
 
-def distance(rows, value, rank):
-    below, through = sum(x < value for x in rows), sum(x <= value for x in rows)
-    return max(Fraction(0), below - rank, rank - through)
+def distance(rows, value, rank, points=12):
+    """How far a value is from a rank if any number of rows may stand at both ends of the grid."""
+    above = sum(x < value for x in rows) - rank if value > 0 else 0
+    below = rank - sum(x <= value for x in rows) if value < points - 1 else 0
+    return max(Fraction(0), above, below)
 
 
 def distances(blocks, rank):
-    """The cost of every offset."""
-    costs = blocks.costs(rank)
-    return [costs.exponent(block, Fraction(1)) for block, length in enumerate(blocks.lengths) for _ in range(length)]
+    """The cost of every offset; each is in one run."""
+    costs, middle = blocks.costs(rank), blocks.middle(rank)
+    runs = [(run, inside) for run, length in enumerate(blocks.lengths.tolist()) for inside in range(length)]
+    placed = sorted((blocks.offset(run, inside, middle), costs.exponent(run, Fraction(1))) for run, inside in runs)
+    assert [offset for offset, _ in placed] == list(range(int(blocks.edges[-1]) + 1))
+    return [cost for _, cost in placed]
 
 
-@given(rows_on_grid, st.fractions(min_value=-3, max_value=18))
+@given(rows_on_grid, st.fractions(min_value=-9, max_value=24, max_denominator=30))
+@settings(max_examples=150)
+def test_runs_cover_the_grid_with_the_right_distance(rows, rank):
+    assert distances(blocks_of(rows), rank) == [distance(rows, v, rank) for v in range(12)]
+
+
+@pytest.mark.parametrize("rows", [[], [0], [1], [0, 1], [0, 0, 0], [1, 1]])
+def test_a_grid_of_two_points(rows):
+    for rank in (Fraction(at, 2) for at in range(-5, 12)):
+        assert distances(blocks_of(rows, 2), rank) == [distance(rows, v, rank, 2) for v in range(2)]
+
+
+@given(rows_on_grid, st.integers(0, 9), st.fractions(min_value=0, max_value=1, max_denominator=9))
 @settings(max_examples=80)
-def test_blocks_cover_the_grid_with_the_right_distance(rows, rank):
-    blocks = blocks_of(rows)
-    places = np.concatenate([start + np.arange(length) for start, length in zip(blocks.starts, blocks.lengths, strict=True)])
-    assert places.tolist() == list(range(12))
-    assert distances(blocks, rank) == [distance(rows, v, rank) for v in range(12)]
-
-
-@given(rows_on_grid, st.integers(0, 9), st.fractions(min_value=0, max_value=30))
-@settings(max_examples=80)
-def test_public_rows_stand_at_both_ends(rows, padding, rank):
-    blocks = blocks_of(rows, padding=padding)
+def test_public_rows_stand_at_both_ends(rows, padding, share):
+    """As many as a rank needs at both ends of the grid, counted like rows, give the same distances."""
+    rank = share * (len(rows) + 2 * padding)
     public = [0] * padding + [11] * padding
-    assert distances(blocks, rank) == [distance(rows + public, v, rank) for v in range(12)]
+    counted = [
+        max(Fraction(0), sum(x < v for x in rows + public) - rank, rank - sum(x <= v for x in rows + public)) for v in range(12)
+    ]
+    assert distances(blocks_of(rows), rank - padding) == counted
 
 
 @given(rows_on_grid)
-def test_there_are_three_blocks_and_more(rows):
+def test_there_are_two_candidates_and_more(rows):
     """As many as the different values say, without an exception for none of them, which would take another time."""
-    assert blocks_of(rows).starts.size == 2 * len(set(rows)) + 3
+    assert blocks_of(rows).lengths.size == len(set(rows)) + 2
 
 
 @pytest.mark.parametrize("rank", [Fraction(10**18, 3 * 10**18 + 1), Rank(2 * 10**40, 10**40), Rank(3 * 10**40 // 7, 10**40)])

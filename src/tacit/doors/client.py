@@ -153,6 +153,8 @@ def raised(status: int, text: str) -> TacitError:
         return StoreUnusable(f"the server replied {status} without words of tacit", remedy="check the URL")
     if kind := REFUSALS.get(code):
         return kind(message, remedy=remedy, at=at)
+    if code == "unauthenticated":
+        return InvalidInput("the server does not accept the token; ask the curator for a new one, then log in again")
     whole = f"{message}; {remedy}" if remedy else message
     return StoreUnusable(message, remedy=remedy) if status >= 500 or status == 429 else InvalidInput(whole)
 
@@ -175,6 +177,7 @@ def _asked(question: str, params: Parameters, budget: Mapping[str, Any]) -> dict
     asked: dict[str, Any] = {"sql": question}
     asked |= {name: decimal_text(exact(value, name)) for name in BUDGET if (value := known.pop(name, None)) is not None}
     asked |= {"simultaneous": True} if known.pop("simultaneous", None) else {}
+    asked |= {"interval": False} if known.pop("interval", None) is False else {}
     if known:
         raise InvalidInput(f"unknown argument {sorted(known)[0]!r}; a budget is epsilon and delta, or error, with confidence")
     if params:

@@ -124,13 +124,16 @@ class Quantile:
 
     def draw(self, rows: SortedRows) -> int:
         """An offset for rows that have been read already."""
-        blocks, rank = self._aimed(rows)
-        return blocks.draw(rank, self.epsilon / self.spread)
+        return self.draw_from(Blocks.of(rows, self.grid.points))
+
+    def draw_from(self, blocks: Blocks) -> int:
+        """The same for blocks, which several draws from the same rows share."""
+        return blocks.draw(self.aim(blocks.size), self.epsilon / self.spread)
 
     def law(self, values: Any) -> Law:
         """The probability of each grid value."""
-        blocks, rank = self._aimed(self.grid.rows(opened(values)))
-        weights = blocks.law(rank, self.epsilon / self.spread)
+        blocks = Blocks.of(self.grid.rows(opened(values)), self.grid.points)
+        weights = blocks.law(self.aim(blocks.size), self.epsilon / self.spread)
         return Law({self.grid.value(offset): weight for offset, weight in enumerate(weights)})
 
     def rank_error(self, confidence: Number) -> float:
@@ -152,11 +155,10 @@ class Quantile:
             curves[f"epsilon {as_text(epsilon)}"] = ([float(str(v)) for v in law], [float(p) for p in law.values()])
         return save(noise_picture(curves, None, f"The {as_text(self.q)}-quantile", axes=("value", "probability")), path)
 
-    def _aimed(self, rows: SortedRows) -> tuple[Blocks, Rank]:
-        """The blocks, and the rank in them. Public rows at both ends make the shifted rank exist, whatever the data."""
-        padding, size = math.ceil(abs(self.shift)), math.lcm(self.q.denominator, self.shift.denominator)
-        rank = Rank(int(self.q * size) * rows.size + int((padding + self.shift) * size), size)
-        return Blocks.of(rows, self.grid.points, padding), rank
+    def aim(self, size: int) -> Rank:
+        """q n + shift, for n rows. Any number of public rows at both ends of the grid make it exist, whatever the data."""
+        denominator = math.lcm(self.q.denominator, self.shift.denominator)
+        return Rank(int(self.q * denominator) * size + int(self.shift * denominator), denominator)
 
     def _inward(self) -> Fraction:
         """0, or for an extreme the rank error at 95 % confidence, rounded up, towards the middle."""

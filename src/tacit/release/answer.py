@@ -24,6 +24,7 @@ FREE = "Exact, from public tables or the catalog. Nothing was spent."
 CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
 TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
 MODE = "a most frequent value is chosen at random, more frequent ones with a higher probability; it has no interval"
+NO_INTERVAL = "quantiles were released without intervals: all of their epsilon went to their values"
 NOT_SHOWN = "not shown of column "  # how a note begins on groups of private keys that no row shows
 AGAIN = "nothing was spent: this question was answered before"
 Numeric = int | float | Decimal
@@ -35,7 +36,8 @@ MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves 
 class Column:
     """A column of an answer: `kind` is "key", the aggregate it shows, or "expression".
 
-    These have no interval: "public", in which nothing is private, "text", made from noisy numbers, and "mode", a chosen value.
+    These have no interval: "public", in which nothing is private, "text", made from noisy numbers, "mode", a chosen value, and what
+    is made from quantiles that were asked for without one.
     """
 
     name: str
@@ -51,8 +53,13 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a released number, with its ends."""
+        """Whether it is a released number."""
         return self.kind not in ("key", PUBLIC, "text", "mode")
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether it is a released number with its ends."""
+        return self.is_number and self.low is not None and self.high is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +133,7 @@ class Answer:
         taken = {column.name for column in self.columns}
         for column in self.columns:
             table[column.name] = _of_one_type(column.values)
-            for word, ends in () if not column.is_number else (("low", column.low), ("high", column.high)):
+            for word, ends in () if not column.has_interval else (("low", column.low), ("high", column.high)):
                 name = next(name for more in count() if (name := f"{column.name}_{word}{'_' * more}") not in taken)
                 taken.add(name)
                 table[name] = _of_one_type(ends or ())
@@ -185,12 +192,14 @@ class Answer:
         )
         spent = f"{AGAIN.capitalize()}." if self.receipt.again else f"Spent: {price}."
         left = "" if self.receipt.left_epsilon is None else f" Remaining: epsilon {at_most(self.receipt.left_epsilon)}."
-        return f"{100 * float(self.confidence):.4g} % intervals ({held}). {spent}{left}"
+        with_intervals = not self.columns or any(column.has_interval for column in self.columns)
+        intervals = f"{100 * float(self.confidence):.4g} % intervals ({held})." if with_intervals else "No intervals."
+        return f"{intervals} {spent}{left}"
 
     def below(self) -> list[str]:
         """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""
         more = [f"{MOST_SHOWN} of {len(self):,} rows are shown; CSV, JSON and Parquet have all"] if len(self) > MOST_SHOWN else []
-        missing = [for_terminal(note) for note in self.notes if note.startswith(NOT_SHOWN)]
+        missing = [for_terminal(note) for note in self.notes if note.startswith((NOT_SHOWN, NO_INTERVAL))]
         return [*more, self.footer(), *missing, *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 
     @property
@@ -226,7 +235,7 @@ def heading(column: Column) -> str:
 def shown(column: Column, at: int) -> str:
     """A printed cell: a number with its interval, rounded to a precision that the interval allows."""
     value = column.values[at]
-    if column.kind in ("text", "mode"):
+    if column.kind in ("text", "mode") or (column.is_number and not column.has_interval and value is not None):
         return f"{for_terminal('NULL' if value is None else str(value), LONGEST_CELL)} (noisy)"
     if column.is_key or value is None or column.low is None or column.high is None:
         return "NULL" if value is None else for_terminal(str(value), LONGEST_CELL)

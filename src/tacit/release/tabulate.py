@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.query.groups import key_value, shown_at_most
-from tacit.query.price.misses import chooses, is_exact
+from tacit.query.price.misses import beside_in, calls_behind, chooses, is_exact
 from tacit.query.price.modes import candidates
 from tacit.query.price.price import Quote
 from tacit.query.price.shaping import shaping
-from tacit.query.results import KeyValue, Output, Result
-from tacit.release.answer import CHOSEN, MODE, PUBLIC, TEXT, Answer, Column, Receipt
+from tacit.query.results import KeyValue, Out, Output, Result
+from tacit.release.answer import CHOSEN, MODE, NO_INTERVAL, PUBLIC, TEXT, Answer, Column, Receipt
 from tacit.release.cells import Cells, Numbers, Words, certain
 from tacit.release.forms import written
 from tacit.release.intervals import Columns, cells_of, missed_in
@@ -37,6 +37,7 @@ def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = 
         *([CHOSEN] if any(chooses(part.question) for part, _ in parts) else []),
         *([TEXT] if any(column.kind == "text" for column in columns) else []),
         *([MODE] if any(column.kind == "mode" for column in columns) else []),
+        *([NO_INTERVAL] if any(column.is_number and not column.has_interval for column in columns) else []),
     ]
     return Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, tuple(told), shaping(quote))
 
@@ -90,7 +91,18 @@ def _computed(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int], k
     places = np.asarray(kept, dtype=np.int64)
     numbers = (cells.value, cells.low, cells.high)
     value, low, high = (tuple(written(each[places], output.value, quote.question)) for each in numbers)
-    return Column(output.name, PUBLIC, value) if known else Column(output.name, kind, value, low, high)
+    if known:
+        return Column(output.name, PUBLIC, value)
+    if not quote.request.interval and _of_quantiles(output.value, quote):
+        return Column(output.name, kind, value)
+    return Column(output.name, kind, value, low, high)
+
+
+def _of_quantiles(out: Out, quote: Quote) -> bool:
+    """Whether a quantile is behind an output, of this question or of one beside it."""
+    beside = (quote.beside[index].question for index in beside_in(out))
+    calls = [*calls_behind(out, quote.question), *(call for question in beside for call in question.calls)]
+    return any(call.name == "quantile" for call in calls)
 
 
 def _kept(parts: Parts) -> list[tuple[int, int]]:

@@ -29,15 +29,15 @@ SELECT APPROX_QUANTILES(cost, 4) AS quartiles FROM visits;
 --     keep at most 8 rows per unit
 --       scan visits
 --   groups: one; one unit has at most 8 rows in it
---   quantile 0: exponential mechanism, one draw, sensitivity 8 ranks, scale 1291 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--   quantile 0: exponential mechanism, one draw, sensitivity 8 ranks, scale 1291 ranks to the other end, pure epsilon 0.2 (add or remove one unit)
 --       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
---   quantile 0.25: exponential mechanism, three draws, sensitivity 6 ranks, scale 3027 ranks to each end, pure epsilon 0.2 (add or remove one unit)
---       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
---   quantile 0.5: exponential mechanism, three draws, sensitivity 4 ranks, scale 2018 ranks to each end, pure epsilon 0.2 (add or remove one unit)
---       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
---   quantile 0.75: exponential mechanism, three draws, sensitivity 6 ranks, scale 3027 ranks to each end, pure epsilon 0.2 (add or remove one unit)
---       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
---   quantile 1: exponential mechanism, one draw, sensitivity 8 ranks, scale 1291 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--   quantile 0.25: exponential mechanism, two draws, or three for few rows, sensitivity 6 ranks, scale 2103 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       few rows: below about 16,824, which a draw of its own tells; the interval comes from the draws
+--   quantile 0.5: exponential mechanism, two draws, or three for few rows, sensitivity 4 ranks, scale 1402 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       few rows: below about 5,608, which a draw of its own tells; the interval comes from the draws
+--   quantile 0.75: exponential mechanism, two draws, or three for few rows, sensitivity 6 ranks, scale 2103 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       few rows: below about 16,824, which a draw of its own tells; the interval comes from the draws
+--   quantile 1: exponential mechanism, one draw, sensitivity 8 ranks, scale 1291 ranks to the other end, pure epsilon 0.2 (add or remove one unit)
 --       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
 --   quartiles_0: not known in advance; it is reported with the answer
 --   quartiles_1: not known in advance; it is reported with the answer
@@ -109,8 +109,8 @@ SELECT AVG(SQRT(cost)) AS root, AVG(LOG10(GREATEST(cost, 1))) AS digits FROM vis
 --   count: Laplace, sensitivity 8 (l1), scale 24, pure epsilon 0.333333 (add or remove one unit)
 --   centred sum of an expression: Laplace, sensitivity 282.8424 (l1), scale 848.5272, pure epsilon 0.333333 (add or remove one unit)
 --   centred sum of an expression: Laplace, sensitivity 14.79588 (l1), scale 44.38764, pure epsilon 0.333333 (add or remove one unit)
---   root: not known in advance; it is reported with the answer
---   digits: not known in advance; it is reported with the answer
+--   root: at most ± 3.68856 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
+--   digits: at most ± 0.192954 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
 --   price: epsilon 1
 
 -- refused: 104 a logarithm whose argument may be 0

@@ -47,10 +47,14 @@ price: epsilon 1; remaining: epsilon 7, delta 0"""
     ("text", "said"),
     [
         ("SELECT COUNT(*) FROM visits", "groups: one; one unit has at most 8 rows in it"),
-        ("SELECT MEDIAN(cost) FROM visits", "quantile 0.5: exponential mechanism, three draws, sensitivity 4 ranks"),
+        (
+            "SELECT MEDIAN(cost) FROM visits",
+            "quantile 0.5: exponential mechanism, two draws, or three for few rows, sensitivity 4 ranks",
+        ),
         ("SELECT MAX(cost) FROM visits", "quantile 1: exponential mechanism, one draw, sensitivity 8 ranks"),
         ("SELECT MEDIAN(age * 1000000000000 + cost) FROM visits", "smooth sensitivity, sensitivity private, scale private"),
-        ("SELECT AVG(cost) AS mean FROM visits", "mean: not known in advance; it is reported with the answer"),
+        ("SELECT AVG(cost) AS mean FROM visits", "in a group of 1,000 rows, less in a larger one, at 0.95 confidence"),
+        ("SELECT VAR_POP(cost) AS spread FROM visits", "spread: not known in advance; it is reported with the answer"),
         ("SELECT SUM(age * age) FROM visits", "sum of an expression: Laplace, sensitivity 392 (l1)"),
         ("SELECT VAR_POP(age) FROM visits", "centred sum of squares of age: Laplace, sensitivity 100 (l1)"),
     ],

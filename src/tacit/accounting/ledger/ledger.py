@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
@@ -75,7 +76,12 @@ class Ledger:
         self._store, self.policy = store, policy
         first = _first(store.lines(-1, 1))
         self.identity, self.belongs = first.ledger, _named(store, first)
-        self.caps = Admission(policy, first.split)
+        self.caps = Admission(policy, first.for_events)
+
+    @property
+    def split(self) -> Fraction:
+        """The share of delta for the conversion of rho, as it was when the ledger began."""
+        return 1 - self.caps.for_events
 
     def under(self, policy: Policy) -> Ledger:
         """The same ledger under another policy, such as a budget that was lowered."""
@@ -91,7 +97,7 @@ class Ledger:
         """
         end = time.monotonic() + patience
         while True:
-            found = self._write(lambda page: selling.decided(page, sale, replace(self.caps, split=page.books.last.split)))
+            found = self._write(lambda page: selling.decided(page, sale, replace(self.caps, for_events=page.books.last.for_events)))
             if found is not None:
                 return found
             if time.monotonic() >= end:
@@ -180,6 +186,10 @@ class Ledger:
         """What one further event may cost under the data set's cap, and under the analyst's where one is named."""
         return self.caps.left(self._sums(analyst or ""), None if analyst is None else self.caps.analyst(analyst))
 
+    def room(self, price: Cost, analyst: str | None = None) -> int:
+        """How many further questions of that price are admitted, under the data set's cap and the analyst's where one is named."""
+        return selling.room(self._look(), self.caps, price, None if analyst is None else self.caps.analyst(analyst))
+
     def spent(self, analyst: str | None = None) -> State:
         """The sums of everybody, or of one analyst."""
         sums = self._sums(analyst or "")
@@ -266,6 +276,7 @@ def _first_entry(identity: str, policy: Policy, reason: str) -> Entry:
     said = {
         "question": reason,
         "units": policy.units.fingerprint,
+        "for_events": 1 - policy.split,
         "details": {"data_set": policy.data_set, "catalog": policy.catalog},
     }
     return Entry(identity, 0, NOTHING_BEFORE, now(), "begin", **free, **said)  # type: ignore[arg-type]

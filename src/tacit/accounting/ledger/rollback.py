@@ -9,6 +9,8 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ from tacit.files import make_private_folder, replace_file, sync_folder
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.ledger import Ledger
+    from tacit.accounting.policy import Policy
 
 FILE = "ledger.json"
 REMEDY = "restore the ledger at the place declared in tacit.toml; if it is lost, ask the data owner to run: tacit ledger adopt"
@@ -131,6 +134,15 @@ def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
         return entry
 
 
+def with_the_split_of(folder: Path, policy: Policy) -> Policy:
+    """The policy, with the split of delta under which the remembered ledger has spent anything: there is one over both."""
+    with suppress(StoreUnusable):  # of a memory that cannot be read nothing is carried over
+        known = remembered_heads(folder)
+        if known and known[0].spent != NOTHING_SPENT:
+            return replace(policy, split=1 - known[0].for_events)
+    return policy
+
+
 def _counted(ledger: Ledger, known: tuple[Head, ...]) -> tuple[int, int]:
     """The questions and failures that the lost ledger had counted since the latest remembered point that this one shares."""
     shared = next((head for head in known if _holds(ledger, head)), None)
@@ -158,6 +170,11 @@ def _carried(ledger: Ledger, known: tuple[Head, ...]) -> Cost:
         raise StoreUnusable(
             f"the known spending is for '{known[0].neighbours}', and cannot be carried over to '{relation}'",
             remedy="declare the same `neighbours` as before",
+        )
+    if known[0].for_events != here.for_events and known[0].spent != NOTHING_SPENT:
+        raise StoreUnusable(
+            "the known spending is under another split of delta than this ledger keeps, and cannot be carried over",
+            remedy="declare another place in [ledger] url and run `tacit ledger begin`, which takes over the split",
         )
     spent, shared = known[0].spent, next((head.spent for head in known if _holds(ledger, head)), NOTHING_SPENT)
     epsilon = None if spent.epsilon is None or shared.epsilon is None else spent.epsilon - shared.epsilon

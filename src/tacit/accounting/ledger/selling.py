@@ -9,13 +9,14 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tacit.accounting.composition import Cost
 from tacit.accounting.events import Event
 from tacit.accounting.ledger.admission import Admission, Sums
 from tacit.accounting.ledger.books import Books, Kept, following
 from tacit.accounting.ledger.caps import require_few_failures, require_to_go_on
 from tacit.accounting.ledger.entries import NEW_ACCOUNT, Entry, entry_from, hash_of
 from tacit.accounting.ledger.unit_rules import require_units
-from tacit.errors import StoreUnusable
+from tacit.errors import BudgetExceeded, StoreUnusable, TooManyFailures
 from tacit.privacy.catalog import Analyst
 
 if TYPE_CHECKING:
@@ -82,6 +83,18 @@ def decided(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled | Non
 def sums_of(books: Books, analyst: str) -> Sums:
     """What everybody and one analyst have spent."""
     return Sums(books.last.spent, books.accounts.get(analyst, NEW_ACCOUNT).spent)
+
+
+def room(books: Books, caps: Admission, price: Cost, analyst: Analyst | None = None) -> int:
+    """How many further questions of that price are admitted, if nobody else asks: under all caps and counts."""
+    account = NEW_ACCOUNT if analyst is None else books.accounts.get(analyst.name, NEW_ACCOUNT)
+    try:
+        require_to_go_on(books.last, account, caps.policy.questions_at_most)
+    except (BudgetExceeded, TooManyFailures):
+        return 0
+    admitted = caps.room(Sums(books.last.spent, account.spent), price, analyst)
+    counted = caps.policy.questions_at_most - books.last.questions
+    return counted if admitted is None else min(admitted, counted)
 
 
 def _granted(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Granted:

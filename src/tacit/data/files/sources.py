@@ -24,6 +24,7 @@ from tacit.data.files.csv_rows import CsvRows, Header, csv_header
 from tacit.data.files.kinds import not_found
 from tacit.data.files.postgres import postgres_batches
 from tacit.data.files.raw import Raw
+from tacit.data.files.tidy import Form, number_name, tidied, tidy_name
 from tacit.data.files.tolerant import FILE, PLACE, text_batches
 from tacit.data.quoting import name, text
 from tacit.errors import InvalidCatalog
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PATTERNS = {"parquet": ("*.parquet",), "csv": ("*.csv", "*.csv.gz")}
+
+FORMS: Mapping[Kind, Form] = {"number": "number", "key": "key"}
 
 Wanted = Mapping[str, Kind] | None
 Reader = Callable[[Workshop, Catalog, Source, Wanted], AbstractContextManager["Rows"]]
@@ -78,19 +81,26 @@ def _is_text(raw: Raw) -> bool:
 def _csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
     files = _files(catalog, source)
     header = _common_header(files, source.encoding)
-    places = {key: place for key, place in header.places.items() if wanted is None or key in wanted}
-    rows = CsvRows(files, header, source.multiline, places.values(), source.encoding)
+    places = {key: f"c{place}" for key, place in header.places.items() if wanted is None or key in wanted}
+    rows = CsvRows(files, header, source.multiline, [header.places[key] for key in places], source.encoding)
+    columns = {key: Raw(column, workshop.words.types.text, words=workshop.words) for key, column in places.items()}
+    batches = rows.batches(workshop.tell_share)
+    if wanted is not None:
+        forms: dict[str, Form] = {column: FORMS.get(wanted[key], "text") for key, column in places.items()}
+        batches = tidied(batches, forms)
+        columns = {key: _with_forms(raw, forms[raw.sql]) for key, raw in columns.items()}
     try:
-        with _registered(workshop, rows.batches(workshop.tell_share)):
-            yield Rows(
-                "batches",
-                {key: Raw(f"c{place}", workshop.words.types.text, words=workshop.words) for key, place in places.items()},
-                typed=False,
-            )
+        with _registered(workshop, batches):
+            yield Rows("batches", columns, typed=False)
     except duckdb.Error:
         if rows.problem is not None:
             raise rows.problem from None
         raise
+
+
+def _with_forms(raw: Raw, form: Form) -> Raw:
+    number, tidy = None if form == "text" else number_name(raw.sql), None if form == "number" else tidy_name(raw.sql)
+    return replace(raw, number=number, tidy=tidy)
 
 
 @contextmanager

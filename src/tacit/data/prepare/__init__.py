@@ -19,8 +19,7 @@ from tacit.data.engine import Progress, Workshop
 from tacit.data.files.memory import placed
 from tacit.data.files.raw import Raw
 from tacit.data.files.sources import Rows
-from tacit.data.prepare.bit_packing import packing
-from tacit.data.prepare.ownership import (
+from tacit.data.ownership import (
     Link,
     Reference,
     carried,
@@ -33,6 +32,8 @@ from tacit.data.prepare.ownership import (
     owners,
     staged_name,
 )
+from tacit.data.prepare.bit_packing import packing
+from tacit.data.prepare.keys import Keys, settled
 from tacit.data.prepare.public_columns import found_columns
 from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
 from tacit.data.prepare.sharing import sharing
@@ -186,14 +187,14 @@ def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> tuple[di
     """Stage all private tables, rank those with named units, number the units, and write. Units are shared by all tables."""
     tables = [table for table in catalog.tables.values() if not table.public]
     keys = carried(catalog)
-    types = {kind for table in tables for kind in stage(workshop, catalog, table, keys[table.name])}
-    names = workshop.words.types
-    key_type = next((kind for kind in (names.text, names.wide) if kind in types), names.whole)
+    staged = {table.name: stage(workshop, catalog, table, keys[table.name]) for table in tables}
+    held = settled(workshop, catalog.tables, staged)
+    key_type = held.type
     ways = _look_ups(workshop, {table.name: links(catalog, table) for table in tables}, key_type)
     keyed = [table for table in tables if own_key(table)]
     spaces = coded(catalog)
     for table in keyed:
-        ranked = _ranked_table(workshop.words, table, key_type, ways[table.name], tuple(map(key_name, spaces[table.name])))
+        ranked = _ranked_table(workshop.words, table, held, ways[table.name], tuple(map(key_name, spaces[table.name])))
         workshop.step(f"ranking {table.name}", ranked, {"key": key})
     codes = _codes(workshop, catalog, ways, key_type)
     units = _number_units(workshop, keyed) if keyed else 0
@@ -241,12 +242,13 @@ def _codes(workshop: Workshop, catalog: Catalog, ways: Mapping[str, list[LookUp]
     return found
 
 
-def _ranked_table(words: Dialect, table: Table, key_type: str, look_ups: list[LookUp], coded: tuple[str, ...]) -> str:
+def _ranked_table(words: Dialect, table: Table, keys: Keys, look_ups: list[LookUp], coded: tuple[str, ...]) -> str:
     """The rows up to the largest limit that the data owner's report considers; fewer are stored."""
     columns, most = stored_columns(table), table.max_rows * (FACTORS[-1] if table.unit else 1)
     names_rows = table.key is not None and (table.key != own_key(table) or bool(look_ups))  # otherwise the key names the unit
     repeated = key_name(table.key or "") if names_rows and most > 1 else None  # a first row cannot repeat a key
-    ranking = Ranking(packing(columns, words), key_sql(own_key(table), key_type), key_type, repeated, most, coded)
+    own, texts = key_sql(own_key(table), keys.type), frozenset(map(key_name, keys.texts_of(table)))
+    ranking = Ranking(packing(columns, words), own, keys, repeated, most, coded, texts)
     return f"CREATE TEMP TABLE {_ranked_name(table)} AS {ranking.ranked(staged_name(table), kept(columns), look_ups)}"
 
 

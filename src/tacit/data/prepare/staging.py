@@ -15,10 +15,11 @@ from tacit.data.engine import Workshop
 from tacit.data.files.kinds import missing_columns
 from tacit.data.files.raw import Raw, named, without_missing, written
 from tacit.data.files.sources import MENDED, MENDING, READERS, Rows, Wanted
+from tacit.data.ownership import key_name, staged_name
 from tacit.data.prepare.bit_packing import packing
 from tacit.data.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
-from tacit.data.prepare.grids import Cleaning
-from tacit.data.prepare.ownership import key_name, staged_name
+from tacit.data.prepare.grids import Cleaning, is_plain
+from tacit.data.prepare.keys import KeyForm, text_name
 from tacit.data.prepare.verdict import TOLD, ColumnReport, likely_cause
 from tacit.data.quoting import name
 from tacit.errors import InvalidCatalog
@@ -47,19 +48,27 @@ class Tally:
         return {column.name: column for column in self.columns}
 
 
-def stage(workshop: Workshop, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> set[str]:
-    """Read the declared columns and keys of a private table's source into the workshop; returns the types of the keys."""
-    wanted: dict[str, Kind] = {**_kinds(table), **dict.fromkeys(keys, "key")}
-    types: set[str] = set()
+def stage(workshop: Workshop, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> dict[str, KeyForm]:
+    """Read the declared columns and keys of a private table's source into the workshop; returns the forms of the keys."""
+    wanted: dict[str, Kind] = {**_kinds(table), **{key: _kind_of_key(table, key) for key in keys}}
+    forms: dict[str, KeyForm] = {}
 
     def select(rows: Rows) -> str:
         check_columns(table, rows, wanted)
-        types.update(_key_type(rows.columns[key]) for key in keys)
-        carried = {key_name(key): _key(without_missing(rows.columns[key], notation_of(table, key))) for key in keys}
-        return cleaned(workshop, stored_columns(table), rows, carried)
+        raws = {key: without_missing(rows.columns[key], notation_of(table, key)) for key in keys}
+        forms.update({key: KeyForm(_key_type(raw), raw.number is not None) for key, raw in raws.items()})
+        carried = {key_name(key): raw.number or _key(raw) for key, raw in raws.items()}
+        texts = {text_name(key): _key(raw) for key, raw in raws.items() if raw.number}
+        return cleaned(workshop, stored_columns(table), rows, {**carried, **texts})
 
     read(workshop, catalog, table, wanted, select)
-    return types
+    return forms
+
+
+def _kind_of_key(table: Table, key: str) -> Kind:
+    """A key of a source of texts is a text to the reader if more is made of it than a key, or if texts stand for missing ones."""
+    as_text = table.source.kind == "csv" and (key in stored_columns(table) or notation_of(table, key).missing)
+    return "text" if as_text else "key"
 
 
 def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, select: Callable[[Rows], str]) -> None:
@@ -79,8 +88,13 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
                 raise _unusable(table, error) from None
 
 
-def _kinds(table: Table) -> dict[str, Kind]:
-    return {key: column.kind for key, column in table.columns.items()}
+def _kinds(table: Table, as_written: bool = False) -> dict[str, Kind]:
+    """The kinds of the columns; a source of texts gives a number as its text if it is to be read, or shown, as written."""
+    kinds = {key: column.kind for key, column in table.columns.items()}
+    if table.source.kind != "csv":
+        return kinds
+    texts = {key for key, kind in kinds.items() if kind == "number" and (as_written or not is_plain(table.columns[key]))}
+    return {**kinds, **dict.fromkeys(texts, "text")}
 
 
 def notation_of(table: Table, key: str) -> Notation:
@@ -125,7 +139,7 @@ def with_examples(workshop: Workshop, catalog: Catalog, table: Table, found: Tal
     odd = {key: column for key, column in stored_columns(table).items() if _odd(found, key)}
     readers = [each[table.source.kind] for each in (READERS, MENDING) if table.source.kind in each] if odd else []
     for reader in readers:
-        with suppress(*MENDED), reader(workshop, catalog, table.source, _kinds(table)) as rows:
+        with suppress(*MENDED), reader(workshop, catalog, table.source, _kinds(table, as_written=True)) as rows:
             return examples_in(workshop, odd, rows, found)
     return found
 

@@ -42,6 +42,9 @@ Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="Make the int
 ServerOption = Annotated[
     str | None, typer.Option("--server", envvar="TACIT_SERVER", metavar="URL", help="Server to ask instead of the catalog's data.")
 ]
+NoInterval = Annotated[
+    bool, typer.Option("--no-interval", help="Release quantiles without intervals; all of their epsilon goes to the values.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -54,6 +57,7 @@ def sql(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    no_interval: NoInterval = False,
     groups: Annotated[
         int | None, typer.Option("--groups", min=1, help="Largest number of groups to answer; required above 10,000.")
     ] = None,
@@ -72,7 +76,7 @@ def sql(
         check_format(chart)
         check(chart)
     text, params = text_of(question, file), parameters(param or ())
-    budget = _budget(epsilon, delta, error, confidence, simultaneous)
+    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval)
     with _asking(catalog, analyst, server) as session:
         answer = session.sql(text, params=params, **budget, groups=groups)
     _print_answer(answer, as_csv, as_json)
@@ -100,6 +104,7 @@ def explain(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    no_interval: NoInterval = False,
     as_json: AsJson = False,
     analyst: AnalystOption = None,
     server: ServerOption = None,
@@ -109,7 +114,7 @@ def explain(
 
     Example: tacit explain "SELECT AVG(cost) FROM visits" --epsilon 0.1
     """
-    budget = _budget(epsilon, delta, error, confidence, simultaneous)
+    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval)
     priced = {"epsilon", "error"} & set(budget)
     text, params = text_of(question, file), parameters(param or ())
     with _asking(catalog, analyst, server) as session:
@@ -143,7 +148,10 @@ def _asking(catalog: Path | None, analyst: str | None, server: str | None) -> It
         yield session
 
 
-def _budget(epsilon: str | None, delta: str | None, error: str | None, confidence: str, simultaneous: bool) -> dict[str, Any]:
-    given = {"epsilon": epsilon, "delta": delta, "error": error, "simultaneous": simultaneous or None}
+def _budget(
+    epsilon: str | None, delta: str | None, error: str | None, confidence: str, simultaneous: bool, no_interval: bool
+) -> dict[str, Any]:
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "error": error, "simultaneous": simultaneous or None}
+    given["interval"] = False if no_interval else None
     known = {name: value for name, value in given.items() if value is not None}
     return {**known, "confidence": confidence} if confidence != "0.95" else known

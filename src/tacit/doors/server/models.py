@@ -43,6 +43,7 @@ class Budgeted(Strict):
     error: Amount | None = None
     confidence: Amount | None = None
     simultaneous: bool = False
+    interval: bool = True
 
     @field_validator("sql")
     @classmethod

@@ -62,6 +62,6 @@ def request_read(known: dict[str, Any]) -> Request:
         found = Request(**(known | numbers))
     except (TypeError, ValueError, KeyError, ZeroDivisionError):
         raise Malformed("a request of another form") from None
-    if type(found.simultaneous) is not bool or type(found.groups) not in (int, type(None)):
+    if type(found.simultaneous) is not bool or type(found.interval) is not bool or type(found.groups) not in (int, type(None)):
         raise Malformed("a request of another form")
     return found

@@ -61,7 +61,7 @@ def sound() -> list[Case]:
         *small_tables.exhaustive(),
         composition_case(short),
         filter_case(FILTER, Filter(*CAP), unreached=TWO_DELTAS),
-        filter_case("Ledger's filter, events with a delta", Filter(*CAP, split=1)),
+        filter_case("Ledger's filter, events with a delta", Filter(*CAP, for_events=1)),
     ]
     return [*contracted, *local_answers.cases(), local_answers.every_ratio(), *_from_draws(), *whole, *covering.cases()]
 
@@ -146,12 +146,22 @@ def _quantiles() -> list[Contracted]:
 
 
 def _enclosed(enclosed: QuantileWithInterval) -> list[Contracted]:
-    """A median with its interval, and its three draws one by one: one that takes too much could hide behind the other two."""
-    hard = hard_pairs.under_every_draw(enclosed)
-    pairs = (*row_pairs(Universe((0, 19, 20)), 2, ADD_REMOVE), hard)
-    draws = zip(("middle", "lower end", "upper end"), enclosed.draws, strict=True)
-    one_by_one = [Contracted(f"Exponential, the {name} of an interval", draw, pairs) for name, draw in draws]
-    return [Contracted(ENCLOSED, enclosed, (hard,)), *one_by_one]
+    """A median with its interval, and its draws one by one: one that takes too much could hide behind the others."""
+    hard = hard_pairs.under_both_ends(*enclosed.of_many)
+    few = hard_pairs.under_both_ends(*enclosed.of_few[1:])
+    small = row_pairs(Universe((0, 19, 20)), 2, ADD_REMOVE)
+    names = ("value", "lower end", "upper end")
+    many = zip(names[1:], enclosed.of_many, strict=True)
+    return [
+        Contracted(
+            ENCLOSED, enclosed, (hard,), unreached="both ways of drawing, for many rows and for few, have outputs in common"
+        ),
+        *(Contracted(f"Exponential, the {name} of an interval", draw, (*small, hard)) for name, draw in many),
+        *(
+            Contracted(f"Exponential, the {name} of an interval, few rows", draw, (*small, pair))
+            for name, draw, pair in zip(names, enclosed.of_few, (hard_pairs.at_the_end(enclosed.of_few[0]), few, few), strict=True)
+        ),
+    ]
 
 
 def _surveys() -> list[Contracted]:

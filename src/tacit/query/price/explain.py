@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from tacit.accounting.composition import loss
+from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
 from tacit.query.groups import size
@@ -23,6 +24,7 @@ from tacit.query.plan import (
 )
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.drawn import rows_text, tree
+from tacit.query.price.forecast import mean_text
 from tacit.query.price.margins import Added, Margin, half_width_of_sum
 from tacit.query.price.misses import chooses, is_exact, window_kind
 from tacit.query.price.modes import Mode, candidates
@@ -137,7 +139,7 @@ def _groups(quote: Quote) -> str:
 
 
 def _noise(quote: Quote) -> list[Noise]:
-    parts = [_of_sum(part, quote) for part in quote.sums] + [_of_rank(part) for part in quote.ranks]
+    parts = [_of_sum(part, quote) for part in quote.sums] + [_of_rank(part, quote.request.confidence) for part in quote.ranks]
     parts += [_of_mode(part, quote) for part in quote.modes]
     parts += [_of_margin(part, quote) for part in quote.margins]
     if quote.keys:
@@ -204,7 +206,7 @@ def _columnwords_of(node: Row, question: Question) -> str:
     return " ".join([_TOTALS[total.kind], *over, "per unit"])
 
 
-def _of_rank(part: Rank) -> Noise:
+def _of_rank(part: Rank, confidence: Fraction) -> Noise:
     if isinstance(part.mechanism, SmoothQuantile):
         return Noise(
             f"quantile {as_text(part.mechanism.q)}",
@@ -214,14 +216,25 @@ def _of_rank(part: Rank) -> Noise:
             str(loss(part.event)),
             f"chosen because the column has over 2^{FINEST_GRID.bit_length() - 1} possible values; its error bar is the bounds",
         )
-    draws = len(part.mechanism.draws)
+    if isinstance(part.mechanism, Quantile):
+        return Noise(
+            f"quantile {as_text(part.mechanism.q)}",
+            "exponential mechanism, one draw without an interval",
+            f"{as_text(part.mechanism.sensitivity)} ranks",
+            f"{part.mechanism.rank_error(confidence):.4g} ranks from its aim",
+            str(part.mechanism.loss),
+            "asked for without an interval: all of epsilon goes to the value",
+        )
+    extreme, ends = part.mechanism.extreme, max(part.mechanism.margins)
     return Noise(
         f"quantile {as_text(part.mechanism.q)}",
-        f"exponential mechanism, {'three draws' if draws == 3 else 'one draw'}",
-        f"{as_text(part.mechanism.draws[0].sensitivity)} ranks",
-        f"{max(part.mechanism.margins)} ranks to each end",
+        f"exponential mechanism, {'one draw' if extreme else 'two draws, or three for few rows'}",
+        f"{as_text(part.mechanism.of_many[0].sensitivity)} ranks",
+        f"{ends} ranks to {'the other end' if extreme else 'each end'}",
         str(part.mechanism.loss),
-        "chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval",
+        "chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval"
+        if extreme
+        else f"few rows: below about {part.mechanism.many:,}, which a draw of its own tells; the interval comes from the draws",
     )
 
 
@@ -245,6 +258,8 @@ def _expected(output: Output, quote: Quote) -> Expected:
         short = chosen.rows_short(missed_by(out, question, quote.request, quote.cells or 1))
         most = f"at most {short:.6g} rows below the most frequent at {float(quote.request.confidence):.4g} confidence"
         return Expected(output.name, f"a chosen value, without an interval; {most}")
+    if call is not None and call.name == "quantile" and not quote.request.interval:
+        return Expected(output.name, "no interval: all of epsilon goes to the value")
     if is_word(out):
         return Expected(output.name, "text made from noisy numbers; it has no interval")
     released = out.child if isinstance(out, Window) and out.function == "sum" and window_kind(out, question) == "linear" else out
@@ -261,6 +276,8 @@ def _expected(output: Output, quote: Quote) -> Expected:
             most = "up to " if isinstance(out, Window) and out.order else ""
             held = f", for all {quote.cells} rows together" if together and (quote.cells or 1) > 1 else ""
             return Expected(output.name, f"{most}± {width:.6g} at {float(quote.request.confidence):.4g} confidence{held}")
+    if call is not None and call.name == "avg" and not (quote.keys and together):
+        return Expected(output.name, mean_text(call, quote, missed_by(out, question, quote.request, quote.cells or 1)))
     return Expected(output.name, "not known in advance; it is reported with the answer")
 
 

@@ -13,6 +13,7 @@ from tacit.errors import InvalidBudget, NoBudget
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import Additive
+from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth import SmoothQuantile
@@ -78,7 +79,7 @@ def quote_of(question: Question, asked: Request, touched: Sequence[Reach], noise
         reached = touched[at]
         rows = reached.l1 if reached.groups > 1 else 1
         ranks = tuple(
-            Rank(place, call, rows, _rank(call, share, 1 - missed_in(at, call, question, asked), reached))
+            Rank(place, call, rows, _rank(call, share, 1 - missed_in(at, call, question, asked), reached, asked.interval))
             for place, call in quantiles(part)
         )
         keys = _keys(part, reached, share, for_keys, factor)
@@ -87,7 +88,9 @@ def quote_of(question: Question, asked: Request, touched: Sequence[Reach], noise
     return together(quotes)
 
 
-def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -> QuantileWithInterval | SmoothQuantile:
+def _rank(
+    call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach, interval: bool
+) -> Quantile | QuantileWithInterval | SmoothQuantile:
     """The exponential mechanism, whose interval comes from draws of its own; on a very fine grid, smooth sensitivity.
 
     The error of the exponential mechanism in ranks grows with the logarithm of the grid. The noise of smooth sensitivity follows
@@ -97,6 +100,8 @@ def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -
     node = call.over.node if call.over else None
     low, high = (getattr(node, "low", 0), getattr(node, "high", 0))
     share = call.share or Fraction(0)
+    if high - low < FINEST_GRID and not interval:
+        return Quantile(share, 0, high - low, 1, epsilon, touched.l1, neighbours=touched.neighbours)
     if high - low < FINEST_GRID:
         return QuantileWithInterval(share, 0, high - low, 1, epsilon, confidence, touched.l1, touched.neighbours)
     rows, parts = 1 if touched.groups > 1 else touched.l1, 2 if touched.change == "change-one" else 1

@@ -9,6 +9,7 @@ from math import prod
 
 from tacit.accounting.events import Batch, Event
 from tacit.mechanisms.mechanism import Additive
+from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth import SmoothQuantile
@@ -39,15 +40,17 @@ class Rank:
     place: int
     call: Call
     rows: int
-    mechanism: QuantileWithInterval | SmoothQuantile
+    mechanism: Quantile | QuantileWithInterval | SmoothQuantile
 
     @property
     def event(self) -> Event:
         """The event for all groups together. All rows of a unit may be in one group, a chain of neighbours there: one loss, not
         several.
         """
+        if not isinstance(self.mechanism, SmoothQuantile):
+            return self.mechanism.event
         alone = self.mechanism.event
-        return alone if isinstance(alone, Batch) else replace(alone, epsilon=alone.epsilon * self.rows)
+        return replace(alone, epsilon=alone.epsilon * self.rows)
 
 
 @dataclass(frozen=True, slots=True)

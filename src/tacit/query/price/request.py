@@ -17,7 +17,7 @@ LEAST_EPSILON = Fraction(1, 10**4)  # of a query: what a query reveals besides i
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The analyst's budget, or the required error; and the confidence of the intervals."""
+    """The analyst's budget, or the required error; and the confidence of the intervals. Those of quantiles can be left out."""
 
     epsilon: Fraction | None = None
     delta: Fraction = Fraction(0)
@@ -25,6 +25,7 @@ class Request:
     confidence: Fraction = Fraction(95, 100)
     simultaneous: bool = False
     groups: int | None = field(default=None, repr=False, compare=False)  # does not affect what is asked
+    interval: bool = True
 
 
 def request(
@@ -34,8 +35,12 @@ def request(
     confidence: Number = Fraction(95, 100),
     simultaneous: bool = False,
     groups: int | None = None,
+    interval: bool = True,
 ) -> Request:
-    """A request from plain numbers: a budget or an error, not both. More than 10,000 groups require `groups`."""
+    """A request from plain numbers: a budget or an error, not both. More than 10,000 groups require `groups`.
+
+    Without `interval`, a quantile is its value alone, to which then all of its epsilon goes.
+    """
     if (epsilon is None) == (error is None):
         raise NoBudget("missing budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
     sure = exact(confidence, "confidence", InvalidBudget)
@@ -48,6 +53,7 @@ def request(
         sure,
         truth_of(simultaneous, "simultaneous"),
         None if groups is None else _whole(groups),
+        truth_of(interval, "interval"),
     )
 
 
