@@ -268,18 +268,15 @@ def test_another_version_of_the_data_is_noticed(data, pooled):
 
 
 def test_replies_over_neighbouring_tables_have_one_size(data, tmp_path_factory):
-    """What leaves an engine has the same kind and length whatever one person's rows hold; also where that person's text is long."""
+    """What leaves an engine has the same kind and length, whether one person has rows with long texts or none."""
     import duckdb
 
     sizes = set()
-    for at, cell in enumerate(["x", "x" * 200, None]):
+    for rows in (f"* REPLACE (CASE WHEN patient_id = 3 THEN '{200 * 'x'}' ELSE note END AS note)", "*"):
         with served(tmp_path_factory.mktemp("neighbour")) as place:
             folder: Path = place.folder
-            rows = (
-                f"SELECT * REPLACE (CASE WHEN patient_id = 3 THEN {'NULL' if cell is None else repr(cell)} ELSE note END AS note)"
-            )
-            dropped = " WHERE patient_id <> 3" if at == 2 else ""
-            duckdb.sql(f"COPY ({rows} FROM '{folder}/visits.parquet'{dropped}) TO '{folder}/new.parquet'")
+            dropped = " WHERE patient_id <> 3" if rows == "*" else ""
+            duckdb.sql(f"COPY (SELECT {rows} FROM '{folder}/visits.parquet'{dropped}) TO '{folder}/new.parquet'")
             (folder / "new.parquet").rename(folder / "visits.parquet")
             place.data.close()
             prepare(place.data.catalog, accept=True)
