@@ -154,3 +154,11 @@ def test_what_is_not_a_server_of_tacit_is_said_so():
     for text in ("<html>", "[]", '{"error": 1}', '{"error": {"code": "x"}}'):
         assert "without words of tacit" in str(raised(502, text))
     assert isinstance(raised(422, '{"error": {"code": "of_tomorrow", "message": "m"}}'), InvalidInput)
+
+
+def test_an_analyst_named_beside_a_server_is_refused(server, monkeypatch):
+    """The token says who asks: another name must not be charged to its owner."""
+    monkeypatch.delenv("TACIT_ANALYST", raising=False)
+    result = run("sql", "SELECT COUNT(*) FROM visits", "--epsilon", "0.1", "--server", server[1], "--analyst", "mallory")
+    assert result.exit_code == 2
+    assert "leave out --analyst" in result.output

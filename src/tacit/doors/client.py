@@ -216,6 +216,8 @@ def _trusted(ca: str | Path | None) -> ssl.SSLContext:
     """Certificates of this machine, or those of one file alone."""
     try:
         context = ssl.create_default_context(cafile=None if ca is None else str(ca))
+    except FileNotFoundError:
+        raise InvalidInput(f"there is no certificate at {ca}; log in again with the server's certificate") from None
     except (OSError, ssl.SSLError):
         raise InvalidInput(f"{ca} is not a certificate that can be read; expected a PEM file") from None
     if ca is not None:

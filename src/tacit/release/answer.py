@@ -253,7 +253,9 @@ def shown(column: Column, at: int) -> str:
     """A printed cell: a number with its interval, rounded to a precision that the interval allows."""
     value = column.values[at]
     if column.kind in ("text", "mode") or (column.is_number and not column.has_interval and value is not None):
-        return f"{for_terminal('NULL' if value is None else str(value), LONGEST_CELL)} (noisy)"
+        number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        text = f"{value:,}" if number else "NULL" if value is None else str(value)
+        return f"{for_terminal(text, LONGEST_CELL)} (noisy)"
     if column.is_key or value is None or column.low is None or column.high is None:
         return "NULL" if value is None else for_terminal(str(value), LONGEST_CELL)
     low, high = column.low[at], column.high[at]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -149,6 +150,9 @@ def _asking(catalog: Path | None, analyst: str | None, server: str | None) -> It
     """Who is asked: a server, or the data of a catalog on this machine."""
     if server is not None:
         from tacit.doors.cli.login import connected
+
+        if analyst not in (None, os.environ.get("TACIT_ANALYST")):
+            raise InvalidInput("with --server, the token says who asks; leave out --analyst")
 
         with connected(server) as remote:
             yield remote

@@ -89,7 +89,7 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
     cores = os.cpu_count() or 1
     count = how.engines or cores
     left_out = tuple(kind for kind, name in (("calls", CALLS), ("paths", PATHS)) if not how.held[name])
-    with socket.create_server((wanted.host.strip("[]"), wanted.port), family=_family(wanted.host), backlog=BACKLOG) as listening:
+    with _listening(wanted) as listening:
         url = f"{wanted.scheme}://{_shown(wanted)}:{listening.getsockname()[1]}"
         plan = Plan(declared, wanted, count, f"{max(1, SHARE // count)}%", max(1, cores // count), how.users, left_out)
 
@@ -98,6 +98,15 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
             shown(url)
 
         Supervisor(plan, listening, _note).run(ready)
+
+
+def _listening(wanted: Settings) -> socket.socket:
+    """The socket that the server listens on; raises if it cannot be had."""
+    try:
+        return socket.create_server((wanted.host.strip("[]"), wanted.port), family=_family(wanted.host), backlog=BACKLOG)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else type(error).__name__
+        raise InvalidInput(f"cannot listen on {wanted.host}, port {wanted.port} ({why}); give another --port or --host") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,8 @@ def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction
 
 def _remedy(out: Out, call: Call, question: Question) -> str:
     """For an average also the line that makes a forecast possible."""
+    if call.name in ("quantile", "corr", "regr_slope", "regr_intercept"):
+        return "give epsilon"
     asked = "ask for its SUM and its COUNT with an error each, or give epsilon"
     if call.name != "avg" or not isinstance(out, Result):
         return asked

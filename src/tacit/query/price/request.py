@@ -48,8 +48,10 @@ def request(
     Without `interval`, a quantile is its value alone, to which then all of its epsilon goes. `weights` says how much more than
     others the error of a column counts when epsilon is split.
     """
-    if (epsilon is None) == (error is None):
-        raise NoBudget("missing budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
+    if epsilon is None and error is None:
+        raise NoBudget("missing budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95")
+    if epsilon is not None and error is not None:
+        raise NoBudget("both epsilon and error are given: the error determines the epsilon", remedy="leave one of them out")
     sure = exact(confidence, "confidence", InvalidBudget)
     if not 0 < sure <= 1 - LEAST_MISS:
         raise InvalidBudget(f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example confidence=0.95")
