@@ -58,6 +58,7 @@ EXPORTED = [
     "attack",
     "audit",
     "composition",
+    "connect",
     "errors",
     "graphs",
     "local",

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.composition import cost_of
@@ -101,7 +102,7 @@ def begin_ledger(catalog: Catalog, reason: str, sources: Mapping[str, Any] | Non
 
 def begin_scratch(catalog: Catalog, reason: str) -> Ledger:
     """Begin a ledger that is not registered. What the prepared data remembers of a lost ledger is carried over."""
-    folder = catalog.store_folder
+    folder = heads_folder(catalog)
     policy = rollback.with_the_split_of(folder, policy_of(catalog))
     begun = begin_books(catalog.ledger_address(os.environ), policy, bits.random_bytes(16).hex(), reason)
     if rollback.remembered_heads(folder):
@@ -109,6 +110,11 @@ def begin_scratch(catalog: Catalog, reason: str) -> Ledger:
     else:
         rollback.remember_head(folder, begun.head)
     return begun
+
+
+def heads_folder(catalog: Catalog) -> Path:
+    """The folder that remembers the last entries of the ledger; what earlier versions kept elsewhere is moved there."""
+    return rollback.settled(catalog.store_folder, catalog.heads_folder)
 
 
 def own_ledger(catalog: Catalog) -> Ledger:
@@ -153,7 +159,7 @@ def questions_left(ledger: Ledger, epsilon: Number, delta: Number, analyst: str 
 
 def adopt(catalog: Catalog, ledger: Ledger, reason: str) -> int | None:
     """Accept the ledger that was found as the data set's own; returns the number of the entry that records this."""
-    entry = rollback.adopt(catalog.store_folder, ledger, CURATOR, text_of(reason, "reason"))
+    entry = rollback.adopt(heads_folder(catalog), ledger, CURATOR, text_of(reason, "reason"))
     return None if entry is None else entry.number
 
 

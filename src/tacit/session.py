@@ -29,7 +29,6 @@ from tacit.privacy.rounding import Number
 from tacit.query.canonical import canonical_plan, canonical_text
 from tacit.query.engines import engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
-from tacit.query.engines.public import asked_of_public
 from tacit.query.free import check_free, declared_values, described, public_tables, shown_tables
 from tacit.query.groups import MOST_CELLS
 from tacit.query.language.given import Parameters, given
@@ -47,7 +46,7 @@ from tacit.release.answer import Answer, Receipt
 from tacit.release.free import free_answer
 from tacit.release.once import Form, Sold, Till, once
 from tacit.release.record import record, recorded, renamed
-from tacit.release.running import InProcess, OwnProcess, Runner
+from tacit.release.running import Facts, Holder, InProcess, OwnProcess, Paid, Runner
 from tacit.release.tabulate import answer
 from tacit.release.unforeseen import one_exit
 
@@ -68,6 +67,7 @@ class Session:
 
     def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None) -> None:
         self.data, self.analyst, self.clock = data, analyst, clock or partial(datetime.now, UTC)
+        self.request = ""  # of a door that must not pay twice for one request
 
     @property
     def kept(self) -> Path:
@@ -90,14 +90,15 @@ class Session:
             self.data.version,
             _key(quotes[0], self.data.version),
             tuple(dict.fromkeys(table.name for part in question.parts for table in tables_of(part.group))),
+            self.request,
         )
         till = replace(self.data.till, ready=self.data.runner.open)
-        sold = once(till, sale, lambda granted: self._released(quotes[granted.offer]), KEPT)
+        sold = once(till, sale, lambda granted: self._released(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
         names = [output.name for output in question.outputs]
         return renamed(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold)), names)
 
-    def _released(self, quote: Quote) -> Answer:
-        return answer(quote, self.data.runner.noisy(quote), Receipt(quote.epsilon, quote.delta), [BIASES])
+    def _released(self, quote: Quote, paid: Paid) -> Answer:
+        return answer(quote, self.data.runner.noisy(quote, paid), Receipt(quote.epsilon, quote.delta), [BIASES])
 
     @one_exit
     def sql(self, question: str, *, params: Parameters = None, **budget: Any) -> Answer:
@@ -130,7 +131,7 @@ class Session:
         if (tables := public_tables(asked, catalog)) is None:
             return declared_values(asked, catalog)
         text = written(check_free(asked, tables, self.data.public))
-        return asked_of_public(text, {table.name: self.data.public.rows(table.name) for table in tables})
+        return self.data.public.answered(text, [table.name for table in tables])
 
     @one_exit
     def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
@@ -185,13 +186,17 @@ class Session:
 class DataSet:
     """A catalog with its prepared data and its ledger; each is opened when it is first needed.
 
-    Queries run in a process of their own, which is ended when their time is up; or in this process, if requested.
+    Queries run in a process of their own, which is ended when their time is up; or in this process, if requested; or wherever the
+    `holder` of the data runs them, which then alone opens the store.
     """
 
-    def __init__(self, catalog: Catalog, own_process: bool | None = None, read_at: Stamp | None = None) -> None:
+    def __init__(
+        self, catalog: Catalog, own_process: bool | None = None, read_at: Stamp | None = None, holder: Holder | None = None
+    ) -> None:
         self.catalog, self.own_process = catalog, OWN_PROCESS if own_process is None else own_process
-        self._read_at = read_at
+        self._read_at, self._holder = read_at, holder
         self._opened: Ledger | None = None
+        self.policy = policy_of  # a door may lower caps, never raise them
 
     def session(self, analyst: str | None = None) -> Session:
         """The session of one analyst: the named one, else the only one declared, else "curator"."""
@@ -295,7 +300,7 @@ class DataSet:
     @cached_property
     def store(self) -> StoreInfo:
         """The prepared store's description of itself; raises if the store is missing, or belongs to another catalog."""
-        found = store_info(self.catalog)
+        found = store_info(self.catalog) if self._holder is None else self._holder.info()
         if found is None:
             raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
         if found.fingerprint != fingerprint(self.catalog):
@@ -309,30 +314,33 @@ class DataSet:
     @cached_property
     def runner(self) -> Runner:
         """Where queries run; nothing else decides it."""
+        if self._holder is not None:
+            return self._holder.runner(lambda: self.catalog, self.version)
         if self.own_process:
             return OwnProcess(opening(self.catalog, self.version))
         return InProcess(self.engine)
 
     @cached_property
-    def public(self) -> StoredFacts:
-        return StoredFacts(self.store.public, self.engine)
+    def public(self) -> Facts:
+        return StoredFacts(self.store.public, self.engine) if self._holder is None else self._holder.facts(self.store)
 
     @property
     def till(self) -> Till:
         """Where every release from this data set is paid for; the data is opened before it is paid for."""
-        return Till(self.ledger, self.catalog.store_folder, self.store.ledger, self.engine.open, self.catalog.kept)
+        ready, catalog = self.runner.open if self._holder else self.engine.open, self.catalog
+        folder = catalog.heads_folder if self._holder else owner.heads_folder(catalog)
+        return Till(self.ledger, folder, self.store.ledger, ready, catalog.kept)
 
     @property
     def ledger(self) -> Ledger:
         """The ledger, under the budget and the caps that the catalog declares now: a lowered cap also binds open sessions."""
         self.refresh()
-        found = self._opened.under(policy_of(self.catalog)) if self._opened else owner.own_ledger(self.catalog)
-        self._opened = found
+        self._opened = found = (self._opened or owner.own_ledger(self.catalog)).under(self.policy(self.catalog))
         return found
 
     def refresh(self) -> None:
         """Read the catalog again if its file has changed; what was prepared must be unchanged."""
-        if self.catalog.path is None or self._read_at is None or (now := _stamp(self.catalog.path)) == self._read_at:
+        if self.catalog.path is None or self._read_at is None or (now := stamp_of(self.catalog.path)) == self._read_at:
             return
         found = read_catalog(self.catalog.path)
         if fingerprint(found) != fingerprint(self.catalog):
@@ -340,7 +348,7 @@ class DataSet:
         self.catalog, self._read_at = found, now
 
 
-def _stamp(path: Path) -> Stamp | None:
+def stamp_of(path: Path) -> Stamp | None:
     """A value that changes when a file is rewritten; None if the file does not exist."""
     try:
         known = path.stat()
@@ -353,7 +361,7 @@ def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> Da
     """The data set that a catalog declares; with `own_process=False`, queries run in this process, where nothing can end them."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise InvalidInput(f"the catalog must be a path, not {type(path).__name__}; give for example 'tacit.toml'")
-    read_at = _stamp(Path(path))
+    read_at = stamp_of(Path(path))
     return DataSet(swept(read_catalog(Path(path))), own_process, read_at)
 
 

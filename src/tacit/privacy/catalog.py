@@ -215,6 +215,7 @@ class Catalog:
     store_engine: str = "duckdb"
     questions_at_most: int = QUESTIONS_AT_MOST
     data_set: str | None = None
+    show_left: Literal["tenths", "exact"] = "tenths"  # how a server shows analysts what the data set has left
     declared_split: Fraction | None = None
 
     @property
@@ -259,8 +260,13 @@ class Catalog:
 
     @property
     def store_folder(self) -> Path:
-        """The folder of the prepared store, and of what remembers the ledger beside it."""
+        """The folder of the prepared store."""
         return self.kept / "store" if self.store_path is None else self.folder / self.store_path
+
+    @property
+    def heads_folder(self) -> Path:
+        """The folder that remembers the last entries of the ledger: beside that of the store, on which a spender needs no right."""
+        return self.kept / "heads" if self.store_path is None else self.store_folder.with_name(f"{self.store_folder.name}-heads")
 
     def ledger_address(self, environment: Mapping[str, str]) -> str:
         """The ledger's URL: as declared, with variables put in and a relative SQLite file taken from the catalog's folder."""

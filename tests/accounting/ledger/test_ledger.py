@@ -248,8 +248,8 @@ def test_there_is_no_way_back(file):
     public = {name for name in dir(ledger) if not name.startswith("_")}
     assert public == {
         "accept_units", "admits", "adopt", "adopted", "answered", "belongs", "caps", "changed_units", "entries", "failed",
-        "hash_at", "head", "identity", "left", "note", "note_public", "policy", "reserve", "resume", "room", "spend",
-        "spent", "split", "stopped", "under", "verify", "versions",
+        "hash_at", "head", "identity", "left", "note", "note_public", "paid_by", "policy", "requested", "reserve", "resume",
+        "room", "spend", "spent", "split", "stopped", "under", "verify", "versions",
     }  # fmt: skip
 
 

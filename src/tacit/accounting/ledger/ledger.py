@@ -215,6 +215,15 @@ class Ledger:
         chosen = found if wanted is None else (entry for entry in found if analyst_name(entry.analyst) == wanted)
         return chosen if last is None else iter(deque(chosen, maxlen=last))
 
+    def paid_by(self, number: int, analyst: str) -> tuple[Entry, str | None] | None:
+        """The entry by which an analyst has paid, with the answer if it is kept; None if it is not there, or not theirs."""
+        return self._store.look(lambda page: selling.paid_by(page, number, analyst_name(analyst)))
+
+    def requested(self, request: str, after: int) -> Entry | None:
+        """The spend that was recorded for a request, among the entries that follow number `after`."""
+        found = (entry_from(line.text) for line in self._lines(after + 1) if request in line.text)
+        return next((entry for entry in found if entry.details.get("request") == request), None)
+
     def adopted(self) -> bool:
         """Whether sums of another ledger were carried over into this one."""
         return any(entry.kind == "adopt" for entry in self.entries())

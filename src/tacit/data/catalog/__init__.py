@@ -72,6 +72,7 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
         store_engine=declared.get("store", {}).get("engine", "duckdb"),
         questions_at_most=declared["budget"].get("questions_at_most", QUESTIONS_AT_MOST),
         data_set=declared.get("ledger", {}).get("data_set"),
+        show_left=declared["budget"].get("show_left", "tenths"),
         declared_split=None if (split := declared["budget"].get("split")) is None else exact(split),
     )
 

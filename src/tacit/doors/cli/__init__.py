@@ -47,7 +47,7 @@ def run(asked: str) -> None:
     """Run the command line, of which `asked` is the command; raises SystemExit, as it ends."""
     if asked in ONE_ANSWER:
         gc.disable()  # such a process ends after one answer; looking for garbage takes a quarter of a second of its start
-    if asked == "sql":
+    if asked == "sql" and "TACIT_SERVER" not in os.environ and not any(word.startswith("--server") for word in sys.argv):
         from tacit.release.processes import start_ahead
 
         start_ahead()  # the process that will answer loads while this one reads the question

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.ask import AnalystOption, AsJson
+from tacit.doors.cli.ask import AnalystOption, AsJson, ServerOption
+from tacit.doors.cli.from_server import budget_of, history_of
 from tacit.doors.cli.output import console, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 
@@ -27,6 +28,7 @@ def budget(
     ] = None,
     delta: Annotated[str | None, typer.Option("--delta", help="Delta of each of those questions.")] = None,
     as_json: AsJson = False,
+    server: ServerOption = None,
     catalog: CatalogOption = None,
 ) -> None:
     """Show the spent and remaining budget of the data set and of each analyst.
@@ -41,6 +43,11 @@ def budget(
 
     if what_if is None and delta is not None:
         raise InvalidInput("--delta requires --what-if; give for example --what-if 0.01 --delta 1e-9")
+    if server is not None:
+        if what_if is not None:
+            raise InvalidInput("--what-if is not supported with --server; ask with `tacit explain` what a question costs")
+        budget_of(server, as_json)
+        return
     data = open_data(find_catalog(catalog))
     accounts = data.accounts(analyst)
     names = [None, *(account.name for account in accounts[1:])]  # the first is the data set
@@ -89,12 +96,18 @@ def _account(account: Account, fit: int | None = None) -> dict[str, Any]:
 def history(
     last: Annotated[int, typer.Option("--last", min=1, help="Number of latest entries to show.")] = 20,
     as_json: AsJson = False,
+    server: ServerOption = None,
     catalog: CatalogOption = None,
 ) -> None:
     """List ledger entries and verify the hash chain. Exits with 1 if the chain is broken.
 
+    With --server, list your own entries; the server's auditors verify the chain.
+
     Example: tacit history --last 5
     """
+    if server is not None:
+        history_of(server, last, as_json)
+        return
     from rich.table import Table
 
     from tacit.session import open as open_data

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ from tacit.files import check
 from tacit.privacy.rounding import brief
 
 if TYPE_CHECKING:
+    from tacit.doors.client import Remote
     from tacit.release.answer import Answer
     from tacit.session import Session
 
@@ -44,6 +46,9 @@ Weights = Annotated[
     list[str] | None,
     typer.Option("--weight", metavar="COLUMN=NUMBER", help="How much more the error of a column counts; repeatable."),
 ]
+ServerOption = Annotated[
+    str | None, typer.Option("--server", envvar="TACIT_SERVER", metavar="URL", help="Server to ask instead of the catalog's data.")
+]
 NoInterval = Annotated[
     bool, typer.Option("--no-interval", help="Release quantiles without intervals; all of their epsilon goes to the values.")
 ]
@@ -69,6 +74,7 @@ def sql(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_json: AsJson = False,
     analyst: AnalystOption = None,
+    server: ServerOption = None,
     catalog: CatalogOption = None,
 ) -> None:
     """Answer one question with differential privacy. The budget is spent before any data is read.
@@ -80,8 +86,7 @@ def sql(
         check(chart)
     budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     text, params = text_of(question, file), parameters(param or ())
-    session = opened(catalog, analyst)
-    with session.data:
+    with _asking(catalog, analyst, server) as session:
         answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy)
     _print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
@@ -112,6 +117,7 @@ def explain(
     weight: Weights = None,
     as_json: AsJson = False,
     analyst: AnalystOption = None,
+    server: ServerOption = None,
     catalog: CatalogOption = None,
 ) -> None:
     """Explain the plan, noise, error and price of a question. Spends nothing and reads no private data.
@@ -121,8 +127,7 @@ def explain(
     budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     priced = {"epsilon", "error"} & set(budget)
     text, params = text_of(question, file), parameters(param or ())
-    session = opened(catalog, analyst)
-    with session.data:
+    with _asking(catalog, analyst, server) as session:
         explanation = session.explain(text, params=params, **budget)
     if as_json:
         print_json(explanation.to_dict())
@@ -137,6 +142,20 @@ def opened(catalog: Path | None, analyst: str | None) -> Session:
     from tacit.session import open as open_data
 
     return open_data(find_catalog(catalog)).session(analyst)
+
+
+@contextmanager
+def _asking(catalog: Path | None, analyst: str | None, server: str | None) -> Iterator[Session | Remote]:
+    """Who is asked: a server, or the data of a catalog on this machine."""
+    if server is not None:
+        from tacit.doors.cli.login import connected
+
+        with connected(server) as remote:
+            yield remote
+        return
+    session = opened(catalog, analyst)
+    with session.data:
+        yield session
 
 
 def _budget(

@@ -12,7 +12,7 @@ from tacit.doors.cli.failures import reported
 from tacit.doors.cli.options import Command, Group
 from tacit.doors.cli.output import say
 
-DATA_SET, QUESTIONS = "Data set", "Questions"
+DATA_SET, QUESTIONS, SERVER = "Data set", "Questions", "Server"
 OTHER_WAYS, EVIDENCE = "Other ways to publish", "Evidence"
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "init": ("tacit.doors.cli.init", DATA_SET),
@@ -23,7 +23,9 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "explain": ("tacit.doors.cli.ask", QUESTIONS),
     "budget": ("tacit.doors.cli.accounts", QUESTIONS),
     "history": ("tacit.doors.cli.accounts", QUESTIONS),
+    "login": ("tacit.doors.cli.login", QUESTIONS),
     "reference": ("tacit.doors.cli.reference", QUESTIONS),
+    "serve": ("tacit.doors.cli.serve", SERVER),
     "audit": ("tacit.doors.cli.audit", OTHER_WAYS),
     "demo": ("tacit.doors.cli.demo", EVIDENCE),
     "verify": ("tacit.doors.cli.verify", EVIDENCE),
@@ -32,6 +34,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 
 GROUPS: Mapping[str, tuple[str, str]] = {
     "ledger": ("tacit.doors.cli.accounts", DATA_SET),
+    "token": ("tacit.doors.cli.token", SERVER),
     "attack": ("tacit.doors.cli.attack", EVIDENCE),
     "synthesize": ("tacit.doors.cli.synthesize", OTHER_WAYS),
     "survey": ("tacit.doors.cli.survey", OTHER_WAYS),
