@@ -26,10 +26,10 @@ from tacit.mechanisms.rank_blocks import Blocks
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "quantile-designs.svg"
 EPSILON, CONFIDENCE, HALF = Fraction(1, 10), Fraction(95, 100), Fraction(1, 2)
 POINTS, SIZE, TIMES = 10_001, 20_000, 1000
-LARGEST = 650  # ranks that are drawn
+LARGEST = 550  # ranks that are drawn
 LEVELS, BRANCHES = 4, 11  # of the tree of counts: 11^4 leaves
 GENERATOR = np.random.default_rng(20)  # data, and noise that is simulated
-TACIT = "tacit: two draws, their middle; three for few rows"
+TACIT = "tacit: both ends in one draw, their middle; a value apart for few rows"
 
 Found = tuple[float, float, float]
 Design = Callable[[Blocks], Found]
@@ -146,7 +146,7 @@ def designs(per_person: int) -> dict[str, tuple[Design, Sequence[float]]]:
     """All designs, with the parts of epsilon that go to draws and, last, to counts."""
     third, listed = Fraction(1, 3), {}
     listed["one draw, no interval"] = one_draw(per_person), (1, 0)
-    listed[TACIT] = as_in_tacit(per_person), (1 / 25, 12 / 25, 12 / 25, 0)
+    listed[TACIT] = as_in_tacit(per_person), (1 / 25, 24 / 25, 0)
     listed["two draws, their middle"] = two_draws(per_person), (0.5, 0.5, 0)
     for share in (Fraction(1, 5), third, Fraction(1, 2)):
         rest = float((1 - share) / 2)
@@ -186,19 +186,20 @@ def picture(points: Sequence[tuple[str, float, float, float]]) -> None:
         shown = []
         for name, error, half, loss in points:
             factor = math.sqrt(loss / own) if scaled else 1.0
-            pick, label = ("tacit", "tacit") if name == TACIT else ("other", name)
-            shown.append({"design": label, "error": error * factor, "half": half * factor, "pick": pick})
-        base = alt.Chart(alt.InlineData(values=[each for each in shown if each["half"] < LARGEST])).encode(
+            label = "tacit: both ends in one draw" if name == TACIT else name
+            shown.append({"design": label, "error": error * factor, "half": half * factor, "own": name == TACIT})
+        shapes = alt.condition("datum.own", alt.value("diamond"), alt.value("circle"))
+        sizes = alt.condition("datum.own", alt.value(220), alt.value(80))
+        drawn = alt.Chart(alt.InlineData(values=[each for each in shown if each["half"] < LARGEST])).encode(
             x=alt.X("error:Q", title="error of the value: 95th percentile, ranks", scale=alt.Scale(domain=[0, 160])),
             y=alt.Y("half:Q", title="half-width of the interval, ranks", scale=alt.Scale(domain=[150, LARGEST])),
-            color=alt.Color("pick:N", legend=None, scale=alt.Scale(domain=["tacit", "other"], range=["#d1551f", "#1f4e9c"])),
+            color=alt.Color("design:N", title=None, scale=alt.Scale(scheme="category10"), legend=alt.Legend(labelLimit=300)),
+            shape=shapes,
+            size=sizes,
         )
-        others = base.transform_filter("datum.pick != 'tacit'").mark_text(align="left", dx=8, dy=4, fontSize=10)
-        mine = base.transform_filter("datum.pick == 'tacit'").mark_text(align="right", dx=-8, fontSize=12, fontWeight="bold")
-        drawn = alt.layer(
-            base.mark_point(filled=True, size=60, opacity=1), others.encode(text="design:N"), mine.encode(text="design:N")
+        return drawn.mark_point(filled=True, opacity=1).properties(
+            title=alt.TitleParams(title, anchor="start", fontSize=12), width=340, height=300
         )
-        return drawn.properties(title=alt.TitleParams(title, anchor="start", fontSize=12), width=400, height=320)
 
     panels = alt.hconcat(panel("at the same epsilon, 0.1", scaled=False), panel("at the same loss in a ledger (rho)", scaled=True))
     save(panels.configure_view(stroke=None), PICTURE)

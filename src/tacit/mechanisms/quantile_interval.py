@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache, reduce
-from itertools import product
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tacit.accounting import calibrate
@@ -17,14 +16,15 @@ from tacit.accounting.events import Batch, BoundedRangeChoice
 from tacit.errors import InvalidBudget
 from tacit.mechanisms.exponential import weighed
 from tacit.mechanisms.noise.choice import choose
-from tacit.mechanisms.quantile import FARTHEST_SHIFT, Quantile
-from tacit.mechanisms.rank_blocks import Blocks, Grid
+from tacit.mechanisms.quantile import FARTHEST_SHIFT, BothEnds, Quantile
+from tacit.mechanisms.rank_blocks import MOST_PAIRED, Blocks, Grid
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.privacy.loss import Loss
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
 from tacit.privacy.rounding import Number, as_text, log_up
 
+HALF = Fraction(1, 2)
 TO_CHOOSE = Fraction(1, 25)  # of epsilon: to learn whether there are many rows or few
 MANY = 2  # times the margin is what an end must have beyond it for the middle of both ends to be near the quantile
 
@@ -37,19 +37,26 @@ class Enclosed(NamedTuple):
     high: int | float
 
 
+class Few(NamedTuple):
+    """What runs for few rows."""
+
+    value: Quantile
+    ends: BothEnds
+
+
 @dataclass(frozen=True, slots=True)
 class QuantileWithInterval:
     """A quantile and an interval that encloses the true one with `confidence`, whatever the data.
 
     The true quantile may be any of the usual ones: lower, upper, or interpolated. A first draw, with a 25th of epsilon, says
-    whether there are many rows or few. Of many, both ends are drawn with half of the rest each, below and above the rank q n by
-    public margins; the value is the middle between them. Of few, between whose ends values may be spread unevenly, the value is
-    drawn with half of the rest, and each end with a quarter. An extreme has one end for certain, the bound of the grid, and needs
+    whether there are many rows or few. Of many, both ends are drawn at once with the rest, below and above the rank q n by public
+    margins; the value is the middle between them. Of few, between whose ends values may be spread unevenly, the value is drawn
+    with half of the rest, and both ends with the other half. An extreme has one end for certain, the bound of the grid, and needs
     one draw alone, with all of epsilon: the other end, which is also the value.
 
     >>> median = QuantileWithInterval(0.5, lower=0, upper=100, step=1, epsilon=2, confidence=0.95)
-    >>> [str(draw.shift) for draw in median.of_many], [str(draw.shift) for draw in median.of_few], median.many
-    (['-10', '10'], ['0', '-18', '18'], 40)
+    >>> median.margins, str(median.of_few.ends.high.shift), median.many
+    ((7, 7), '14', 28)
     >>> print(median.loss)
     pure epsilon 2 (add or remove one row)
     """
@@ -78,7 +85,7 @@ class QuantileWithInterval:
         for name in ("q", "lower", "upper", "step", "epsilon", "max_rows", "neighbours"):
             object.__setattr__(self, name, getattr(one, name))
         object.__setattr__(self, "confidence", 1 - calibrate.miss(confidence))
-        if max(abs(draw.shift) for draw in self.of_few) > FARTHEST_SHIFT:
+        if max(self._margins(self._rest if self.extreme else self._rest / 2)) > FARTHEST_SHIFT:
             raise InvalidBudget(
                 f"epsilon={as_text(self.epsilon)} is too small: the interval would span more than 2^60 rows; use a larger epsilon"
             )
@@ -96,34 +103,42 @@ class QuantileWithInterval:
     @property
     def margins(self) -> tuple[int, int]:
         """How many ranks below and above q n the ends of many rows aim."""
-        return self._margins(self._half)
+        return self._margins(self._rest)
 
     @property
     def many(self) -> int:
-        """The number of rows from which there are more likely two draws than three."""
+        """The number of rows from which there is more likely one draw, of both ends, than a draw of the value before it."""
         return min(math.ceil(MANY * max(self.margins) / min(self.q, 1 - self.q)), FARTHEST_SHIFT)
 
     @property
-    def of_many(self) -> tuple[Quantile, ...]:
-        """The mechanisms that run for many rows: the low end and the high end. For an extreme, the only one, inside the data."""
+    def inside(self) -> Quantile:
+        """The only mechanism that runs for an extreme: it aims inside the data."""
         down, up = self.margins
-        if self.extreme:
-            return (self._at(up if self.q == 0 else -down, self._half),)
-        return self._at(-down, self._half), self._at(up, self._half)
+        return self._at(up if self.q == 0 else -down, self._rest)
 
     @property
-    def of_few(self) -> tuple[Quantile, ...]:
-        """The mechanisms that run for few rows: the value, the low end and the high end. For an extreme, the same as for many."""
-        if self.extreme:
-            return self.of_many
-        down, up = self._margins(self._half / 2)
-        return self._at(0, self._half), self._at(-down, self._half / 2), self._at(up, self._half / 2)
+    def of_many(self) -> BothEnds:
+        """The mechanism that runs for many rows."""
+        return self._ends(self.margins, self._rest)
+
+    @property
+    def of_few(self) -> Few:
+        """The mechanisms that run for few rows."""
+        half = self._rest / 2
+        return Few(self._at(0, half), self._ends(self._margins(half), half))
 
     @property
     def event(self) -> Batch:
-        """What the ledger records for one release: the ends of few rows are together no more than one end of many."""
-        chosen = () if self.extreme else (BoundedRangeChoice(self.epsilon * TO_CHOOSE, self.neighbours),)
-        return Batch((*chosen, *(draw.event for draw in self.of_many)))
+        """What the ledger records for one release: value and ends of few rows are together no more than the ends of many."""
+        if self.extreme:
+            return Batch((self.inside.event,))
+        parts = (1,) if self._together else (HALF, HALF)
+        return Batch(
+            (
+                BoundedRangeChoice(self.epsilon * TO_CHOOSE, self.neighbours),
+                *(BoundedRangeChoice(self._rest * part, self.neighbours) for part in parts),
+            )
+        )
 
     @property
     def loss(self) -> Loss:
@@ -140,28 +155,45 @@ class QuantileWithInterval:
 
     def draw_from(self, blocks: Blocks) -> Enclosed:
         """Three offsets, for blocks, which several quantiles of the same rows share."""
+        if self.extreme:
+            return self._beside(_only(self).draw_from(blocks))
         of_many, of_few, many = _public(self)
-        chosen = self.extreme or not choose(*self._choice(blocks.size, many))[0]
-        return self._enclosed([draw.draw_from(blocks) for draw in (of_many if chosen else of_few)])
+        if choose(*self._choice(blocks.size, many))[0]:
+            return self._around(of_few.value.draw_from(blocks), of_few.ends.draw_from(blocks))
+        return self._between(of_many.draw_from(blocks))
 
     def law(self, values: Any) -> Law:
         """The probability of each triple."""
-        plain = opened(values)
-        ways = (self.of_many,) if self.extreme else (self.of_many, self.of_few)
-        chances = [Decimal(1)] if self.extreme else self._chances(len(plain))
+        rows = self.grid.rows(opened(values))
+        blocks = Blocks.of(rows, self.grid.points)
         triples: dict[Hashable, Decimal] = {}
-        for draws, chosen in zip(ways, chances, strict=True):
-            each = [enumerate(draw.law(plain).probabilities.values()) for draw in draws]
-            for drawn in product(*each):
-                outcome = self._values(self._enclosed([offset for offset, _ in drawn]))
-                chance = reduce(ARITHMETIC.multiply, (chance for _, chance in drawn), chosen)
-                triples[outcome] = ARITHMETIC.add(chance, triples.get(outcome, Decimal(0)))
+        for drawn, chance in self._ways(blocks):
+            outcome = self._values(drawn)
+            triples[outcome] = ARITHMETIC.add(chance, triples.get(outcome, Decimal(0)))
         return Law(triples)
 
+    def _ways(self, blocks: Blocks) -> Iterator[tuple[Enclosed, Decimal]]:
+        """What may be drawn in which way, with its probability."""
+        if self.extreme:
+            yield from ((self._beside(end), chance) for end, chance in enumerate(self.inside.law_from(blocks)))
+            return
+        many, few = self._chances(blocks.size)
+        for pair, chance in self.of_many.law_from(blocks).items():
+            yield self._between(pair), ARITHMETIC.multiply(many, chance)
+        values = list(enumerate(self.of_few.value.law_from(blocks)))
+        for pair, chance in self.of_few.ends.law_from(blocks).items():
+            either = ARITHMETIC.multiply(few, chance)
+            yield from ((self._around(value, pair), ARITHMETIC.multiply(either, weight)) for value, weight in values)
+
     @property
-    def _half(self) -> Fraction:
-        """The epsilon of the only draw of an extreme, and of one of the two draws of many rows."""
-        return self.epsilon if self.extreme else self.epsilon * (1 - TO_CHOOSE) / 2
+    def _rest(self) -> Fraction:
+        """The epsilon of what runs after the choice."""
+        return self.epsilon if self.extreme else self.epsilon * (1 - TO_CHOOSE)
+
+    @property
+    def _together(self) -> bool:
+        """Whether the ends are one draw."""
+        return self.grid.points <= MOST_PAIRED
 
     def _choice(self, size: int, many: int) -> tuple[list[int], list[int], Fraction]:
         """Candidates, costs and factor of the choice between many rows and few: how many are missing, or too many, counts."""
@@ -174,32 +206,46 @@ class QuantileWithInterval:
         return weighed(lengths, [Fraction(cost) for cost in costs], factor)
 
     def _margins(self, epsilon: Fraction) -> tuple[int, int]:
-        """Those of ends that are drawn with `epsilon` each: what a draw may miss by, and where a quantile may be read."""
-        miss, end = (1 - self.confidence) / (1 if self.extreme else 2), self._at(1, epsilon)
-        missed = log_up(self.grid.points / miss) * end.spread / end.epsilon
+        """Those of ends that are drawn with `epsilon`: what a draw may miss by, and where a quantile may be read."""
+        points, miss, one = self.grid.points, 1 - self.confidence, self._at(1, epsilon)
+        apart = (2 * points / miss) ** 2  # two draws with half of epsilon each, which fail half as often
+        odds = points / miss if self.extreme else points**2 / miss if self._together else apart
+        missed = log_up(odds) * one.spread / epsilon
         return math.ceil(missed + self.q), math.ceil(missed + 1 - self.q)
+
+    def _ends(self, margins: tuple[int, int], epsilon: Fraction) -> BothEnds:
+        return BothEnds(self._at(-margins[0], epsilon), self._at(margins[1], epsilon))
 
     def _at(self, shift: int, epsilon: Fraction) -> Quantile:
         return Quantile(self.q, self.lower, self.upper, self.step, epsilon, self.max_rows, shift, neighbours=self.neighbours)
 
-    def _enclosed(self, drawn: Sequence[int]) -> Enclosed:
+    def _beside(self, end: int) -> Enclosed:
+        """An extreme, between the bound of the grid and the other end."""
+        return Enclosed(end, 0, end) if self.q == 0 else Enclosed(end, end, self.grid.points - 1)
+
+    def _between(self, ends: tuple[int, int]) -> Enclosed:
+        """The ends in order, and their middle."""
+        low, high = sorted(ends)
+        return Enclosed((low + high) // 2, low, high)
+
+    def _around(self, value: int, ends: tuple[int, int]) -> Enclosed:
         """The ends in order and the value between them: where they enclose the truth, this only brings the value nearer to it."""
-        if self.q == 0:
-            return Enclosed(drawn[0], 0, drawn[0])
-        if self.q == 1:
-            return Enclosed(drawn[0], drawn[0], self.grid.points - 1)
-        low, high = sorted(drawn[-2:])
-        value = (low + high) // 2 if len(drawn) == 2 else min(max(drawn[0], low), high)
-        return Enclosed(value, low, high)
+        low, high = sorted(ends)
+        return Enclosed(min(max(value, low), high), low, high)
 
     def _values(self, offsets: Enclosed) -> Enclosed:
         return Enclosed(*(self.grid.value(int(offset)) for offset in offsets))
 
 
 @lru_cache(maxsize=256)
-def _public(mechanism: QuantileWithInterval) -> tuple[tuple[Quantile, ...], tuple[Quantile, ...], int]:
-    """The draws of many rows and of few, and how many are many: the same for every group, and computed once."""
-    return mechanism.of_many, mechanism.of_few, 0 if mechanism.extreme else mechanism.many
+def _public(mechanism: QuantileWithInterval) -> tuple[BothEnds, Few, int]:
+    """What runs for many rows and for few, and how many are many: the same for every group, and computed once."""
+    return mechanism.of_many, mechanism.of_few, mechanism.many
+
+
+@lru_cache(maxsize=256)
+def _only(mechanism: QuantileWithInterval) -> Quantile:
+    return mechanism.inside
 
 
 def release_together(mechanisms: Sequence[Quantile | QuantileWithInterval], pair: Any) -> list[Enclosed]:

@@ -34,15 +34,15 @@ SELECT APPROX_QUANTILES(cost, 4) AS quartiles FROM visits;
 --   quantile 0: exponential mechanism, one draw, sensitivity 8 ranks, scale 1291 ranks to the other end, pure epsilon 0.2 (add or remove one unit)
 --       20 % of epsilon, for quartiles_0
 --       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
---   quantile 0.25: exponential mechanism, two draws, or three for few rows, sensitivity 6 ranks, scale 2103 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--   quantile 0.25: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 6 ranks, scale 1829 ranks to each end, pure epsilon 0.2 (add or remove one unit)
 --       20 % of epsilon, for quartiles_1
---       few rows: below about 16,824, which a draw of its own tells; the interval comes from the draws
---   quantile 0.5: exponential mechanism, two draws, or three for few rows, sensitivity 4 ranks, scale 1402 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       few rows: below about 14,632, which a draw of its own tells; the interval comes from the draws
+--   quantile 0.5: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 4 ranks, scale 1219 ranks to each end, pure epsilon 0.2 (add or remove one unit)
 --       20 % of epsilon, for quartiles_2
---       few rows: below about 5,608, which a draw of its own tells; the interval comes from the draws
---   quantile 0.75: exponential mechanism, two draws, or three for few rows, sensitivity 6 ranks, scale 2103 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       few rows: below about 4,876, which a draw of its own tells; the interval comes from the draws
+--   quantile 0.75: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 6 ranks, scale 1829 ranks to each end, pure epsilon 0.2 (add or remove one unit)
 --       20 % of epsilon, for quartiles_3
---       few rows: below about 16,824, which a draw of its own tells; the interval comes from the draws
+--       few rows: below about 14,632, which a draw of its own tells; the interval comes from the draws
 --   quantile 1: exponential mechanism, one draw, sensitivity 8 ranks, scale 1291 ranks to the other end, pure epsilon 0.2 (add or remove one unit)
 --       20 % of epsilon, for quartiles_4
 --       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval

@@ -51,7 +51,7 @@ price: epsilon 1; remaining: epsilon 7, delta 0"""
         ("SELECT COUNT(*) FROM visits", "groups: one; one unit has at most 8 rows in it"),
         (
             "SELECT MEDIAN(cost) FROM visits",
-            "quantile 0.5: exponential mechanism, two draws, or three for few rows, sensitivity 4 ranks",
+            "quantile 0.5: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 4 ranks",
         ),
         ("SELECT MAX(cost) FROM visits", "quantile 1: exponential mechanism, one draw, sensitivity 8 ranks"),
         ("SELECT MEDIAN(age * 1000000000000 + cost) FROM visits", "smooth sensitivity, sensitivity private, scale private"),

@@ -113,7 +113,7 @@ def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
             ENCLOSED,
             "all of epsilon for each draw",
             Underclaimed(claim, actual),
-            hard_pairs.under_both_ends(*actual.of_many),
+            hard_pairs.under_both_ends(actual.of_many.low, actual.of_many.high),
         ),
         "halved": (HEAVY, "half of the bound", halved, far),
     }

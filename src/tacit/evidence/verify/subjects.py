@@ -40,6 +40,7 @@ BETA = Fraction(35, 100)
 SMOOTH_CLAIM = f"beta {as_text(BETA)}"
 COUNT, TWO_ROWS, REAL = "Laplace, a count", "Laplace, a person of two rows", "Laplace, a real number"
 SPARSE, SPARSE_TWO, MAXIMUM = "Sparse vector, one positive", "Sparse vector, two positives", "Exponential, a maximum"
+ENDS = "Exponential, both ends of an interval"
 ENCLOSED, HEAVY = "Exponential, a median with its interval", "Smooth sensitivity, a median, heavy tails"
 BOUND = "Smooth sensitivity, a bound on the scale"
 SHARE, MEDIAN, FILTER = "Randomized response, a share", "Smooth sensitivity of a median, on every pair", "Ledger's filter"
@@ -147,20 +148,14 @@ def _quantiles() -> list[Contracted]:
 
 def _enclosed(enclosed: QuantileWithInterval) -> list[Contracted]:
     """A median with its interval, and its draws one by one: one that takes too much could hide behind the others."""
-    hard = hard_pairs.under_both_ends(*enclosed.of_many)
-    few = hard_pairs.under_both_ends(*enclosed.of_few[1:])
+    value, ends = enclosed.of_few
+    hard, few = (hard_pairs.under_both_ends(both.low, both.high) for both in (enclosed.of_many, ends))
     small = row_pairs(Universe((0, 19, 20)), 2, ADD_REMOVE)
-    names = ("value", "lower end", "upper end")
-    many = zip(names[1:], enclosed.of_many, strict=True)
     return [
-        Contracted(
-            ENCLOSED, enclosed, (hard,), unreached="both ways of drawing, for many rows and for few, have outputs in common"
-        ),
-        *(Contracted(f"Exponential, the {name} of an interval", draw, (*small, hard)) for name, draw in many),
-        *(
-            Contracted(f"Exponential, the {name} of an interval, few rows", draw, (*small, pair))
-            for name, draw, pair in zip(names, enclosed.of_few, (hard_pairs.at_the_end(enclosed.of_few[0]), few, few), strict=True)
-        ),
+        Contracted(ENCLOSED, enclosed, (hard,)),
+        Contracted(ENDS, enclosed.of_many, (*small, hard)),
+        Contracted(f"{ENDS}, few rows", ends, (*small, few)),
+        Contracted("Exponential, the value of an interval, few rows", value, (*small, hard_pairs.at_the_end(value))),
     ]
 
 

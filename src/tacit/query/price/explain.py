@@ -246,11 +246,12 @@ def _of_rank(part: Rank, confidence: Fraction) -> Noise:
             str(part.mechanism.loss),
             "asked for without an interval: all of epsilon goes to the value",
         )
-    extreme, ends = part.mechanism.extreme, max(part.mechanism.margins)
+    extreme, ends, both = part.mechanism.extreme, max(part.mechanism.margins), part.mechanism.of_many
+    drawn = "one draw of both ends" if both.together else "a draw of each end"
     return Noise(
         f"quantile {as_text(part.mechanism.q)}",
-        f"exponential mechanism, {'one draw' if extreme else 'two draws, or three for few rows'}",
-        f"{as_text(part.mechanism.of_many[0].sensitivity)} ranks",
+        f"exponential mechanism, {'one draw' if extreme else f'{drawn}, and one of the value for few rows'}",
+        f"{as_text(both.low.sensitivity)} ranks",
         f"{ends} ranks to {'the other end' if extreme else 'each end'}",
         str(part.mechanism.loss),
         "chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval"
