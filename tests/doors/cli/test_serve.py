@@ -42,6 +42,11 @@ def test_more_than_loopback_needs_a_sandbox(place, monkeypatch):
     assert "Landlock or users of their own" in said
 
 
+def test_data_among_the_programs_is_not_served(place, monkeypatch):
+    monkeypatch.setattr("tacit.doors.server.sandbox.profiles.program_folders", lambda: [place.parent])
+    assert "folder of programs" in refused(place)
+
+
 def test_users_are_three(place):
     assert "three different users" in refused(place, "--users", "nobody")
     assert "three different users" in refused(place, "--users", "a,a,b")

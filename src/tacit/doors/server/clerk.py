@@ -29,10 +29,11 @@ from tacit.errors import TacitError
 from tacit.files import make_private_folder, owned
 from tacit.privacy.catalog import Catalog
 from tacit.release.unforeseen import FILE as LOG
+from tacit.release.unforeseen import noted
 from tacit.session import DataSet, stamp_of
 
 AT_ONCE = 32  # calls that are worked on; others wait
-MOST_WAITING = 1024  # calls of a front that have no reply yet; it then waits before it sends more
+MOST_WAITING = 256  # calls of a front that have no reply yet; it then waits before it sends more
 RECORDS = "server.sqlite"
 NAMES = ("/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/services", "/etc/host.conf", "/etc/gai.conf")
 POSTGRES = 5432
@@ -66,13 +67,15 @@ def main(settings: Settings, desks: Desks, profile: Profile = CLERK) -> NoReturn
     if settings.user is not None and settings.group is not None:
         become(User(settings.user, settings.group))
     pool = Pool(changed=lambda: os._exit(3))  # with the clerk all engines end, and all of them open the new data
+    path = Path(settings.catalog)
     try:
-        path = Path(settings.catalog)
         data = DataSet(read_catalog(path), read_at=stamp_of(path), holder=pool)
         desk = desks(data, pool)
         held = _closed(data, replace(profile, left_out=frozenset(settings.left_out)))
     except TacitError as error:
         _give_up(control, error)
+    except Exception as error:
+        _give_up(control, noted(error, path.parent / ".tacit"))
     serve(control, data, pool, desk, held)
 
 

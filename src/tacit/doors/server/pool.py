@@ -146,7 +146,7 @@ class Pool:
 
     def ready(self, pricing: str) -> None:
         """Wait until some engine, idle or not, can answer by this catalog."""
-        deadline = time.monotonic() + START
+        deadline = time.monotonic() + PATIENCE / 2
         with self._news:
             while True:
                 for line in [line for line in self._idle if not line.lives() or line.pricing != pricing]:

@@ -52,6 +52,11 @@ def program_folders() -> list[Path]:
     return [*map(Path, sorted(named)), Path(__file__).resolve().parents[3]]
 
 
+def is_public(path: Path) -> bool:
+    """Whether every process can read a path, because it lies with the programs or the system."""
+    return any(path.resolve().is_relative_to(folder.resolve()) for folder in (*program_folders(), *map(Path, SYSTEM)))
+
+
 def _packages() -> list[str]:
     """Folders of packages on the path; never the current folder, which may be that of the data."""
     return [place for place in sys.path if Path(place).name in ("site-packages", "dist-packages", "lib-dynload")]
