@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -147,10 +148,12 @@ def proved(quote: Quote, data: DataSet) -> tuple[Fraction, Fraction]:
 @pytest.mark.parametrize("question", PRICED)
 @pytest.mark.parametrize("epsilon", ["0.1", "3", "30"])
 def test_a_quote_costs_what_it_says(by_relation: dict[str, DataSet], change: str, question: str, epsilon: str) -> None:
-    for quote in quotes_of(by_relation[change], question, epsilon=epsilon, delta="1e-6"):
+    quotes = quotes_of(by_relation[change], question, epsilon=epsilon, delta="1e-6")
+    for quote in quotes:
         assert quote.epsilon == Fraction(epsilon)
         assert quote.delta <= Fraction(1, 10**6)
-        spent, delta = proved(quote, by_relation[change])
+        same = next((other for other in quotes if other.stated and replace(other, stated=None) == quote), quote)
+        spent, delta = proved(same, by_relation[change])  # the same noise may also be recorded as rho alone
         assert spent <= quote.epsilon
         assert delta <= quote.delta
 

@@ -23,7 +23,7 @@ from tacit.data.catalog import read_catalog
 from tacit.data.store import StoreInfo, store_info, swept
 from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
 from tacit.owner import Account, Preparing
-from tacit.privacy.arguments import text_of
+from tacit.privacy.arguments import text_of, truth_of
 from tacit.privacy.catalog import Catalog, analyst_name, fingerprint
 from tacit.privacy.rounding import Number
 from tacit.query.canonical import canonical_plan, canonical_text
@@ -38,7 +38,9 @@ from tacit.query.language.syntax import Describe, Select, ShowTables, Statement
 from tacit.query.language.writer import written
 from tacit.query.passes import rewrite
 from tacit.query.price.forecast import declared_rows, means_in
+from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, price, request
+from tacit.query.price.request import weighed
 from tacit.query.price.stability import rows_are_public, tables_of
 from tacit.release.answer import Answer, Receipt
 from tacit.release.free import free_answer
@@ -78,7 +80,7 @@ class Session:
         self.data.refresh()
         self.data.runner.start()
         question = rewrite(select, self.data.catalog, self.data.public)
-        text = written(select) if text is None else text
+        text = (written(select) if text is None else text) + weighed(asked)
         quotes = price(question, asked, self.data.catalog.change, rows_are_public(question, self.data.catalog))
         events = tuple(quote.event for quote in quotes)
         sale = Sale(
@@ -103,7 +105,7 @@ class Session:
         """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts.
 
         `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. What asks public
-        tables or the catalog alone is free.
+        tables or the catalog alone is free. With `tidy=True` counts are whole and not negative, and totals agree with their parts.
         """
         with pointing(question):
             asked = read(question, given(params, self._today()))
@@ -115,7 +117,9 @@ class Session:
         if (columns := self._free(asked)) is not None:
             return free_answer(columns)
         assert isinstance(asked, Select)  # noqa: S101  # all else is free
-        return self.answer(asked, _asked(asked, budget), text)
+        tidy = truth_of(budget.get("tidy", False), "tidy")
+        found = self.answer(asked, _asked(asked, {name: value for name, value in budget.items() if name != "tidy"}), text)
+        return found.tidy() if tidy else found
 
     def _free(self, asked: Statement) -> Sequence[tuple[str, tuple[Any, ...]]] | None:
         """The columns of an answer in which no private row can have a part; None for any other question."""
@@ -137,6 +141,7 @@ class Session:
 
     def _explained(self, question: str | Select, params: Parameters, budget: Mapping[str, Any]) -> Explanation:
         from tacit.query.price.explain import explained, explained_free
+        from tacit.query.price.takes import taken
 
         asked = question if isinstance(question, Select) else read(question, given(params, self._today())).statement
         if not isinstance(asked, Select) or public_tables(asked, self.data.catalog) or declared_values(asked, self.data.catalog):
@@ -146,8 +151,13 @@ class Session:
         default = {} if select.options or {"epsilon", "error"} & set(known) else {"epsilon": 1}
         wanted = _asked(select, {"groups": MOST_CELLS, **default, **known})  # an explanation is free, so any number of groups is
         plan = rewrite(select, self.data.catalog, self.data.public)
-        quote = price(plan, wanted, self.data.catalog.change, rows_are_public(plan, self.data.catalog))[0]
-        return explained(quote, self._left())
+        change, fixed = self.data.catalog.change, rows_are_public(plan, self.data.catalog)
+        quotes = price(plan, wanted, change, fixed)
+        quote, takes = taken(quotes, self._admitted, lambda less: price(plan, replace(wanted, epsilon=less), change, fixed))
+        return explained(quote, self._left(), tuple(takes))
+
+    def _admitted(self, quotes: Sequence[Quote]) -> int | None:
+        return self.data.ledger.admitted([quote.event for quote in quotes], self.analyst)
 
     def questions_left(self, epsilon: Number, delta: Number = 0) -> int:
         """How many further questions of `epsilon` (and `delta`) this analyst may ask, if nobody else asks any."""
@@ -359,7 +369,8 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
     """The budget that was given, else the one written in the query; giving both is an error."""
     if unknown := sorted(set(budget) - set(Request.__dataclass_fields__)):
         raise InvalidInput(
-            f"unknown argument {unknown[0]!r}; a budget is epsilon and delta, or error, with confidence, simultaneous and interval"
+            f"unknown argument {unknown[0]!r}; a budget is epsilon and delta, or error, with confidence, simultaneous, "
+            "interval and weights"
         )
     given = {name: value for name, value in budget.items() if value is not None and (value is not False or name == "interval")}
     if select.options and {"epsilon", "delta", "error"} & set(given):
@@ -369,7 +380,9 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
 
 def _key(quote: Quote, version: str) -> str:
     """What makes two queries the same: the plan, the budget and the prepared data; never the text, nor the column names."""
-    known: tuple[object, ...] = (version, canonical_plan(quote.question), canonical_text(quote.request))
+    by_place = sorted(placed(quote.request.weights, quote.question).items())
+    asked = replace(quote.request, weights=tuple((str(place), weight) for place, weight in by_place))
+    known: tuple[object, ...] = (version, canonical_plan(quote.question), canonical_text(asked))
     if quote.request.error is not None and means_in(quote.question) and (rows := declared_rows(quote.question)):
         known = (*known, rows)  # an average with an error is priced by it
     return hashlib.sha256(canonical_text(known).encode()).hexdigest()

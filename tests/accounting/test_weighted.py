@@ -66,6 +66,8 @@ CASES = [
     ((laplace(9), gaussian(0.6)), (1, 14), (1, 0)),
     ((laplace(9), laplace(2, 3)), (1, 5), (1, 0)),
     ((gaussian(9, 4), gaussian(2, 4)), (1, 5), (1, 0)),
+    ((laplace(9, 3), laplace(2, 3)), (1, 5), (1, 0)),
+    ((laplace(12, 6), laplace(1)), (1, 10), (1, 0)),
     ((laplace(3), laplace(3), laplace(1)), (0.5, 1, 6), (0.5, 0, 0)),
     ((laplace(3), gaussian(2), laplace(1)), (1, 1, 2), (1, 0, 0)),
 ]
@@ -93,6 +95,7 @@ def test_the_chance_of_a_miss_is_that_of_exact_convolution(
         ((laplace(300), gaussian(5)), (1, 60)),
         ((gaussian(300), laplace(5)), (1, 60)),
         ((laplace(500), laplace(300)), (1, 1)),
+        ((laplace(80, 3), laplace(2, 3)), (1, 30)),
     ],
 )
 def test_widths_are_nearly_the_least(draws: tuple[Draws, ...], weights: tuple[float, ...]) -> None:

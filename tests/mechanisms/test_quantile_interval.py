@@ -78,8 +78,8 @@ def test_planted_choice_for_one_row_fails_units():
     """The factor of one row where a unit has three: nearly three times the part of epsilon."""
 
     class Planted(QuantileWithInterval):
-        def _choice(self, size):
-            lengths, costs, factor = super()._choice(size)
+        def _choice(self, size, many):
+            lengths, costs, factor = super()._choice(size, many)
             return lengths, costs, factor * self.max_rows
 
     planted = Planted("0.5", 0, 100, 1, 1, max_rows=3)
@@ -124,7 +124,7 @@ def test_what_runs_is_on_record():
 @pytest.mark.parametrize("epsilon", [1, 30])
 def test_the_interval_encloses_every_usual_quantile(q, epsilon):
     mechanism = QuantileWithInterval(q, 0, 9, 1, epsilon, confidence=0.9)
-    for size in range(1, 6):  # ties, one point, both bounds
+    for size in (1, 2, 4):  # ties, one point, both bounds
         for rows in combinations_with_replacement((0, 1, 5, 9), size):
             assert coverage(mechanism, rows) >= Decimal("0.9")
     for count in (1, 2, 40, 41):
@@ -135,10 +135,10 @@ def test_the_interval_encloses_every_usual_quantile(q, epsilon):
 @pytest.mark.parametrize("relation", [ADD_REMOVE, CHANGE_ONE], ids=str)
 def test_hostile_rows_are_enclosed(max_rows, relation):
     """Heavy tails, all rows but one at a bound, gaps at the aims: where the whole grid weighs against the end."""
-    mechanism = QuantileWithInterval("0.5", 0, 999, 1, 2, confidence=0.9, max_rows=max_rows, neighbours=relation)
+    mechanism = QuantileWithInterval("0.5", 0, 299, 1, 2, confidence=0.9, max_rows=max_rows, neighbours=relation)
     down, up = mechanism.margins
-    heavy = [min(999, round(1.5**at)) for at in range(40)]
-    for rows in (heavy, [0] * 30 + [999] * 31, [999] * 5, [0] * (down + 2) + [1] * (2 * up), [998] * 2 * down + [999] * up, [500]):
+    heavy = [min(299, round(1.5**at)) for at in range(40)]
+    for rows in (heavy, [0] * 30 + [299] * 31, [299] * 5, [0] * (down + 2) + [1] * (2 * up), [298] * 2 * down + [299] * up, [150]):
         assert coverage(mechanism, rows) >= Decimal("0.9")
 
 

@@ -18,6 +18,7 @@ from tacit.accounting.events import (
     AboveThreshold,
     Batch,
     BoundedRangeChoice,
+    CalibratedGaussian,
     Event,
     ExponentialChoice,
     GaussianNoise,
@@ -116,6 +117,12 @@ def _(event: Batch) -> Loss:
 
 
 @loss.register
+def _(event: CalibratedGaussian) -> Loss:
+    """As stated in the event: the curve of the noise at epsilon (gaussian_curve.md)."""
+    return Approximate(event.epsilon, event.delta, _one_relation([loss(part) for part in _some(event.events)]))
+
+
+@loss.register
 def _(event: Parallel) -> Loss:
     losses = [loss(part) for part in event.events]
     return parallel(losses, _moving(_one_relation(losses)))
@@ -142,6 +149,13 @@ def _(event: BoundedRangeChoice) -> Cost:
 @cost.register
 def _(event: Batch) -> Cost:
     return reduce(add, [cost(part) for part in _some(event.events)])
+
+
+@cost.register
+def _(event: CalibratedGaussian) -> Cost:
+    """Epsilon with its delta, and the rho of the noise: composition.md, section 2. What samplers leave out is on top."""
+    noise = reduce(add, [cost(part) for part in _some(event.events)])
+    return Cost(event.epsilon, noise.rho, event.delta + noise.delta, noise.neighbours)
 
 
 @cost.register

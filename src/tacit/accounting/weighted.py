@@ -32,6 +32,7 @@ ERFC = (
     3.130921399342962e-13, -1.1270822361367115e-13, 3.810905255097813e-16, 7.106097613630246e-15, -1.5230282014484016e-15,
     -9.457494594664812e-17, 1.2102371970404282e-16, -2.816663146506955e-17,
 )  # fmt: skip  # of ln(e^(x^2) erfc(x) / t) in 2 t - 1, t = 2 / (2 + x)
+MOST_ADDED = 32  # draws of Laplace noise in one fine noise
 MOST_FINE = 3  # Laplace noises whose sum has a closed form that doubles can bear
 
 
@@ -49,7 +50,7 @@ class Draws:
         if self.noise == "Gaussian":
             return self.count / 2
         scale = float(self.scale)
-        return 1 - scale * math.log(2 / (1 + math.exp(-1 / scale))) + 1e-9
+        return self.count * max(0.5, 1 - scale * math.log(2 / (1 + math.exp(-1 / scale))) + 1e-9)
 
     @property
     def factor(self) -> float:
@@ -88,7 +89,8 @@ def weighted_error(draws: Sequence[Draws], weights: Floats, missed: Fraction, le
 
 def _is_summed(fine: Sequence[Draws]) -> bool:
     """Whether the law of the sum of these noises has a closed form."""
-    return all(map(_is_smooth, fine)) and sum(noise.noise == "Laplace" for noise in fine) <= MOST_FINE
+    alone = len(fine) == 1 and fine[0].noise == "Laplace" and fine[0].count <= MOST_ADDED
+    return alone or (all(map(_is_smooth, fine)) and sum(noise.noise == "Laplace" for noise in fine) <= MOST_FINE)
 
 
 def _is_even(noises: Sequence[Draws], weights: Floats, least: Floats) -> NDArray[np.bool_]:
@@ -133,6 +135,7 @@ class _Law:
     def __init__(self, noises: Sequence[Draws], weights: Floats) -> None:
         self.drift = weights @ np.array([each.drift for each in noises])
         self.factor = math.prod(each.factor for each in noises)
+        self.count = noises[0].count if noises[0].noise == "Laplace" else 1  # above 1 for a noise that is alone
         laplace = [at for at, each in enumerate(noises) if each.noise == "Laplace"]
         normal = [at for at, each in enumerate(noises) if each.noise == "Gaussian"]
         self.scales = _apart(weights[:, laplace] * np.array([float(noises[at].scale) for at in laplace])) if laplace else None
@@ -146,6 +149,8 @@ class _Law:
         return np.where(beyond >= 0, upper, 1 - upper)
 
     def _upper(self, far: Floats) -> Floats:
+        if self.count > 1 and self.scales is not None:
+            return added_tail(far / self.scales, self.count)
         if self.scales is None:
             return normal_tail(far, self.deviation)  # type: ignore[arg-type]  # without Laplace noise there is Gaussian
         one = laplace_tail if self.deviation is None else _mixed(self.deviation)
@@ -163,7 +168,7 @@ class _Law:
 def _apart(scales: Floats) -> Floats:
     """The scales in order, each made larger where it is too near to the one below for the closed form."""
     kept = np.sort(scales, axis=1)
-    kept = np.maximum(kept, 1e-6 * kept[:, -1:] + 1e-300)
+    kept = np.maximum(kept, 1e-6 * kept[:, -1:] + 1e-140)
     apart = 1.02 if kept.shape[1] == 2 else 1.05
     for at in range(1, kept.shape[1]):
         kept[:, at] = np.maximum(kept[:, at], apart * kept[:, at - 1])
@@ -173,6 +178,17 @@ def _apart(scales: Floats) -> Floats:
 def laplace_tail(far: Floats, scale: Floats) -> Floats:
     """P[L > far] for continuous Laplace noise, far >= 0."""
     return np.asarray(np.exp(-far / scale) / 2)
+
+
+def added_tail(far: Floats, count: int) -> Floats:
+    """P[L_1 + ... + L_count > far] for continuous Laplace noise of scale 1, far >= 0: a mixture of Gamma laws (added.md)."""
+    shares = np.cumsum([math.comb(count - 1 + at, at) * 2.0 ** -(count + at) for at in range(count)])
+    term = np.exp(-far)
+    found = shares[-1] * term
+    for at in range(1, count):
+        term = term * far / at
+        found += shares[count - 1 - at] * term
+    return np.asarray(found)
 
 
 def normal_tail(far: Floats, deviation: Floats) -> Floats:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -140,8 +140,9 @@ class QuantileWithInterval:
 
     def draw_from(self, blocks: Blocks) -> Enclosed:
         """Three offsets, for blocks, which several quantiles of the same rows share."""
-        chosen = self.extreme or not choose(*self._choice(blocks.size))[0]
-        return self._enclosed([draw.draw_from(blocks) for draw in (self.of_many if chosen else self.of_few)])
+        of_many, of_few, many = _public(self)
+        chosen = self.extreme or not choose(*self._choice(blocks.size, many))[0]
+        return self._enclosed([draw.draw_from(blocks) for draw in (of_many if chosen else of_few)])
 
     def law(self, values: Any) -> Law:
         """The probability of each triple."""
@@ -162,14 +163,14 @@ class QuantileWithInterval:
         """The epsilon of the only draw of an extreme, and of one of the two draws of many rows."""
         return self.epsilon if self.extreme else self.epsilon * (1 - TO_CHOOSE) / 2
 
-    def _choice(self, size: int) -> tuple[list[int], list[int], Fraction]:
+    def _choice(self, size: int, many: int) -> tuple[list[int], list[int], Fraction]:
         """Candidates, costs and factor of the choice between many rows and few: how many are missing, or too many, counts."""
-        missing = self.many - size
+        missing = many - size
         return [1, 1], [max(0, missing), max(0, -missing)], self.epsilon * TO_CHOOSE / self.max_rows
 
     def _chances(self, size: int) -> list[Decimal]:
         """The probabilities of many rows and of few."""
-        lengths, costs, factor = self._choice(size)
+        lengths, costs, factor = self._choice(size, self.many)
         return weighed(lengths, [Fraction(cost) for cost in costs], factor)
 
     def _margins(self, epsilon: Fraction) -> tuple[int, int]:
@@ -193,6 +194,12 @@ class QuantileWithInterval:
 
     def _values(self, offsets: Enclosed) -> Enclosed:
         return Enclosed(*(self.grid.value(int(offset)) for offset in offsets))
+
+
+@lru_cache(maxsize=256)
+def _public(mechanism: QuantileWithInterval) -> tuple[tuple[Quantile, ...], tuple[Quantile, ...], int]:
+    """The draws of many rows and of few, and how many are many: the same for every group, and computed once."""
+    return mechanism.of_many, mechanism.of_few, 0 if mechanism.extreme else mechanism.many
 
 
 def release_together(mechanisms: Sequence[Quantile | QuantileWithInterval], pair: Any) -> list[Enclosed]:

@@ -15,7 +15,7 @@ OF_A_TABLE = ("name", "max_rows", "max_rows_per_group", "min_people")  # what a 
 
 
 SEVERAL = {"beside": (), "below": (), "among": 1}  # of a question with one part nothing is said of these
-USUAL = {"interval": True}  # of a request nothing is said of these, so that what was answered before it had them stays answered
+USUAL = {"interval": True, "weights": ()}  # of a request nothing is said of these: what was answered before it had them stays so
 
 
 def canonical_plan(question: Question) -> str:

@@ -17,6 +17,7 @@ from tacit.errors import InvalidInput
 from tacit.files import write
 from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
+from tacit.release.tidy import TIDIED, Totals, tidied
 from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
 
 PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
@@ -37,7 +38,8 @@ class Column:
     """A column of an answer: `kind` is "key", the aggregate it shows, or "expression".
 
     These have no interval: "public", in which nothing is private, "text", made from noisy numbers, "mode", a chosen value, and what
-    is made from quantiles that were asked for without one.
+    is made from quantiles that were asked for without one. `bounds` is the range that an aggregate has whatever the data; an
+    interval that is all of it says that nothing is known.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Column:
     values: tuple[Any, ...]
     low: tuple[float | Decimal | str | None, ...] | None = None
     high: tuple[float | Decimal | str | None, ...] | None = None
+    bounds: tuple[float, float] | None = None
 
     @property
     def is_key(self) -> bool:
@@ -55,6 +58,13 @@ class Column:
     def is_number(self) -> bool:
         """Whether it is a released number."""
         return self.kind not in ("key", PUBLIC, "text", "mode")
+
+    def is_unknown(self, at: int) -> bool:
+        """Whether the interval of a number is the whole declared range."""
+        low, high = ((ends[at] if ends else None) for ends in (self.low, self.high))
+        if self.bounds is None or not isinstance(low, float | int) or not isinstance(high, float | int):
+            return False
+        return low <= self.bounds[0] and high >= self.bounds[1]
 
     @property
     def has_interval(self) -> bool:
@@ -85,6 +95,8 @@ class Answer:
     simultaneous: bool = False
     notes: tuple[str, ...] = field(default=())
     limits: tuple[str, ...] = field(default=())
+    totals: Totals | None = field(default=None, repr=False)
+    tidied: bool = False
 
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
@@ -99,6 +111,10 @@ class Answer:
             if column.name == name:
                 return column
         raise InvalidInput(f"unknown column {name!r}; the answer has {', '.join(column.name for column in self.columns)}")
+
+    def tidy(self) -> Answer:
+        """The same answer with counts that are whole and not negative, and totals that agree with their parts; it costs nothing."""
+        return tidied(self)
 
     # --- forms ---
 
@@ -120,6 +136,7 @@ class Answer:
             else {"epsilon": decimal_text(receipt.left_epsilon), "delta": decimal_text(receipt.left_delta or Fraction(0))},
             "entry": receipt.entry,
             "data_version": receipt.data_version,
+            **({"tidied": True} if self.tidied else {}),
             "notes": [*self.limits, *self.notes, *([AGAIN] if receipt.again else [])],
         }
 
@@ -199,7 +216,7 @@ class Answer:
     def below(self) -> list[str]:
         """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""
         more = [f"{MOST_SHOWN} of {len(self):,} rows are shown; CSV, JSON and Parquet have all"] if len(self) > MOST_SHOWN else []
-        missing = [for_terminal(note) for note in self.notes if note.startswith((NOT_SHOWN, NO_INTERVAL))]
+        missing = [for_terminal(note) for note in self.notes if note.startswith((NOT_SHOWN, NO_INTERVAL, TIDIED))]
         return [*more, self.footer(), *missing, *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 
     @property
@@ -247,6 +264,8 @@ def shown(column: Column, at: int) -> str:
     below, above = value - low, high - value
     whole = all(isinstance(number, int) for number in (value, low, high))
     form = "," if whole else f",.{_decimals(float(max(below, above)))}f"
+    if column.is_unknown(at):
+        return f"unknown [{low:{form}}, {high:{form}}]"
     if abs(float(below - above)) <= 1e-9 * max(1.0, abs(float(above))):
         return f"{value:{form}} ± {above:{form}}"
     return f"{value:{form}} [{low:{form}}, {high:{form}}]"
@@ -292,4 +311,6 @@ def _cell(column: Column, at: int) -> Any:
     cell: dict[str, Any] = {"value": value, "low": low, "high": high}
     if all(isinstance(number, Numeric) for number in (value, low, high)):
         cell["half_width"] = max(cell["value"] - cell["low"], cell["high"] - cell["value"])  # the wider side, if they differ
+    if column.is_unknown(at):
+        cell["unknown"] = True
     return cell

@@ -147,14 +147,30 @@ NOT_FOR_A_QUESTION = [
 ]
 
 
-def test_a_question_is_answered_by_another_process_which_alone_loads_the_engine(tmp_path):
-    """What loads in two processes at once loads in half the time; and what is loaded there cannot be reached from here."""
+PEOPLE = '[budget]\nepsilon = 1\n[tables.people]\nsource = "people.csv"\nunit = "row"\ncolumns.age = { bounds = [0, 110] }\n'
+
+
+def prepare_people(folder):
     import tacit
 
-    catalog = '[budget]\nepsilon = 1\n[tables.people]\nsource = "people.csv"\nunit = "row"\ncolumns.age = { bounds = [0, 110] }\n'
-    (tmp_path / "tacit.toml").write_text(catalog)
-    (tmp_path / "people.csv").write_text("age\n" + "40\n" * 100)
-    tacit.open(tmp_path / "tacit.toml").prepare(new_ledger=True)
+    (folder / "tacit.toml").write_text(PEOPLE)
+    (folder / "people.csv").write_text("age\n" + "40\n" * 100)
+    tacit.open(folder / "tacit.toml").prepare(new_ledger=True)
+
+
+@pytest.mark.parametrize(("epsilon", "code"), [("0.5", 0), ("2", 3)])
+def test_a_question_closes_its_ledger_before_its_process_ends_at_once(epsilon, code, tmp_path):
+    """SQLite removes its log when it is closed; a copy of the ledger without its log would lack what was spent last."""
+    prepare_people(tmp_path)
+    asked = [sys.executable, "-m", "tacit", "sql", "SELECT COUNT(*) FROM people", "--epsilon", epsilon]
+    result = subprocess.run(asked, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (result.returncode, "nanobind" in result.stderr) == (code, False)
+    assert {each.name for each in (tmp_path / ".tacit").glob("ledger.sqlite-*")} == set()
+
+
+def test_a_question_is_answered_by_another_process_which_alone_loads_the_engine(tmp_path):
+    """What loads in two processes at once loads in half the time; and what is loaded there cannot be reached from here."""
+    prepare_people(tmp_path)
     loud = "import sys; sys.argv = ['tacit', 'sql', 'SELECT COUNT(*) FROM people', '--epsilon', '1', '--json']\n"
     loud += "from tacit.doors.cli import run\ntry: run('sql')\nexcept SystemExit as ended: print(ended.code)\n"
     loud += f"print(sorted(set({NOT_FOR_A_QUESTION}) & set(sys.modules)))"

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from hospital import NOW
 from served import served
 from tacit.data.prepare import prepare
 from tacit.doors.server import engine as engine_module
@@ -26,7 +27,7 @@ from tacit.query.price.price import Quote, Request
 from tacit.release.noisy import Noisy
 from tacit.release.packed import packed, unpacked
 from tacit.release.running import Paid
-from tacit.session import DataSet
+from tacit.session import DataSet, Session
 
 TEXT = "SELECT ward, COUNT(*) AS n, AVG(cost) AS cost FROM visits GROUP BY ward"
 ASKED = Request(Fraction(1, 100))
@@ -267,18 +268,15 @@ def test_another_version_of_the_data_is_noticed(data, pooled):
 
 
 def test_replies_over_neighbouring_tables_have_one_size(data, tmp_path_factory):
-    """What leaves an engine has the same kind and length whatever one person's rows hold; also where that person's text is long."""
+    """What leaves an engine has the same kind and length, whether one person has rows with long texts or none."""
     import duckdb
 
     sizes = set()
-    for at, cell in enumerate(["x", "x" * 200, None]):
+    for rows in (f"* REPLACE (CASE WHEN patient_id = 3 THEN '{200 * 'x'}' ELSE note END AS note)", "*"):
         with served(tmp_path_factory.mktemp("neighbour")) as place:
             folder: Path = place.folder
-            rows = (
-                f"SELECT * REPLACE (CASE WHEN patient_id = 3 THEN {'NULL' if cell is None else repr(cell)} ELSE note END AS note)"
-            )
-            dropped = " WHERE patient_id <> 3" if at == 2 else ""
-            duckdb.sql(f"COPY ({rows} FROM '{folder}/visits.parquet'{dropped}) TO '{folder}/new.parquet'")
+            dropped = " WHERE patient_id <> 3" if rows == "*" else ""
+            duckdb.sql(f"COPY (SELECT {rows} FROM '{folder}/visits.parquet'{dropped}) TO '{folder}/new.parquet'")
             (folder / "new.parquet").rename(folder / "visits.parquet")
             place.data.close()
             prepare(place.data.catalog, accept=True)
@@ -287,3 +285,47 @@ def test_replies_over_neighbouring_tables_have_one_size(data, tmp_path_factory):
             replies = [engine.handle(run(place.data, entry=entry)) for entry in (1, 2)]
             sizes |= {(kind, len(content)) for kind, content in replies}
     assert len(sizes) == 1
+
+
+# --- clerk and engine agree ------------------------------------------------------------------------------------------------------
+
+QUESTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("SELECT COUNT(*) AS n FROM visits", {"epsilon": "0.01"}),
+    ("select Ward, count(*) n, avg(cost) from VISITS where cost > 10.5 group by 1 order by n desc limit 3", {"epsilon": "0.01"}),
+    ("SELECT ward, SUM(cost) AS cost FROM visits GROUP BY ward", {"epsilon": "0.01", "delta": "1e-9"}),
+    ("SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis", {"epsilon": "0.01", "delta": "1e-9"}),
+    ("SELECT MEDIAN(cost) AS m, PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY cost) AS p FROM visits", {"epsilon": "0.01"}),
+    ("SELECT COUNT(*) AS n FROM visits WHERE day > CURRENT_DATE - INTERVAL '400' DAY", {"epsilon": "0.01"}),
+    ("SELECT COUNT(*) AS n FROM visits WHERE cost > ? AND ward = ?", {"epsilon": "0.01", "params": [Fraction(21, 2), "north"]}),
+    ("SELECT floor, COUNT(*) AS n FROM visits JOIN wards ON visits.ward = wards.ward GROUP BY floor", {"epsilon": "0.01"}),
+    ("SELECT sex, AVG(age) AS age FROM patients GROUP BY sex HAVING COUNT(*) > 3", {"epsilon": "0.01"}),
+    ("SELECT sex, COUNT(*) AS n FROM patients GROUP BY ROLLUP (sex)", {"epsilon": "0.01"}),
+    ("SELECT COUNT(*) AS n FROM patients", {"error": "20000", "confidence": "0.9", "simultaneous": True}),
+    ("SELECT MEDIAN(cost) AS m FROM visits", {"epsilon": "0.01", "interval": False}),
+    ("SELECT ward, COUNT(*) AS n, AVG(cost) AS cost FROM visits GROUP BY ward", {"epsilon": "0.01", "weights": {"cost": 3}}),
+    ("SELECT cost, COUNT(*) AS n FROM visits GROUP BY cost", {"epsilon": "0.01", "groups": 10**6}),
+    (
+        "WITH per AS (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) SELECT AVG(n) AS n FROM per",
+        {"epsilon": "0.01"},
+    ),
+]
+
+
+@pytest.mark.parametrize("asked", QUESTIONS, ids=range(len(QUESTIONS)))
+def test_an_engine_derives_the_quote_that_was_paid_for(data, answering, asked, monkeypatch):
+    """From the text that the ledger records and the request; else a question would be paid for and not run."""
+    seen: list[tuple[Quote, Paid]] = []
+
+    def noisy(_: object, quote: Quote, paid: Paid) -> None:
+        seen.append((quote, paid))
+        raise TimedOut("enough")
+
+    monkeypatch.setattr(type(data.runner), "noisy", noisy)
+    text, given = asked
+    with pytest.raises(TimedOut):
+        Session(data, "ana", clock=lambda: NOW).sql(text, **given)
+    data.resume("the test stopped it")
+    quote, paid = seen[0]
+    request = request_read(json.loads(json.dumps(request_written(quote.request))))
+    found = derived(paid.text, request, answering.catalog, answering.public)
+    assert fingerprint_of(quote, data.version) in {fingerprint_of(each, data.version) for each in found}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import takewhile
@@ -185,6 +185,13 @@ class Ledger:
     def left(self, analyst: str | None = None) -> Left:
         """What one further event may cost under the data set's cap, and under the analyst's where one is named."""
         return self.caps.left(self._sums(analyst or ""), None if analyst is None else self.caps.analyst(analyst))
+
+    def admitted(self, offers: Sequence[Event], analyst: str) -> int | None:
+        """The place of the first offer that all caps would admit now, None if they refuse all. Spends nothing."""
+        try:
+            return self.caps.first(offers, self._sums(analyst), self.caps.analyst(analyst)).offer
+        except BudgetExceeded:
+            return None
 
     def room(self, price: Cost, analyst: str | None = None) -> int:
         """How many further questions of that price are admitted, under the data set's cap and the analyst's where one is named."""

@@ -75,6 +75,12 @@ class Ranking:
             several = several or look_up.most > 1
         return f"SELECT {', '.join([*columns, 'tacit_holder', 'tacit_rank'])} FROM ({self._first(rows)})"
 
+    def alone(self, staged: str, condition: str) -> str:
+        """The same, if every row is the only one of its unit: then its rank is 0, and it needs no place in an order."""
+        rank = self.packing.words.constant("0", self.packing.words.types.whole)
+        columns = [*self._kept(), f"{self.own_key} AS tacit_holder", f"{rank} AS tacit_rank"]
+        return f"SELECT {', '.join(columns)} FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
+
     def _placed(self, staged: str, condition: str, columns: Sequence[str]) -> str:
         """The rows with an own key; `$key` is the ranking key."""
         words = self.packing.words

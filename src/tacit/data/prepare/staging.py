@@ -8,13 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-import duckdb
-
 from tacit.data.dialect import Dialect
-from tacit.data.engine import Workshop
+from tacit.data.engine import EngineError, OutOfMemory, UnknownTable, Unreachable, UnreadableRow, Workshop
 from tacit.data.files.kinds import missing_columns
 from tacit.data.files.raw import Raw, named, without_missing, written
-from tacit.data.files.sources import MENDED, MENDING, READERS, Rows, Wanted
+from tacit.data.files.sources import MENDING, READERS, Rows, Wanted
 from tacit.data.ownership import key_name, staged_name
 from tacit.data.prepare.bit_packing import packing
 from tacit.data.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
@@ -28,9 +26,9 @@ from tacit.privacy.catalog import Catalog, Column, Kind, Notation, Table
 MOST_COUNTS = 100  # in one statement
 MOST_LOOKED_AT = 100_000  # rows searched for an example
 LONGEST_EXAMPLE = 100
-TROUBLES: tuple[tuple[type[duckdb.Error], str], ...] = (
-    (duckdb.CatalogException, "names a table that is not there; correct `table`"),
-    (duckdb.IOException, "cannot be read from disk, or there is no room left beside the store; check both"),
+TROUBLES: tuple[tuple[type[EngineError], str], ...] = (
+    (UnknownTable, "names a table that is not there; correct `table`"),
+    (Unreachable, "cannot be read from disk, or there is no room left beside the store; check both"),
 )
 UNREADABLE = (OSError, EOFError, zlib.error)  # for files that are not what their names say; their messages may quote bytes
 
@@ -79,12 +77,12 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
             with reader(workshop, catalog, table.source, wanted) as rows:
                 workshop.step(f"reading {table.name}", f"CREATE OR REPLACE TEMP TABLE {staged_name(table)} AS {select(rows)}")
             return
-        except duckdb.OutOfMemoryException:
+        except OutOfMemory:
             raise
         except UNREADABLE:
             raise InvalidCatalog(f"the source of {table.name} cannot be read as {table.source.kind}; check its files") from None
-        except duckdb.Error as error:
-            if reader is readers[-1] or not isinstance(error, MENDED):
+        except EngineError as error:
+            if reader is readers[-1] or not isinstance(error, UnreadableRow):
                 raise _unusable(table, error) from None
 
 
@@ -139,7 +137,7 @@ def with_examples(workshop: Workshop, catalog: Catalog, table: Table, found: Tal
     odd = {key: column for key, column in stored_columns(table).items() if _odd(found, key)}
     readers = [each[table.source.kind] for each in (READERS, MENDING) if table.source.kind in each] if odd else []
     for reader in readers:
-        with suppress(*MENDED), reader(workshop, catalog, table.source, _kinds(table, as_written=True)) as rows:
+        with suppress(*UnreadableRow), reader(workshop, catalog, table.source, _kinds(table, as_written=True)) as rows:
             return examples_in(workshop, odd, rows, found)
     return found
 
@@ -233,7 +231,7 @@ def check_columns(table: Table, rows: Rows, wanted: Collection[str]) -> None:
         raise InvalidCatalog(f"{told}; correct tacit.toml")
 
 
-def _unusable(table: Table, error: duckdb.Error) -> InvalidCatalog:
+def _unusable(table: Table, error: EngineError) -> InvalidCatalog:
     """The error in tacit's own words: the engine's message quotes cells."""
     words = next((words for kind, words in TROUBLES if isinstance(error, kind)), f"cannot be read as {table.source.kind}")
     return InvalidCatalog(f"the source of {table.name} {words}")

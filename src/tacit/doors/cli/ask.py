@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,9 @@ from tacit.chart import check_format
 from tacit.doors.cli.output import console, print_csv, print_json
 from tacit.doors.cli.question import parameters, text_of
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
+from tacit.errors import InvalidInput
 from tacit.files import check
+from tacit.privacy.rounding import brief
 
 if TYPE_CHECKING:
     from tacit.doors.client import Remote
@@ -38,7 +40,12 @@ Error = Annotated[
     str | None, typer.Option("--error", help="Target error instead of a budget; spends the least epsilon that reaches it.")
 ]
 Confidence = Annotated[str, typer.Option("--confidence", help="Confidence level of the intervals, per value.")]
+Tidy = Annotated[bool, typer.Option("--tidy", help="Whole counts of at least 0, and totals that agree with their parts.")]
 Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="Make the intervals hold for all values together.")]
+Weights = Annotated[
+    list[str] | None,
+    typer.Option("--weight", metavar="COLUMN=NUMBER", help="How much more the error of a column counts; repeatable."),
+]
 ServerOption = Annotated[
     str | None, typer.Option("--server", envvar="TACIT_SERVER", metavar="URL", help="Server to ask instead of the catalog's data.")
 ]
@@ -57,7 +64,9 @@ def sql(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    tidy: Tidy = False,
     no_interval: NoInterval = False,
+    weight: Weights = None,
     groups: Annotated[
         int | None, typer.Option("--groups", min=1, help="Largest number of groups to answer; required above 10,000.")
     ] = None,
@@ -75,10 +84,10 @@ def sql(
     if chart is not None:
         check_format(chart)
         check(chart)
+    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     text, params = text_of(question, file), parameters(param or ())
-    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval)
     with _asking(catalog, analyst, server) as session:
-        answer = session.sql(text, params=params, **budget, groups=groups)
+        answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy)
     _print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart)
@@ -105,6 +114,7 @@ def explain(
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
     no_interval: NoInterval = False,
+    weight: Weights = None,
     as_json: AsJson = False,
     analyst: AnalystOption = None,
     server: ServerOption = None,
@@ -114,7 +124,7 @@ def explain(
 
     Example: tacit explain "SELECT AVG(cost) FROM visits" --epsilon 0.1
     """
-    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval)
+    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     priced = {"epsilon", "error"} & set(budget)
     text, params = text_of(question, file), parameters(param or ())
     with _asking(catalog, analyst, server) as session:
@@ -155,3 +165,16 @@ def _budget(
     given["interval"] = False if no_interval else None
     known = {name: value for name, value in given.items() if value is not None}
     return {**known, "confidence": confidence} if confidence != "0.95" else known
+
+
+def _weights(given: Sequence[str]) -> dict[str, Any]:
+    """What --weight says, as the argument of a session; raises for one that is not COLUMN=NUMBER, or given twice."""
+    found: dict[str, str] = {}
+    for each in given:
+        name, sign, number = each.rpartition("=")
+        if not sign or not name:
+            raise InvalidInput(f"--weight must be COLUMN=NUMBER, not {brief(each)}; give for example --weight cost=3")
+        if name in found:
+            raise InvalidInput(f"--weight is given twice for {brief(name)}; leave one of them out")
+        found[name] = number
+    return {"weights": found} if found else {}

@@ -13,6 +13,7 @@ from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
 from tacit.query.groups import size
 from tacit.query.plan import (
+    Call,
     Column,
     Literal,
     Moment,
@@ -26,7 +27,7 @@ from tacit.query.price.aggregates import moments_of
 from tacit.query.price.drawn import rows_text, tree
 from tacit.query.price.forecast import mean_text
 from tacit.query.price.margins import Added, Margin, half_width_of_sum
-from tacit.query.price.misses import chooses, is_exact, window_kind
+from tacit.query.price.misses import calls_of, chooses, is_exact, window_kind
 from tacit.query.price.modes import Mode, candidates
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
 from tacit.query.results import Output, Result, Window, is_word
@@ -44,6 +45,7 @@ class Noise:
     scale: str
     cost: str
     why: str = ""
+    share: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +68,16 @@ class Explanation:
     delta: Fraction
     confidence: Fraction
     left: str = ""
+    takes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [*self.tree, f"groups: {self.groups}", ""]
         for noise in self.noise:
             lines.append(f"{noise.what}: {noise.mechanism}, sensitivity {noise.sensitivity}, scale {noise.scale}, {noise.cost}")
-            lines += [f"    {noise.why}"] if noise.why else []
+            lines += [f"    {text}" for text in (noise.share, noise.why) if text]
         lines += ["", *(f"{expected.column}: {expected.error}" for expected in self.errors)]
         price = f"epsilon {as_text(self.epsilon)}" + (f", delta {as_text(self.delta)}" if self.delta else "")
-        lines += ["", f"price: {price}" + (f"; {self.left}" if self.left else "")]
+        lines += ["", f"price: {price}" + (f"; {self.left}" if self.left else ""), *self.takes]
         return "\n".join(map(for_terminal, lines))  # a name has no line of its own
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,6 +90,7 @@ class Explanation:
             "price": {"epsilon": str(self.epsilon), "delta": str(self.delta)},
             "confidence": float(self.confidence),
             "left": self.left,
+            "takes": list(self.takes),
         }
 
 
@@ -96,8 +100,8 @@ def explained_free(left: str = "") -> Explanation:
     return Explanation(("public tables or the catalog alone",), "exact, without noise", (), (), nothing, nothing, Fraction(1), left)
 
 
-def explained(quote: Quote, left: str = "") -> Explanation:
-    """The explanation of a quote."""
+def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = ()) -> Explanation:
+    """The explanation of a quote; `takes` says what it takes from the data set."""
     parts = quote.parts
     words = [f"part {number}" for number in range(1, len(parts) + 1)] if len(parts) > 1 else [""]
     shown = [(parts[at], words[at]) for at in (0, *range(1 + len(quote.beside), len(parts)))]
@@ -115,6 +119,7 @@ def explained(quote: Quote, left: str = "") -> Explanation:
         delta=quote.delta,
         confidence=quote.request.confidence,
         left=left,
+        takes=takes,
     )
 
 
@@ -139,14 +144,30 @@ def _groups(quote: Quote) -> str:
 
 
 def _noise(quote: Quote) -> list[Noise]:
-    parts = [_of_sum(part, quote) for part in quote.sums] + [_of_rank(part, quote.request.confidence) for part in quote.ranks]
-    parts += [_of_mode(part, quote) for part in quote.modes]
+    parts = [_shared(_of_sum(part, quote), part.moment, quote) for part in quote.sums]
+    parts += [_shared(_of_rank(part, quote.request.confidence), part.call, quote) for part in quote.ranks]
+    parts += [_shared(_of_mode(part, quote), part.call, quote) for part in quote.modes]
     parts += [_of_margin(part, quote) for part in quote.margins]
     if quote.keys:
         cost, touched, scale = str(loss(quote.keys.event)), str(quote.reach.units_l1), as_text(quote.keys.scale)
         what = Noise("keys", "threshold on noisy numbers of units", touched, scale, cost)
-        return [what, *parts]
+        return [_shared(what, "keys", quote), *parts]
     return parts
+
+
+def _shared(noise: Noise, what: Moment | Call | str, quote: Quote) -> Noise:
+    """With its share of epsilon, where there is more than one, and the columns that use it."""
+    share = dict(quote.shares).get(what, Fraction(1))
+    if share == 1:
+        return noise
+    columns = [output.name for output in quote.question.outputs if _uses(output, what, quote.question)]
+    used = f", for {', '.join(columns)}" if columns else ""
+    return replace(noise, share=f"{as_text(100 * share)} % of epsilon{used}")
+
+
+def _uses(output: Output, what: Moment | Call | str, question: Question) -> bool:
+    calls = list(calls_of(output.value, question))
+    return what in calls or any(what in moments_of(call, question.calls) for call in calls)
 
 
 _NAMES = {

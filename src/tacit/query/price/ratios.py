@@ -51,7 +51,7 @@ def _mean_widths(summed: Draws, rows: Draws, bounds: tuple[float, float], missed
 
 
 def _kept(above: Floats, below: Floats, edges: Floats, widths: Floats) -> Ends:
-    """The least and the largest r between the edges with |above - r below| <= width; low above high where there is none.
+    """The least and the largest r between the edges with |above - r below| <= width; low above high if no r is kept.
 
     First by blocks of cells, each with its largest width; then by the cells of the first and of the last block that is left.
     """

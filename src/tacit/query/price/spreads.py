@@ -118,7 +118,7 @@ class _Numbers:
 
 
 def shared_error(noises: Sequence[Draws], weights: Floats, missed: Fraction) -> Floats:
-    """`weighted_error` for every group and all smaller weights, of the first noise excepted, which has the same weight in all.
+    """`weighted_error` for every group and all smaller weights, except of the first noise, which has the same weight everywhere.
 
     Where there are many groups, their weights are rounded up so that few rows differ.
     """

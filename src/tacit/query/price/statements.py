@@ -18,6 +18,7 @@ from tacit.query.results import Arithmetic, Number, Result
 
 SPREADS = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})
 COVARIANCES = frozenset({"covar_pop", "covar_samp"})
+DECLARED = frozenset({"avg"}) | SPREADS | COVARIANCES  # of which the bounds of a column declare the range
 Weights = tuple[tuple[Moment, Fraction], ...]
 
 
