@@ -191,13 +191,16 @@ def speeds(server: Server) -> tuple[list[list[str]], float]:
 
 def others(server: Server, added: float) -> list[list[str]]:
     """Start, restarts, memory and idle connections."""
-    rest = {kind: memory(processes[0]) for kind, processes in server.parts().items()}
+    parts = server.parts()
+    spent = processor_seconds([server.process.pid, *(process for processes in parts.values() for process in processes)])
+    rest = {kind: memory(processes[0]) for kind, processes in parts.items()}
     before = memory(server.parts()["front"][0])
     held, slowest = asyncio.run(idle(server.port, 1000))
     after = memory(server.parts()["front"][0])
     lines = [
         ["processor time that HTTP and sockets add to a question", "2 ms", f"{added:.2f} ms"],
         ["start of `tacit serve` until it is ready", "3 s", f"{server.ready:.1f} s"],
+        ["processor time of the start and of one question, all processes", "-", f"{spent:.1f} s"],
         *(
             [f"memory of the {kind} at rest", f"{goal} MB", f"{rest[kind]:.0f} MiB"]
             for kind, goal in zip(KINDS, (80, 130, 230), strict=True)
