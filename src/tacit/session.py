@@ -51,6 +51,7 @@ from tacit.release.tabulate import answer
 from tacit.release.unforeseen import one_exit
 
 if TYPE_CHECKING:
+    from tacit.accounting.filter import Left
     from tacit.data.engine import Progress
     from tacit.data.prepare import Prepared
     from tacit.query.language.frame import Frame
@@ -68,6 +69,7 @@ class Session:
     def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None) -> None:
         self.data, self.analyst, self.clock = data, analyst, clock or partial(datetime.now, UTC)
         self.request = ""  # of a door that must not pay twice for one request
+        self.balance: Callable[[str], Left] | None = None  # of a door that shows less than the ledger knows
 
     @property
     def kept(self) -> Path:
@@ -179,7 +181,7 @@ class Session:
         return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, sold.entry, version, sold.repeated)
 
     def _left(self) -> str:
-        left = self.data.ledger.left(self.analyst)
+        left = self.data.ledger.left(self.analyst) if self.balance is None else self.balance(self.analyst)
         return f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
 
 

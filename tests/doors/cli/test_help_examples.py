@@ -20,6 +20,7 @@ from tacit.doors.cli import app
 from tacit.doors.cli.demo import hospital
 from tacit.doors.client import Remote
 from tacit.evidence.attacks import against_session, questioner
+from tacit.evidence.attacks.door.reply_times import reply_times
 from tacit.evidence.verify import suite
 from tacit.evidence.verify.trial import Effort
 from tacit.publish.local.survey.reading import read_survey
@@ -88,6 +89,8 @@ def small(monkeypatch):
     monkeypatch.setattr(hospital, "PATIENTS", 400)
     demo = import_module("tacit.doors.cli.demo")  # the package has the command under that name
     monkeypatch.setattr(Remote, "catalog", lambda self: {})  # nobody answers under the name of the example
+    timing = import_module("tacit.doors.cli.attack.timing")
+    monkeypatch.setattr(timing, "of_own_server", lambda count: reply_times("", (bool, bool), count, rest=0))
     monkeypatch.setattr(demo, "SUBSETS", 16)
     monkeypatch.setattr(demo, "DRAWS", 1_000)
     monkeypatch.setattr(questioner, "MOST_PEOPLE", 26)

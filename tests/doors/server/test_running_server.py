@@ -5,25 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
-import threading
 import time
 from collections.abc import Iterator
-from fractions import Fraction
-from itertools import count
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from asking_clients import EPSILON, Clients, Told, entries, faults, new_question, waiting
 from served import served
 from serving import Server, serving
-from tacit.accounting.ledger.entries import Entry
 from tacit.doors.server.sandbox.kernel import KNOWN
-from tacit.session import open as open_data
 
 pytestmark = pytest.mark.skipif(not KNOWN, reason="processes are looked up in /proc")
-
-EPSILON = Fraction(1, 200)
-numbers = count()
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +27,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         tokens = place.tokens
     with serving(folder, tokens) as running:
         yield running
-
-
-def new_question() -> str:
-    """A question that was never asked."""
-    return f"SELECT COUNT(*) AS n FROM visits WHERE cost > {next(numbers)}"
-
-
-def entries(server: Server) -> dict[int, Entry]:
-    """Every entry by its number, from the ledger itself."""
-    with open_data(server.folder / "tacit.toml", own_process=False) as data:
-        assert data.ledger.verify().whole
-        return {entry.number: entry for entry in data.ledger.entries()}
 
 
 def test_questions_are_answered_and_paid_for(server):
@@ -81,45 +63,17 @@ def test_no_token_is_in_the_list_of_processes(server):
             assert not any(token.encode() in shown for token in server.tokens.values())
 
 
-class Clients:
-    """Some clients that ask new questions until they are stopped, each request under a key of its own."""
-
-    def __init__(self, server: Server, number: int = 3) -> None:
-        self.server, self.stop, self.answered = server, threading.Event(), list[tuple[str, str, int, Fraction]]()
-        self.lost = list[tuple[str, str, int]]()
-        self.threads = [threading.Thread(target=self._ask, args=(at,)) for at in range(number)]
-
-    def _ask(self, at: int) -> None:
-        while not self.stop.is_set():
-            question, key = new_question(), f"k{next(numbers)}"
-            status, told = self.server.ask(question, epsilon="0.005", key=key)
-            if status == 200:
-                self.answered.append((question, key, told["entry"], Fraction(told["price"]["epsilon"])))
-            else:
-                self.lost.append((question, key, status))
-                time.sleep(0.05)
-
-    def __enter__(self) -> Clients:
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop.set()
-        for thread in self.threads:
-            thread.join()
-
-
 @pytest.mark.parametrize("step", ["paid", pytest.param("any", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["engine", "clerk", "front"])
 def test_a_kill_gives_no_answer_without_its_entry_and_spends_nothing_twice(server, kind, step):
     """The kill comes while questions are paid for and not yet answered, or whenever it comes."""
+    lost = waiting(server)  # with clerks that were killed before
     with Clients(server) as clients:
         while not clients.answered:
             time.sleep(0.02)
         if step == "paid":
             stopped = server.kill("engine", signal.SIGSTOP)
-            while len(waiting(server)) < len(clients.threads):
+            while len(waiting(server) - lost) < len(clients.threads):
                 time.sleep(0.02)
         killed = server.kill(kind)
         if step == "paid" and kind != "engine":
@@ -127,24 +81,67 @@ def test_a_kill_gives_no_answer_without_its_entry_and_spends_nothing_twice(serve
         took = server.wait_until_ready()
     assert killed not in server.parts()[kind]
     assert took < 25
-    spent = [entry for _, _, entry, _ in clients.answered]
-    assert len(set(spent)) == len(spent), "two answers for one entry"
-    for question, key, status in clients.lost:
-        again, told = server.ask(question, epsilon="0.005", key=key)
-        assert again in (200, 504), (status, told)  # the answer, or that its time was up; nothing is paid for again
-    found = entries(server)
-    assert all((found[entry].kind, found[entry].price.epsilon) == ("spend", price) for _, _, entry, price in clients.answered)
-    asked = [entry.question for entry in found.values() if entry.kind == "spend"]
-    assert len(asked) == len(set(asked)), "a question was paid for twice"
-    total = sum(entry.price.epsilon for entry in found.values() if entry.kind == "spend")
-    assert total == Fraction(len(asked), 200) <= 2
+    clients.ask_lost_again()
+    assert faults(clients.answered, entries(server)) == []
     assert server.request("POST", "/v1/resume", "cara", {"reason": "a kill that was meant"})[0] == 200
 
 
-def waiting(server: Server) -> set[int]:
-    """The entries that are paid for, and have no answer and no failure yet."""
-    found = entries(server).values()
-    return {entry.number for entry in found if entry.kind == "spend"} - {entry.about for entry in found if entry.about is not None}
+def settled(server: Server, kind: str) -> None:
+    """Wait until a process has nothing to do."""
+    clock, before = ~server.parts()[kind][0] << 3 | 2, -1.0
+    while (now := time.clock_gettime(clock)) != before:
+        before = now
+        time.sleep(0.3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [
+        ("engine", "drawn"),
+        pytest.param("clerk", "drawn", marks=pytest.mark.slow),
+        pytest.param("clerk", "kept", marks=pytest.mark.slow),
+        pytest.param("front", "kept", marks=pytest.mark.slow),
+    ],
+)
+def test_a_kill_after_the_noise_is_drawn_or_the_answer_is_kept(server, kind, step):
+    """Drawn: the engine has sent its numbers, and the clerk has not read them. Kept: the clerk has replied, the front has not."""
+    lost = waiting(server)  # with clerks that were killed before
+    with Clients(server) as clients:
+        while not clients.answered:
+            time.sleep(0.02)
+        engine = server.kill("engine", signal.SIGSTOP)
+        while len(waiting(server) - lost) < len(clients.threads):
+            time.sleep(0.02)
+        paid, later = waiting(server) - lost, "clerk" if step == "drawn" else "front"
+        stopped = server.kill(later, signal.SIGSTOP)
+        os.kill(engine, signal.SIGCONT)
+        settled(server, "engine")
+        settled(server, "clerk")
+        if step == "kept":
+            assert not paid & waiting(server), "all of them are answered"
+        server.kill(kind)
+        if kind != later:
+            os.kill(stopped, signal.SIGCONT)
+        server.wait_until_ready()
+    clients.ask_lost_again()
+    assert faults(clients.answered, entries(server)) == []
+    if step == "kept":
+        assert paid <= {told.entry for told in clients.answered}, "what is kept reaches whoever asks again"
+    assert server.request("POST", "/v1/resume", "cara", {"reason": "a kill that was meant"})[0] == 200
+
+
+def test_planted_answers_without_their_entries_are_found(server):
+    status, told = server.ask(question := new_question(), epsilon="0.005", key="planted")
+    assert status == 200
+    good, found = Told(question, "planted", told["entry"], EPSILON), entries(server)
+    assert faults([good], found) == []
+    unpaid = {number: entry for number, entry in found.items() if number != good.entry}
+    twice = found | {10**6: replace(found[good.entry], number=10**6)}
+    assert faults([good], unpaid) == ["an answer without its entry"]
+    assert faults([replace(good, price=EPSILON / 2)], found) == ["an answer without its entry"]
+    assert faults([good, replace(good, key="other")], found) == ["two answers for one entry"]
+    assert faults([good], twice) == ["a question was paid for twice"]
+    assert faults([good], found, cap=EPSILON / 2) == ["more was spent than the cap"]
 
 
 @pytest.mark.slow

@@ -186,6 +186,11 @@ class Ledger:
         """What one further event may cost under the data set's cap, and under the analyst's where one is named."""
         return self.caps.left(self._sums(analyst or ""), None if analyst is None else self.caps.analyst(analyst))
 
+    def balances(self, analyst: str) -> tuple[Left, Left]:
+        """What one further event may cost under all caps, and under the data set's alone, both as the ledger stands now."""
+        sums = self._sums(analyst)
+        return self.caps.left(sums, self.caps.analyst(analyst)), self.caps.left(sums)
+
     def admitted(self, offers: Sequence[Event], analyst: str) -> int | None:
         """The place of the first offer that all caps would admit now, None if they refuse all. Spends nothing."""
         try:

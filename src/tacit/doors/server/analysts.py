@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting.ledger.caps import at_most
 from tacit.doors.exact_form import MEDIA, exact_text
 from tacit.doors.server.asking import DONE, answer_of, budget_of
 from tacit.doors.server.calls import Reply
@@ -43,10 +41,7 @@ def explain(office: Office, account: Account, asked: Explained, _: str) -> Reply
     session = office.session(account)
     if session is None:
         return problem("forbidden")
-    left = office.left(account.name)
-    found = session.explain(asked.sql, params=asked.params, **budget_of(asked))
-    words = f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
-    return as_json(replace(found, left=words).to_dict())
+    return as_json(session.explain(asked.sql, params=asked.params, **budget_of(asked)).to_dict())
 
 
 # --- answers -----------------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from tacit.doors.server.sandbox.profiles import FRONT, Profile, close_first, clo
 from tacit.doors.server.wire import CALL, HEAD, READY, REPLY, Malformed, call_written, framed, head_of, reply_read
 
 PATIENCE = 5.0  # seconds that a call waits for a clerk that is being started
+ALONE = 30.0  # seconds without a clerk after which the front ends: the supervisor connects the next front
 
 Configured = Callable[[Clerk], uvicorn.Config]
 
@@ -75,8 +76,9 @@ class OverSocket:
             self._waiting.pop(number, None)
 
     async def listen(self, line: socket.socket) -> None:
-        """Take replies from a clerk until it is gone, or says what is not a reply."""
-        reader, self._writer = await asyncio.open_connection(sock=line)
+        """Take replies from a clerk until it is gone, or says what is not a reply; another one may be there by then."""
+        reader, writer = await asyncio.open_connection(sock=line)
+        self._writer = writer
         self._there.set()
         try:
             while True:
@@ -85,11 +87,17 @@ class OverSocket:
                 if (waiting := self._waiting.get(number)) and not waiting.done():
                     waiting.set_result(found)
         except (OSError, asyncio.IncompleteReadError):
-            self._there.clear()
-            self._writer.close()
+            writer.close()
+            if self._writer is writer:
+                self._there.clear()
+                asyncio.get_running_loop().call_later(ALONE, self._leave_if_alone)
             for waiting in self._waiting.values():
                 if not waiting.done():
                     waiting.set_exception(ConnectionError("the clerk is gone"))
+
+    def _leave_if_alone(self) -> None:
+        if not self._there.is_set():
+            os._exit(1)
 
 
 def main(settings: Settings, configured: Configured, unavailable: Reply, profile: Profile = FRONT) -> None:

@@ -47,8 +47,8 @@ class Office:
 
     def left(self, analyst: str) -> Left:
         """What one further question of an analyst may cost: exact under their own cap, rounded down under the data set's."""
-        ledger = self.data.ledger
-        both, whole = ledger.left(analyst), self.shared_left(ledger.left())
+        both, left = self.data.ledger.balances(analyst)
+        whole = self.shared_left(left)
         return replace(both, epsilon=min(both.epsilon, whole.epsilon), delta=min(both.delta, whole.delta))
 
     def shared_left(self, left: Left) -> Left:
@@ -62,7 +62,11 @@ class Office:
         """The session of an analyst; None if the catalog declares analysts, and no longer this one."""
         self.data.refresh()
         declared = self.data.catalog.analysts
-        return None if declared and account.name not in declared else Session(self.data, account.name)
+        if declared and account.name not in declared:
+            return None
+        session = Session(self.data, account.name)
+        session.balance = self.left
+        return session
 
     # --- caps below the catalog's --------------------------------------------------------------------------------------------
 

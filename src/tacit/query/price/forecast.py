@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -83,6 +84,7 @@ def least_share(call: Call, shares: Shares, rows: int, error: Fraction, missed: 
     return found
 
 
+@lru_cache(maxsize=1024)
 def _reach(noises: Noises, weight: float, missed: Fraction) -> float:
     return float(weighted_error(noises, np.array([[1.0, weight]]), missed)[0])
 
