@@ -11,13 +11,16 @@ from pathlib import Path
 import pytest
 
 from served import COUNT, served
+from tacit.accounting.ledger.selling import LEASE
 from tacit.doors.server import pool as pool_module
 from tacit.doors.server.engine import Answering
+from tacit.doors.server.models import MOST_SECONDS
 from tacit.doors.server.pool import Line, Pool
 from tacit.doors.server.quotes import pricing_of
 from tacit.doors.server.turns import WORKING, Turns
 from tacit.doors.server.wire import ASK, receive, send
 from tacit.errors import BudgetExceeded, StoreUnusable
+from tacit.release.frames import GRACE
 from tacit.session import DataSet, Session
 
 
@@ -107,3 +110,8 @@ def test_first_come_first_served_within_an_account():
     assert not turns.is_next(second)
     turns.leave(first)
     assert turns.is_next(second)
+
+
+def test_the_lease_of_a_question_outlasts_it():
+    """Else the same question, asked meanwhile, would be paid for again, and the first one counted as a failure."""
+    assert MOST_SECONDS + 2 * GRACE < LEASE
