@@ -58,6 +58,22 @@ def test_an_answer_is_that_of_a_session(server):
         assert ana.sql("SELECT ward FROM wards ORDER BY ward")["ward"] == ("east", "north", "south", "west")
 
 
+def test_weights_go_with_a_question_and_tidying_is_done_here(server):
+    found, url, ca = server
+    asked, heavy = "SELECT ward, COUNT(*) AS n, SUM(cost) AS cost FROM visits GROUP BY ward", {"cost": 3}
+    with tacit.connect(url, found.tokens["bob"], ca=ca) as bob:
+        weighed = bob.explain(asked, epsilon=0.1, weights=heavy).to_dict()
+        assert weighed == found.data.session("bob").explain(asked, epsilon=0.1, weights=heavy).to_dict()
+        assert weighed != bob.explain(asked, epsilon=0.1).to_dict()
+        answer = bob.sql(asked, epsilon=0.1, weights=heavy, tidy=True)
+        assert answer.tidied
+        again = found.data.session("bob").sql(asked, epsilon=0.1, weights=heavy, tidy=True)
+        assert again.receipt.again
+        assert again.columns == answer.columns
+        with pytest.raises(InvalidInput, match="must lie between"):
+            bob.sql(asked, epsilon=0.1, weights={"cost": 0})
+
+
 def test_refusals_are_the_same_exceptions(server):
     found, url, ca = server
     with tacit.connect(url, found.tokens["bob"], ca=ca) as bob:

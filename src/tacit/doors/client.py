@@ -24,7 +24,9 @@ from typing import TYPE_CHECKING, Any
 from tacit import errors
 from tacit.doors.exact_form import MEDIA, answer_from
 from tacit.errors import InvalidInput, Refused, StoreUnusable, TacitError
+from tacit.privacy.arguments import truth_of
 from tacit.privacy.rounding import decimal_text, exact
+from tacit.query.price.request import read_weights
 from tacit.release.answer import Answer
 
 if TYPE_CHECKING:
@@ -77,11 +79,17 @@ class Remote:
 
     # --- questions -----------------------------------------------------------------------------------------------------------
 
-    def sql(self, question: str, *, params: Parameters = None, groups: int | None = None, **budget: Any) -> Answer:
-        """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts."""
+    def sql(
+        self, question: str, *, params: Parameters = None, groups: int | None = None, tidy: bool = False, **budget: Any
+    ) -> Answer:
+        """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts.
+
+        With `tidy`, the released numbers are made tidy here, as `Answer.tidy` does.
+        """
         asked = {**_asked(question, params, budget), **({} if groups is None else {"groups": groups})}
         key = secrets.token_urlsafe(24)
-        return answer_from(self._sent("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
+        found = answer_from(self._sent("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
+        return found.tidy() if truth_of(tidy, "tidy") else found
 
     def explain(self, question: str, *, params: Parameters = None, **budget: Any) -> Explanation:
         """What the answer would cost and how good it would be. Spends nothing; prices epsilon 1 by default."""
@@ -178,6 +186,8 @@ def _asked(question: str, params: Parameters, budget: Mapping[str, Any]) -> dict
     asked |= {name: decimal_text(exact(value, name)) for name in BUDGET if (value := known.pop(name, None)) is not None}
     asked |= {"simultaneous": True} if known.pop("simultaneous", None) else {}
     asked |= {"interval": False} if known.pop("interval", None) is False else {}
+    if (weights := known.pop("weights", None)) is not None:
+        asked["weights"] = {name: decimal_text(weight) for name, weight in read_weights(weights)}
     if known:
         raise InvalidInput(f"unknown argument {sorted(known)[0]!r}; a budget is epsilon and delta, or error, with confidence")
     if params:

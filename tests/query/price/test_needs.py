@@ -229,6 +229,20 @@ def test_the_noise_with_the_smaller_half_widths_comes_first(place: World) -> Non
     assert isinstance(together[0].sums[0].mechanism, Gaussian)
 
 
+def test_only_sums_that_are_spread_over_groups_have_gaussian_noise_where_that_is_better(tmp_path_factory: Any) -> None:
+    """The total beside the groups moves by as much in l2 as in l1: Laplace noise for it, Gaussian noise for the groups."""
+    text = "SELECT age, COUNT(*) AS n, (SELECT COUNT(*) FROM visits) AS total FROM visits GROUP BY age"
+    with world_in_memory(clinic(tmp_path_factory.mktemp("mixed"), 60, 1), {"visits": [], "wards": PUBLIC}) as made:
+        quotes = price(made.plan(text), request(epsilon=1, delta=1e-3))
+    best = quotes[0]
+    assert isinstance(best.sums[0].mechanism, Gaussian)
+    assert isinstance(best.beside[0].sums[0].mechanism, Laplace)
+    assert best.stated == (F(1, 2), F(1, 1000))
+    whole = spent(best, "add-remove")
+    assert (whole.epsilon, whole.delta) == (1, F(1, 1000))
+    assert [len(event.events) for event in best.event.events if hasattr(event, "events")] == [1]  # type: ignore[union-attr]
+
+
 def test_a_gaussian_quote_is_offered_with_its_delta_then_as_rho_then_within_a_cap(place: World) -> None:
     text = "SELECT COUNT(*) FROM visits"
     quotes = [each for each in price(place.plan(text), request(epsilon=1, delta=1e-6)) if each.sums[0].mechanism.concentrated]

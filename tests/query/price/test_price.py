@@ -73,10 +73,10 @@ def test_a_quote_costs_what_was_asked_for(place: World, text: str, epsilon: Frac
         assert not exactly or guarantee(quote, change) > epsilon * (1 - Fraction(1, 1000))
         assert sum(share for part in quote.parts for _, share in part.shares) == 1
     kinds = [{type(part.mechanism).__name__ for part in quote.sums} for quote in quotes]
-    assert kinds in ([set()], [{"Laplace"}]) or {frozenset(each) for each in kinds} == {
-        frozenset({"Laplace"}),
-        frozenset({"Gaussian"}),
-    }
+    assert kinds in ([set()], [{"Laplace"}]) or sorted("Gaussian" in each for each in kinds) in (
+        [False, True],
+        [False, *[True] * 3],
+    )
 
 
 AT_CAPS = [

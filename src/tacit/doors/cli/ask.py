@@ -42,12 +42,12 @@ Error = Annotated[
 Confidence = Annotated[str, typer.Option("--confidence", help="Confidence level of the intervals, per value.")]
 Tidy = Annotated[bool, typer.Option("--tidy", help="Whole counts of at least 0, and totals that agree with their parts.")]
 Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="Make the intervals hold for all values together.")]
-ServerOption = Annotated[
-    str | None, typer.Option("--server", envvar="TACIT_SERVER", metavar="URL", help="Server to ask instead of the catalog's data.")
-]
 Weights = Annotated[
     list[str] | None,
     typer.Option("--weight", metavar="COLUMN=NUMBER", help="How much more the error of a column counts; repeatable."),
+]
+ServerOption = Annotated[
+    str | None, typer.Option("--server", envvar="TACIT_SERVER", metavar="URL", help="Server to ask instead of the catalog's data.")
 ]
 NoInterval = Annotated[
     bool, typer.Option("--no-interval", help="Release quantiles without intervals; all of their epsilon goes to the values.")
@@ -87,7 +87,7 @@ def sql(
     budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     text, params = text_of(question, file), parameters(param or ())
     with _asking(catalog, analyst, server) as session:
-        answer = session.sql(text, params=params, **budget, groups=groups, **({"tidy": True} if tidy else {}))
+        answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy)
     _print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart)

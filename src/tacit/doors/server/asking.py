@@ -102,7 +102,7 @@ def _names(office: Office, question: str) -> list[str] | None:
 
 def budget_of(asked: Budgeted) -> dict[str, Any]:
     """The budget of a request as a session takes it."""
-    given = {name: getattr(asked, name) for name in ("epsilon", "delta", "error", "confidence")}
+    given = {name: getattr(asked, name) for name in ("epsilon", "delta", "error", "confidence", "weights")}
     more = {"simultaneous": asked.simultaneous or None, "interval": None if asked.interval else False}
     return {**{name: value for name, value in given.items() if value is not None}, **more}
 

@@ -45,6 +45,7 @@ class Budgeted(Strict):
     confidence: Amount | None = None
     simultaneous: bool = False
     interval: bool = True
+    weights: Annotated[dict[Annotated[str, StringConstraints(max_length=128)], Amount], Field(max_length=100)] | None = None
 
     @field_validator("sql")
     @classmethod

@@ -52,18 +52,24 @@ def _declared(catalog: Catalog) -> list[str]:
 def request_written(asked: Request) -> dict[str, Any]:
     """A request as JSON values; numbers are exact texts."""
     known = asdict(asked)
-    numbers = {name: None if known[name] is None else str(known[name]) for name in NUMBERS}
-    return known | numbers | {"weights": [[column, str(weight)] for column, weight in asked.weights]}
+    weights = [[name, str(weight)] for name, weight in asked.weights]
+    return known | {name: None if known[name] is None else str(known[name]) for name in NUMBERS} | {"weights": weights}
 
 
 def request_read(known: dict[str, Any]) -> Request:
     """The request that `request_written` wrote."""
     try:
         numbers = {name: None if known[name] is None else Fraction(known[name]) for name in NUMBERS}
-        weights = tuple((str(column), Fraction(weight)) for column, weight in known["weights"])
+        weights = tuple((_text(name), Fraction(weight)) for name, weight in known["weights"])
         found = Request(**(known | numbers | {"weights": weights}))
     except (TypeError, ValueError, KeyError, ZeroDivisionError):
         raise Malformed("a request of another form") from None
     if type(found.simultaneous) is not bool or type(found.interval) is not bool or type(found.groups) not in (int, type(None)):
         raise Malformed("a request of another form")
     return found
+
+
+def _text(name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError(name)
+    return name

@@ -117,13 +117,28 @@ def epsilon_shares(question: Question, touched: Touched, added: Summed, weights:
     return _shares(question, touched, added, weights, l1=True)
 
 
-def rho_shares(question: Question, touched: Touched, added: Summed, weights: Mapping[int, Fraction]) -> dict[Item, Fraction]:
-    """The share of rho of every sum, all with Gaussian noise: a squared error grows as 1 / share, so as the square root."""
-    return _shares(question, touched, added, weights, l1=False)
+def rho_shares(
+    question: Question, touched: Touched, added: Summed, weights: Mapping[int, Fraction], among: Sequence[Item] | None = None
+) -> dict[Item, Fraction]:
+    """The share of rho of sums with Gaussian noise: all, or those `among`. A squared error grows as 1 / share: the square root."""
+    return _shares(question, touched, added, weights, l1=False, among=among)
 
 
-def _shares(question: Question, touched: Touched, added: Summed, weights: Mapping[int, Fraction], l1: bool) -> dict[Item, Fraction]:
+def spread_out(moment: Moment, touched: Reach) -> Fraction:
+    """The square of the l2 sensitivity over the l1: 1 where one unit moves one group, less where it moves many."""
+    return (l2_sensitivity(moment, touched) / max(1, l1_sensitivity(moment, touched))) ** 2
+
+
+def _shares(
+    question: Question,
+    touched: Touched,
+    added: Summed,
+    weights: Mapping[int, Fraction],
+    l1: bool,
+    among: Sequence[Item] | None = None,
+) -> dict[Item, Fraction]:
     items = [item for item in items_of(question, touched, added) if l1 or isinstance(item.what, Moment)]
+    items = items if among is None else [item for item in items if item in among]
     needed = dict.fromkeys(items, Fraction(0))
     degree = 3 if l1 else 2
     for need in needs_of(question, weights):

@@ -12,15 +12,15 @@ from fractions import Fraction
 
 from tacit.accounting.gaussian_curve import calibrated_rho
 from tacit.errors import NoBudget, NotAllowed, TooManyGroups
-from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.mechanism import Additive
 from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.neighbours import Change
 from tacit.query.groups import private
 from tacit.query.plan import Moment, Question
 from tacit.query.price.by_error import for_error
 from tacit.query.price.chances import missed_by
-from tacit.query.price.margins import ADDITIVE, Spread, summed
-from tacit.query.price.needs import Item, epsilon_shares, placed, rho_shares
+from tacit.query.price.margins import ADDITIVE, Spread, Summed, summed
+from tacit.query.price.needs import Item, epsilon_shares, placed, rho_shares, spread_out
 from tacit.query.price.noises import FINEST_GRID, Shares, gaussian, laplace, moves_of, noised, quote_of
 from tacit.query.price.quote import UNIT, Quote, Rank, Sum, cells_of
 from tacit.query.price.released import besides_sums, moves, paid
@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 Weights = Mapping[int, Fraction]
+MOST_MIXED = 4  # ways to divide sums between Gaussian and Laplace noise that are compared
 MANY_GROUPS = 10_000  # more are answered if the query gives their number, or has a LIMIT
 
 
@@ -72,8 +73,9 @@ def price(question: Question, asked: Request, change: Change = "add-remove", fix
     pure = _with_laplace(question, asked, touched, factor, weights)
     if not asked.delta or not any(map(paid, question.parts, touched)):
         return (pure,)
-    quotes = [pure, *_with_gaussian(question, asked, touched, factor, weights)]
-    return tuple(sorted(quotes, key=lambda quote: relative_error(quote, pure, weights)))
+    offers = _gaussian_offers(question, asked, touched, factor, weights)
+    best = min(offers, key=lambda offer: relative_error(offer[0], pure, weights))
+    return tuple(sorted([pure, *best], key=lambda quote: relative_error(quote, pure, weights)))
 
 
 def _depends(question: Question, touched: Reach) -> bool:
@@ -102,28 +104,46 @@ def _with_laplace(question: Question, asked: Request, touched: Sequence[Reach], 
     return quote_of(question, asked, touched, noises, shares)
 
 
-def _with_gaussian(question: Question, asked: Request, touched: Sequence[Reach], factor: int, weights: Weights) -> Iterator[Quote]:
-    """All sums of all parts together are (epsilon, delta) with the epsilon of their shares, and split one rho.
+def _gaussian_offers(
+    question: Question, asked: Request, touched: Sequence[Reach], factor: int, weights: Weights
+) -> Iterator[list[Quote]]:
+    """Quotes in which all sums have Gaussian noise, and those in which only sums do that one unit spreads over many groups.
+
+    Laplace noise is scaled to the l1 sensitivity and Gaussian noise to the l2, so a sum gains the more, the smaller l2 is to l1.
+    """
+    added = summed(question, _spread(question, touched, concentrated=True))
+    shares = Shares(epsilon_shares(question, touched, added, weights), asked.epsilon or Fraction(0), factor)
+    gains = {item: spread_out(item.what, touched[item.part]) for item in shares.of if isinstance(item.what, Moment)}
+    for limit in sorted(set(gains.values()), reverse=True)[:MOST_MIXED]:
+        among = [item for item, gain in gains.items() if gain <= limit]
+        rhos = rho_shares(question, touched, added, weights, among)
+        yield list(_with_gaussian(question, asked, touched, added, shares, rhos))
+
+
+def _with_gaussian(
+    question: Question, asked: Request, touched: Sequence[Reach], added: Summed, shares: Shares, rhos: Mapping[Item, Fraction]
+) -> Iterator[Quote]:
+    """The sums with a share of rho are (epsilon, delta) together, with the epsilon of their shares; others have Laplace noise.
 
     The least noise comes first, twice: stated with its epsilon and delta, which a ledger charges with its rho, and as rho alone.
     Then the noise whose rho is within half of delta by the conversion alone, which a cap of this epsilon and delta still admits.
     For a unit that changes, a concentrated loss counts four times, and the conversion serves alone.
     """
-    added = summed(question, _spread(question, touched, concentrated=True))
-    shares = Shares(epsilon_shares(question, touched, added, weights), asked.epsilon or Fraction(0), factor)
-    rhos = rho_shares(question, touched, added, weights)
     epsilon = shares.whole * sum(share for item, share in shares.of.items() if item in rhos)
     delta = asked.delta / (2 if any(map(private, question.parts)) else 1)
     parts = question.parts
 
     def quote(rho: Fraction) -> Quote:
-        def noise(at: int, each: Moment) -> Gaussian:
-            return gaussian(parts[at], each, touched[at], rho * rhos.get(Item(at, each), Fraction(1)))
+        def noise(at: int, each: Moment) -> Additive:
+            part, reached, item = parts[at], touched[at], Item(at, each)
+            if item in shares.of and item not in rhos:
+                return laplace(part, each, reached, shares.epsilon(at, each))
+            return gaussian(part, each, reached, rho * rhos.get(item, Fraction(1)))
 
         return quote_of(question, asked, touched, noised(question, added, noise), shares)
 
-    if factor > 1:
-        yield quote(calibrate_rho(epsilon, delta) / factor**2)
+    if shares.factor > 1:
+        yield quote(calibrate_rho(epsilon, delta) / shares.factor**2)
         return
     moves = tuple(moves_of(parts[item.part], item.what, touched[item.part]) for item in rhos if isinstance(item.what, Moment))
     least = quote(calibrated_rho(moves, tuple(rhos.values()), epsilon, delta))

@@ -63,7 +63,7 @@ def request(
         truth_of(simultaneous, "simultaneous"),
         None if groups is None else _whole(groups),
         truth_of(interval, "interval"),
-        _weighed(weights),
+        read_weights(weights),
     )
 
 
@@ -81,7 +81,7 @@ def _whole(groups: int) -> int:
     return groups
 
 
-def _weighed(weights: Mapping[str, Number] | None) -> tuple[tuple[str, Fraction], ...]:
+def read_weights(weights: Mapping[str, Number] | None) -> tuple[tuple[str, Fraction], ...]:
     """The weights in the order of their names."""
     if weights is None:
         return ()
