@@ -95,7 +95,10 @@ class Session:
             self.request,
         )
         till = replace(self.data.till, ready=self.data.runner.open)
-        sold = once(till, sale, lambda granted: self._released(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
+        try:
+            sold = once(till, sale, lambda granted: self._released(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
+        finally:
+            self.data.runner.free()
         names = [output.name for output in question.outputs]
         return renamed(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold)), names)
 

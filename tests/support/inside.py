@@ -9,6 +9,7 @@ One process for each restriction that is left out ("" leaves out nothing); a lin
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import resource
@@ -60,6 +61,12 @@ def attempts(folder: Path, parent: int, before: dict[str, Any]) -> dict[str, Cal
         "execute by descriptor": lambda: os.execve(before["program"], ["true"], {}),  # noqa: S606
         "a file in memory": lambda: os.close(os.memfd_create("x")),
         "signal another": lambda: call(TGKILL, parent, parent, 0),
+        "signal by a descriptor": lambda: fcntl.fcntl(before["socket"], fcntl.F_SETOWN, parent),
+        "limit another": raw("prlimit64", parent, resource.RLIMIT_NOFILE, 0, 0),
+        "make another slow": lambda: os.sched_setaffinity(parent, os.sched_getaffinity(0)),
+        "change a mode": lambda: (folder / "secret").chmod(0o644),
+        "change a time": lambda: os.utime(folder / "secret", (0, 0)),
+        "a pair that sends to any name": lambda: [each.close() for each in socket.socketpair(type=socket.SOCK_DGRAM)],
         "signal oneself": lambda: os.kill(os.getpid(), 0),
         "trace": raw("ptrace", 0, 0, 0, 0),
         "read memory by number": raw("process_vm_readv", parent, 0, 0, 0, 0, 0),

@@ -48,10 +48,13 @@ class Runner(Protocol):
         """Start without waiting; reads nothing."""
 
     def open(self) -> None:
-        """Open the store before anything is paid for; reads no row."""
+        """Open the store before anything is paid for; reads no row. What is held for this query is held until `free`."""
 
     def noisy(self, quote: Quote, paid: Paid | None = None) -> Noisy:
         """The released numbers of a paid query; raises `TimedOut`. One that asks other processes tells them what was paid."""
+
+    def free(self) -> None:
+        """Nothing is held for this query any more."""
 
     def close(self) -> None:
         """Close the store."""
@@ -95,6 +98,9 @@ class InProcess:
             return released(quote, exact, self.observers)
         except (MemoryError, RecursionError):
             raise out_of_limits() from None
+
+    def free(self) -> None:
+        """There is nothing to give back."""
 
     def close(self) -> None:
         self.engine.close()
@@ -142,6 +148,9 @@ class OwnProcess:
                 return unpacked(quote, numbers)
             except (InvalidValue, MemoryError):
                 raise out_of_limits() from None
+
+    def free(self) -> None:
+        """There is nothing to give back."""
 
     def close(self) -> None:
         with self._lock:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.doors.server.accounts import DAY, Account, Accounts, NameTaken, account_name
+from tacit.doors.server.accounts import DAY, Account, Accounts, Ended, NameTaken, account_name
 from tacit.doors.server.records import Records
 from tacit.errors import InvalidInput
 
@@ -105,3 +105,13 @@ def test_roles_days_and_declared_analysts_are_checked(accounts):
     with pytest.raises(InvalidInput, match="no account"):
         accounts.issue("nobody")
     assert [each["name"] for each in accounts.listed()] == ["eve"], "a refused account leaves nothing"
+
+
+def test_a_token_that_was_revoked_is_not_renewed(accounts):
+    """Between the check of a token and its renewal the curator may revoke it; and two renewals at once are one."""
+    issued = accounts.add("ana", "analyst")
+    presented = accounts.who(issued.token)
+    assert accounts.revoke("ana") == 1
+    with pytest.raises(Ended):
+        accounts.renew(presented)
+    assert not any(token["live"] for account in accounts.listed() for token in account["tokens"])

@@ -247,3 +247,11 @@ def test_analysts_together_are_stopped_by_the_data_set_at_the_same_entry_as_in_t
         assert spends[-1]["spent"]["epsilon"] == "5/4"
         assert all(Fraction(body(found.call("budget", by=name))["analyst"]["spent"]["epsilon"]) < 1 for name in names)
         assert body(found.call("verification", by="otto"))["whole"]
+
+
+def test_sub_queries_that_double_are_refused_at_once(hospital):
+    """One free explanation of 40 lines must not occupy the clerk for ever: written out, it has 2**40 parts."""
+    doubled = ", ".join(f"a{at + 1} AS (SELECT cost FROM a{at} UNION ALL SELECT cost FROM a{at})" for at in range(40))
+    text = f"WITH a0 AS (SELECT cost FROM visits), {doubled} SELECT SUM(cost) AS n FROM a40"
+    for operation in ("explain", "ask"):
+        assert body(hospital.call(operation, sql=text, epsilon="0.01"))["error"]["code"] == "too_much_work"

@@ -1,76 +1,107 @@
-"""The front's end of the line to the clerk: clerks come and go, and a front that stays alone ends."""
+"""The front and its clerk: one that goes, one that comes too early, and a reply for which there is no room."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from tacit.doors.server import clerk as clerk_module
 from tacit.doors.server import front_process
 from tacit.doors.server.calls import Call, Reply
+from tacit.doors.server.clerk import FrontLine
 from tacit.doors.server.front_process import OverSocket
-from tacit.doors.server.wire import CALL, REPLY, framed, receive, reply_written
+from tacit.doors.server.supervisor import Supervisor
+from tacit.doors.server.wire import CALL, HEAD, REPLY, framed, head_of, reply_read, reply_written
 
-GONE, GOOD = Reply(503, b"gone"), Reply(200, b"good")
-HEALTH = Call("health", "", {})
-
-
-def answer_one(clerk: socket.socket) -> None:
-    """What a clerk does with one call."""
-    _, number, _ = receive(clerk, CALL)
-    clerk.sendall(framed(REPLY, number, reply_written(GOOD)))
+UNAVAILABLE = Reply(503, b"none")
+CALLED = Call("budget", "", {})
 
 
-def with_two_clerks(then: Callable[[OverSocket, socket.socket, socket.socket], Awaitable[None]]) -> None:
-    """A front whose second clerk is there before it notices that the first is gone."""
+class Other:
+    """A clerk that says its name to every call."""
 
+    def __init__(self, name: bytes) -> None:
+        self.name = name
+        self.line, self.own = socket.socketpair()
+
+    async def reply(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.own.setblocking(False)
+        _, number, length = head_of(await loop.sock_recv(self.own, HEAD.size), CALL)
+        await loop.sock_recv(self.own, length)
+        await loop.sock_sendall(self.own, framed(REPLY, number, reply_written(Reply(200, self.name))))
+
+
+async def _asked(front: OverSocket, other: Other) -> bytes:
+    reply, _ = await asyncio.gather(front.ask(CALLED), other.reply())
+    return reply.body
+
+
+def test_a_clerk_that_comes_before_the_last_one_is_gone_stays():
     async def run() -> None:
-        clerk = OverSocket(GONE)
-        (ours, first), (mine, second) = socket.socketpair(), socket.socketpair()
-        with first, second:
-            lines = [asyncio.create_task(clerk.listen(line)) for line in (ours, mine)]
-            await asyncio.sleep(0.05)
-            await then(clerk, first, second)
-            for end in (first, second):
-                end.close()
-            await asyncio.gather(*lines)
+        front, old, new = OverSocket(UNAVAILABLE), Other(b"old"), Other(b"new")
+        tasks = [asyncio.create_task(front.listen(old.line))]
+        assert await _asked(front, old) == b"old"
+        tasks.append(asyncio.create_task(front.listen(new.line)))
+        await asyncio.sleep(0.01)
+        old.own.close()  # only now does the front see its end
+        await tasks[0]
+        assert await _asked(front, new) == b"new"
+        new.own.close()
+        await tasks[1]
 
     asyncio.run(run())
 
 
-def test_the_end_of_an_old_line_leaves_the_new_one_as_it_is(monkeypatch):
-    monkeypatch.setattr(front_process, "ALONE", 3600)
+def test_without_room_for_a_reply_the_front_goes_on_with_another_connection(monkeypatch):
+    def full(_: bytes) -> Reply:
+        raise MemoryError
 
-    async def then(clerk: OverSocket, first: socket.socket, second: socket.socket) -> None:
-        first.close()
-        await asyncio.sleep(0.05)
-        answered = asyncio.create_task(asyncio.to_thread(answer_one, second))
-        assert await asyncio.wait_for(clerk.ask(HEALTH), 10) == GOOD
-        await answered
+    async def run() -> None:
+        front, first, second = OverSocket(UNAVAILABLE), Other(b"first"), Other(b"second")
+        task = asyncio.create_task(front.listen(first.line))
+        monkeypatch.setattr(front_process, "reply_read", full)
+        assert await asyncio.wait_for(_asked(front, first), 5) == UNAVAILABLE.body
+        await task
+        assert not front.connected
+        monkeypatch.setattr(front_process, "reply_read", reply_read)
+        task = asyncio.create_task(front.listen(second.line))
+        assert await _asked(front, second) == b"second"
+        first.own.close()
+        second.own.close()
+        await task
 
-    with_two_clerks(then)
+    asyncio.run(run())
 
 
-@pytest.mark.parametrize("comes", [False, True])
-def test_a_front_that_stays_without_a_clerk_ends(monkeypatch, comes):
-    """Nobody else would connect it: the supervisor does so when one of the two is new."""
-    ended = list[int]()
-    monkeypatch.setattr(front_process, "ALONE", 0.1)
-    monkeypatch.setattr(front_process.os, "_exit", ended.append)
+def test_a_front_without_a_clerk_asks_for_one_and_gets_it(monkeypatch):
+    monkeypatch.setattr(front_process, "ALONE", 0.02)
+    ours, theirs = socket.socketpair()
 
-    async def then(clerk: OverSocket, first: socket.socket, second: socket.socket) -> None:
-        second.sendall(b"what is not a reply")
-        await asyncio.sleep(0.02)
-        ours, third = socket.socketpair()
-        task = asyncio.create_task(clerk.listen(ours)) if comes else None
-        await asyncio.sleep(0.3)
-        assert ended == ([] if comes else [1])
-        third.close()
-        if task is None:
-            ours.close()
-        else:
-            await task
+    async def run() -> None:
+        task = asyncio.create_task(front_process._missed(OverSocket(UNAVAILABLE), theirs))
+        await asyncio.sleep(0.2)
+        task.cancel()
 
-    with_two_clerks(then)
+    asyncio.run(run())
+    supervisor: Any = Supervisor(SimpleNamespace(), ours, lambda _: None)  # type: ignore[arg-type]
+    supervisor.tied, supervisor.front.control = (1, 2), ours
+    supervisor._report(supervisor.front)
+    assert supervisor.tied == (0, 0), "the next step ties them anew"
+    ours.close()
+    theirs.close()
+
+
+@pytest.mark.parametrize("error", [MemoryError, clerk_module.Malformed])
+def test_a_reply_that_cannot_be_sent_is_unavailable_for_its_caller_alone(error, monkeypatch):
+    def fails(_: Reply) -> bytes:
+        monkeypatch.setattr(clerk_module, "reply_written", reply_written)
+        raise error
+
+    monkeypatch.setattr(clerk_module, "reply_written", fails)
+    line = FrontLine(None, SimpleNamespace(handle=lambda _: Reply(200, b"")), None)  # type: ignore[arg-type]
+    assert reply_read(line._message(7, CALLED)[HEAD.size :]).status == 503

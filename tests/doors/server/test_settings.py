@@ -24,6 +24,8 @@ EVERYWHERE = {"host": "0.0.0.0", "names": ("stats.example.org",)}  # noqa: S104 
         (Settings(host="192.0.2.1", **TLS), DECLARED, "names of the server"),
         (Settings(**EVERYWHERE, **TLS), UNDECLARED, "rows_at_most = 1000000 in \\[tables.people\\]"),
         (Settings(**EVERYWHERE, behind_proxy=True), UNDECLARED, "loopback only"),
+        (Settings(names=("stats.example.org",), behind_proxy=True), UNDECLARED, "loopback only"),  # the proxy reaches it for all
+        (Settings(behind_proxy=True), DECLARED, "names of the server"),
         (Settings(certificate=Path("c.pem")), DECLARED, "belong together"),
     ],
 )
@@ -48,3 +50,4 @@ def test_what_may_be_served_is(settings, catalog):
 def test_names_of_this_machine_are_for_loopback_alone():
     assert "localhost" in Settings().hosts
     assert Settings(**EVERYWHERE, **TLS).hosts == {"stats.example.org"}
+    assert Settings(names=("stats.example.org",), behind_proxy=True).hosts == {"stats.example.org"}

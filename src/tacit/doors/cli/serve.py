@@ -82,7 +82,7 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
 
     declared = read_catalog(place)
     check_exposure(wanted, declared)
-    how.require(wanted.loopback)
+    how.require(wanted.reached)
     if is_public(declared.kept) or is_public(declared.store_folder):
         raise InvalidInput("the data lies in a folder of programs, which every process may read; move the catalog elsewhere")
     heads_folder(declared)  # what earlier versions kept beside the store is moved while that can be read
@@ -118,13 +118,13 @@ class How:
     engines: int
     without_sandbox: bool
 
-    def require(self, loopback: bool) -> None:
-        """Say what is missing; refuse to serve more than loopback without the least."""
+    def require(self, reached: bool) -> None:
+        """Say what is missing; refuse to let other machines reach the server without the least."""
         from tacit.doors.server.sandbox.check import suffices
 
         if missing := [name for name, holds in self.held.items() if not holds]:
             _note(f"protections that are missing on this machine: {', '.join(missing)}")
-        if not loopback and not self.without_sandbox and not suffices(self.held, all(self.users)):
+        if reached and not self.without_sandbox and not suffices(self.held, all(self.users)):
             raise InvalidInput(
                 "beyond loopback, seccomp is required, and Landlock or users of their own; see --check, or give --without-sandbox"
             )

@@ -39,6 +39,10 @@ class NameTaken(InvalidInput):
     """A name that was used before."""
 
 
+class Ended(Exception):
+    """A token that was live when it was presented, and was revoked before its request was done."""
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
     """Whose token was presented."""
@@ -120,9 +124,10 @@ class Accounts:
             return self._issue(connection, known, days)
 
     def renew(self, account: Account, days: int = DAYS) -> Issued:
-        """A new token in the place of the one that was presented."""
+        """A new token in the place of the one that was presented; raises `Ended` if that one was revoked in the meantime."""
         with self._records.writing() as connection:
-            self._revoke(connection, TOKENS.c.number == account.token)
+            if not self._revoke(connection, TOKENS.c.number == account.token):
+                raise Ended
             return self._issue(connection, account.name, days)
 
     def revoke(self, name: str, number: int | None = None) -> int:

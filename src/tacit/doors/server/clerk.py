@@ -22,6 +22,7 @@ from typing import NoReturn, Protocol
 from tacit.data.catalog import read_catalog
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.pool import Pool
+from tacit.doors.server.problems import problem
 from tacit.doors.server.sandbox.limits import User, become
 from tacit.doors.server.sandbox.profiles import CLERK, CLERK_OF_A_DATABASE, Profile, close_first, close_last, reach_of
 from tacit.doors.server.wire import CALL, NOT_USABLE, OF_ENGINE, READY, REPLY, Malformed, call_read, framed, receive, reply_written
@@ -172,18 +173,23 @@ class FrontLine:
                 self._room.acquire()
                 self.workers.submit(self._reply, number, call)
         except OSError:  # Malformed is one
+            pass
+        finally:  # whatever it was: the front notices, and asks for another connection
             with suppress(OSError):
                 self.line.shutdown(socket.SHUT_RDWR)
 
+    def _message(self, number: int, call: Call) -> bytes:
+        try:
+            return framed(REPLY, number, reply_written(self.desk.handle(call)))
+        except (Malformed, MemoryError):  # a reply above every limit is nobody else's trouble
+            return framed(REPLY, number, reply_written(problem("unavailable")))
+
     def _reply(self, number: int, call: Call) -> None:
         try:
-            message = framed(REPLY, number, reply_written(self.desk.handle(call)))
+            message = self._message(number, call)
             with self._sending:
                 self.line.settimeout(None)
                 self.line.sendall(message)
-        except Malformed:  # a reply above every limit: the front hears nothing of it, and says that it is unavailable
-            with suppress(OSError):
-                self.line.shutdown(socket.SHUT_RDWR)
         except OSError:  # the front is gone; what was paid for is kept
             pass
         finally:

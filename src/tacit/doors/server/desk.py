@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from tacit.doors.server import analysts, asking, auditors, curators
 from tacit.doors.server import models as of
-from tacit.doors.server.accounts import ANALYST, AUDITOR, CURATOR, Account
+from tacit.doors.server.accounts import ANALYST, AUDITOR, CURATOR, Account, Ended
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.office import Office
 from tacit.doors.server.places import Places, TooManyRequests
@@ -103,6 +103,8 @@ class Desk:
                 return operation.run(self.office, account, _checked(operation, call), call.key)
         except TooManyRequests:
             return problem("too_many_requests")
+        except Ended:
+            return problem("unauthenticated")
         except KeyReused:
             return problem("key_reused")
         except ValidationError:  # the front has said what is wrong; a front that did not is not to be trusted

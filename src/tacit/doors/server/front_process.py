@@ -1,6 +1,7 @@
 """The front as a process: Uvicorn on a socket that the supervisor opened, and one connection to the clerk.
 
 When the clerk is gone, calls under way are answered with `unavailable`; the supervisor hands over a connection to the next clerk.
+If the connection ends for any other reason, the front asks for a new one.
 The certificate is read before the sandbox closes; after that no file is within reach but public code.
 """
 
@@ -21,10 +22,10 @@ import uvicorn
 from tacit.doors.server.calls import Call, Clerk, Reply
 from tacit.doors.server.sandbox.limits import User
 from tacit.doors.server.sandbox.profiles import FRONT, Profile, close_first, close_last, reach_of
-from tacit.doors.server.wire import CALL, HEAD, READY, REPLY, Malformed, call_written, framed, head_of, reply_read
+from tacit.doors.server.wire import CALL, HEAD, LOST, READY, REPLY, Malformed, call_written, framed, head_of, reply_read
 
 PATIENCE = 5.0  # seconds that a call waits for a clerk that is being started
-ALONE = 30.0  # seconds without a clerk after which the front ends: the supervisor connects the next front
+ALONE = 2.0  # seconds without a clerk after which the front asks for a connection
 
 Configured = Callable[[Clerk], uvicorn.Config]
 
@@ -59,45 +60,50 @@ class OverSocket:
         """The reply to one call; `unavailable` if the clerk does not come back in time, or ends before it replies."""
         try:
             await asyncio.wait_for(self._there.wait(), PATIENCE)
+            waiting, writer = self._waiting, self._writer  # of this clerk: another one may come meanwhile
             number = next(self._numbers)
             reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
             message = framed(CALL, number, call_written(call))
         except (TimeoutError, Malformed, ValueError):
             return self._unavailable
-        self._waiting[number] = reply
+        if writer is None or not self.connected:  # it has gone since
+            return self._unavailable
+        waiting[number] = reply
         try:
-            assert self._writer is not None  # noqa: S101  # it is there
-            self._writer.write(message)
-            await self._writer.drain()
+            writer.write(message)
+            await writer.drain()
             return await reply
         except OSError:
             return self._unavailable
         finally:
-            self._waiting.pop(number, None)
+            waiting.pop(number, None)
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a clerk to ask."""
+        return self._there.is_set()
 
     async def listen(self, line: socket.socket) -> None:
-        """Take replies from a clerk until it is gone, or says what is not a reply; another one may be there by then."""
+        """Take replies from a clerk until it is gone, or says what is not a reply."""
         reader, writer = await asyncio.open_connection(sock=line)
+        waiting = self._waiting = dict[int, asyncio.Future[Reply]]()
         self._writer = writer
         self._there.set()
         try:
             while True:
                 _, number, length = head_of(await reader.readexactly(HEAD.size), REPLY)
                 found = reply_read(await reader.readexactly(length))
-                if (waiting := self._waiting.get(number)) and not waiting.done():
-                    waiting.set_result(found)
-        except (OSError, asyncio.IncompleteReadError):
-            writer.close()
-            if self._writer is writer:
+                if (asked := waiting.get(number)) and not asked.done():
+                    asked.set_result(found)
+        except (OSError, asyncio.IncompleteReadError, MemoryError):  # without room for a reply, what follows it cannot be read
+            pass
+        finally:
+            if self._writer is writer:  # else another clerk is there already
                 self._there.clear()
-                asyncio.get_running_loop().call_later(ALONE, self._leave_if_alone)
-            for waiting in self._waiting.values():
-                if not waiting.done():
-                    waiting.set_exception(ConnectionError("the clerk is gone"))
-
-    def _leave_if_alone(self) -> None:
-        if not self._there.is_set():
-            os._exit(1)
+            writer.close()
+            for asked in waiting.values():
+                if not asked.done():
+                    asked.set_exception(ConnectionError("the clerk is gone"))
 
 
 def main(settings: Settings, configured: Configured, unavailable: Reply, profile: Profile = FRONT) -> None:
@@ -126,8 +132,9 @@ async def _served(clerk: OverSocket, server: uvicorn.Server, control: socket.soc
         task.add_done_callback(lines.discard)
 
     asyncio.get_running_loop().add_reader(control, news)
-    told = asyncio.create_task(_report(server, control))
+    told, kept = asyncio.create_task(_report(server, control)), asyncio.create_task(_missed(clerk, control))
     await server.serve(sockets=[listening])
+    kept.cancel()
     await told
 
 
@@ -137,3 +144,15 @@ async def _report(server: uvicorn.Server, control: socket.socket) -> None:
         await asyncio.sleep(0.01)
     with suppress(OSError):
         control.sendall(READY)
+
+
+async def _missed(clerk: OverSocket, control: socket.socket) -> None:
+    """Ask the supervisor for a connection to the clerk, whenever there was none for a while."""
+    alone = 0
+    while True:
+        await asyncio.sleep(ALONE / 2)
+        alone = 0 if clerk.connected else alone + 1
+        if alone >= 2:
+            with suppress(OSError):
+                control.sendall(LOST)
+            alone = 0

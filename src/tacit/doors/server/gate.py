@@ -41,7 +41,7 @@ class Gate:
 
     def __init__(self, inside: App, settings: Settings) -> None:
         self.inside, self.settings = inside, settings
-        more = (FOR_A_YEAR,) if settings.scheme == "https" and not settings.loopback else ()
+        more = (FOR_A_YEAR,) if settings.scheme == "https" and settings.reached else ()
         self.headers = [(name.lower().encode(), value.encode()) for name, value in (*HEADERS, *more)]
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
+from tacit.doors.server.turns import WORKING
+
 RATE, BURST = 20.0, 60.0  # requests a second of one account, and how many it may save up
 PLACES = 4  # requests of one account that are worked on at once
 MOST_REMEMBERED = 10_000  # accounts
@@ -44,9 +46,11 @@ class Places:
                 raise TooManyRequests
             use.saved -= 1
             use.busy += 1
+        working = WORKING.set(account)
         try:
             yield
         finally:
+            WORKING.reset(working)
             with self._lock:
                 use.busy -= 1
 

@@ -1,35 +1,36 @@
 """The clerk's side of the engines: which of them are there, and what is asked of them. It holds the data for a `DataSet`.
 
-An engine serves one question at a time. One that is late, says something else, or is gone is dropped: with its connection it ends,
-and the supervisor starts another. What an engine says is never believed beyond its form; released numbers are taken only behind the
-fingerprint of the quote that was paid for.
+An engine serves one question at a time. It is held before a question is paid for, so that nobody pays for a place in a queue, and
+those who wait are served in turns (turns.py). One that is late, says something else, or is gone is dropped: with its connection it
+ends, and the supervisor starts another. What an engine says is never believed beyond its form; released numbers are taken only
+behind the fingerprint of the quote that was paid for.
 """
 
 from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
 from itertools import count
-from threading import Condition, Thread
+from threading import Condition, Thread, local
 from typing import Any
 
 from tacit.data.store import StoreInfo, column_from
+from tacit.doors.server.facts import HeldFacts, unusable
 from tacit.doors.server.quotes import fingerprint_of, pricing_of, request_written
+from tacit.doors.server.turns import Turns
 from tacit.doors.server.wire import ASK, FAILED, FINGERPRINT, NUMBERS, TOLD, UNUSABLE, Malformed, read, receive, send, written
 from tacit.errors import InvalidValue, StoreUnusable
-from tacit.privacy.catalog import Catalog, Column
+from tacit.privacy.catalog import Catalog
 from tacit.query.engines.engine import Limits, out_of_limits
-from tacit.query.engines.public import REFUSALS, Columns
 from tacit.query.price.price import Quote
 from tacit.release.frames import GRACE
 from tacit.release.noisy import Noisy
 from tacit.release.packed import unpacked
 from tacit.release.running import START, Paid
 
-PATIENCE = 60.0  # seconds that a paid question waits for an engine: with its own time, less than a reservation lasts
+PATIENCE = 60.0  # seconds that a question waits for an engine, before it is paid for
 TRIES = 3  # engines that were gone before they were asked
 OPENED: Mapping[str, type | tuple[type, ...]] = {
     "version": str, "prepared_at": str, "fingerprint": str, "ledger": (str, type(None)), "head": (str, type(None)), "public": dict,
@@ -44,6 +45,7 @@ class Line:
     socket: socket.socket
     info: StoreInfo | None = None
     pricing: str = ""
+    holder: str | None = None  # the account that it works for
     numbers: count[int] = field(default_factory=count)
 
     def ask(self, known: Mapping[str, Any], expected: bytes, seconds: float) -> tuple[bytes, bytes]:
@@ -76,7 +78,7 @@ class Pool:
         self._lines: set[Line] = set()
         self._info: StoreInfo | None = None
         self._unusable: StoreUnusable | None = None
-        self._news = Condition()
+        self._turns, self._news = Turns(), Condition()
 
     def limit(self, seconds: int) -> None:
         """From now on a question may take so many seconds."""
@@ -92,7 +94,7 @@ class Pool:
         try:
             kind, content = line.ask({"ask": "open"}, TOLD + UNUSABLE + FAILED, START)
             if kind != TOLD:
-                raise _unusable(content)
+                raise unusable(content)
             line.info, line.pricing = _described(content)
         except (OSError, StoreUnusable) as error:
             line.socket.close()
@@ -109,31 +111,48 @@ class Pool:
         if other:
             self._changed()
 
-    def take(self, pricing: str, seconds: float) -> Line:
-        """An idle engine that derives prices from this catalog; raises `TimeoutError`. It is for the caller alone until `put`."""
+    def take(self, pricing: str | None, seconds: float) -> Line:
+        """An idle engine that derives prices from this catalog (None: from any), in turn; raises `TimeoutError`.
+
+        It is for the caller alone until `put` or `drop`.
+        """
         deadline = time.monotonic() + seconds
         with self._news:
-            while True:
-                while self._idle:
-                    line = self._idle.pop(0)
-                    if line.lives() and line.pricing == pricing:
-                        return line
-                    self._drop(line)
-                if not self._news.wait(deadline - time.monotonic()):
-                    raise TimeoutError("no engine in time")
+            turn = self._turns.join()
+            try:
+                while True:
+                    while self._idle and self._turns.is_next(turn):
+                        line = self._idle.pop(0)
+                        if line.lives() and pricing in (None, line.pricing):
+                            line.holder = turn.account
+                            self._turns.took(turn.account)
+                            return line
+                        self._drop(line)
+                    if not self._news.wait(deadline - time.monotonic()):
+                        raise TimeoutError("no engine in time")
+            finally:
+                self._turns.leave(turn)
+                self._news.notify_all()  # somebody else is the next one now
 
     def put(self, line: Line) -> None:
         """Give an engine back."""
         with self._news:
+            self._let_go(line)
             self._idle.append(line)
-            self._news.notify()
+            self._news.notify_all()
 
     def drop(self, line: Line) -> None:
         """End an engine, by closing its connection."""
         with self._news:
             self._drop(line)
 
+    def _let_go(self, line: Line) -> None:
+        if line.holder is not None:
+            self._turns.gave(line.holder)
+            line.holder = None
+
     def _drop(self, line: Line) -> None:
+        self._let_go(line)
         self._lines.discard(line)
         line.socket.close()
 
@@ -155,7 +174,7 @@ class Pool:
                 if self._lines:
                     return
                 if not self._news.wait(deadline - time.monotonic()):
-                    raise self._unusable or _unusable(b"")
+                    raise self._unusable or unusable(b"")
 
     # --- what a data set asks of its holder ----------------------------------------------------------------------------------
 
@@ -163,7 +182,7 @@ class Pool:
         """The description of the store, from the first engine that opened it."""
         with self._news:
             if not self._news.wait_for(lambda: self._info or self._unusable, START):
-                raise _unusable(b"")
+                raise unusable(b"")
             if self._info is None and self._unusable is not None:
                 raise self._unusable
             return self._info
@@ -179,8 +198,8 @@ class Pool:
     def told(self, known: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
         """What any engine says to a question that is not paid for."""
         for _ in range(TRIES):
+            line = self._any(START)
             try:
-                line = self._any(START)
                 kind, content = line.ask(known, TOLD + FAILED, START)
                 found = read(content, form) if kind == TOLD else None
             except OSError:
@@ -188,18 +207,16 @@ class Pool:
                 continue
             if found is None:
                 self.drop(line)
-                raise _unusable(b"")
+                raise unusable(b"")
             self.put(line)
             return found
-        raise _unusable(b"")
+        raise unusable(b"")
 
     def _any(self, seconds: float) -> Line:
-        deadline = time.monotonic() + seconds
-        with self._news:
-            while not self._idle:
-                if not self._news.wait(deadline - time.monotonic()):
-                    raise _unusable(b"")
-            return self._idle.pop(0)
+        try:
+            return self.take(None, seconds)
+        except TimeoutError:
+            raise unusable(b"") from None
 
 
 @dataclass(slots=True)
@@ -210,13 +227,28 @@ class PooledRunner:
     catalog: Callable[[], Catalog]
     version: str
     _priced: tuple[Catalog | None, str] = (None, "")
+    _mine: local = field(default_factory=local)  # the engine that this thread holds
 
     def start(self) -> None:
         """The supervisor starts engines."""
 
     def open(self) -> None:
-        """An engine that prices by the same catalog is there, before anything is paid for."""
+        """Hold an engine that prices by the same catalog, before anything is paid for; raises where none is free in time."""
+        self.free()
         self.pool.ready(self._pricing())
+        try:
+            self._mine.line = self.pool.take(self._pricing(), PATIENCE)
+        except TimeoutError:
+            raise StoreUnusable("all engines are busy", remedy="ask again later, or start more engines") from None
+
+    def free(self) -> None:
+        """Give back an engine that was held for nothing: the question was refused, or answered before."""
+        if (line := self._held()) is not None:
+            self.pool.put(line)
+
+    def _held(self) -> Line | None:
+        line: Line | None = self._mine.__dict__.pop("line", None)
+        return line
 
     def noisy(self, quote: Quote, paid: Paid | None = None) -> Noisy:
         """The released numbers of a paid question; raises `TimedOut`."""
@@ -241,7 +273,11 @@ class PooledRunner:
         return found
 
     def _taken(self) -> Line:
-        """An engine, when one is idle: those who wait are served in turn, and the time of others' questions is limited."""
+        """The engine that is held; another one if it has ended since."""
+        if (line := self._held()) is not None:
+            if line.lives():
+                return line
+            self.pool.drop(line)
         try:
             return self.pool.take(self._pricing(), PATIENCE)
         except TimeoutError:
@@ -257,49 +293,6 @@ class PooledRunner:
         """The engines belong to the pool."""
 
 
-@dataclass(slots=True)
-class HeldFacts:
-    """Public facts, asked of an engine once and kept: an open store never changes."""
-
-    pool: Pool
-    tables: Mapping[str, Mapping[str, Column]]
-    _known: dict[tuple[str, ...], int] = field(default_factory=dict)
-
-    def columns(self, table: str) -> Mapping[str, Column]:
-        return {name.lower(): columns for name, columns in self.tables.items()}[table.lower()]
-
-    def fan_out(self, table: str, column: str) -> int:
-        return self._number({"ask": "fan_out", "table": table, "column": column})
-
-    def size(self, table: str) -> int:
-        return self._number({"ask": "size", "table": table})
-
-    def _number(self, known: dict[str, str]) -> int:
-        key = tuple(known.values())
-        if key not in self._known:
-            self._known[key] = int(self.pool.told(known, {"number": int})["number"])
-        return self._known[key]
-
-    def answered(self, text: str, tables: Sequence[str]) -> Columns:
-        """The answer to a free question; a refusal is one of a closed list."""
-        found = self.pool.told({"ask": "free", "text": text}, {"columns": list, "refused": str})
-        if found["refused"]:
-            raise REFUSALS.get(found["refused"], REFUSALS["question"])()
-        try:
-            return [(str(name), tuple(map(_value, values))) for name, values in found["columns"]]
-        except (TypeError, ValueError, InvalidOperation):
-            raise _unusable(b"") from None
-
-
-def _value(value: Any) -> Any:
-    """A value of a public table: a text, a number, a truth or nothing."""
-    if isinstance(value, dict):
-        return Decimal(value["decimal"])
-    if type(value) not in (str, int, float, bool, type(None)):
-        raise TypeError("a value of another kind")
-    return value
-
-
 def _described(content: bytes) -> tuple[StoreInfo, str]:
     known = read(content, OPENED)
     try:
@@ -309,8 +302,3 @@ def _described(content: bytes) -> tuple[StoreInfo, str]:
         raise Malformed("columns of another form") from None
     pricing = known.pop("pricing")
     return StoreInfo(**(known | {"public": public})), pricing
-
-
-def _unusable(said: bytes) -> StoreUnusable:
-    message, _, remedy = said.decode(errors="replace").partition("\n")
-    return StoreUnusable(message or "no engine has opened the prepared store", remedy=remedy or "try again, or run: tacit prepare")

@@ -32,6 +32,11 @@ class Settings:
         return is_loopback(self.host)
 
     @property
+    def reached(self) -> bool:
+        """Whether other machines reach the server: by its address, or through a proxy on this machine."""
+        return self.behind_proxy or not self.loopback
+
+    @property
     def scheme(self) -> str:
         """The scheme that clients use."""
         return "https" if self.certificate is not None or self.behind_proxy else "http"
@@ -39,7 +44,7 @@ class Settings:
     @property
     def hosts(self) -> frozenset[str]:
         """Every name that a request may ask for, in lower case and without a port."""
-        own = LOOPBACK_NAMES if self.loopback else ()
+        own = () if self.reached else LOOPBACK_NAMES
         return frozenset(name.lower() for name in (*self.names, *own))
 
 
@@ -56,10 +61,10 @@ def is_loopback(host: str) -> bool:
 
 
 def check_exposure(settings: Settings, catalog: Catalog) -> None:
-    """Refuse to serve more than loopback without TLS, without names, or with a table whose size is not declared."""
+    """Refuse to serve other machines without TLS, without names, or with a table whose size is not declared."""
     if (settings.certificate is None) != (settings.key is None):
         raise InvalidInput("--cert and --key belong together; give both")
-    if settings.loopback:
+    if not settings.reached:
         return
     if settings.scheme == "http":
         raise InvalidInput("beyond loopback, TLS is required; give --cert and --key, or --behind-proxy")

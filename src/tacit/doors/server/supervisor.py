@@ -6,6 +6,7 @@ started, front and clerk over the control connection that each of them has to th
     an engine ends      another is started, and the clerk gets its end
     the clerk ends      the engines end with it; all are started again, and the front gets a connection to the new clerk
     the front ends      another is started on the same listening socket
+    they lose one another    they are tied anew
     the catalog changes, or SIGHUP    clerk and engines are started again
 """
 
@@ -26,7 +27,7 @@ from typing import Any
 from tacit.doors.server import clerk, engine, front_process
 from tacit.doors.server.parts import environment_of_the_clerk, started
 from tacit.doors.server.sandbox.limits import User
-from tacit.doors.server.wire import NOT_USABLE, OF_ENGINE, OF_FRONT, READY
+from tacit.doors.server.wire import LOST, NOT_USABLE, OF_ENGINE, OF_FRONT, READY
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Catalog
 from tacit.session import stamp_of
@@ -219,6 +220,8 @@ class Supervisor:
             if not self.was_ready:
                 raise StoreUnusable(reason)
             self.say(f"{part.name}: {reason}")
+        elif said[:1] == LOST:
+            self.tied = (0, 0)
         else:
             part.end()
 

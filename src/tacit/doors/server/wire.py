@@ -20,7 +20,7 @@ MIB = 2**20
 CALL, REPLY = b"c", b"r"  # between front and clerk
 ASK, TOLD, NUMBERS, UNUSABLE, FAILED = b"?", b"t", b"n", b"u", b"f"  # between clerk and engine
 OF_ENGINE, OF_FRONT = b"e", b"f"  # whose connection it is that the supervisor hands over
-READY, NOT_USABLE = b"r", b"u"  # what the supervisor is told
+READY, NOT_USABLE, LOST = b"r", b"u", b"l"  # what the supervisor is told; lost is the connection between front and clerk
 LONGEST: Mapping[bytes, int] = {  # bytes of a content
     CALL: MIB,
     REPLY: 256 * MIB,

@@ -169,7 +169,7 @@ def root(number: Fraction, degree: int) -> Fraction:
     """The square or cube root of a number of at least 0, rounded down to 12 places, by whole numbers alone.
 
     >>> root(Fraction(8, 27), 3), root(Fraction(1, 4), 2)
-    (Fraction(666666666666, 1000000000000), Fraction(1, 2))
+    (Fraction(333333333333, 500000000000), Fraction(1, 2))
     """
     wanted = number.numerator * PLACES**degree // number.denominator
     low, high = 0, 1 << (wanted.bit_length() // degree + 1)

@@ -23,10 +23,11 @@ ALLOWED = {
     "clerk": {"a pair of sockets", "write to nowhere", "grow an open file", "a thread"},
     "engine": {"a thread"},
 }
-FAMILIES = {
-    name: ",".join(getattr(syscalls, name))
-    for name in ("NETWORK", "INCOMING", "PAIRS", "PROGRAMS", "PROCESSES", "SIGNALS", "OTHERS_MEMORY", "KERNEL", "RIGHTS", "CHANGES")
-}
+NAMES = (
+    "NETWORK", "INCOMING", "PAIRS", "PROGRAMS", "PROCESSES", "SIGNALS", "OTHERS_MEMORY", "OTHERS_LIMITS", "KERNEL", "RIGHTS",
+    "MODES", "CHANGES",
+)  # fmt: skip
+FAMILIES = {name: ",".join(getattr(syscalls, name)) for name in NAMES}
 PLANTED = ["paths", "calls", "processes", "core files", "file size", *(["capabilities"] if os.geteuid() == 0 else []), *FAMILIES]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tacit.doors.server.sandbox import seccomp
+from tacit.doors.server.sandbox.kernel import Refused
 from tacit.doors.server.sandbox.profiles import PROFILES
 from tacit.doors.server.sandbox.syscalls import LAST, NUMBERS
 
@@ -55,7 +56,7 @@ def filter_of(profile: str, machine: str) -> bytes:
 def test_the_filter_refuses_its_list_and_nothing_else(profile, machine):
     made, numbers = filter_of(profile, machine), NUMBERS[machine]
     refused = {name for family in PROFILES[profile].refused for name in family}
-    ruled = {"clone", "clone3", "openat2", "open", "openat"}
+    ruled = {"clone", "clone3", "openat2", "open", "openat", "socketpair", "tgkill", *seccomp.OF_ITSELF, *seccomp.NEVER}
     for name, number in numbers.items():
         if name not in ruled:
             assert decided(made, machine, number) == ("EPERM" if name in refused else "allow"), name
@@ -73,6 +74,27 @@ def test_rules_on_arguments(machine):
     for flags in (os.O_WRONLY, os.O_RDWR, os.O_CREAT, os.O_TRUNC):
         assert decided(made, machine, numbers["openat"], 0, 0, flags) == "EPERM"
     assert decided(filter_of("clerk", machine), machine, numbers["openat"], 0, 0, os.O_RDWR) == "allow"
+
+
+@pytest.mark.parametrize("machine", NUMBERS)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_other_processes_are_not_reached_by_arguments(profile, machine):
+    made, numbers = filter_of(profile, machine), NUMBERS[machine]
+    assert decided(made, machine, numbers["tgkill"], os.getpid(), 1, 6) == "allow"
+    assert decided(made, machine, numbers["tgkill"], os.getppid(), 1, 9) == "EPERM"
+    for name in seccomp.OF_ITSELF:
+        assert [decided(made, machine, numbers[name], whom) for whom in (0, os.getppid())] == ["allow", "EPERM"]
+    for name, values in seccomp.NEVER.items():
+        assert {decided(made, machine, numbers[name], 3, value) for value in values} == {"EPERM"}
+        assert decided(made, machine, numbers[name], 3, 1) == "allow"
+    streams, datagrams = (decided(made, machine, numbers["socketpair"], 1, kind | 0x80000) for kind in (1, 2))
+    assert (streams, datagrams) == ("EPERM" if profile == "engine" else "allow", "EPERM")
+
+
+def test_a_filter_that_does_not_bind_every_thread_is_an_error(monkeypatch):
+    monkeypatch.setattr(seccomp, "call", lambda *_: 4711)  # the kernel names the thread that it could not bind
+    with pytest.raises(Refused):
+        seccomp.install(b"")
 
 
 @pytest.mark.parametrize("machine", NUMBERS)

@@ -34,6 +34,7 @@ neighbours = "{change}"
 [budget]
 epsilon = 50
 delta = 1e-4
+split = 0.5
 
 [analysts.ana]
 epsilon_per_query = 20

@@ -15,7 +15,10 @@ from tacit.doors.server.sandbox.landlock import CHANGE, READ, WRITE, Reach, rest
 from tacit.doors.server.sandbox.limits import User, at_most, become, no_capabilities, no_core_files, no_new_privileges
 from tacit.doors.server.sandbox.seccomp import install, program
 
-COMMON = (syscalls.PROGRAMS, syscalls.PROCESSES, syscalls.SIGNALS, syscalls.OTHERS_MEMORY, syscalls.KERNEL, syscalls.RIGHTS)
+COMMON = (
+    syscalls.PROGRAMS, syscalls.PROCESSES, syscalls.SIGNALS, syscalls.OTHERS_MEMORY, syscalls.OTHERS_LIMITS, syscalls.KERNEL,
+    syscalls.RIGHTS, syscalls.MODES,
+)  # fmt: skip
 SYSTEM = (
     "/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib", "/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime",
     "/etc/ssl/openssl.cnf", "/dev/urandom", "/proc/meminfo", "/proc/cpuinfo", "/proc/sys/vm/overcommit_memory",

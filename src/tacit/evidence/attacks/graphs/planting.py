@@ -99,7 +99,7 @@ def k_neighbourhood(graph: Graph, k: int, seed: int = 0) -> Graph:
     """The graph with edges added until k people share every neighbourhood, its nodes in the same order; nothing is drawn.
 
     >>> k_neighbourhood(Graph.of_edges([0, 1], [1, 2], nodes=4), k=2).edges
-    3
+    4
     """
     from tacit.publish.graphs.neighbourhoods.limits import grown
 

@@ -32,7 +32,7 @@ def grown(
     A graph whose people all fit into one neighbourhood is never refused: where too many edges were added, all others are as well.
 
     >>> grown(Graph.of_edges([0, 1], [1, 2], nodes=4), k=2).classes.added
-    [(0, 3)]
+    [(3, 0), (3, 2)]
     """
     if k < 1:
         raise InvalidInput("k must be at least 1")
