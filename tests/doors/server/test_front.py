@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.failures import FailureGroup
 from schemathesis.specs.openapi import checks
 
+from loops import in_own_loop
 from served import GIVEN, ROLES, InProcess, Served, served
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import OPERATIONS, Desk
@@ -59,7 +59,7 @@ def asked(desk: Desk, *requests: tuple[str, str, dict[str, Any]], settings: Sett
         async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
             return [await client.request(method, path, **more) for method, path, more in requests]
 
-    return asyncio.run(all_of_them())
+    return in_own_loop(all_of_them())
 
 
 def by(token: str, **more: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from loops import in_own_loop
 from tacit.doors.server import clerk as clerk_module
 from tacit.doors.server import front_process
 from tacit.doors.server.calls import Call, Reply
@@ -54,7 +55,7 @@ def test_a_clerk_that_comes_before_the_last_one_is_gone_stays():
         new.own.close()
         await tasks[1]
 
-    asyncio.run(run())
+    in_own_loop(run())
 
 
 def test_without_room_for_a_reply_the_front_goes_on_with_another_connection(monkeypatch):
@@ -75,7 +76,7 @@ def test_without_room_for_a_reply_the_front_goes_on_with_another_connection(monk
         second.own.close()
         await task
 
-    asyncio.run(run())
+    in_own_loop(run())
 
 
 def test_a_front_without_a_clerk_asks_for_one_and_gets_it(monkeypatch):
@@ -87,7 +88,7 @@ def test_a_front_without_a_clerk_asks_for_one_and_gets_it(monkeypatch):
         await asyncio.sleep(0.2)
         task.cancel()
 
-    asyncio.run(run())
+    in_own_loop(run())
     supervisor: Any = Supervisor(SimpleNamespace(), ours, lambda _: None)  # type: ignore[arg-type]
     supervisor.tied, supervisor.front.control = (1, 2), ours
     supervisor._report(supervisor.front)
