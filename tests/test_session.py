@@ -270,6 +270,12 @@ def test_weights_are_recorded_and_make_another_question(two: tuple[Any, Any]) ->
     assert heavy.receipt.entry == entry.number > plain.receipt.entry
     assert entry.question == f"{text} /* weights: age = 3 */"
     assert ana.sql(text, epsilon=0.25, weights={"AGE": "3"}).receipt.again
+    from tacit.query.language.sql import parse
+
+    odd = 'SELECT COUNT(*) AS n, SUM(age) AS "a /* b */" FROM visits'
+    ana.sql(odd, epsilon=0.25, weights={"a /* b */": 2})
+    *_, entry = (entry for entry in full.ledger.entries() if entry.kind == "spend")
+    assert parse(entry.question).items == parse(odd).items, "what the ledger records can be read again"
     assert ana.table("visits").agg(n="count(*)", age="sum(age)").release(epsilon=0.25, weights={"age": 3}).receipt.again
 
 

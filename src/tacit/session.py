@@ -82,13 +82,13 @@ class Session:
         self.data.refresh()
         self.data.runner.start()
         question = rewrite(select, self.data.catalog, self.data.public)
-        text = (written(select) if text is None else text) + weighed(asked)
+        text = written(select) if text is None else text
         quotes = price(question, asked, self.data.catalog.change, rows_are_public(question, self.data.catalog))
         events = tuple(quote.event for quote in quotes)
         sale = Sale(
             events,
             self.analyst,
-            text,
+            text + weighed(asked),
             self.data.version,
             _key(quotes[0], self.data.version),
             tuple(dict.fromkeys(table.name for part in question.parts for table in tables_of(part.group))),

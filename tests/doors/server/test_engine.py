@@ -303,6 +303,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("SELECT COUNT(*) AS n FROM patients", {"error": "20000", "confidence": "0.9", "simultaneous": True}),
     ("SELECT MEDIAN(cost) AS m FROM visits", {"epsilon": "0.01", "interval": False}),
     ("SELECT ward, COUNT(*) AS n, AVG(cost) AS cost FROM visits GROUP BY ward", {"epsilon": "0.01", "weights": {"cost": 3}}),
+    ('SELECT COUNT(*) AS n, SUM(cost) AS "/*" FROM visits', {"epsilon": "0.01", "weights": {"/*": 3}}),  # comments of SQL nest
     ("SELECT cost, COUNT(*) AS n FROM visits GROUP BY cost", {"epsilon": "0.01", "groups": 10**6}),
     (
         "WITH per AS (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) SELECT AVG(n) AS n FROM per",

@@ -74,7 +74,7 @@ def weighed(asked: Request) -> str:
     if not asked.weights:
         return ""
     known = ", ".join(f"{name} = {decimal_text(weight)}" for name, weight in asked.weights)
-    return f" /* weights: {known.replace('*/', '* /')} */"
+    return f" /* weights: {known.replace('*/', '* /').replace('/*', '/ *')} */"  # comments nest: neither sign may stand in a name
 
 
 def _whole(groups: int) -> int:
