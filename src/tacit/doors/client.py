@@ -10,7 +10,6 @@ is paid for once. A refusal is the same exception as that of a session on this m
 from __future__ import annotations
 
 import json
-import secrets
 import ssl
 import time
 from collections.abc import Mapping, Sequence
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from tacit import errors
 from tacit.doors.exact_form import MEDIA, answer_from
 from tacit.errors import InvalidInput, Refused, StoreUnusable, TacitError
+from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import truth_of
 from tacit.privacy.rounding import decimal_text, exact
 from tacit.query.price.request import read_weights
@@ -87,7 +87,7 @@ class Remote:
         With `tidy`, the released numbers are made tidy here, as `Answer.tidy` does.
         """
         asked = {**_asked(question, params, budget), **({} if groups is None else {"groups": groups})}
-        key = secrets.token_urlsafe(24)
+        key = bits.random_bytes(24).hex()
         found = answer_from(self._sent("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
         return found.tidy() if truth_of(tidy, "tidy") else found
 
@@ -217,7 +217,7 @@ def _trusted(ca: str | Path | None) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=None if ca is None else str(ca))
     except FileNotFoundError:
-        raise InvalidInput(f"there is no certificate at {ca}; log in again with the server's certificate") from None
+        raise InvalidInput(f"certificate not found: {ca}; log in again with the server's certificate") from None
     except (OSError, ssl.SSLError):
         raise InvalidInput(f"{ca} is not a certificate that can be read; expected a PEM file") from None
     if ca is not None:
@@ -227,7 +227,7 @@ def _trusted(ca: str | Path | None) -> ssl.SSLContext:
 
 def _unreachable(url: str, error: Exception) -> StoreUnusable:
     doubtful = "CERTIFICATE" in str(error).upper()
-    what = "its certificate is not trusted" if doubtful else "there is no connection"
+    what = "its certificate is not trusted" if doubtful else "connection failed"
     remedy = "name the certificate to trust with ca= or --ca" if doubtful else "check the URL, and that the server runs"
     return StoreUnusable(f"the server {url} cannot be reached: {what}", remedy=remedy)
 

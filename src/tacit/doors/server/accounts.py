@@ -6,8 +6,8 @@ budget of an analyst is in the ledger, under that name, so that a new account or
 
 from __future__ import annotations
 
+import base64
 import re
-import secrets
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -20,6 +20,7 @@ import sqlalchemy as sql
 
 from tacit.doors.server.records import ACCOUNTS, TOKENS, Records
 from tacit.errors import InvalidInput, StoreUnusable
+from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import text_of
 from tacit.privacy.catalog import analyst_name
 from tacit.untrusted import for_terminal
@@ -166,7 +167,7 @@ class Accounts:
     def _issue(self, connection: sql.Connection, name: str, days: int) -> Issued:
         if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MOST_DAYS:
             raise InvalidInput(f"days must be a whole number from 1 to {MOST_DAYS}")
-        token, now = PREFIX + secrets.token_urlsafe(32), max(self._clock(), self._latest)
+        token, now = PREFIX + _random_text(), max(self._clock(), self._latest)
         row = {"digest": _digest(token), "account": name, "created": now, "expires": now + days * DAY}
         connection.execute(sql.insert(TOKENS), row)
         return Issued(name, token, moment(now + days * DAY))
@@ -203,4 +204,9 @@ def _digest(token: str) -> str:
 
 def _require(connection: sql.Connection, name: str) -> None:
     if connection.scalar(sql.select(ACCOUNTS.c.name).where(ACCOUNTS.c.name == name)) is None:
-        raise InvalidInput(f"there is no account {name!r}; list them with: tacit token list")
+        raise InvalidInput(f"unknown account {name!r}; list the accounts with: tacit token list")
+
+
+def _random_text() -> str:
+    """256 secure random bits, in the letters of a URL."""
+    return base64.urlsafe_b64encode(bits.random_bytes(32)).rstrip(b"=").decode()
