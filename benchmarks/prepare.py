@@ -20,28 +20,13 @@ from statistics import median
 
 import numpy as np
 
+from benchmarks.queries import CATALOG
 from benchmarks.tables import machine, markdown, write_table
 
 FULL = os.environ.get("FULL") == "1"
 SIZES = [10**6, 10**7] if FULL else [10**6]
 TURNS = {10**5: 1, 10**6: 3, 10**7: 1}
 STARTS = 7
-CATALOG = """
-[budget]
-epsilon = 1
-
-[tables.visits]
-source = "visits.{kind}"
-unit = {{ column = "user_id" }}
-max_rows = 10
-rows_at_most = 20000000
-
-[tables.visits.columns]
-user_id = {{ key = true }}
-group_key = {{ bounds = [0, 99], nulls = "drop" }}
-day = {{ bounds = [0, 364], nulls = "drop" }}
-amount = {{ bounds = [0, 1000], step = 0.01, nulls = "drop" }}
-"""
 COMMANDS = {
     "tacit sql": ["-m", "tacit", "sql", "SELECT COUNT(*) FROM visits WHERE cost < {number}", "--epsilon", "0.0001"],
     "tacit explain": ["-m", "tacit", "explain", "SELECT COUNT(*) FROM visits WHERE cost < {number}", "--epsilon", "0.0001"],
@@ -91,7 +76,7 @@ def prepare(folder: Path, kind: str) -> None:
     from tacit.data.catalog import read_catalog
     from tacit.data.prepare import prepare
 
-    (folder / "tacit.toml").write_text(CATALOG.format(kind=kind))
+    (folder / "tacit.toml").write_text(CATALOG.format(source=f"visits.{kind}"))
     prepare(read_catalog(folder / "tacit.toml"))
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from filtering import how_many, spent
 from tacit.accounting.composition import Cost, cost_of, restated
 from tacit.accounting.filter import GRID, NOTHING_SPENT, Filter, Left, State, on_grid_down, on_grid_up
 from tacit.errors import InvalidBudget, LawViolated, WrongRelation
@@ -41,20 +42,6 @@ class SplitChanged(Filter):
 
     def holds(self, state: State) -> bool:
         return any(Filter(self.epsilon, self.delta, share).holds(state) for share in (F(9, 10), F(1, 100)))
-
-
-def spent(rule: Filter, *costs: Cost) -> State:
-    state = NOTHING_SPENT
-    for cost in costs:
-        state = rule.after(state, cost)
-    return state
-
-
-def how_many(rule: Filter, cost: Cost) -> int:
-    state, count = NOTHING_SPENT, 0
-    while rule.admits(state, cost):
-        state, count = rule.after(state, cost), count + 1
-    return count
 
 
 def test_the_rule_on_vectors() -> None:

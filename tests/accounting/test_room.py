@@ -3,6 +3,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filtering import how_many, spent
 from tacit.accounting.composition import Cost, cost_of
 from tacit.accounting.filter import NOTHING_SPENT, Filter, State
 from tacit.privacy.loss import Pure
@@ -16,20 +17,6 @@ caps = st.builds(
 )
 epsilons = st.none() | st.fractions(0, 2, max_denominator=10**6)
 costs = st.builds(Cost, epsilons, st.fractions(0, F(1, 2), max_denominator=10**6), st.sampled_from([F(0), F("1e-10"), F("1e-7")]))
-
-
-def spent(rule: Filter, *several: Cost) -> State:
-    state = NOTHING_SPENT
-    for one in several:
-        state = rule.after(state, one)
-    return state
-
-
-def how_many(rule: Filter, one: Cost) -> int:
-    state, count = NOTHING_SPENT, 0
-    while rule.admits(state, one):
-        state, count = rule.after(state, one), count + 1
-    return count
 
 
 def test_questions_of_a_hundredth_that_fit() -> None:

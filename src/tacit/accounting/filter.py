@@ -111,7 +111,7 @@ class Filter:
         return State(epsilon, state.rho + on_grid_up(cost.rho), state.delta + on_grid_up(cost.delta))
 
     def room(self, state: State, cost: Cost) -> int | None:
-        """How many further events of that cost are admitted, one after the other; None where there is no end.
+        """How many further events of that cost are admitted, one after the other; None if any number is.
 
         Sums only grow, so the last one decides: as many as the deltas allow, and one of the other two sums.
 

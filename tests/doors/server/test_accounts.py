@@ -102,7 +102,7 @@ def test_roles_days_and_declared_analysts_are_checked(accounts):
     with pytest.raises(InvalidInput, match="is not one of them"):
         accounts.add("eve", "analyst", declared=["ana"])
     accounts.add("eve", "auditor", declared=["ana"])
-    with pytest.raises(InvalidInput, match="no account"):
+    with pytest.raises(InvalidInput, match="unknown account"):
         accounts.issue("nobody")
     assert [each["name"] for each in accounts.listed()] == ["eve"], "a refused account leaves nothing"
 

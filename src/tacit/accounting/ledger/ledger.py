@@ -221,7 +221,7 @@ class Ledger:
         return chosen if last is None else iter(deque(chosen, maxlen=last))
 
     def paid_by(self, number: int, analyst: str) -> tuple[Entry, str | None] | None:
-        """The entry by which an analyst has paid, with the answer if it is kept; None if it is not there, or not theirs."""
+        """The entry by which an analyst has paid, with the answer if it is kept; None if the analyst has no such entry."""
         return self._store.look(lambda page: selling.paid_by(page, number, analyst_name(analyst)))
 
     def requested(self, request: str, after: int) -> Entry | None:

@@ -159,7 +159,7 @@ def kept_answer(page: Page, kept: Kept) -> tuple[Entry, str]:
 
 
 def paid_by(page: Page, number: int, analyst: str) -> tuple[Entry, str | None] | None:
-    """The entry by which an analyst has paid, with the answer if it is kept; None if there is no such entry, or not of theirs."""
+    """The entry by which an analyst has paid, with the answer if it is kept; None if the analyst has no such entry."""
     line = page.line(number)
     entry = None if line is None or hash_of(line.text) != line.hash else entry_from(line.text)
     if entry is None or entry.kind not in PAID or entry.analyst != analyst:

@@ -28,7 +28,7 @@ MOST_LOOKED_AT = 100_000  # rows searched for an example
 LONGEST_EXAMPLE = 100
 TROUBLES: tuple[tuple[type[EngineError], str], ...] = (
     (UnknownTable, "names a table that is not there; correct `table`"),
-    (Unreachable, "cannot be read from disk, or there is no room left beside the store; check both"),
+    (Unreachable, "cannot be read, or the disk of the store is full; check both"),
 )
 UNREADABLE = (OSError, EOFError, zlib.error)  # for files that are not what their names say; their messages may quote bytes
 

@@ -56,7 +56,7 @@ def connected(url: str) -> Remote:
     known = _logins().get(address, {})
     token = os.environ.get(TOKEN) or known.get("token")
     if not token:
-        raise InvalidInput(f"there is no token for {address}; run: tacit login {address}")
+        raise InvalidInput(f"not logged in to {address}; run: tacit login {address}")
     return Remote(address, token, known.get("ca"))
 
 
@@ -77,7 +77,7 @@ def _place() -> Path:
 
     folder = state_folder(os.environ)
     if folder is None:
-        raise InvalidInput("there is no folder to keep the token in: neither XDG_STATE_HOME nor HOME is an absolute path; set one")
+        raise InvalidInput("cannot store the token: neither XDG_STATE_HOME nor HOME is an absolute path; set one of them")
     return folder / FILE
 
 

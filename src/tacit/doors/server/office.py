@@ -86,7 +86,7 @@ class Office:
         known = policy_of(self.data.catalog)
         own = known.analyst(name)
         if own is None or name not in self.accounts.names(ANALYST):
-            raise InvalidInput(f"there is no analyst {name!r} with an account; add the account first")
+            raise InvalidInput(f"{name!r} has no analyst account; add the account first")
         budget = own.budget or known.budget
         most = {"epsilon": budget.epsilon, "delta": budget.delta, "epsilon_per_query": own.epsilon_per_query or budget.epsilon}
         for cap, value in caps.items():

@@ -26,7 +26,7 @@ TEXTS: Mapping[str, tuple[int, str, str]] = {
         "the request comes from the page of another site",
         "send it from no page, or from a page of this server",
     ),
-    "not_found": (404, "there is nothing here, or it belongs to somebody else", "see /v1/openapi.json"),
+    "not_found": (404, "not found", "see /v1/openapi.json"),
     "method_not_allowed": (405, "this method is not supported here", "see /v1/openapi.json"),
     "already_exists": (CONFLICT, "this name was used before, and belongs to one account for ever", "choose another name"),
     "too_large": (413, "the request is too large", "send at most 128 KiB, with at most 64 KiB of SQL"),

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import socket
 import struct
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from tacit.doors.server.calls import Call, Reply
+from tacit.release.frames import exactly, left
 
 HEAD = struct.Struct("!cQI")
 MIB = 2**20
@@ -60,32 +60,14 @@ def head_of(data: bytes, expected: bytes) -> tuple[bytes, int, int]:
 
 def send(line: socket.socket, kind: bytes, number: int, content: bytes = b"", deadline: float | None = None) -> None:
     """Send one whole message; raises `OSError` if it is not accepted in time."""
-    line.settimeout(_left(deadline))
+    line.settimeout(left(deadline))
     line.sendall(framed(kind, number, content))
 
 
 def receive(line: socket.socket, expected: bytes, deadline: float | None = None) -> Frame:
     """The next message; raises `OSError` if none arrives in time, or ever."""
-    kind, number, length = head_of(_exactly(line, HEAD.size, deadline), expected)
-    return kind, number, _exactly(line, length, deadline)
-
-
-def _exactly(line: socket.socket, count: int, deadline: float | None) -> bytes:
-    room = memoryview(bytearray(count))
-    filled = 0
-    while filled < count:
-        line.settimeout(_left(deadline))
-        came = line.recv_into(room[filled:])
-        if came == 0:
-            raise ConnectionError("the other end is closed")
-        if deadline is not None and time.monotonic() > deadline:
-            raise TimeoutError("the time is up")
-        filled += came
-    return bytes(room)
-
-
-def _left(deadline: float | None) -> float | None:
-    return None if deadline is None else max(0.001, deadline - time.monotonic())
+    kind, number, length = head_of(exactly(line, HEAD.size, deadline), expected)
+    return kind, number, exactly(line, length, deadline)
 
 
 # --- contents ----------------------------------------------------------------------------------------------------------------
