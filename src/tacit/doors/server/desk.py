@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from tacit.doors.server import analysts, asking, auditors, curators
 from tacit.doors.server import models as of
 from tacit.doors.server.accounts import ANALYST, AUDITOR, CURATOR, Account, Ended
-from tacit.doors.server.calls import Call, Reply
+from tacit.doors.server.calls import ADMISSION, Call, Reply
 from tacit.doors.server.office import Office
 from tacit.doors.server.places import Places, TooManyRequests
 from tacit.doors.server.problems import problem, told
@@ -93,14 +93,18 @@ class Desk:
         if call.operation == "health":
             return READY
         account = self.office.accounts.who(call.credential)
-        operation = self.operations.get(call.operation)
+        alone = call.operation == ADMISSION
+        operation = self.operations.get(str(call.arguments.get("operation")) if alone else call.operation)
         if account is None:
             return problem("unauthenticated")
         if operation is None or account.role not in operation.roles:
             return problem("forbidden")
         try:
             with self.places.taken(account.name):
-                return operation.run(self.office, account, _checked(operation, call), call.key)
+                if alone:
+                    return READY
+                reply = operation.run(self.office, account, _checked(operation, call), call.key)
+                return replace(reply, account=account.name)
         except TooManyRequests:
             return problem("too_many_requests")
         except Ended:
