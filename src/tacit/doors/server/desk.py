@@ -30,7 +30,7 @@ from tacit.doors.server.requests import KeyReused
 from tacit.errors import InvalidCatalog, StoreUnusable, TacitError, Unforeseen
 from tacit.files import append_line
 from tacit.release.unforeseen import FILE as LOG
-from tacit.release.unforeseen import LARGEST, noted
+from tacit.release.unforeseen import LARGEST, OLDER, noted
 from tacit.session import DataSet
 
 LONGEST_KEY = 128
@@ -119,7 +119,9 @@ class Desk:
         folder = self.office.data.catalog.kept
         if isinstance(error, StoreUnusable | InvalidCatalog):
             with suppress(OSError):
-                append_line(folder / LOG, f"{datetime.now(UTC).isoformat(timespec='seconds')} {error.code}: {error}", LARGEST)
+                append_line(
+                    folder / LOG, f"{datetime.now(UTC).isoformat(timespec='seconds')} {error.code}: {error}", LARGEST, OLDER
+                )
         elif not isinstance(error, Unforeseen):  # of which there is a line already
             noted(error, folder)
         return problem("unavailable")
