@@ -30,7 +30,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Which store to open with which engine, in which version (None: any) and within which limits.
+    """Which store to open with which engine, in which version (None: any) and within which limits; `master` is a cluster's address.
 
     It can be sent to another process, which makes its engine from it.
     """
@@ -39,6 +39,7 @@ class Opening:
     engine: str = "duckdb"
     version: str | None = None
     limits: Limits = Limits()  # frozen
+    master: str | None = None
 
 
 class Engine(Protocol):

@@ -1,0 +1,215 @@
+"""The distributed engine: Apache Spark on a prepared store of Parquet files; runs a plan and returns sealed, exact integers.
+
+Only aggregates come back to this process, sealed; noise, ledger and release never run on the cluster. Spark's own messages, which
+quote SQL and plans, are silenced, and none of them reaches the caller. Its settings are those of a session of its own, in which no
+row can make an expression fail.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import count
+from typing import Any
+
+from tacit.data.parquet_store import ParquetStore, parquet_store
+from tacit.errors import StoreUnusable
+from tacit.privacy.sealed import Sealed
+from tacit.query.canonical import canonical_text
+from tacit.query.engines.arrays import Integers, answers_of, numbers
+from tacit.query.engines.engine import Opening, out_of_limits
+from tacit.query.engines.exact import Exact, assemble
+from tacit.query.plan import Bound, Group
+
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # PySpark's, which print SQL whatever the level of Spark
+MOST_COMPILED = 64
+START = {
+    "spark.ui.enabled": "false",  # its pages show SQL and sizes
+    "spark.eventLog.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",
+}
+SETTINGS = {
+    "spark.sql.ansi.enabled": "false",  # no expression raises; ranges are known beforehand, so none overflows either
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.adaptive.enabled": "false",  # by what the rows hold it chooses another plan
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.legacy.charVarcharAsString": "true",
+}
+_names = count()
+
+
+class SparkEngine:
+    """A prepared store on a Spark cluster; only of the given version, if any.
+
+    `session` is a session of the caller, whose cluster is then used; otherwise the master that the catalog declares is asked.
+    """
+
+    def __init__(self, wanted: Opening, session: Any = None) -> None:
+        self.wanted, self.limits = wanted, wanted.limits
+        self._given = session
+        self._session: Any = None
+        self._backend: Any = None
+        self._store: ParquetStore | None = None
+        self._tables: dict[str, Any] = {}
+        self._compiled: dict[str, str] = {}
+        self._views = f"tacit_{next(_names)}"
+        self._lock = threading.RLock()
+
+    def open(self) -> None:
+        """Reaches the cluster and finds the store in the expected version; reads no row of it."""
+        with self._lock:
+            self._opened()
+            try:
+                self._session.range(1).count()
+            except Exception:
+                self.close()
+                raise _unreachable() from None
+
+    def run(self, group: Group) -> Exact:
+        """The exact moments of every group, sealed; a time-out or a failure of the cluster reveals nothing about the data."""
+        with self._lock, self._deadline(self.limits.seconds):
+            return assemble(group, answers_of(group, self._fetch))
+
+    def rows(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
+        """The stored codes and texts of some columns as a sealed Arrow table."""
+        import tacit.query.engines.compile as compiled
+
+        with self._lock, self._deadline(None):
+            return Sealed(self._arrow(partial(compiled.stored, bound, columns), canonical_text((bound, *columns))))
+
+    def fan_out(self, table: str, column: str) -> int:
+        key = f"`{column.lower()}`"
+        counted = f"SELECT count(*) AS rows FROM {self._view(table.lower())} WHERE {key} IS NOT NULL GROUP BY {key}"  # noqa: S608
+        return self._fact(f"SELECT coalesce(max(rows), 0) AS found FROM ({counted})")  # noqa: S608  # names of the catalog
+
+    def size(self, table: str) -> int:
+        return self._fact(f"SELECT count(*) AS found FROM {self._view(table.lower())}")  # noqa: S608  # a name of the catalog
+
+    def public_rows(self, table: str) -> Any:
+        """The stored codes of a public table; refused for one whose rows have a unit, whatever the caller believes."""
+        with self._lock, self._deadline(self.limits.seconds):
+            found = self._session.sql(f"SELECT * FROM {self._view(table.lower())}")  # noqa: S608  # a name of the catalog
+            public = not any(name.startswith("tacit_") for name in found.columns)
+            rows = found.toArrow() if public else None
+        if not public:
+            raise TypeError("rows of private tables leave the engine sealed, or not at all")
+        return rows
+
+    def close(self) -> None:
+        """Forgets the session; one that was made here is stopped with this process."""
+        with self._lock:
+            if self._session is not None:
+                for view in self._tables:
+                    with suppress(Exception):
+                        self._session.catalog.dropTempView(f"{self._views}_{view}")
+            self._session = self._backend = self._store = None
+            self._tables, self._compiled = {}, {}
+
+    def _fact(self, query: str) -> int:
+        with self._lock, self._deadline(self.limits.seconds):
+            return int(self._session.sql(query).toArrow().column("found")[0].as_py())
+
+    def _fetch(self, build: Any, key: str) -> Mapping[str, Integers]:
+        table = self._arrow(build, key)
+        return {name: numbers(table.column(name)) for name in table.column_names}
+
+    def _arrow(self, build: Any, key: str) -> Any:
+        """The cluster's result for what is built; its SQL is cached by `key`, the plan."""
+        backend = self._opened()
+        if key not in self._compiled:
+            if len(self._compiled) >= MOST_COMPILED:
+                self._compiled.pop(next(iter(self._compiled)))
+            self._compiled[key] = backend.compile(build(self._table))
+        return self._session.sql(self._compiled[key]).toArrow()
+
+    def _table(self, name: str) -> Any:
+        self._view(name)
+        return self._tables[name]
+
+    def _view(self, name: str) -> str:
+        """A stored table as a view of the session."""
+        backend, view = self._opened(), f"{self._views}_{name}"
+        if name not in self._tables:
+            assert self._store is not None  # noqa: S101  # it is opened
+            self._session.read.parquet(self._store.table(name)).createOrReplaceTempView(view)
+            self._tables[name] = backend.table(view)
+        return f"`{view}`"
+
+    def _opened(self) -> Any:
+        if self._backend is None:
+            self._store = parquet_store(self.wanted.place)
+            if self.wanted.version not in (None, self._store.version):
+                raise StoreUnusable("the data was prepared again after it was opened", remedy="open it again")
+            self._session = quiet(self._given) if self._given is not None else started(self.wanted.master)
+            self._backend = _backend(self._session)
+        return self._backend
+
+    @contextmanager
+    def _deadline(self, seconds: float | None) -> Iterator[None]:
+        """Interrupts the cluster's work when its time is up; whatever is raised, tacit's message is the same for every reason."""
+        self._opened()
+        done, session = threading.Event(), self._session
+
+        def stop() -> None:
+            wait = seconds
+            while not done.wait(wait):
+                with suppress(Exception):
+                    session.interruptAll()  # of this session, which nothing else uses; tags do not reach what Arrow collects
+                wait = 0.2
+
+        threading.Thread(target=stop, daemon=True).start()
+        try:
+            yield
+        except StoreUnusable:
+            raise
+        except Exception:
+            raise out_of_limits() from None
+        finally:
+            done.set()
+
+
+def started(master: str | None) -> Any:
+    """A session on a cluster, or on this machine; `sc://` is Spark Connect."""
+    _silence()
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise StoreUnusable("the engine 'spark' needs PySpark", remedy="run: pip install 'tacit[spark]'") from None
+    place = master or "local[*]"
+    try:
+        builder = SparkSession.builder.appName("tacit")
+        for name, value in START.items():
+            builder = builder.config(name, value)
+        made = builder.remote(place).getOrCreate() if place.startswith("sc://") else builder.master(place).getOrCreate()
+        return quiet(made)
+    except Exception:  # its message may name hosts and users
+        raise _unreachable() from None
+
+
+def quiet(session: Any) -> Any:
+    """A session of its own on the same cluster, with the settings on which exactness rests."""
+    _silence()
+    own = session.newSession()
+    for name, value in SETTINGS.items():
+        own.conf.set(name, value)
+    return own
+
+
+def _silence() -> None:
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def _backend(session: Any) -> Any:
+    import ibis
+
+    return ibis.pyspark.connect(session)
+
+
+def _unreachable() -> StoreUnusable:
+    return StoreUnusable("the Spark cluster cannot be reached", remedy="check [store] master, and that the cluster runs")
