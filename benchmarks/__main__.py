@@ -6,7 +6,9 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-NAMES = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in ("__main__", "__init__", "tables"))
+NAMES = sorted(
+    path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in ("__main__", "__init__", "tables", "server_client")
+)
 
 
 def main(wanted: list[str]) -> int:

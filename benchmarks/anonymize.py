@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.anonymize_check import processor_seconds
-from benchmarks.queries import peer_python
-from benchmarks.tables import machine, markdown, write_table
+from benchmarks.tables import machine, markdown, peer_python, write_table
 from tacit.publish.tables.conditions import KAnonymity
 from tacit.publish.tables.hierarchy import Hierarchy, read_hierarchies
 from tacit.publish.tables.lattice import Lattice

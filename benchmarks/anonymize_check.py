@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.queries import peer_python
-from benchmarks.tables import REPEATS, machine, markdown, write_table
+from benchmarks.tables import REPEATS, machine, markdown, peer_python, write_table
 from tacit.data.files.columns import read_columns
 from tacit.data.files.level_rows import level_rows
 from tacit.publish.tables.models.closeness import Closeness

@@ -1,8 +1,8 @@
-"""Social networks: reading, building, refinement and k-degree anonymity: `python -m benchmarks graphs`.
+"""Social networks: reading, building, refinement and anonymity: `python -m benchmarks graphs`.
 
 Processor time of one thread, after the compiler. Large graphs are random with a power law (expected degrees from a Pareto law).
 SciPy builds the same rows by sorting; networkx reads the same edge list and hashes the same neighbourhoods. No maintained package
-makes a graph k-degree anonymous. `FULL=1` adds the graph of 77 million edges.
+makes a graph k-degree or k-neighbourhood anonymous. `FULL=1` adds the graph of 77 million edges.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import resource
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,12 +20,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.tables import machine, markdown, write_table
-from tacit.graphs import Graph, build, colours_of, k_degree, read
+from tacit.errors import InvalidInput
+from tacit.graphs import Graph, build, colours_of, k_degree, k_neighbourhood, read
 from tacit.publish.graphs.degree_sequence import optimal_groups
+from tacit.publish.graphs.supernodes.annealing import annealed
 
 ROOT = Path(__file__).parents[1]
 ENRON = Path(os.environ.get("ENRON", ROOT / ".." / "shared" / "data" / "email-enron" / "edges.tsv.gz"))
 NODES, EDGES, MORE, MOST = 1_000_000, 10_000_000, 17_000_000, (4_400_000, 77_000_000)
+MINUTE = 1_150  # proposals per node of Enron that take about a minute
 SHAPE = 1.3  # of the Pareto law
 Row = tuple[str, ...]
 
@@ -101,6 +105,34 @@ def large_rows() -> list[Row]:
     return [*rows, row("k-degree, k = 10, whole run with measures", "below 60 s", whole, note)]
 
 
+def neighbourhood_rows() -> list[Row]:
+    """k-neighbourhood anonymity of a sparse graph with hubs, and how soon a dense one is refused."""
+    import networkx
+
+    source, rows = networkx.barabasi_albert_graph(10_000, 2, seed=1), []
+    for k in (2, 5):
+        made: list[Any] = []
+        whole = seconds(lambda k=k, made=made: made.append(k_neighbourhood(source, k, seed=1)))  # type: ignore[misc]
+        note = (
+            f"10,000 nodes, {source.number_of_edges():,} edges, {made[0].utility.edges_added / source.number_of_edges():.1%} added"
+        )
+        rows.append(row(f"k-neighbourhood, k = {k}, whole run with measures", "-", whole, note))
+    return [*rows, row("Enron: k-neighbourhood, k = 5", "-", seconds(_refused), "refused as too dense")]
+
+
+def _refused() -> None:
+    with suppress(InvalidInput):
+        k_neighbourhood(ENRON, 5, seed=1)
+
+
+def annealing_rows() -> list[Row]:
+    graph = read(ENRON).graph
+    annealed(graph, 10, 1, 2)
+    made: list[Any] = []
+    whole = seconds(lambda: made.append(annealed(graph, 10, 1, MINUTE)))
+    return [row("Enron: annealing, k = 10", "60 s", whole, f"ln W = {made[0].log_worlds:,.0f}, {MINUTE:,} proposals per node")]
+
+
 def largest_rows() -> list[Row]:
     if not os.environ.get("FULL"):
         return []
@@ -123,6 +155,6 @@ def run() -> None:
         print(f"no data at {ENRON}; set ENRON to the edge list of the Enron graph")
         return
     warm_up()
-    rows = [*enron_rows(), *large_rows(), *largest_rows(), *attack_rows()]
+    rows = [*enron_rows(), *neighbourhood_rows(), *annealing_rows(), *large_rows(), *largest_rows(), *attack_rows()]
     header = ("what", "goal", "tacit", "work", "peer", "ratio")
     write_table("graphs", f"{machine('numba', 'scipy', 'networkx')}\n\n{markdown(header, rows)}")

@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.queries import peer_python
-from benchmarks.tables import REPEATS, machine, markdown, write_table
+from benchmarks.tables import REPEATS, machine, markdown, peer_python, write_table
 from tacit.publish.local.randomizers.bloom import BloomRappor
 from tacit.publish.local.randomizers.categories import KAry
 from tacit.publish.local.randomizers.hadamard import HadamardResponse

@@ -16,17 +16,15 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.tables import best_seconds, machine, markdown, write_table
+from benchmarks.tables import OUT, best_seconds, machine, markdown, peer_python, write_table
 
 FULL = os.environ.get("FULL") == "1"
-OUT = Path(__file__).parent / "out"
 PEERS = Path(__file__).parent / "peers"
 SIZES = [10**5, 10**6, 10**7]
 LARGEST_FOR_PEERS = 10**7 if FULL else 10**6
@@ -127,19 +125,6 @@ def plain_seconds(path: Path) -> dict[str, float]:
             seconds[name] = best_seconds(lambda asked=question: engine.execute(asked).fetchnumpy())
         engine.close()
     return seconds
-
-
-def peer_python(name: str, packages: list[str]) -> Path | None:
-    """The interpreter of a peer's own environment, created on first use; None if it cannot be installed."""
-    folder = OUT / "peers" / name.lower().replace(" ", "-")
-    python, mark = folder / "bin" / "python", folder / ".installed"
-    if mark.exists():
-        return python
-    venv.create(folder, with_pip=True)
-    done = subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], capture_output=True, check=False)
-    if done.returncode == 0:
-        mark.touch()
-    return python if done.returncode == 0 else None
 
 
 def peer_seconds(name: str, path: Path) -> dict[str, float] | str:

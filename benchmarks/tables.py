@@ -1,14 +1,17 @@
-"""What the benchmarks share: the shortest of several runs, the machine in one line, and tables between markers in the README."""
+"""What the benchmarks share: the shortest of several runs, peers in environments of their own, and tables in the README."""
 
 from __future__ import annotations
 
 import platform
+import subprocess
 import time
+import venv
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+OUT = Path(__file__).parent / "out"
 README = Path(__file__).parent / "README.md"
 REPEATS = 5
 TEXT = 2  # the first columns of a table contain text
@@ -22,6 +25,19 @@ def best_seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
         work()
         seconds.append(time.perf_counter() - start)
     return min(seconds)
+
+
+def peer_python(name: str, packages: list[str]) -> Path | None:
+    """The interpreter of a peer's own environment, created on first use; None if it cannot be installed."""
+    folder = OUT / "peers" / name.lower().replace(" ", "-")
+    python, mark = folder / "bin" / "python", folder / ".installed"
+    if mark.exists():
+        return python
+    venv.create(folder, with_pip=True)
+    done = subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], capture_output=True, check=False)
+    if done.returncode == 0:
+        mark.touch()
+    return python if done.returncode == 0 else None
 
 
 def installed(package: str) -> str | None:

@@ -101,7 +101,7 @@ def test_only_engines_and_preparation_touch_the_store(name):
     assert not found or (name in MAY_TOUCH_DUCKDB and found <= {"duckdb", "read_parquet"})
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if not name.startswith(("evidence/", "doors/"))])
+@pytest.mark.parametrize("name", [name for name in FILES if not name.startswith(("evidence/", "doors/cli/"))])
 def test_noise_has_one_door_to_randomness(name):
     if name in MAY_DRAW or (name.startswith(SEEDED) and not name.startswith(NOISE)):
         return

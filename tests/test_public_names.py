@@ -58,6 +58,7 @@ EXPORTED = [
     "attack",
     "audit",
     "composition",
+    "connect",
     "errors",
     "graphs",
     "local",
@@ -140,8 +141,9 @@ FACES = {
     "composition": "NOTHING_SPENT Filter advanced advanced_tighter batch_loss cost events exact_pure for_change_one loss parallel "
     "sequential",
     "graphs": "Candidates Graph Network Published TwoSided Utility anonymous_degrees begin_graph_ledger bipartite build "
-    "candidates check_k_degree colours_of degree_histogram distinct_right edges_between estimated fixed_point "
-    "graph_of_degrees is_graphical k_degree like load naive open_graph_ledger read release_degrees "
+    "candidates check_k_degree check_k_neighbourhood colours_of degree_histogram distinct_right edges_between estimated "
+    "fixed_point graph_of_degrees is_graphical k_degree k_neighbourhood like load naive nearest_graphical "
+    "open_graph_ledger read release_degrees "
     "release_edges release_triangles safe_example sampled save sized_groups unsafe_example utility",
     "local": "Account Binary BloomRappor End HadamardResponse KAry LocalHashing Numeric PrefixTree Rappor Request Sampled Sets "
     "Split Tally Unary Words choose compare estimate heavy_hitters permanent plan plan_difference posterior quantiles reach "

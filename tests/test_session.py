@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import shutil
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -248,11 +249,34 @@ def test_the_ledger_records_the_noise_that_runs_under_private_keys(two: tuple[An
     full.session("ana").sql(text, epsilon=1, delta=0.01)
     *_, entry = (entry for entry in full.ledger.entries() if entry.kind == "spend")
     ran = [part.mechanism for part, _ in seen[0].sums.values()]
-    assert entry.event.events[1:] == tuple(mechanism.event for mechanism in ran)
-    assert [float(event.sensitivity**2) for event in entry.event.events[1:]] == pytest.approx([5, 5 * 7**2, 5])  # 2^2 + 1 rows
+    _, together = entry.event.events
+    assert together.events == tuple(mechanism.event for mechanism in ran)
+    assert [float(event.sensitivity**2) for event in together.events] == pytest.approx([5, 5 * 7**2, 5])  # 2^2 + 1 rows
+    assert (entry.price.epsilon, entry.price.delta) == (1, Fraction(1, 100)), "epsilon with its delta"
+    assert entry.price.rho >= sum(mechanism.rho for mechanism in ran)
     explained = full.session("ana").explain(text, epsilon=1, delta=0.01)
     widths = [mechanism.interval(0.95).above for mechanism in ran]
     assert [expected.error for expected in explained.errors] == [f"± {width:.6g} at 0.95 confidence" for width in widths]
+
+
+def test_weights_are_recorded_and_make_another_question(two: tuple[Any, Any]) -> None:
+    full, _ = two
+    ana = full.session("ana")
+    text = "SELECT COUNT(*) AS n, SUM(age) AS age FROM visits"
+    plain = ana.sql(text, epsilon=0.25)
+    heavy = ana.sql(text, epsilon=0.25, weights={"age": 3})
+    *_, entry = (entry for entry in full.ledger.entries() if entry.kind == "spend")
+    assert not heavy.receipt.again
+    assert heavy.receipt.entry == entry.number > plain.receipt.entry
+    assert entry.question == f"{text} /* weights: age = 3 */"
+    assert ana.sql(text, epsilon=0.25, weights={"AGE": "3"}).receipt.again
+    from tacit.query.language.sql import parse
+
+    odd = 'SELECT COUNT(*) AS n, SUM(age) AS "a /* b */" FROM visits'
+    ana.sql(odd, epsilon=0.25, weights={"a /* b */": 2})
+    *_, entry = (entry for entry in full.ledger.entries() if entry.kind == "spend")
+    assert parse(entry.question).items == parse(odd).items, "what the ledger records can be read again"
+    assert ana.table("visits").agg(n="count(*)", age="sum(age)").release(epsilon=0.25, weights={"age": 3}).receipt.again
 
 
 def test_a_question_from_python_stands_in_the_ledger_as_sql_that_is_the_same_question(two: tuple[Any, Any]) -> None:

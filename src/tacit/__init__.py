@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import tacit.synthesize as synthesize
     import tacit.tables as tables
     import tacit.verify as verify
+    from tacit.doors.client import connect
     from tacit.mechanisms.dirichlet import DirichletResampling
     from tacit.mechanisms.exponential import Exponential
     from tacit.mechanisms.gaussian import Gaussian
@@ -78,6 +79,7 @@ __all__ = [
     "attack",
     "audit",
     "composition",
+    "connect",
     "errors",
     "graphs",
     "local",
@@ -103,6 +105,7 @@ _MODULES = (
     "verify",
 )
 _HOMES = {
+    "tacit.doors.client": ("connect",),
     "tacit.mechanisms.dirichlet": ("DirichletResampling",),
     "tacit.mechanisms.exponential": ("Exponential",),
     "tacit.mechanisms.gaussian": ("Gaussian",),

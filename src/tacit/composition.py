@@ -7,7 +7,7 @@ the forms beside it hold only for events that are all fixed in advance.
 >>> from tacit.composition import NOTHING_SPENT, Filter, batch_loss, cost
 >>> small = tacit.Gaussian(sensitivity=1, rho="0.001", step=1, on_grid=True)
 >>> print(batch_loss([small.event] * 100, delta=1e-6))
-epsilon 2.45079, delta 1e-06 (add or remove one row)
+epsilon 2.14194, delta 1e-06 (add or remove one row)
 >>> Filter(epsilon=1, delta=1e-6).admits(NOTHING_SPENT, cost(small.event))
 True
 """

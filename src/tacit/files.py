@@ -174,7 +174,7 @@ def put_private(new: Path, place: Path) -> None:
 def append_line(file: Path, line: str, largest: int) -> None:
     """Append a line to a log for its owner alone. A log above `largest` bytes is first renamed to end in `.old`."""
     make_private_folder(file.parent)
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, PermissionError):  # one who may write this file alone goes on with it
         if file.stat().st_size > largest:
             os.replace(file, file.with_name(f"{file.name}.old"))
     with opened(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW) as descriptor:

@@ -1,7 +1,7 @@
 """Social networks: read, published with fewer ways to find a person, and measured for the ways that are left.
 
-What `naive`, `k_degree`, `sized_groups` and `bipartite` return is not differentially private, and says so; what `release_degrees`,
-`release_edges` and `release_triangles` return is. `tacit anonymize graph` does the same on the command line.
+What `naive`, `k_degree`, `k_neighbourhood`, `sized_groups` and `bipartite` return is not differentially private, and says so; what
+`release_degrees`, `release_edges` and `release_triangles` return is. `tacit anonymize graph` does the same on the command line.
 Loops are compiled by Numba: `pip install "tacit[graphs]"`.
 
 >>> from tacit.graphs import Graph, candidates, k_degree, naive
@@ -25,8 +25,11 @@ from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.k_degree import k_degree
 from tacit.publish.graphs.measures import Utility, utility
 from tacit.publish.graphs.naive import naive
+from tacit.publish.graphs.neighbourhoods.checker import check_k_neighbourhood
+from tacit.publish.graphs.neighbourhoods.result import k_neighbourhood
 from tacit.publish.graphs.network import Network, like
 from tacit.publish.graphs.network import network_of as read
+from tacit.publish.graphs.private.graphical import nearest_graphical
 from tacit.publish.graphs.private.result import release_degrees, release_edges, release_triangles
 from tacit.publish.graphs.private.spending import begin_graph_ledger, open_graph_ledger
 from tacit.publish.graphs.published import Published
@@ -49,6 +52,7 @@ __all__ = [
     "build",
     "candidates",
     "check_k_degree",
+    "check_k_neighbourhood",
     "colours_of",
     "degree_histogram",
     "distinct_right",
@@ -58,9 +62,11 @@ __all__ = [
     "graph_of_degrees",
     "is_graphical",
     "k_degree",
+    "k_neighbourhood",
     "like",
     "load",
     "naive",
+    "nearest_graphical",
     "open_graph_ledger",
     "read",
     "release_degrees",

@@ -9,8 +9,10 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.accounting.composition import cost_of
 from tacit.accounting.filter import Left, State
 from tacit.accounting.ledger import rollback
 from tacit.accounting.ledger.ledger import Ledger, open_ledger
@@ -21,6 +23,8 @@ from tacit.errors import InvalidInput, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import Budget, Catalog
+from tacit.privacy.loss import Approximate
+from tacit.privacy.rounding import Number
 
 if TYPE_CHECKING:
     from tacit.data.engine import Progress
@@ -98,13 +102,19 @@ def begin_ledger(catalog: Catalog, reason: str, sources: Mapping[str, Any] | Non
 
 def begin_scratch(catalog: Catalog, reason: str) -> Ledger:
     """Begin a ledger that is not registered. What the prepared data remembers of a lost ledger is carried over."""
-    folder = catalog.store_folder
-    begun = begin_books(catalog.ledger_address(os.environ), policy_of(catalog), bits.random_bytes(16).hex(), reason)
+    folder = heads_folder(catalog)
+    policy = rollback.with_the_split_of(folder, policy_of(catalog))
+    begun = begin_books(catalog.ledger_address(os.environ), policy, bits.random_bytes(16).hex(), reason)
     if rollback.remembered_heads(folder):
         rollback.adopt(folder, begun, CURATOR, reason or "begun in the place of a lost one")
     else:
         rollback.remember_head(folder, begun.head)
     return begun
+
+
+def heads_folder(catalog: Catalog) -> Path:
+    """The folder that remembers the last entries of the ledger; what earlier versions kept elsewhere is moved there."""
+    return rollback.settled(catalog.store_folder, catalog.heads_folder)
 
 
 def own_ledger(catalog: Catalog) -> Ledger:
@@ -142,9 +152,14 @@ def accounts(catalog: Catalog, ledger: Ledger, analyst: str | None) -> list[Acco
     return [whole, *(Account(name, cap, ledger.spent(name), ledger.left(name)) for name, cap in caps.items())]
 
 
+def questions_left(ledger: Ledger, epsilon: Number, delta: Number, analyst: str | None) -> int:
+    """How many further questions of (epsilon, delta) the ledger admits: for everybody together, or for one analyst."""
+    return ledger.room(cost_of(Approximate(epsilon, delta, ledger.policy.neighbours)), analyst)
+
+
 def adopt(catalog: Catalog, ledger: Ledger, reason: str) -> int | None:
     """Accept the ledger that was found as the data set's own; returns the number of the entry that records this."""
-    entry = rollback.adopt(catalog.store_folder, ledger, CURATOR, text_of(reason, "reason"))
+    entry = rollback.adopt(heads_folder(catalog), ledger, CURATOR, text_of(reason, "reason"))
     return None if entry is None else entry.number
 
 

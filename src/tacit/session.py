@@ -23,12 +23,12 @@ from tacit.data.catalog import read_catalog
 from tacit.data.store import StoreInfo, store_info, swept
 from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
 from tacit.owner import Account, Preparing
-from tacit.privacy.arguments import text_of
+from tacit.privacy.arguments import text_of, truth_of
 from tacit.privacy.catalog import Catalog, analyst_name, fingerprint
+from tacit.privacy.rounding import Number
 from tacit.query.canonical import canonical_plan, canonical_text
 from tacit.query.engines import engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
-from tacit.query.engines.public import asked_of_public
 from tacit.query.free import check_free, declared_values, described, public_tables, shown_tables
 from tacit.query.groups import MOST_CELLS
 from tacit.query.language.given import Parameters, given
@@ -37,17 +37,21 @@ from tacit.query.language.sql import read
 from tacit.query.language.syntax import Describe, Select, ShowTables, Statement
 from tacit.query.language.writer import written
 from tacit.query.passes import rewrite
+from tacit.query.price.forecast import declared_rows, means_in
+from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, price, request
+from tacit.query.price.request import weighed
 from tacit.query.price.stability import rows_are_public, tables_of
 from tacit.release.answer import Answer, Receipt
 from tacit.release.free import free_answer
 from tacit.release.once import Form, Sold, Till, once
 from tacit.release.record import record, recorded, renamed
-from tacit.release.running import InProcess, OwnProcess, Runner
+from tacit.release.running import Facts, Holder, InProcess, OwnProcess, Paid, Runner
 from tacit.release.tabulate import answer
 from tacit.release.unforeseen import one_exit
 
 if TYPE_CHECKING:
+    from tacit.accounting.filter import Left
     from tacit.data.engine import Progress
     from tacit.data.prepare import Prepared
     from tacit.query.language.frame import Frame
@@ -64,6 +68,8 @@ class Session:
 
     def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None) -> None:
         self.data, self.analyst, self.clock = data, analyst, clock or partial(datetime.now, UTC)
+        self.request = ""  # of a door that must not pay twice for one request
+        self.balance: Callable[[str], Left] | None = None  # of a door that shows less than the ledger knows
 
     @property
     def kept(self) -> Path:
@@ -82,25 +88,29 @@ class Session:
         sale = Sale(
             events,
             self.analyst,
-            text,
+            text + weighed(asked),
             self.data.version,
             _key(quotes[0], self.data.version),
             tuple(dict.fromkeys(table.name for part in question.parts for table in tables_of(part.group))),
+            self.request,
         )
         till = replace(self.data.till, ready=self.data.runner.open)
-        sold = once(till, sale, lambda granted: self._released(quotes[granted.offer]), KEPT)
+        try:
+            sold = once(till, sale, lambda granted: self._released(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
+        finally:
+            self.data.runner.free()
         names = [output.name for output in question.outputs]
         return renamed(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold)), names)
 
-    def _released(self, quote: Quote) -> Answer:
-        return answer(quote, self.data.runner.noisy(quote), Receipt(quote.epsilon, quote.delta), [BIASES])
+    def _released(self, quote: Quote, paid: Paid) -> Answer:
+        return answer(quote, self.data.runner.noisy(quote, paid), Receipt(quote.epsilon, quote.delta), [BIASES])
 
     @one_exit
     def sql(self, question: str, *, params: Parameters = None, **budget: Any) -> Answer:
         """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts.
 
         `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. What asks public
-        tables or the catalog alone is free.
+        tables or the catalog alone is free. With `tidy=True` counts are whole and not negative, and totals agree with their parts.
         """
         with pointing(question):
             asked = read(question, given(params, self._today()))
@@ -112,7 +122,9 @@ class Session:
         if (columns := self._free(asked)) is not None:
             return free_answer(columns)
         assert isinstance(asked, Select)  # noqa: S101  # all else is free
-        return self.answer(asked, _asked(asked, budget), text)
+        tidy = truth_of(budget.get("tidy", False), "tidy")
+        found = self.answer(asked, _asked(asked, {name: value for name, value in budget.items() if name != "tidy"}), text)
+        return found.tidy() if tidy else found
 
     def _free(self, asked: Statement) -> Sequence[tuple[str, tuple[Any, ...]]] | None:
         """The columns of an answer in which no private row can have a part; None for any other question."""
@@ -124,7 +136,7 @@ class Session:
         if (tables := public_tables(asked, catalog)) is None:
             return declared_values(asked, catalog)
         text = written(check_free(asked, tables, self.data.public))
-        return asked_of_public(text, {table.name: self.data.public.rows(table.name) for table in tables})
+        return self.data.public.answered(text, [table.name for table in tables])
 
     @one_exit
     def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
@@ -134,6 +146,7 @@ class Session:
 
     def _explained(self, question: str | Select, params: Parameters, budget: Mapping[str, Any]) -> Explanation:
         from tacit.query.price.explain import explained, explained_free
+        from tacit.query.price.takes import taken
 
         asked = question if isinstance(question, Select) else read(question, given(params, self._today())).statement
         if not isinstance(asked, Select) or public_tables(asked, self.data.catalog) or declared_values(asked, self.data.catalog):
@@ -143,8 +156,17 @@ class Session:
         default = {} if select.options or {"epsilon", "error"} & set(known) else {"epsilon": 1}
         wanted = _asked(select, {"groups": MOST_CELLS, **default, **known})  # an explanation is free, so any number of groups is
         plan = rewrite(select, self.data.catalog, self.data.public)
-        quote = price(plan, wanted, self.data.catalog.change, rows_are_public(plan, self.data.catalog))[0]
-        return explained(quote, self._left())
+        change, fixed = self.data.catalog.change, rows_are_public(plan, self.data.catalog)
+        quotes = price(plan, wanted, change, fixed)
+        quote, takes = taken(quotes, self._admitted, lambda less: price(plan, replace(wanted, epsilon=less), change, fixed))
+        return explained(quote, self._left(), tuple(takes))
+
+    def _admitted(self, quotes: Sequence[Quote]) -> int | None:
+        return self.data.ledger.admitted([quote.event for quote in quotes], self.analyst)
+
+    def questions_left(self, epsilon: Number, delta: Number = 0) -> int:
+        """How many further questions of `epsilon` (and `delta`) this analyst may ask, if nobody else asks any."""
+        return self.data.questions_left(epsilon, delta, self.analyst)
 
     def table(self, name: str) -> Frame[Answer]:
         """The same queries built step by step in Python: where, join, group_by, agg, then release."""
@@ -162,20 +184,24 @@ class Session:
         return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, sold.entry, version, sold.repeated)
 
     def _left(self) -> str:
-        left = self.data.ledger.left(self.analyst)
+        left = self.data.ledger.left(self.analyst) if self.balance is None else self.balance(self.analyst)
         return f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
 
 
 class DataSet:
     """A catalog with its prepared data and its ledger; each is opened when it is first needed.
 
-    Queries run in a process of their own, which is ended when their time is up; or in this process, if requested.
+    Queries run in a process of their own, which is ended when their time is up; or in this process, if requested; or wherever the
+    `holder` of the data runs them, which then alone opens the store.
     """
 
-    def __init__(self, catalog: Catalog, own_process: bool | None = None, read_at: Stamp | None = None) -> None:
+    def __init__(
+        self, catalog: Catalog, own_process: bool | None = None, read_at: Stamp | None = None, holder: Holder | None = None
+    ) -> None:
         self.catalog, self.own_process = catalog, OWN_PROCESS if own_process is None else own_process
-        self._read_at = read_at
+        self._read_at, self._holder = read_at, holder
         self._opened: Ledger | None = None
+        self.policy = policy_of  # a door may lower caps, never raise them
 
     def session(self, analyst: str | None = None) -> Session:
         """The session of one analyst: the named one, else the only one declared, else "curator"."""
@@ -206,6 +232,11 @@ class DataSet:
         named = None if analyst is None else analyst_name(text_of(analyst, "analyst"))
         ledger = self.ledger  # this reads a changed catalog
         return owner.accounts(self.catalog, ledger, named)
+
+    def questions_left(self, epsilon: Number, delta: Number = 0, analyst: str | None = None) -> int:
+        """How many further questions of `epsilon` (and `delta`) are admitted: for all analysts together, or for one."""
+        named, asked = None if analyst is None else text_of(analyst, "analyst"), request(epsilon, delta)
+        return owner.questions_left(self.ledger, asked.epsilon or 0, asked.delta, named)
 
     # --- for the data owner ---
 
@@ -274,7 +305,7 @@ class DataSet:
     @cached_property
     def store(self) -> StoreInfo:
         """The prepared store's description of itself; raises if the store is missing, or belongs to another catalog."""
-        found = store_info(self.catalog)
+        found = store_info(self.catalog) if self._holder is None else self._holder.info()
         if found is None:
             raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
         if found.fingerprint != fingerprint(self.catalog):
@@ -288,30 +319,33 @@ class DataSet:
     @cached_property
     def runner(self) -> Runner:
         """Where queries run; nothing else decides it."""
+        if self._holder is not None:
+            return self._holder.runner(lambda: self.catalog, self.version)
         if self.own_process:
             return OwnProcess(opening(self.catalog, self.version))
         return InProcess(self.engine)
 
     @cached_property
-    def public(self) -> StoredFacts:
-        return StoredFacts(self.store.public, self.engine)
+    def public(self) -> Facts:
+        return StoredFacts(self.store.public, self.engine) if self._holder is None else self._holder.facts(self.store)
 
     @property
     def till(self) -> Till:
         """Where every release from this data set is paid for; the data is opened before it is paid for."""
-        return Till(self.ledger, self.catalog.store_folder, self.store.ledger, self.engine.open, self.catalog.kept)
+        ready, catalog = self.runner.open if self._holder else self.engine.open, self.catalog
+        folder = catalog.heads_folder if self._holder else owner.heads_folder(catalog)
+        return Till(self.ledger, folder, self.store.ledger, ready, catalog.kept)
 
     @property
     def ledger(self) -> Ledger:
         """The ledger, under the budget and the caps that the catalog declares now: a lowered cap also binds open sessions."""
         self.refresh()
-        found = self._opened.under(policy_of(self.catalog)) if self._opened else owner.own_ledger(self.catalog)
-        self._opened = found
+        self._opened = found = (self._opened or owner.own_ledger(self.catalog)).under(self.policy(self.catalog))
         return found
 
     def refresh(self) -> None:
         """Read the catalog again if its file has changed; what was prepared must be unchanged."""
-        if self.catalog.path is None or self._read_at is None or (now := _stamp(self.catalog.path)) == self._read_at:
+        if self.catalog.path is None or self._read_at is None or (now := stamp_of(self.catalog.path)) == self._read_at:
             return
         found = read_catalog(self.catalog.path)
         if fingerprint(found) != fingerprint(self.catalog):
@@ -319,7 +353,7 @@ class DataSet:
         self.catalog, self._read_at = found, now
 
 
-def _stamp(path: Path) -> Stamp | None:
+def stamp_of(path: Path) -> Stamp | None:
     """A value that changes when a file is rewritten; None if the file does not exist."""
     try:
         known = path.stat()
@@ -332,7 +366,7 @@ def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> Da
     """The data set that a catalog declares; with `own_process=False`, queries run in this process, where nothing can end them."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise InvalidInput(f"the catalog must be a path, not {type(path).__name__}; give for example 'tacit.toml'")
-    read_at = _stamp(Path(path))
+    read_at = stamp_of(Path(path))
     return DataSet(swept(read_catalog(Path(path))), own_process, read_at)
 
 
@@ -340,9 +374,10 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
     """The budget that was given, else the one written in the query; giving both is an error."""
     if unknown := sorted(set(budget) - set(Request.__dataclass_fields__)):
         raise InvalidInput(
-            f"unknown argument {unknown[0]!r}; a budget is epsilon and delta, or error, with confidence and simultaneous"
+            f"unknown argument {unknown[0]!r}; a budget is epsilon and delta, or error, with confidence, simultaneous, "
+            "interval and weights"
         )
-    given = {name: value for name, value in budget.items() if value is not None and value is not False}
+    given = {name: value for name, value in budget.items() if value is not None and (value is not False or name == "interval")}
     if select.options and {"epsilon", "delta", "error"} & set(given):
         raise NoBudget("the budget is given twice: in the question and as an argument", remedy="leave one of them out")
     return request(**{**dict(select.options), **given})
@@ -350,5 +385,9 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
 
 def _key(quote: Quote, version: str) -> str:
     """What makes two queries the same: the plan, the budget and the prepared data; never the text, nor the column names."""
-    known = (version, canonical_plan(quote.question), canonical_text(quote.request))
+    by_place = sorted(placed(quote.request.weights, quote.question).items())
+    asked = replace(quote.request, weights=tuple((str(place), weight) for place, weight in by_place))
+    known: tuple[object, ...] = (version, canonical_plan(quote.question), canonical_text(asked))
+    if quote.request.error is not None and means_in(quote.question) and (rows := declared_rows(quote.question)):
+        known = (*known, rows)  # an average with an error is priced by it
     return hashlib.sha256(canonical_text(known).encode()).hexdigest()

@@ -9,6 +9,7 @@ from tacit.accounting import events
 from tacit.accounting.composition import Cost, cost, cost_of, loss, moved_weight_up, parallel, restated, sequential
 from tacit.accounting.gaussian_sums import tail_sum, whole_sum
 from tacit.errors import InvalidBudget, InvalidInput, UnknownEvent, WrongRelation
+from tacit.privacy.conversion import pure_rho_up
 from tacit.privacy.loss import Approximate, Concentrated, Loss, Probabilistic, Pure
 from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
 from tacit.privacy.rounding import exp_up
@@ -16,6 +17,7 @@ from tacit.privacy.universe import Universe
 
 F = Fraction
 UNIT = Neighbours("add-remove", "unit")
+ONE = pure_rho_up(F(1))  # 0.462, where 1^2 / 2 is the round bound
 
 THEOREMS: list[tuple[events.Event, Loss]] = [
     (events.LaplaceNoise(F(3), F(6)), Pure(F(1, 2))),
@@ -33,7 +35,7 @@ THEOREMS: list[tuple[events.Event, Loss]] = [
     (events.Resampling(F(1), F(0)), Pure(1, CHANGE_ONE)),
     (events.Resampling(F(1), F(1, 10**6)), Approximate(1, 1e-6, CHANGE_ONE)),
     (events.Resampling(F(1), F(1, 10**6), ADD_REMOVE), Approximate(1, 1e-6)),
-    (events.Batch((events.NoisyMax(F(1)), events.GaussianNoise(F(1), F(1)))), Concentrated(1)),
+    (events.Batch((events.NoisyMax(F(1)), events.GaussianNoise(F(1), F(1)))), Concentrated(ONE + F(1, 2))),
     (events.Parallel((events.NoisyMax(F(1)), events.NoisyMax(F(2)))), Pure(2)),
 ]
 
@@ -53,29 +55,30 @@ def test_unknown_events_and_noise_without_scale_have_no_price() -> None:
 
 
 def test_the_triple_of_each_kind_of_loss() -> None:
-    assert cost_of(Pure(1)) == Cost(F(1), F(1, 2), F(0))
-    assert cost_of(Approximate(1, 1e-6)) == Cost(F(1), F(1, 2), F(1, 10**6))
+    assert cost_of(Pure(1)) == Cost(F(1), ONE, F(0))
+    assert cost_of(Approximate(1, 1e-6)) == Cost(F(1), ONE, F(1, 10**6))
     assert cost_of(Probabilistic(1, 1e-6)) == cost_of(Approximate(1, 1e-6))
     assert cost_of(Concentrated("1/8", 1e-9)) == Cost(None, F(1, 8), F(1, 10**9))
 
 
 def test_a_bounded_range_costs_a_fourth_of_the_rho_and_what_was_recorded_before_keeps_its_price() -> None:
     assert cost(events.BoundedRangeChoice(F(1))) == Cost(F(1), F(1, 8), F(0))
-    assert cost(events.ExponentialChoice(F(1))) == cost(events.NoisyMax(F(1))) == Cost(F(1), F(1, 2), F(0))
+    assert cost(events.ExponentialChoice(F(1))) == cost(events.NoisyMax(F(1))) == Cost(F(1), ONE, F(0))
     changed = restated(cost(events.BoundedRangeChoice(F(1))), CHANGE_ONE)
     assert changed == Cost(F(2), F(1, 2), F(0), CHANGE_ONE), "an interval twice as long: 2^2 / 8"
+    assert cost(events.BoundedRangeChoice(F(20))) == cost(events.NoisyMax(F(20))), "20^2 / 8 is more than pure 20 counts"
 
 
 def test_a_batch_costs_the_sum_of_the_triples_and_not_the_triple_of_the_sum() -> None:
     two = events.Batch((events.NoisyMax(F(1)), events.ThresholdedKeys(F(2), F(1, 10**6), 1, 15)))
-    assert cost(two) == Cost(F(3), F(5, 2), F(1, 10**6))
-    assert cost_of(loss(two)).rho == F(9, 2)
+    assert cost(two) == Cost(F(3), ONE + pure_rho_up(F(2)), F(1, 10**6))
+    assert cost_of(loss(two)).rho == pure_rho_up(F(3)) > cost(two).rho
     assert cost(events.Batch((two, events.GaussianNoise(F(1), F(1))))).epsilon is None
 
 
 def test_parts_under_add_remove_cost_the_largest_of_each_number() -> None:
     parts = (events.NoisyMax(F(1)), events.ThresholdedKeys(F(1, 2), F(1, 10**6), 1, 15))
-    assert cost(events.Parallel(parts)) == Cost(F(1), F(1, 2), F(1, 10**6))
+    assert cost(events.Parallel(parts)) == Cost(F(1), ONE, F(1, 10**6))
     assert cost(events.Parallel((*parts, events.GaussianNoise(F(3), F(1))))) == Cost(None, F(9, 2), F(1, 10**6))
 
 
@@ -97,7 +100,7 @@ def test_relations_do_not_mix() -> None:
 def test_kinds_are_made_one_before_they_add() -> None:
     assert sequential([Pure(1), Probabilistic(1, 1e-6)]) == Probabilistic(2, 1e-6)
     assert sequential([Pure(1), Approximate(1, 1e-6), Probabilistic(1, 1e-6)]) == Approximate(3, 2e-6)
-    assert sequential([Concentrated("1/2", 1e-9), Approximate(1, 1e-6)]) == Concentrated(1, F("1e-9") + F("1e-6"))
+    assert sequential([Concentrated("1/2", 1e-9), Approximate(1, 1e-6)]) == Concentrated(F(1, 2) + ONE, F("1e-9") + F("1e-6"))
     assert sequential([Pure(1)] * 3) == Pure(3)
 
 
@@ -152,10 +155,10 @@ def test_change_one_parts_of_every_kind() -> None:
 
 def test_restated_numbers() -> None:
     assert restated(cost_of(Pure(1)), ADD_REMOVE) == cost_of(Pure(1))
-    assert restated(cost_of(Pure(1)), CHANGE_ONE) == Cost(F(2), F(2), F(0), CHANGE_ONE)
+    assert restated(cost_of(Pure(1)), CHANGE_ONE) == Cost(F(2), pure_rho_up(F(2)), F(0), CHANGE_ONE)
     delta = F(1, 10**6)
     twice = restated(cost_of(Approximate(1, delta)), CHANGE_ONE)
-    assert (twice.epsilon, twice.rho, twice.delta) == (2, 2, delta * (1 + exp_up(F(1))))
+    assert (twice.epsilon, twice.rho, twice.delta) == (2, 4 * ONE, delta * (1 + exp_up(F(1))))
     concentrated = restated(cost_of(Concentrated(1, delta)), CHANGE_ONE)
     assert (concentrated.epsilon, concentrated.rho) == (None, 4)
     assert concentrated.delta == delta + moved_weight_up(delta, F(1))

@@ -21,7 +21,7 @@ from tacit.privacy.catalog import Column, Notation, Owner
 TYPES = "BIGINT|HUGEINT|UTINYINT|UBIGINT|VARCHAR|DOUBLE|DATE"
 FUNCTIONS = "regexp_|md5|strlen|nfc_|isnan|isfinite|enum_code|strptime|decode|rowid"
 OTHERS = "TRY_CAST|QUALIFY|::|//|<<|>>"
-COLUMNS = {"people": ("sex", "cost", "born", "note"), "visits": ("hours", "day", "ward")}
+COLUMNS = {"people": ("sex", "cost", "born", "note"), "visits": ("hours", "day", "ward"), "labs": ("level",)}
 RESPELLED = ("matches", "matches_whole", "replaced", "extracted", "bytes_of", "decoded", "composed", "is_nan", "is_finite")
 
 
@@ -60,7 +60,7 @@ def declared(tmp_path: Path) -> Any:
         (at, ["F", "M", "x", ""][at % 4], [f"{at}.5", "1e3", "-7", "x", "NaN"][at % 5], f"0{at % 9 + 1}.02.2020", f"note {at}é")
         for at in range(60)
     ]
-    visits = [(at % 70, at % 11 / 2, date(2020, 1, 1 + at % 28).isoformat(), f"w{at % 3}") for at in range(300)]
+    visits = [(at, at % 70, at % 11 / 2, date(2020, 1, 1 + at % 28).isoformat(), f"w{at % 3}") for at in range(300)]
     wards = [("w0", 3, "2020-01-05", "1.25"), ("w1", 4, "2021-01-05", "2.5"), ("w2", 5, "2021-02-05", "")]
     given = [
         table(
@@ -74,11 +74,19 @@ def declared(tmp_path: Path) -> Any:
         ),
         table(
             "visits",
-            write_csv(tmp_path / "visits.csv", ["person", "hours", "day", "ward"], visits),
+            write_csv(tmp_path / "visits.csv", ["id", "person", "hours", "day", "ward"], visits),
+            Column("id", "key"),
             number("hours", 0, 4, "0.5"),
             days("day", "2020-01-03", "2020-01-20"),
             Column("ward", "text"),
             unit=Owner("person", ("people", "id")),
+            max_rows=2,
+        ),
+        table(
+            "labs",
+            write_csv(tmp_path / "labs.csv", ["visit", "level"], [(at % 90, at % 5) for at in range(200)]),
+            number("level", 0, 4),
+            unit=Owner("visit", ("visits", "id")),
             max_rows=2,
         ),
         table("wards", write_csv(tmp_path / "wards.csv", ["ward", "beds", "since", "share"], wards), public=True),

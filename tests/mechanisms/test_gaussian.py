@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.accounting.calibrate import gaussian_scale_for
-from tacit.accounting.events import GaussianNoise, GaussianNoiseOne
+from tacit.accounting.events import CalibratedGaussian, GaussianNoise
 from tacit.errors import InvalidBudget, InvalidInput, InvalidSensitivity, InvalidValue
 from tacit.mechanisms import sensitivity
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.mechanism import Listed, WithError
 from tacit.mechanisms.noise import discrete
+from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, hockey_stick
 from tacit.privacy.loss import Approximate, Concentrated
@@ -123,12 +124,12 @@ def test_one_number_for_a_budget_by_its_own_sums(epsilon, delta):
     """Exactly, by the law: within delta, and hardly less noise would not be."""
     mechanism = Gaussian.for_budget(1, epsilon, delta, step=1, on_grid=True)
     assert mechanism.loss == Approximate(epsilon, delta)
-    assert mechanism.event == GaussianNoiseOne(Fraction(1), mechanism.scale, Fraction(epsilon), Fraction(delta))
+    noise = GaussianNoise(Fraction(1), mechanism.scale)
+    assert mechanism.event == CalibratedGaussian((noise,), Fraction(epsilon), Fraction(delta))
     assert mechanism.scale == gaussian_scale_for(1, epsilon, delta)
     assert excess(mechanism, 1, epsilon) <= Decimal(delta)
     assert excess(TenPercentTooSmall(1, mechanism.rho, step=1, on_grid=True), 1, epsilon) > Decimal(delta)
-    # less than the concentrated road needs
-    assert mechanism.rho > Gaussian.for_budget(1, epsilon, delta, step=1, on_grid=True, dimension=2).rho
+    assert mechanism.rho > largest_rho_down(Fraction(epsilon), Fraction(delta)), "less noise than by concentrated loss"
 
 
 def excess(mechanism, distance, epsilon):
@@ -152,12 +153,14 @@ def test_one_number_off_the_grid_for_a_budget():
     assert default.loss == Approximate(8, 1e-6)
 
 
-def test_several_numbers_for_a_budget_go_through_concentrated_loss():
+def test_several_numbers_for_a_budget_by_the_curve():
+    """Within a thousandth of one number's noise, in units of the sensitivity; the loss is stated with its delta."""
     mechanism = Gaussian.for_budget(2, 1, 1e-6, dimension=5, neighbours=CHANGE_ONE)
-    assert isinstance(mechanism.loss, Concentrated)
-    assert mechanism.loss.neighbours == CHANGE_ONE
-    stated = mechanism.loss.approximate(1e-6)
-    assert Fraction(999, 1000) < stated.epsilon <= 1
+    assert mechanism.loss == Approximate(1, 1e-6, CHANGE_ONE)
+    assert mechanism.event == CalibratedGaussian((mechanism.noise,), Fraction(1), Fraction(1, 10**6))
+    one = Gaussian.for_budget(2000, 1, 1e-6, step=1, on_grid=True)
+    assert 1 <= (mechanism.scale / mechanism.units) / (one.scale / one.units) < Fraction("1.001")
+    assert mechanism.resized(3).event == GaussianNoise(mechanism.resized(3).units, mechanism.resized(3).scale, 0, CHANGE_ONE)
 
 
 def test_a_budget_belongs_to_the_noise_it_was_made_for():

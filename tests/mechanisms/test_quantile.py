@@ -1,6 +1,7 @@
 """Private quantiles: exact losses over all small neighbours, for every q, every number of rows of a unit, both relations."""
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -12,7 +13,7 @@ import pytest
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.mechanisms.mechanism import Listed
-from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.quantile import BothEnds, Quantile
 from tacit.privacy.law import worst_log_ratio
 from tacit.privacy.loss import Pure
 from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
@@ -64,6 +65,21 @@ def test_loss_over_all_neighbours(q, max_rows, relation):
 def test_loss_of_shifted_ranks(q, max_rows, shift):
     mechanism = quantile(q, max_rows, ADD_REMOVE, shift=shift)
     assert worst_loss(mechanism.law, max_rows, ADD_REMOVE) <= 1 + TINY
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=str)
+@pytest.mark.parametrize("max_rows", WORLDS)
+@pytest.mark.parametrize("q", ["0.25", "0.5", "0.9"])
+def test_loss_of_both_ends_in_one_draw(q, max_rows, relation):
+    ends = BothEnds(*(quantile(q, max_rows, relation, shift=shift) for shift in (-1, 2)))
+    assert worst_loss(ends.law, max_rows, relation) <= 1 + TINY
+
+
+def test_both_ends_differ_by_whole_ranks_alone():
+    low = quantile("0.5", 1, ADD_REMOVE)
+    for high in (replace(low, shift=Fraction(1, 2)), replace(low, q=Fraction(1, 3)), replace(low, epsilon=Fraction(2))):
+        with pytest.raises(InvalidInput, match="both ends"):
+            BothEnds(low, high)
 
 
 def test_planted_saving_at_a_shifted_extreme_is_seen():

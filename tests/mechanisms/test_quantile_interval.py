@@ -1,20 +1,24 @@
 """A quantile with its interval: the loss of all draws together, and how often the interval encloses every usual quantile."""
 
 import math
+from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from itertools import combinations_with_replacement
+from itertools import accumulate, combinations_with_replacement
 
 import numpy as np
 import pytest
 
 from tacit.accounting.events import Batch, BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput
+from tacit.evidence.verify import hard_pairs
 from tacit.mechanisms.mechanism import Listed
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.quantile_interval import Enclosed, QuantileWithInterval
-from tacit.privacy.law import worst_log_ratio
+from tacit.mechanisms.quantile import BothEnds, Quantile
+from tacit.mechanisms.quantile_interval import Enclosed, QuantileWithInterval, release_together
+from tacit.mechanisms.rank_blocks import Blocks
+from tacit.privacy.law import ARITHMETIC, Law, worst_log_ratio
 from tacit.privacy.loss import Pure
 from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
 from tacit.privacy.sealed import Sealed
@@ -30,16 +34,30 @@ def usual_quantiles(rows, q):
     return [ordered[min(max(place, 1), n) - 1] for place in places]
 
 
+def enclosing(ends, truth, rows):
+    """The exact probability that a pair encloses all usual quantiles: pairs within a distance are a product of two numbers."""
+    blocks, factor = Blocks.of(ends.low.grid.rows(rows), ends.low.grid.points), ends.epsilon / ends.low.spread
+    low, high = (blocks.distances(end.aim(blocks.size)) for end in (ends.low, ends.high))
+    counted = [Counter(low), Counter(high)]
+    held = [Counter(low[: min(truth) + 1]), Counter(high[max(truth) :])]
+    levels = sorted(counted[0].keys() | counted[1].keys())
+    weights = [Decimal(-float(factor * level)).exp() for level in levels]
+
+    def mass(low, high):
+        below, above = (accumulate([side[level] for level in levels]) for side in (low, high))
+        within = [one * other for one, other in zip(below, above, strict=True)]
+        return sum(weight * (now - before) for weight, now, before in zip(weights, within, [0, *within[:-1]], strict=True))
+
+    return mass(*held) / mass(*counted)
+
+
 def coverage(mechanism, rows):
-    """The exact probability that the outer draws enclose all usual quantiles; the draws are independent."""
-    truth, chance = usual_quantiles(rows, mechanism.q), Decimal(1)
-    for draw in mechanism.draws:
-        law = draw.law(rows).probabilities
-        if draw.shift < 0:
-            chance *= sum(p for v, p in law.items() if v <= min(truth))
-        elif draw.shift > 0:
-            chance *= sum(p for v, p in law.items() if v >= max(truth))
-    return chance
+    """The exact probability that the interval holds all usual quantiles: the less of the two ways to draw it."""
+    truth = usual_quantiles(rows, mechanism.q)
+    if mechanism.extreme:
+        law = mechanism.inside.law(rows).probabilities
+        return sum(p for v, p in law.items() if (v >= max(truth) if mechanism.q == 0 else v <= min(truth)))
+    return min(enclosing(ends, truth, rows) for ends in (mechanism.of_many, mechanism.of_few.ends))
 
 
 # ---- privacy ----
@@ -56,23 +74,73 @@ def test_loss_of_all_draws_together(q, max_rows, relation):
             assert worst_log_ratio(law(flat(database)), law(flat(neighbour))) <= 3 + Decimal("1e-30")
 
 
-def test_planted_whole_epsilon_for_each_draw_is_seen():
-    class Planted(QuantileWithInterval):
-        def _at(self, shift):
-            return Quantile(self.q, self.lower, self.upper, self.step, self.epsilon, shift=shift)
+@pytest.mark.parametrize("relation", [ADD_REMOVE, CHANGE_ONE], ids=str)
+def test_loss_of_the_choice_between_many_rows_and_few(relation):
+    """By itself no more than its part, for any number of rows before and after, and all of it far from the number in question."""
+    mechanism = QuantileWithInterval("0.5", 0, 100, 1, 1, max_rows=3, neighbours=relation)
+    laws = {size: mechanism._chances(size) for size in range(3 * mechanism.many)}
+    worst = max(
+        abs((laws[one][way] / laws[other][way]).ln())
+        for one in laws
+        for other in range(one, min(one + 4, len(laws)))
+        for way in (0, 1)
+    )
+    assert Decimal("0.038") < worst <= Decimal("0.04") + Decimal("1e-30")
 
-    honest, planted = (kind("0.5", 0, 15, 1, 3, confidence=0.1) for kind in (QuantileWithInterval, Planted))
-    one, other = [14], [14, 15]
+
+def test_planted_choice_for_one_row_fails_units():
+    """The factor of one row where a unit has three: nearly three times the part of epsilon."""
+
+    class Planted(QuantileWithInterval):
+        def _choice(self, size, many):
+            lengths, costs, factor = super()._choice(size, many)
+            return lengths, costs, factor * self.max_rows
+
+    planted = Planted("0.5", 0, 100, 1, 1, max_rows=3)
+    one, other = (planted._chances(size)[0] for size in (0, 3))
+    assert (other / one).ln() > Decimal("0.11")
+
+
+def test_planted_whole_epsilon_for_each_draw_is_seen():
+    """Two draws that both have all of epsilon, where the larger distance of a pair was to be weighed."""
+    ends = QuantileWithInterval("0.5", 0, 20, 1, 3).of_many
+    laws = [
+        [end.law(rows).probabilities for end in (ends.low, ends.high)] for rows in hard_pairs.under_both_ends(ends.low, ends.high)
+    ]
+    apart = [Law({(v, w): ARITHMETIC.multiply(p, r) for v, p in low.items() for w, r in high.items()}) for low, high in laws]
+    honest = [ends.law(rows) for rows in hard_pairs.under_both_ends(ends.low, ends.high)]
+    assert Decimal("2.5") < worst_log_ratio(*reversed(honest)) <= ends.epsilon
+    assert worst_log_ratio(*reversed(apart)) > 5
+
+
+def test_planted_row_level_sensitivity_is_seen():
+    """Noise for one row where a unit has six."""
+    honest, planted = (QuantileWithInterval("0.5", 0, 15, 1, 3, confidence=0.1, max_rows=rows) for rows in (6, 1))
+    one, other = [14] * 6, [14] * 6 + [15] * 6
     assert worst_log_ratio(honest.law(other), honest.law(one)) <= 3
     assert worst_log_ratio(planted.law(other), planted.law(one)) > 3
 
 
 def test_what_runs_is_on_record():
     mechanism = QuantileWithInterval(0.5, 0, 100, 1, 3, max_rows=2)
-    assert mechanism.event == Batch((BoundedRangeChoice(Fraction(1)),) * 3)
+    assert mechanism.event == Batch(tuple(BoundedRangeChoice(Fraction(3 * part, 25)) for part in (1, 24)))
     assert mechanism.loss == Pure(3)
     assert QuantileWithInterval(0, 0, 100, 1, 3).event == Batch((BoundedRangeChoice(Fraction(3)),))
     assert isinstance(mechanism, Listed)
+    assert isinstance(mechanism.of_many, Listed)
+    assert mechanism.of_many.event == BoundedRangeChoice(Fraction(72, 25))
+    assert sum(part.event.epsilon for part in mechanism.of_few) == mechanism.of_many.epsilon
+
+
+def test_on_a_very_fine_grid_the_ends_are_drawn_apart():
+    """Pairs of more than 2^31 points are not counted in 62 bits: each end has half of what both have."""
+    coarse, fine = (QuantileWithInterval(0.5, 0, last, 1, 3) for last in (2**31 - 1, 2**31))
+    assert (coarse.of_many.together, fine.of_many.together) == (True, False)
+    assert fine.event == Batch(tuple(BoundedRangeChoice(Fraction(3 * part, 25)) for part in (1, 12, 12)))
+    assert max(coarse.margins) < max(fine.margins)
+    for mechanism in (coarse, fine):
+        released = mechanism.release_units((np.array([2**30]), np.array([1000])))
+        assert released == (2**30, 2**30, 2**30)  # any other value is 400 ranks away
 
 
 # ---- accuracy ----
@@ -82,20 +150,67 @@ def test_what_runs_is_on_record():
 @pytest.mark.parametrize("epsilon", [1, 30])
 def test_the_interval_encloses_every_usual_quantile(q, epsilon):
     mechanism = QuantileWithInterval(q, 0, 9, 1, epsilon, confidence=0.9)
-    for rows in combinations_with_replacement((0, 1, 4, 5, 9), 5):
-        assert coverage(mechanism, rows) >= Decimal("0.9")
+    for size in (1, 2, 4):  # ties, one point, both bounds
+        for rows in combinations_with_replacement((0, 1, 5, 9), size):
+            assert coverage(mechanism, rows) >= Decimal("0.9")
     for count in (1, 2, 40, 41):
         assert coverage(mechanism, np.resize([3, 7, 8, 0, 9, 4], count).tolist()) >= Decimal("0.9")
+
+
+@pytest.mark.parametrize("max_rows", [1, 4])
+@pytest.mark.parametrize("relation", [ADD_REMOVE, CHANGE_ONE], ids=str)
+def test_hostile_rows_are_enclosed(max_rows, relation):
+    """Heavy tails, all rows but one at a bound, gaps at the aims: where the whole grid weighs against the end."""
+    mechanism = QuantileWithInterval("0.5", 0, 299, 1, 2, confidence=0.9, max_rows=max_rows, neighbours=relation)
+    down, up = mechanism.margins
+    heavy = [min(299, round(1.5**at)) for at in range(40)]
+    for rows in (heavy, [0] * 30 + [299] * 31, [299] * 5, [0] * (down + 2) + [1] * (2 * up), [298] * 2 * down + [299] * up, [150]):
+        assert coverage(mechanism, rows) >= Decimal("0.9")
 
 
 def test_the_median_of_many_rows_is_found_closely():
     rows = np.arange(2000).tolist()
     mechanism = QuantileWithInterval(0.5, 0, 9999, 1, 3)
     assert coverage(mechanism, rows) >= Decimal("0.95")
-    high = mechanism.draws[2]
-    middle = mechanism.draws[0].law(rows).probabilities
-    assert sum(p for v, p in middle.items() if 950 < v < 1050) > Decimal("0.999")
-    assert sum(p for v, p in high.law(rows).probabilities.items() if v < 1050) > Decimal("0.999")
+    high, value = mechanism.of_many.high, mechanism.of_few.value
+    assert sum(p for v, p in value.law(rows).probabilities.items() if 980 < v < 1020) > Decimal("0.999")
+    assert max(mechanism.margins) < 10
+    assert sum(p for v, p in high.law(rows).probabilities.items() if v < 1015) > Decimal("0.999")
+
+
+def test_the_middle_of_both_ends_is_as_near_as_one_draw_with_all_of_epsilon():
+    """Beyond 4 ranks: e^-4 for one draw, and 3.5 times that for the middle of two draws that have half of epsilon each."""
+    rows, median = list(range(150)), Quantile(0.5, 0, 149, 1, 1)
+    ends = BothEnds(replace(median, shift=Fraction(-30)), replace(median, shift=Fraction(30)))
+    far = sum(p for (low, high), p in ends.law(rows).probabilities.items() if abs(low + high - 149) > 8)
+    alone = sum(p for v, p in median.law(rows).probabilities.items() if abs(2 * v - 149) > 8)
+    assert far < Decimal("1.15") * alone
+
+
+def test_many_rows_are_told_from_few():
+    mechanism = QuantileWithInterval(0.5, 0, 9999, 1, 3)
+    assert mechanism.many == 4 * max(mechanism.margins)
+    chances = [mechanism._chances(size)[0] for size in (0, mechanism.many, 3 * mechanism.many)]
+    assert chances[0] < Decimal("0.04")
+    assert chances[1] == Decimal("0.5")
+    assert chances[2] > Decimal("0.999")
+
+
+def test_the_middle_is_the_value_of_many_rows_and_lies_between_the_ends():
+    mechanism = QuantileWithInterval(0.5, 0, 100, 1, 3)
+    assert mechanism._between((30, 41)) == mechanism._between((41, 30)) == Enclosed(35, 30, 41)
+    assert mechanism._around(7, (41, 30)) == Enclosed(30, 30, 41)
+    for drawn in combinations_with_replacement((0, 1, 50, 100), 2):
+        value, low, high = mechanism._between(drawn)
+        assert low <= value <= high
+
+
+def test_few_rows_far_below_the_bound_keep_their_median():
+    """The middle of two ends that are the bounds would be the middle of the grid, whatever the rows."""
+    mechanism = QuantileWithInterval(0.5, 0, 9999, 1, 2)
+    assert mechanism.margins[1] > 11
+    released = [mechanism.release([100] * 24).value for _ in range(60)]
+    assert sum(value == 100 for value in released) > 25  # 0.9 of them are; fewer than 26 of 60 once in 10^9 runs
 
 
 def share_at_least(mechanism, rows, least):
@@ -107,19 +222,20 @@ def share_at_least(mechanism, rows, least):
 
 
 def test_planted_missing_public_rows_are_seen():
-    high = QuantileWithInterval(0.5, 0, 99, 1, 3).draws[2]
+    high = QuantileWithInterval(0.5, 0, 99, 1, 3).of_many.high
     assert sum(p for v, p in high.law([99]).probabilities.items() if v >= 99) > Decimal("0.97")
-    assert share_at_least(high, [99], 99) < 0.1
+    assert share_at_least(high, [99], 99) < 0.2
 
 
-def test_planted_margin_without_the_size_of_the_grid_is_seen():
-    """ln(1/b) instead of ln(points/b): the many values beyond the truth are forgotten."""
+@pytest.mark.parametrize("power", [0, 1], ids=["no value beyond", "the values of one end"])
+def test_planted_margin_without_the_number_of_pairs_is_seen(power):
+    """ln(points^power / b) instead of ln(points^2 / b): the many pairs beyond the truth are forgotten."""
     mechanism = QuantileWithInterval(0.5, 0, 999, 1, "0.3", confidence=0.9)
-    low = mechanism.draws[1]
-    short = Quantile(low.q, 0, 999, 1, low.epsilon, shift=-math.ceil(math.log(1 / 0.05) * low.spread / low.epsilon + 0.5))
-    right, wrong = (sum(p for v, p in draw.law([1]).probabilities.items() if v <= 1) for draw in (low, short))
-    assert right >= Decimal("0.95")
-    assert wrong < Decimal("0.5")
+    ends, rows = mechanism.of_many, [0]
+    margin = math.ceil(math.log(1000**power / 0.1) * ends.low.spread / ends.epsilon + 0.5)
+    short = BothEnds(replace(ends.low, shift=Fraction(-margin)), replace(ends.high, shift=Fraction(margin)))
+    assert enclosing(ends, rows, rows) >= Decimal("0.9")
+    assert enclosing(short, rows, rows) < Decimal("0.1")
 
 
 def test_an_extreme_has_its_bound_for_an_end():
@@ -136,6 +252,7 @@ def test_an_extreme_has_its_bound_for_an_end():
 
 def test_the_release_follows_the_law():
     mechanism, rows, size = QuantileWithInterval("0.5", 0, 2, 1, 6, confidence=0.5), [0, 1, 1, 2, 2], 1500
+    assert Decimal("0.2") < mechanism._chances(5)[0] < Decimal("0.8"), "both ways of drawing are tried"
     law = mechanism.law(rows).probabilities
     drawn = [mechanism.release(Sealed(rows)) for _ in range(size)]
     limit = math.log(2 * len(law) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
@@ -150,7 +267,17 @@ def test_value_and_ends_are_in_order():
         released = mechanism.release([1, 2, 3])
         assert released.low <= released.value <= released.high
         assert {*released} <= {0, 2, 4, 6, 8}
-    assert mechanism._enclosed([0, 4, 2]) == Enclosed(2, 2, 4)
+
+
+def test_quantiles_of_the_same_rows_are_drawn_together():
+    mechanisms = [QuantileWithInterval(q, 0, 100, 1, 5000) for q in ("0.25", "0.5", "1")]
+    rows = (np.array([90, 10, 50]), np.array([30, 31, 40]))
+    assert release_together([*mechanisms, Quantile("0.5", 0, 100, 1, 5000)], Sealed(rows)) == [
+        (10, 10, 10),
+        (50, 50, 50),
+        (90, 90, 100),
+        (50, 0, 100),
+    ]
 
 
 def test_offsets_in_offsets_out():

@@ -1,8 +1,10 @@
 """The grid and its blocks of equal rank, against the definitions by counting."""
 
 import math
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,49 +12,123 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput, InvalidValue
-from tacit.mechanisms.rank_blocks import Blocks, Grid, Rank
+from tacit.mechanisms.rank_blocks import MOST_PAIRED, Blocks, Grid, Rank
 from tacit.mechanisms.sorted_rows import sorted_rows
 
 rows_on_grid = st.lists(st.integers(0, 11), max_size=15)
 
 
-def blocks_of(rows, points=12, padding=0):
+def blocks_of(rows, points=12):
     values, counts = np.unique(np.array(rows, dtype=np.int64), return_counts=True)
-    return Blocks.of(sorted_rows(values, 0, points - 1, counts), points, padding)
+    return Blocks.of(sorted_rows(values, 0, points - 1, counts), points)
 
 
-def distance(rows, value, rank):
-    below, through = sum(x < value for x in rows), sum(x <= value for x in rows)
-    return max(Fraction(0), below - rank, rank - through)
+def distance(rows, value, rank, points=12):
+    """How far a value is from a rank if any number of rows may stand at both ends of the grid."""
+    above = sum(x < value for x in rows) - rank if value > 0 else 0
+    below = rank - sum(x <= value for x in rows) if value < points - 1 else 0
+    return max(Fraction(0), above, below)
 
 
 def distances(blocks, rank):
-    """The cost of every offset."""
-    costs = blocks.costs(rank)
-    return [costs.exponent(block, Fraction(1)) for block, length in enumerate(blocks.lengths) for _ in range(length)]
+    """The cost of every offset; each is in one run."""
+    costs, middle = blocks.costs(rank), blocks.middle(rank)
+    runs = [(run, inside) for run, length in enumerate(blocks.lengths.tolist()) for inside in range(length)]
+    placed = sorted((blocks.offset(run, inside, middle), costs.exponent(run, Fraction(1))) for run, inside in runs)
+    assert [offset for offset, _ in placed] == list(range(int(blocks.edges[-1]) + 1))
+    return [cost for _, cost in placed]
 
 
-@given(rows_on_grid, st.fractions(min_value=-3, max_value=18))
+@given(rows_on_grid, st.fractions(min_value=-9, max_value=24, max_denominator=30))
+@settings(max_examples=150)
+def test_runs_cover_the_grid_with_the_right_distance(rows, rank):
+    assert distances(blocks_of(rows), rank) == [distance(rows, v, rank) for v in range(12)]
+
+
+@pytest.mark.parametrize("rows", [[], [0], [1], [0, 1], [0, 0, 0], [1, 1]])
+def test_a_grid_of_two_points(rows):
+    for rank in (Fraction(at, 2) for at in range(-5, 12)):
+        assert distances(blocks_of(rows, 2), rank) == [distance(rows, v, rank, 2) for v in range(2)]
+
+
+@given(rows_on_grid, st.integers(0, 9), st.fractions(min_value=0, max_value=1, max_denominator=9))
 @settings(max_examples=80)
-def test_blocks_cover_the_grid_with_the_right_distance(rows, rank):
-    blocks = blocks_of(rows)
-    places = np.concatenate([start + np.arange(length) for start, length in zip(blocks.starts, blocks.lengths, strict=True)])
-    assert places.tolist() == list(range(12))
-    assert distances(blocks, rank) == [distance(rows, v, rank) for v in range(12)]
-
-
-@given(rows_on_grid, st.integers(0, 9), st.fractions(min_value=0, max_value=30))
-@settings(max_examples=80)
-def test_public_rows_stand_at_both_ends(rows, padding, rank):
-    blocks = blocks_of(rows, padding=padding)
+def test_public_rows_stand_at_both_ends(rows, padding, share):
+    """As many as a rank needs at both ends of the grid, counted like rows, give the same distances."""
+    rank = share * (len(rows) + 2 * padding)
     public = [0] * padding + [11] * padding
-    assert distances(blocks, rank) == [distance(rows + public, v, rank) for v in range(12)]
+    counted = [
+        max(Fraction(0), sum(x < v for x in rows + public) - rank, rank - sum(x <= v for x in rows + public)) for v in range(12)
+    ]
+    assert distances(blocks_of(rows), rank - padding) == counted
+
+
+def paired(blocks, low, high):
+    """Every pair that is in a candidate, with its cost, as often as it is in one."""
+    pairs, edges = blocks.pairs(low, high), len(blocks.edges)
+    for index, (length, first, width) in enumerate(zip(pairs.lengths, pairs.firsts, pairs.widths, strict=True)):
+        of_high, run = divmod(index, edges)
+        assert length == blocks.lengths[run] * width >= 0
+        own = [blocks.offset(run, inside, blocks.middle((low, high)[of_high])) for inside in range(blocks.lengths[run])]
+        for pair in product(own, range(first, first + width)):
+            yield pair[::-1] if of_high else pair, pairs.costs.exponent(index, Fraction(1))
+
+
+def ranks(rows, share, down, up):
+    return tuple(Rank(share.numerator * len(rows) + shift * share.denominator, share.denominator) for shift in (-down, up))
+
+
+def larger_distances(rows, low, high, points):
+    both = product(range(points), repeat=2)
+    return sorted(((v, w), max(distance(rows, v, low, points), distance(rows, w, high, points))) for v, w in both)
+
+
+small_rows, margins = st.lists(st.integers(0, 5), max_size=9), st.integers(0, 8)
+
+
+@given(small_rows, st.fractions(min_value=0, max_value=1, max_denominator=9), margins, margins)
+@settings(max_examples=150)
+def test_every_pair_is_once_in_a_candidate_with_the_larger_distance(rows, share, down, up):
+    low, high = ranks(rows, share, down, up)
+    expected = larger_distances(rows, Fraction(*low), Fraction(*high), 6)
+    assert sorted(paired(blocks_of(rows, 6), low, high)) == expected
+
+
+def test_planted_pairs_at_equal_distance_that_count_twice_are_seen(monkeypatch):
+    rows, (low, high) = [1, 2, 2, 4], ranks([1, 2, 2, 4], Fraction(1, 2), 1, 1)
+    honest = larger_distances(rows, Fraction(*low), Fraction(*high), 6)
+    assert sorted(paired(blocks_of(rows, 6), low, high)) == honest
+    monkeypatch.setattr(Blocks, "_nearer", lambda self, rank, away: [part[:-1] for part in self._no_farther(rank, -away)])
+    assert len(list(paired(blocks_of(rows, 6), low, high))) > len(honest)
+
+
+def test_the_law_of_pairs_and_its_draws():
+    rows, (low, high) = [1, 2, 2, 4], ranks([1, 2, 2, 4], Fraction(1, 2), 1, 2)
+    blocks, factor, size = blocks_of(rows, 6), Fraction(2, 3), 4000
+    weights = {pair: math.exp(-factor * cost) for pair, cost in larger_distances(rows, Fraction(*low), Fraction(*high), 6)}
+    law = {pair: weight / sum(weights.values()) for pair, weight in weights.items()}
+    listed = blocks.law_of_pairs(low, high, factor)
+    assert {pair: float(p) for pair, p in listed.items()} == pytest.approx(law)
+    drawn = Counter(blocks.draw_pair(low, high, factor) for _ in range(size))
+    limit = math.log(2 * len(law) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
+    for pair, p in law.items():
+        assert abs(drawn[pair] - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3
+
+
+def test_pairs_of_long_grids_are_counted_in_62_bits():
+    points = MOST_PAIRED
+    blocks = blocks_of([0, points // 2, points - 1], points)
+    pairs = blocks.pairs(Rank(-1, 2), Rank(7, 2))
+    assert sum(pairs.lengths.tolist()) == points**2
+    assert min(pairs.lengths.tolist()) >= 0
+    with pytest.raises(InvalidInput, match="too many to list"):
+        blocks.law_of_pairs(Rank(-1, 2), Rank(7, 2), Fraction(1))
 
 
 @given(rows_on_grid)
-def test_there_are_three_blocks_and_more(rows):
+def test_there_are_two_candidates_and_more(rows):
     """As many as the different values say, without an exception for none of them, which would take another time."""
-    assert blocks_of(rows).starts.size == 2 * len(set(rows)) + 3
+    assert blocks_of(rows).lengths.size == len(set(rows)) + 2
 
 
 @pytest.mark.parametrize("rank", [Fraction(10**18, 3 * 10**18 + 1), Rank(2 * 10**40, 10**40), Rank(3 * 10**40 // 7, 10**40)])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput, InvalidValue
-from tacit.mechanisms.sorted_rows import sorted_rows
+from tacit.mechanisms.sorted_rows import LARGEST_RANGE, PACKED, sorted_rows
 
 lists = st.lists(st.integers(-3, 12), max_size=25)
 
@@ -72,3 +72,18 @@ def test_what_is_no_list_of_units_is_refused(values, counts):
 def test_bounds_must_leave_room_and_fit(lower, upper):
     with pytest.raises(InvalidInput):
         sorted_rows([1], lower, upper)
+
+
+@pytest.mark.parametrize("upper", [9, PACKED - 1, PACKED, LARGEST_RANGE // 2])
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), max_size=12), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_both_ways_of_sorting_are_one(upper, pairs, negative):
+    """Up to a public range, values are sorted together with their places; values may repeat, and some have no rows."""
+    lower = -(upper // 2) if negative else 0
+    values = [lower + offset if offset < 5 else lower + upper - (9 - offset) for offset, _ in pairs]
+    rows = sorted_rows(
+        np.array(values, dtype=np.int64), lower, lower + upper, np.array([count for _, count in pairs], dtype=np.int64)
+    )
+    assert [rows.at(place + 1) for place in range(rows.size)] == sorted(
+        value for value, (_, count) in zip(values, pairs, strict=True) for _ in range(count)
+    )

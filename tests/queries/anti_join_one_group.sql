@@ -4,4 +4,4 @@ FROM people
 WHERE person NOT IN (SELECT borrower FROM loans);
 -- plan:      people → bound 1 → anti-join(loans → bound 8) → rows(), centred(income) → avg
 -- stability: count 1 · sum 100000 (centred) · groups touched 1 · rows in one 1
--- price:     epsilon 1 = 1/2 Laplace(scale 2) on the count + 1/2 Laplace(scale 200000) on the sum
+-- price:     epsilon 1 = 0.41 Laplace(scale 2.43902) on the count + 0.59 Laplace(scale 169492) on the sum

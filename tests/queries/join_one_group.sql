@@ -4,4 +4,4 @@ FROM loans JOIN people ON loans.borrower = people.person
 WHERE sex = 'F';
 -- plan:      loans → bound 8 → inner join on unit(people → bound 1) → where → rows(), centred(fee) → count, avg
 -- stability: count 8 · sum 200 (centred) · groups touched 1 · rows in one 8
--- price:     epsilon 1 = 1/2 Laplace(scale 16) on the count + 1/2 Laplace(scale 400) on the sum
+-- price:     epsilon 1 = 0.63 Laplace(scale 12.6984) on the count + 0.37 Laplace(scale 540.541) on the sum

@@ -4,4 +4,4 @@ FROM (SELECT borrower, branch, SUM(fee) AS paid FROM loans GROUP BY borrower, br
 GROUP BY branch;
 -- plan:      loans → bound 8 → per unit(branch, sum) → group(branch 11) → rows(), sum(total 0) → avg
 -- stability: count 8 · sum 400 · groups touched 8 · rows in one 8
--- price:     epsilon 1 = 1/2 Laplace(scale 16) on the count + 1/2 Laplace(scale 800) on the sum
+-- price:     epsilon 1 = 0.73 Laplace(scale 10.9589) on the count + 0.27 Laplace(scale 1481.48) on the sum

@@ -4,4 +4,4 @@ SELECT MEDIAN(paid), AVG(paid)
 FROM per;
 -- plan:      loans → bound 8 → per unit(sum, rows) → where → list(total 0), rows(), centred(total 0) → quantile 0.5, avg
 -- stability: count 1 · sum 200 (centred) · ranks 1 rows · groups touched 1 · rows in one 1
--- price:     epsilon 1 = 1/3 Laplace(scale 3) on the count + 1/3 Laplace(scale 600) on the sum + 1/3 exponential mechanism on the quantile
+-- price:     epsilon 1 = 1/5 Laplace(scale 5) on the count + 3/10 Laplace(scale 666.667) on the sum + 1/2 exponential mechanism on the quantile

@@ -191,3 +191,14 @@ def test_a_column_that_is_not_there_is_named() -> None:
     assert ANSWER["n"][0] == 10
     with pytest.raises(InvalidInput, match="unknown column 'm'"):
         ANSWER["m"]
+
+
+def test_an_interval_that_is_the_whole_range_is_unknown():
+    column = Column("mean", "avg", (55.0, 40.0), (0.0, 38.5), (110.0, 110.0), (0.0, 110.0))
+    answer = Answer((column,), Fraction(95, 100), Receipt(Fraction(1), Fraction(0)))
+    assert [shown(column, at) for at in (0, 1)] == ["unknown [0, 110]", "40 [38, 110]"]
+    cells = [row["mean"] for row in answer.rows()]
+    assert cells[0]["unknown"] is True
+    assert "unknown" not in cells[1]
+    assert recorded(record(answer)).columns == answer.columns
+    assert not Column("n", "count", (3,), (-9,), (15,)).is_unknown(0)

@@ -30,7 +30,7 @@ RANKS = ["MIN({})", "MEDIAN({})", "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY {
 SUMS = ["COVAR_SAMP({0}, small)", "COVAR_POP(cents, {})", "SUM({})", "AVG({})", "VAR_SAMP({})", "STDDEV_POP({})"]
 COUNTS = ["COUNT({})", "COUNT({}) FILTER (WHERE small > 2)", "COUNT(DISTINCT {})"]
 WHOLE, REAL, DAY, LARGE = "a whole number", "a number", "a date", "a number beyond doubles"
-NUMBER_LINE = r"-?[\d,]+(\.\d+)?( ± [\d,]+(\.\d+)?| \[-?[\d,]+(\.\d+)?, -?[\d,]+(\.\d+)?\])|NULL"
+NUMBER_LINE = r"-?[\d,]+(\.\d+)?( ± [\d,]+(\.\d+)?| \[-?[\d,]+(\.\d+)?, -?[\d,]+(\.\d+)?\])|unknown \[.*\]|NULL"
 TEXT = {
     WHOLE: r"-?[\d,]+( ± [\d,]+| \[-?[\d,]+, -?[\d,]+\])",
     REAL: NUMBER_LINE,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.quantile_interval import Enclosed, QuantileWithInterval
 from tacit.query.price.price import Quote, price, request
 from tacit.release.answer import Answer, Receipt
 from tacit.release.noisy import Noisy
@@ -136,7 +136,7 @@ REPLAYED = [
 def released_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mechanisms that release the same whatever they are given: all else must then be the same too."""
     monkeypatch.setattr(Laplace, "release_units", lambda self, units: np.arange(self.dimension) * 3 - 1)
-    monkeypatch.setattr(QuantileWithInterval, "release_units", lambda self, pair: (5, 3, 9))
+    monkeypatch.setattr(QuantileWithInterval, "draw_from", lambda self, blocks: Enclosed(5, 3, 9))
 
 
 @pytest.mark.parametrize("text", REPLAYED)
@@ -152,10 +152,14 @@ def test_an_interval_that_prints_a_private_scale_is_caught(place: World, monkeyp
 
     honest = noisy._quantiles
 
-    def leaky(part: Any, cells: Any) -> Any:
-        value, low, high = honest(part, cells)
-        spread = [float(np.ptp(values)) if len(values) else 0.0 for values, _ in (cell.unseal() for cell in cells)]
-        return value, low - spread, high + spread
+    def leaky(parts: Any, cells: Any) -> Any:
+        drawn = honest(parts, cells)
+        for part in parts:
+            value, low, high = drawn[part.call]
+            lists = (cell.unseal() for cell in cells[part.place])
+            spread = [float(np.ptp(values)) if len(values) else 0.0 for values, _ in lists]
+            drawn[part.call] = value, low - spread, high + spread
+        return drawn
 
     monkeypatch.setattr(noisy, "_quantiles", leaky)
     assert differ(place, REPLAYED[1], monkeypatch) is True

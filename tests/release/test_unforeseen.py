@@ -249,7 +249,7 @@ def test_a_head_that_cannot_be_brought_to_the_disk_stops_the_answer(
     assert kinds(data) == ["spend"]
     monkeypatch.undo()
     assert ana.sql(COUNT, epsilon=1).receipt.entry == 2, "nobody waits for the one that failed"
-    assert heads.remembered_heads(data.catalog.store_folder)[0].number == 2
+    assert heads.remembered_heads(data.catalog.heads_folder)[0].number == 2
 
 
 def test_an_error_that_is_raised_while_another_is_handled_is_cut_off() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tacit.accounting.events import (
     Batch,
     BoundedRangeChoice,
+    CalibratedGaussian,
     Event,
     ExponentialChoice,
     GaussianNoise,
@@ -60,6 +61,7 @@ single_events = st.one_of(
     st.builds(LaplaceNoise, st.integers(1, 3).map(Fraction), st.integers(4, 40).map(Fraction), st.just(UNIT)),
     st.builds(GaussianNoise, st.integers(1, 3).map(Fraction), st.integers(8, 90).map(Fraction), tiny, st.just(UNIT)),
     st.builds(GaussianNoiseOne, st.just(Fraction(1)), st.just(Fraction(9)), small, tiny, st.just(UNIT)),
+    st.builds(CalibratedGaussian, st.just((GaussianNoise(Fraction(1), Fraction(9), Fraction(0), UNIT),)), small, tiny),
     st.builds(ExponentialChoice, small, st.just(UNIT)),
     st.builds(BoundedRangeChoice, small, st.just(UNIT)),
     st.builds(SmoothNoise, small, tiny, small, small, st.none() | st.just(Fraction(4)), st.just(UNIT)),

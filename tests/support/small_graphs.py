@@ -34,3 +34,11 @@ def exhaustive(graph, internal, degrees, degree=0, links=0, non_edges=True):
         if cost == best:
             found.append(placed)
     return best, sorted(found)
+
+
+WRONG = [  # edges of three people that no checker for groups of two may pass, and what it says of them
+    ([0, 1], [1, 2], "only 1 of the people"),
+    ([0, 1, 2, 0], [1, 2, 0, 1], "repeated"),
+    ([0, 1, 2, 1], [1, 2, 0, 1], "their own neighbour"),
+    ([0, 1, 2], [1, 2, 3], "nobody"),
+]

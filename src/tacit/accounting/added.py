@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.accounting.calibrate import discrete_laplace_error
 from tacit.privacy.rounding import log_up, sqrt_up
@@ -46,7 +47,16 @@ def moments_error(noise: str, scale: Fraction, count: int, missed: Fraction) -> 
 
 
 def _listed(noise: str, scale: float, count: int, missed: float) -> int:
-    """From the law of the sum, wrapped around a circle that is so long that what is wrapped does not count."""
+    """From the law of the sum, listed."""
+    return int(np.argmax(1 - listed_law(noise, scale, count) + SLACK <= missed))
+
+
+@lru_cache(maxsize=16)
+def listed_law(noise: str, scale: float, count: int) -> NDArray[np.float64]:
+    """P[|X_1 + ... + X_count| <= k] for k = 0, 1, ..., to within `SLACK`, for a deviation of at most `LISTED`.
+
+    The law is wrapped around a circle that is so long that what is wrapped does not count.
+    """
     deviation = scale * math.sqrt((2 if noise == "Laplace" else 1) * count)
     size = 2 ** math.ceil(math.log2(2 * (REACH * deviation + 50 * scale + 50)))
     if noise == "Laplace":
@@ -58,8 +68,9 @@ def _listed(noise: str, scale: float, count: int, missed: float) -> int:
         weights = np.exp(-(places**2) / (2 * scale**2))
         one = np.fft.rfft(weights / weights.sum()).real
     law = np.fft.irfft(one**count, size)
-    inside = law[0] + 2 * np.cumsum(np.concatenate([[0.0], law[1 : size // 2]]))
-    return int(np.argmax(1 - inside + SLACK <= missed))
+    inside: NDArray[np.float64] = law[0] + 2 * np.cumsum(np.concatenate([[0.0], law[1 : size // 2]]))
+    inside.setflags(write=False)
+    return inside
 
 
 def _laplace(scale: Fraction, count: int, missed: Fraction) -> int:

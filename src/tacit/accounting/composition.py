@@ -18,6 +18,7 @@ from tacit.accounting.events import (
     AboveThreshold,
     Batch,
     BoundedRangeChoice,
+    CalibratedGaussian,
     Event,
     ExponentialChoice,
     GaussianNoise,
@@ -31,6 +32,7 @@ from tacit.accounting.events import (
     ThresholdedKeys,
 )
 from tacit.errors import InvalidBudget, InvalidInput, UnknownEvent, WrongRelation
+from tacit.privacy.conversion import pure_rho_up
 from tacit.privacy.loss import Approximate, Concentrated, Loss, Probabilistic, Pure, weakened
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
 from tacit.privacy.rounding import exp_up, log_down, sqrt_down, sqrt_up
@@ -115,6 +117,12 @@ def _(event: Batch) -> Loss:
 
 
 @loss.register
+def _(event: CalibratedGaussian) -> Loss:
+    """As stated in the event: the curve of the noise at epsilon (gaussian_curve.md)."""
+    return Approximate(event.epsilon, event.delta, _one_relation([loss(part) for part in _some(event.events)]))
+
+
+@loss.register
 def _(event: Parallel) -> Loss:
     losses = [loss(part) for part in event.events]
     return parallel(losses, _moving(_one_relation(losses)))
@@ -124,8 +132,9 @@ def _(event: Parallel) -> Loss:
 def cost(event: Event) -> Cost:
     """What the filter adds for the event, under the event's own relation.
 
-    >>> cost(Batch((ExponentialChoice(Fraction(1)), ExponentialChoice(Fraction(1))))).rho       # not (1 + 1)^2 / 2
-    Fraction(1, 1)
+    >>> parts = cost(Batch((ExponentialChoice(Fraction(1)), ExponentialChoice(Fraction(1)))))
+    >>> round(float(parts.rho), 3), round(float(pure_rho_up(Fraction(2))), 3)          # not that of the sum of epsilons
+    (0.924, 1.523)
     """
     return cost_of(loss(event))
 
@@ -133,12 +142,20 @@ def cost(event: Event) -> Cost:
 @cost.register
 def _(event: BoundedRangeChoice) -> Cost:
     """Log-ratios in an interval of length epsilon have rho epsilon^2 / 8 (Cesar and Rogers 2021): composition.md, section 2."""
-    return replace(cost_of(loss(event)), rho=event.epsilon**2 / 8)
+    pure = cost_of(loss(event))
+    return replace(pure, rho=min(pure.rho, event.epsilon**2 / 8))
 
 
 @cost.register
 def _(event: Batch) -> Cost:
     return reduce(add, [cost(part) for part in _some(event.events)])
+
+
+@cost.register
+def _(event: CalibratedGaussian) -> Cost:
+    """Epsilon with its delta, and the rho of the noise: composition.md, section 2. What samplers leave out is on top."""
+    noise = reduce(add, [cost(part) for part in _some(event.events)])
+    return Cost(event.epsilon, noise.rho, event.delta + noise.delta, noise.neighbours)
 
 
 @cost.register
@@ -155,7 +172,7 @@ def cost_of(known: Loss) -> Cost:
     """The triple that a loss implies; a probabilistic one counts as approximate (composition.md, section 2)."""
     if isinstance(known, Concentrated):
         return Cost(None, known.rho, known.delta, known.neighbours)
-    return Cost(known.epsilon, known.epsilon**2 / 2, known.delta, known.neighbours)
+    return Cost(known.epsilon, pure_rho_up(known.epsilon), known.delta, known.neighbours)
 
 
 def restated(price: Cost, relation: Neighbours) -> Cost:
@@ -174,7 +191,9 @@ def restated(price: Cost, relation: Neighbours) -> Cost:
     moved = moved_weight_up(price.delta, price.rho)
     if price.epsilon is None:
         return Cost(None, 4 * price.rho, price.delta + moved, relation)
-    if price.delta and price.epsilon < 1000:
+    if price.delta == 0:
+        return Cost(2 * price.epsilon, min(4 * price.rho, pure_rho_up(2 * price.epsilon)), price.delta, relation)
+    if price.epsilon < 1000:
         moved = min(moved, price.delta * exp_up(price.epsilon))
     return Cost(2 * price.epsilon, 4 * price.rho, price.delta + moved, relation)
 
@@ -201,7 +220,7 @@ def sequential(losses: Iterable[Loss]) -> Loss:
     """The loss of all together, on the same people: numbers add, after conversion to one kind where kinds differ.
 
     >>> print(sequential([Pure(1), Concentrated("1/2")]))
-    concentrated rho 1 (add or remove one row)
+    concentrated rho 0.962117 (add or remove one row)
     """
     return reduce(add, _one_kind(_some(list(losses))))
 
@@ -264,7 +283,7 @@ def _one_kind(losses: Sequence[Loss]) -> Sequence[Loss]:
 
 
 def _concentrated(known: Pure | Approximate | Probabilistic) -> Concentrated:
-    return Concentrated(known.epsilon**2 / 2, known.delta, known.neighbours)
+    return Concentrated(pure_rho_up(known.epsilon), known.delta, known.neighbours)
 
 
 def _largest(losses: Sequence[Loss], relation: Neighbours, count: int) -> Loss:

@@ -138,6 +138,18 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class CalibratedGaussian:
+    """Discrete Gaussian noise on one vector or several of the same people, (epsilon, delta) together by the curve of its law.
+
+    All three numbers are charged: epsilon, the rho of `events`, and delta, which is that of the curve at epsilon.
+    """
+
+    events: tuple[Event, ...]
+    epsilon: Fraction
+    delta: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class Parallel:
     """Events on disjoint parts, where one person is in at most one part."""
 
@@ -157,5 +169,6 @@ Event = (
     | ThresholdedKeys
     | Resampling
     | Batch
+    | CalibratedGaussian
     | Parallel
 )

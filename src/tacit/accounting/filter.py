@@ -3,7 +3,9 @@
 Three sums are kept over the admitted events: of epsilons (until an event has none), of rhos, of deltas. With the cap's delta
 split once into a part for the events and a part for the conversion, a spend is admitted if, after it,
 
-    D <= delta_events   and   (E <= epsilon   or   R + 2 sqrt(R ln(1 / delta_conversion)) <= epsilon).
+    D <= delta_events   and   (E <= epsilon   or   R <= R*),
+
+R* the largest rho that is (epsilon, delta_conversion) by the tight conversion: a number of the cap alone, computed once.
 
 filter.md proves that whatever was admitted is (epsilon, delta) in total. Everything here is a value or a function of its
 arguments; the durable ledger calls it inside a transaction.
@@ -14,12 +16,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 
 from tacit.accounting.composition import Cost
 from tacit.errors import InvalidBudget, WrongRelation
-from tacit.privacy.loss import largest_concentrated_down, positive_budget, probability
+from tacit.privacy.conversion import PLACES, largest_rho_down, pure_epsilon_near, pure_rho_up
+from tacit.privacy.loss import positive_budget, probability
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
-from tacit.privacy.rounding import Number, exact
+from tacit.privacy.rounding import Number, brief, exact
 
 GRID = 10**24 * math.lcm(*range(1, 33))
 """Sums live on multiples of 1/GRID, so that their denominators never grow. Decimals of 24 places, and thirds, sevenths and so on
@@ -49,10 +53,12 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A cap on everything together; `split` is the share of delta that is kept for the deltas of events.
+    """A cap on everything together; `for_events` is the share of delta that the deltas of events may use.
+
+    The rest of delta is for the conversion. A catalog declares that rest, as `split`.
 
     >>> cap = Filter(epsilon=1, delta=1e-6)
-    >>> half = Cost(Fraction(1, 2), Fraction(1, 8), Fraction(0))
+    >>> half = Cost(Fraction(1, 2), pure_rho_up(Fraction(1, 2)), Fraction(0))
     >>> spent = cap.after(cap.after(NOTHING_SPENT, half), half)
     >>> cap.admits(NOTHING_SPENT, half), cap.admits(spent, half), cap.left(spent).epsilon
     (True, False, Fraction(0, 1))
@@ -60,27 +66,27 @@ class Filter:
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
-    split: Fraction = Fraction(1, 2)
+    for_events: Fraction = Fraction(1, 2)
     neighbours: Neighbours = ADD_REMOVE
     delta_events: Fraction = field(init=False, repr=False, compare=False)
     largest_rho: Fraction = field(init=False, repr=False, compare=False)
 
     def __init__(
-        self, epsilon: Number, delta: Number = 0, split: Number = Fraction(1, 2), neighbours: Neighbours = ADD_REMOVE
+        self, epsilon: Number, delta: Number = 0, for_events: Number = Fraction(1, 2), neighbours: Neighbours = ADD_REMOVE
     ) -> None:
-        cap, total, share = positive_budget(epsilon), probability(delta), exact(split, "split", InvalidBudget)
+        cap, total, share = positive_budget(epsilon), probability(delta), exact(for_events, "for_events", InvalidBudget)
         if not 0 <= share <= 1:
             raise InvalidBudget(
-                f"split, the share of delta for events, must be from 0 to 1, not {split}; give for example split=0.5"
+                f"for_events, a share of delta, must be from 0 to 1, not {brief(for_events)}; give for example for_events=0.5"
             )
         rest = total - share * total
         values = {
             "epsilon": cap,
             "delta": total,
-            "split": share,
+            "for_events": share,
             "neighbours": neighbours,
             "delta_events": share * total,
-            "largest_rho": on_grid_down(largest_concentrated_down(cap, rest)) if rest else Fraction(0),
+            "largest_rho": on_grid_down(largest_rho_down(cap, rest)) if rest else Fraction(0),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -90,7 +96,7 @@ class Filter:
         return self.holds(self.after(state, cost))
 
     def holds(self, state: State) -> bool:
-        """The rule itself. R + 2 sqrt(R L) <= epsilon is R <= (sqrt(L + epsilon) - sqrt L)^2, computed once, rounded down."""
+        """The rule itself: three comparisons. `largest_rho` was computed once, rounded down."""
         return state.delta <= self.delta_events and (
             (state.epsilon is not None and state.epsilon <= self.epsilon) or state.rho <= self.largest_rho
         )
@@ -104,6 +110,23 @@ class Filter:
         epsilon = None if state.epsilon is None or cost.epsilon is None else state.epsilon + on_grid_up(cost.epsilon)
         return State(epsilon, state.rho + on_grid_up(cost.rho), state.delta + on_grid_up(cost.delta))
 
+    def room(self, state: State, cost: Cost) -> int | None:
+        """How many further events of that cost are admitted, one after the other; None if any number is.
+
+        Sums only grow, so the last one decides: as many as the deltas allow, and one of the other two sums.
+
+        >>> Filter(epsilon=1).room(NOTHING_SPENT, Cost(Fraction(1, 10), Fraction(1, 200), Fraction(0)))
+        10
+        """
+        if not self.holds(state):
+            return 0
+        one = self.after(NOTHING_SPENT, cost)
+        ratios = None if state.epsilon is None or one.epsilon is None else (self.epsilon - state.epsilon, one.epsilon)
+        either = [_times(*pair) for pair in (ratios, (self.largest_rho - state.rho, one.rho)) if pair is not None]
+        most = None if None in either else max(times for times in either if times is not None)
+        by_delta = _times(self.delta_events - state.delta, one.delta)
+        return min((count for count in (most, by_delta) if count is not None), default=None)
+
     def left(self, state: State) -> Left:
         """The largest further pure epsilon, the largest further rho, and the delta left; zeros where nothing more is admitted.
 
@@ -113,9 +136,32 @@ class Filter:
         if not self.holds(state):
             return Left(Fraction(0), Fraction(0), Fraction(0))
         rho = max(Fraction(0), self.largest_rho - state.rho)
-        by_rho = Fraction(math.isqrt(int(2 * rho * GRID**2)), GRID)  # the floor of sqrt(2 rho) on the grid, exactly
         by_sum = on_grid_down(self.epsilon - state.epsilon) if state.epsilon is not None else Fraction(0)
-        return Left(max(by_rho, by_sum), rho, on_grid_down(self.delta_events - state.delta))
+        return Left(max(largest_pure_down(rho), by_sum), rho, on_grid_down(self.delta_events - state.delta))
+
+
+def _times(rest: Fraction, each: Fraction) -> int | None:
+    """How often `each` fits into `rest`: no end where it is 0, unless nothing is left at all."""
+    if rest < 0:
+        return 0
+    return None if each == 0 else rest // each
+
+
+@lru_cache(maxsize=256)
+def largest_pure_down(rho: Fraction) -> Fraction:
+    """The largest epsilon on the grid whose pure event counts at most `rho`.
+
+    >>> round(float(largest_pure_down(Fraction(1, 8))), 6)          # the root of 2 rho is 0.5
+    0.505268
+    """
+    counted = Fraction(math.floor(rho * PLACES), PLACES)  # the largest that `pure_rho_up` rounds to; below it, epsilon^2 / 2
+    near = pure_epsilon_near(counted) if counted else Fraction(0)
+    step = max(math.floor(near * GRID), math.isqrt(int(2 * rho * GRID**2)))
+    while pure_rho_up(Fraction(step, GRID)) > rho:
+        step -= 1
+    while pure_rho_up(Fraction(step + 1, GRID)) <= rho:
+        step += 1
+    return Fraction(step, GRID)
 
 
 def on_grid_up(number: Fraction) -> Fraction:

@@ -122,6 +122,19 @@ def _integrated(scale: Fraction, start: int) -> Bounds:
     )
 
 
+def normal_tail(position: Fraction) -> Bounds:
+    """The weight of the standard normal law from `position` on.
+
+    >>> round(float(normal_tail(Fraction(2)).up), 8), round(float(normal_tail(Fraction(-2)).down), 8)
+    (0.02275013, 0.97724987)
+    """
+    if position <= 0:
+        other = normal_tail(-position) if position else Bounds(Fraction(1, 2), Fraction(1, 2))
+        return Bounds(1 - other.up, 1 - other.down)
+    integral = _gaussian_integral(position, Bounds(*(exp(-(position**2) / 2) for exp in (exp_down, exp_up))))
+    return Bounds(integral.down / _root_two_pi(UP, PI_UP), integral.up / _root_two_pi(DOWN, PI_DOWN))
+
+
 def _gaussian_integral(position: Fraction, at: Bounds) -> Bounds:
     """The integral of exp(-x^2 / 2) from `position` > 0 on: sqrt(pi / 2) - exp(-p^2 / 2) (p + p^3/3 + p^5/15 + ...)."""
     if position > 20:  # Mills: between p / (1 + p^2) and 1 / p times the density

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
+from tacit.accounting.ledger.entries import HALF
 from tacit.accounting.ledger.units import NO_UNITS, Units, declared_units
 from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, analyst_name
 from tacit.privacy.neighbours import Neighbours
@@ -20,13 +22,17 @@ FAILURES_OF_DATA_SET = 10
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules of one ledger. `data_set` and `catalog` (a file's name) say whose it is; analysts are keyed by normal forms."""
+    """The rules of one ledger. `data_set` and `catalog` (a file's name) say whose it is; analysts are keyed by normal forms.
+
+    `split` is the share of delta for the conversion of rho. A ledger takes it when it begins, and keeps it (ledger.md).
+    """
 
     budget: Budget
     analysts: Mapping[str, Analyst] = field(default_factory=dict)
     neighbours: Neighbours = UNIT
     units: Units = NO_UNITS
     questions_at_most: int = QUESTIONS_AT_MOST
+    split: Fraction = HALF
     data_set: str = ""
     catalog: str = ""
 
@@ -44,6 +50,7 @@ def policy_of(catalog: Catalog) -> Policy:
         neighbours=catalog.neighbours,
         units=declared_units(catalog),
         questions_at_most=catalog.questions_at_most,
+        split=catalog.split,
         data_set=catalog.name,
         catalog=catalog.file,
     )

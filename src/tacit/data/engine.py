@@ -9,8 +9,9 @@ the bounds. `top_n_window_elimination` keeps a heap per unit for `rank < k`, whi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,6 +34,12 @@ SETTINGS = (
     "enable_progress_bar_print = false",
     "disabled_optimizers = 'statistics_propagation,top_n_window_elimination'",
 )
+
+EngineError = duckdb.Error  # what a statement can raise, by the names that preparation knows
+OutOfMemory = duckdb.OutOfMemoryException
+Unreachable = duckdb.IOException  # a file that cannot be read or written
+UnknownTable = duckdb.CatalogException
+UnreadableRow = (duckdb.InvalidInputException, duckdb.ConversionException)
 
 Progress = Callable[[str, float], None]
 Parameters = Mapping[str, Any] | None
@@ -60,6 +67,14 @@ class Workshop:
             self.engine.execute(f"SET memory_limit = {text(text_of(self.memory, 'memory'))}")
         except duckdb.Error:
             raise InvalidInput(f"memory must be a size or a share, such as 4GB or 60%, not {self.memory!r}") from None
+
+    @contextmanager
+    def store(self, place: Path) -> Iterator[None]:
+        """A new store at a place, under the name `store`; complete and on disk once the work within is done."""
+        self.run(f"ATTACH {text(str(place))} AS store")
+        yield
+        self.run("CHECKPOINT store")
+        self.run("DETACH store")
 
     def step(self, words: str, statement: str, parameters: Parameters = None) -> None:
         """Run one statement of the plan and report progress; an exception in the report, or Ctrl-C, stops it."""

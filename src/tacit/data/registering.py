@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from tacit.accounting.ledger.places import ledger_place
 from tacit.accounting.ledger.register import FILE, Register, Registered, open_register, state_folder
-from tacit.data.files.source_marks import source_marks
 from tacit.errors import RegisterUnavailable, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog
@@ -91,6 +90,8 @@ def _covered(other: Registered, remedy: str) -> StoreUnusable:
 
 def registration(catalog: Catalog, environment: Mapping[str, str], given: Given | None = None) -> Registration:
     """The registration of a catalog's sources, which are read in samples. `given` has the tables given in Python."""
+    from tacit.data.files.source_marks import source_marks  # with all that reads files, which no query does
+
     place = ledger_place(catalog.ledger_address(environment), environment)
     try:
         register = open_register(environment, lambda: bits.random_bytes(KEY_BYTES))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import reduce
@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Self, Unpack
 from numpy.typing import NDArray
 
 from tacit.accounting import calibrate
-from tacit.accounting.events import GaussianNoise, GaussianNoiseOne
+from tacit.accounting.events import CalibratedGaussian, GaussianNoise
+from tacit.accounting.gaussian_curve import Moves, calibrated_rho
 from tacit.accounting.gaussian_sums import gaussian_tail_up, whole_sum
 from tacit.mechanisms import additive
 from tacit.mechanisms.additive import Shape
@@ -35,7 +36,7 @@ class Gaussian(additive.AdditiveNoise):
     """Adds to each of `dimension` numbers k * step, the integer k with probability proportional to exp(-k^2 / (2 scale^2)).
 
     `sensitivity` is the largest l2 distance between the exact values of neighbours; `on_grid` as for Laplace. Concentrated rho:
-    Canonne, Kamath and Steinke 2020. One number made `for_budget` is stated as (epsilon, delta) by the noise's own sums.
+    Canonne, Kamath and Steinke 2020. What is made `for_budget` is stated as (epsilon, delta) by the noise's own curve.
 
     >>> mechanism = Gaussian(sensitivity=1, rho=0.5, step=1, on_grid=True)
     >>> print(mechanism.interval(0.95), mechanism.loss, sep="; ")
@@ -76,7 +77,7 @@ class Gaussian(additive.AdditiveNoise):
 
     @classmethod
     def for_budget(cls, sensitivity: Number, epsilon: Number, delta: Number, **shape: Unpack[Shape]) -> Gaussian:
-        """The least noise that is (epsilon, delta): one number by the noise's own sums, several through concentrated loss.
+        """The least noise that is (epsilon, delta) by the noise's own curve (accounting/gaussian_curve.md).
 
         >>> one = Gaussian.for_budget(sensitivity=1, epsilon=1, delta=1e-6, step=1, on_grid=True)
         >>> print(one.loss, round(float(one.scale), 3), sep="; ")
@@ -84,21 +85,25 @@ class Gaussian(additive.AdditiveNoise):
         """
         distance = additive.not_constant(additive.read_sensitivity(sensitivity))
         limit, chance = positive_budget(epsilon), probability(positive_budget(delta, "delta"))
-        several = cls(distance, largest_concentrated_down(limit, chance), **shape)
-        if several.dimension > 1:
-            return several
-        return several._restated(Approximate(limit, chance, several.neighbours), any_step=shape.get("step") is None)
+        rough = cls(distance, largest_concentrated_down(limit, chance), **shape)
+        return rough._restated(Approximate(limit, chance, rough.neighbours), any_step=shape.get("step") is None)
 
     def _restated(self, budget: Approximate, any_step: bool) -> Gaussian:
-        """The same question with the least noise for `budget` by its own sums, on a finer grid where that is less noise."""
+        """The same question with the least noise for `budget`; one number on a finer grid where that is less noise."""
         step, units = self.step, self.units
-        while (scale := calibrate.gaussian_scale_for(units, budget.epsilon, budget.delta)) < STEPS_PER_SCALE and any_step:
+        while (rho := self._calibrated(units, budget)) and any_step and self.dimension == 1:
+            if calibrate.gaussian_scale_up(units, rho) >= STEPS_PER_SCALE:
+                break
             step /= 2
             units = _units(self.sensitivity, step, 1, self.on_grid)
-        made = Gaussian(self.sensitivity, units**2 / (2 * scale**2), step, 1, self.on_grid, self.neighbours)
-        drifted = calibrate.drifted_delta_up(budget.delta, budget.epsilon, discrete.gaussian_truncation(scale))
-        object.__setattr__(made, "stated", Approximate(budget.epsilon, drifted, self.neighbours))
+        made = Gaussian(self.sensitivity, rho, step, self.dimension, self.on_grid, self.neighbours)
+        lost = self.dimension * discrete.gaussian_truncation(made.scale)
+        object.__setattr__(made, "stated", replace(budget, delta=calibrate.drifted_delta_up(budget.delta, budget.epsilon, lost)))
         return made
+
+    def _calibrated(self, units: Fraction, budget: Approximate) -> Fraction:
+        moves = Moves(units, entries=self.dimension)
+        return calibrated_rho((moves,), (Fraction(1),), budget.epsilon, budget.delta)
 
     @classmethod
     def for_error(cls, error: Number, confidence: Number, sensitivity: Number, **shape: Unpack[Shape]) -> Self:
@@ -132,10 +137,14 @@ class Gaussian(additive.AdditiveNoise):
         return calibrate.gaussian_scale_up(self.units, self.rho)
 
     @property
-    def event(self) -> GaussianNoise | GaussianNoiseOne:
-        """What the ledger records for one release."""
-        if self.stated is not None:
-            return GaussianNoiseOne(self.units, self.scale, self.stated.epsilon, self.stated.delta, self.neighbours)
+    def event(self) -> GaussianNoise | CalibratedGaussian:
+        """What the ledger records for one release: its rho, and what it is stated as beside it."""
+        noise = self.noise
+        return noise if self.stated is None else CalibratedGaussian((noise,), self.stated.epsilon, self.stated.delta)
+
+    @property
+    def noise(self) -> GaussianNoise:
+        """What is drawn, whatever it is stated as."""
         truncation = self.dimension * discrete.gaussian_truncation(self.scale)
         return GaussianNoise(self.units, self.scale, truncation, self.neighbours)
 
@@ -145,7 +154,7 @@ class Gaussian(additive.AdditiveNoise):
         return float(self.scale)
 
     def resized(self, dimension: int) -> Gaussian:
-        """The same rho on another number of numbers. What one number is stated as by its own sums does not go with it."""
+        """The same rho on another number of numbers. What it is stated as by its own curve does not go with it."""
         return Gaussian(self.sensitivity, self.rho, self.step, dimension, self.on_grid, self.neighbours)
 
     def _drawn(self, size: int) -> NDArray[Any]:
@@ -183,9 +192,11 @@ class Gaussian(additive.AdditiveNoise):
         factors = (Fraction(1, 2), Fraction(1), Fraction(2))
         if self.stated is None:
             return {f"rho {as_text(each * self.rho)}": calibrate.gaussian_scale_up(self.units, each * self.rho) for each in factors}
-        epsilon, delta = self.stated.epsilon, self.stated.delta
+        epsilon = self.stated.epsilon
         return {
-            f"epsilon {as_text(each * epsilon)}": calibrate.gaussian_scale_for(self.units, each * epsilon, delta)
+            f"epsilon {as_text(each * epsilon)}": calibrate.gaussian_scale_up(
+                self.units, self._calibrated(self.units, replace(self.stated, epsilon=each * epsilon))
+            )
             for each in factors
         }
 

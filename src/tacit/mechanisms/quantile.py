@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from tacit.accounting.composition import loss
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.chart import noise_picture, save
 from tacit.errors import InvalidBudget, InvalidInput
-from tacit.mechanisms.rank_blocks import Blocks, Grid, Rank
+from tacit.mechanisms.rank_blocks import MOST_PAIRED, Blocks, Grid, Rank
 from tacit.mechanisms.sorted_rows import SortedRows
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import Law
@@ -124,14 +125,20 @@ class Quantile:
 
     def draw(self, rows: SortedRows) -> int:
         """An offset for rows that have been read already."""
-        blocks, rank = self._aimed(rows)
-        return blocks.draw(rank, self.epsilon / self.spread)
+        return self.draw_from(Blocks.of(rows, self.grid.points))
+
+    def draw_from(self, blocks: Blocks) -> int:
+        """The same for blocks, which several draws from the same rows share."""
+        return blocks.draw(self.aim(blocks.size), self.epsilon / self.spread)
 
     def law(self, values: Any) -> Law:
         """The probability of each grid value."""
-        blocks, rank = self._aimed(self.grid.rows(opened(values)))
-        weights = blocks.law(rank, self.epsilon / self.spread)
-        return Law({self.grid.value(offset): weight for offset, weight in enumerate(weights)})
+        blocks = Blocks.of(self.grid.rows(opened(values)), self.grid.points)
+        return Law({self.grid.value(offset): weight for offset, weight in enumerate(self.law_from(blocks))})
+
+    def law_from(self, blocks: Blocks) -> list[Decimal]:
+        """The probability of each offset, for blocks."""
+        return blocks.law(self.aim(blocks.size), self.epsilon / self.spread)
 
     def rank_error(self, confidence: Number) -> float:
         """How many rows, with `confidence`, the rank of the release is from its aim at most.
@@ -152,11 +159,10 @@ class Quantile:
             curves[f"epsilon {as_text(epsilon)}"] = ([float(str(v)) for v in law], [float(p) for p in law.values()])
         return save(noise_picture(curves, None, f"The {as_text(self.q)}-quantile", axes=("value", "probability")), path)
 
-    def _aimed(self, rows: SortedRows) -> tuple[Blocks, Rank]:
-        """The blocks, and the rank in them. Public rows at both ends make the shifted rank exist, whatever the data."""
-        padding, size = math.ceil(abs(self.shift)), math.lcm(self.q.denominator, self.shift.denominator)
-        rank = Rank(int(self.q * size) * rows.size + int((padding + self.shift) * size), size)
-        return Blocks.of(rows, self.grid.points, padding), rank
+    def aim(self, size: int) -> Rank:
+        """q n + shift, for n rows. Any number of public rows at both ends of the grid make it exist, whatever the data."""
+        denominator = math.lcm(self.q.denominator, self.shift.denominator)
+        return Rank(int(self.q * denominator) * size + int(self.shift * denominator), denominator)
 
     def _inward(self) -> Fraction:
         """0, or for an extreme the rank error at 95 % confidence, rounded up, towards the middle."""
@@ -164,6 +170,75 @@ class Quantile:
             return Fraction(0)
         missed = log_up(self.grid.points / USUAL_MISS) * 2 * self.sensitivity / self.epsilon
         return Fraction(math.ceil(missed) * (1 if self.q == 0 else -1))
+
+
+@dataclass(frozen=True, slots=True)
+class BothEnds:
+    """Two grid values at once, near the ranks of `low` and `high`: weight exp(-epsilon * the larger distance / spread).
+
+    One draw of a pair, pure epsilon. The middle between its ranks is as near as that of one value drawn with all of epsilon. On a
+    grid of more than 2^31 points the two are drawn apart, with half of epsilon each.
+
+    >>> low, high = (Quantile(0.5, lower=0, upper=100, step=1, epsilon=1, shift=shift) for shift in (-10, 10))
+    >>> ends = BothEnds(low, high)
+    >>> print(ends.loss, len(ends.release(range(100))))
+    pure epsilon 1 (add or remove one row) 2
+    """
+
+    low: Quantile
+    high: Quantile
+
+    def __post_init__(self) -> None:
+        away = self.high.shift - self.low.shift
+        if away.denominator != 1 or replace(self.low, shift=self.high.shift) != self.high:
+            raise InvalidInput("both ends must be quantiles that differ by their shift alone, by a whole number of ranks")
+
+    @property
+    def epsilon(self) -> Fraction:
+        """That of both together."""
+        return self.low.epsilon
+
+    @property
+    def together(self) -> bool:
+        """Whether they are one draw."""
+        return self.low.grid.points <= MOST_PAIRED
+
+    @property
+    def event(self) -> BoundedRangeChoice:
+        """What the ledger records for one release."""
+        return self.low.event
+
+    @property
+    def loss(self) -> Loss:
+        """The loss that is claimed for one release, under its relation."""
+        return loss(self.event)
+
+    def release(self, values: Any) -> tuple[int | float, int | float]:
+        """Two grid values for plain values."""
+        grid = self.low.grid
+        low, high = self.draw_from(Blocks.of(grid.rows(opened(values)), grid.points))
+        return grid.value(low), grid.value(high)
+
+    def draw_from(self, blocks: Blocks) -> tuple[int, int]:
+        """Two offsets, the one for `low` first."""
+        low, high = self.low.aim(blocks.size), self.high.aim(blocks.size)
+        if self.together:
+            return blocks.draw_pair(low, high, self._factor)
+        return blocks.draw(low, self._factor / 2), blocks.draw(high, self._factor / 2)
+
+    def law(self, values: Any) -> Law:
+        """The probability of each pair of values."""
+        grid = self.low.grid
+        law = self.law_from(Blocks.of(grid.rows(opened(values)), grid.points))
+        return Law({(grid.value(low), grid.value(high)): chance for (low, high), chance in law.items()})
+
+    def law_from(self, blocks: Blocks) -> dict[tuple[int, int], Decimal]:
+        """The probability of each pair of offsets, for blocks of a grid on which they are drawn together."""
+        return blocks.law_of_pairs(self.low.aim(blocks.size), self.high.aim(blocks.size), self._factor)
+
+    @property
+    def _factor(self) -> Fraction:
+        return self.epsilon / max(self.low.spread, self.high.spread)
 
 
 def _share(q: Number) -> Fraction:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +24,10 @@ from tacit.privacy.law import ARITHMETIC
 from tacit.privacy.rounding import Number, as_text, exact
 
 Integers = NDArray[np.int64]
+Listed = TypeVar("Listed")
 
 MOST_POINTS = 2**62
+MOST_PAIRED = 2**31  # points of a grid whose pairs are counted in 62 bits
 MOST_LISTED = 100_000
 
 
@@ -88,71 +94,146 @@ class Grid:
         return sorted_rows(pair[0], 0, self.points - 1, pair[1])
 
 
+class Pairs(NamedTuple):
+    """Pairs of grid values, cut into candidates: one value is in a run, the other one of `widths` values from `firsts` on."""
+
+    lengths: Integers
+    costs: MixedCosts
+    firsts: Integers
+    widths: Integers
+
+
 @dataclass(frozen=True, slots=True, repr=False)  # a repr would quote the data
 class Blocks:
-    """Runs of grid values: the first offset and the length of each, how many rows lie `below` it, and how many `through` its end.
+    """Rows as runs of grid values between them, built once for any number of draws.
+
+    `edges` are the lower end of the grid, the distinct values, and the upper end. Run j lies between edges j and j + 1, and
+    `through[j]` rows are at or below its start. For a rank, the runs before it take in their first edge, and those after it their
+    last one; the edge between, `middle`, is at no distance. So each distinct value makes one candidate more.
 
     >>> blocks = Blocks.of(sorted_rows([2, 2, 5], 0, 9, counts=[1, 1, 1]), points=10)
-    >>> [column.tolist() for column in (blocks.starts, blocks.lengths, blocks.below, blocks.through)]
-    [[0, 1, 2, 3, 5, 6, 9], [1, 1, 1, 2, 1, 3, 1], [0, 0, 0, 2, 2, 3, 3], [0, 0, 2, 2, 3, 3, 3]]
+    >>> blocks.edges.tolist(), blocks.through.tolist(), blocks.middle(Fraction(5, 2))
+    ([0, 2, 5, 9], [0, 2, 3], 2)
     """
 
-    starts: Integers
+    edges: Integers
     lengths: Integers
-    below: Integers
     through: Integers
 
     @classmethod
-    def of(cls, rows: SortedRows, points: int, padding: int = 0) -> Blocks:
-        """End, gap, value, gap, value, ..., gap, end, with `padding` public rows more at each end of the grid.
+    def of(cls, rows: SortedRows, points: int) -> Blocks:
+        """The runs before, between and after the values, some of length 0, and the edge of a rank: two candidates and more."""
+        ends = np.arange(1, len(rows.values) + 1) if rows.ends is None else rows.ends
+        edges = np.concatenate([[0], rows.values, [points - 1]])
+        lengths = np.ones(len(edges), dtype=np.int64)
+        np.subtract(edges[1:], edges[:-1], out=lengths[:-1])
+        return cls(edges, lengths, np.concatenate([[0], ends]))
 
-        An end is a block of its own, of length 0 where a row has its value: three blocks and more, by one road, whatever the rows.
-        """
-        size = rows.size
-        ends = np.arange(1, size + 1) if rows.ends is None else rows.ends
-        starts, lengths, below, through = np.zeros((4, 2 * len(ends) + 3), dtype=np.int64)
-        edges = np.concatenate([[-1], rows.values, [points]])
-        starts[1:-1:2], starts[2:-2:2], starts[-1] = edges[:-1] + 1, rows.values, points - 1
-        lengths[1:-1:2], lengths[2:-2:2] = np.diff(edges) - 1, 1
-        through[2:-2:2] = through[3:-1:2] = below[3:-1:2] = ends
-        below[4:-2:2] = ends[:-1]
-        below[-1] = through[-1] = size
-        lengths[0] = min(int(lengths[1]), 1)
-        starts[1], lengths[1] = lengths[0], lengths[1] - lengths[0]
-        lengths[-1] = min(int(lengths[-2]), 1)
-        lengths[-2] -= lengths[-1]
-        if padding:  # which is public
-            below += padding * (starts > 0)
-            through += padding + padding * (starts == points - 1)
-        return cls(starts, lengths, below, through)
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return int(self.through[-1])
+
+    def middle(self, rank: Fraction | Rank) -> int:
+        """The place of the edge at no distance: rows through it are more than `rank`, or it is the upper end; else the lower."""
+        return int(np.searchsorted(self.through, rank.numerator // rank.denominator, side="right"))
 
     def costs(self, rank: Fraction | Rank) -> MixedCosts:
-        """How far each block is from `rank`: max(0, below - rank, rank - through).
+        """How far each run, and last the middle, is from `rank`, where any number of rows may stand at both ends of the grid.
 
-        A block above the rank k + r, 0 <= r < 1, has a whole number and 1 - r; one below it, a whole number and r.
+        For rank k + r, 0 <= r < 1, a run above it has a whole number and 1 - r; one below it, a whole number and r.
         """
         whole, part = divmod(rank.numerator, rank.denominator)
-        wholes = np.maximum(self.below - (whole + 1), whole - self.through)
-        np.maximum(wholes, 0, out=wholes)
-        kinds = (self.through <= whole).view(np.int8)
-        kinds *= 2
-        kinds += self.below > whole
-        return MixedCosts(wholes, kinds, (0, rank.denominator - part, part), rank.denominator)
+        wholes, kinds = np.zeros(len(self.edges), dtype=np.int64), np.full(len(self.edges), 2, dtype=np.int8)
+        beyond = wholes[:-1]
+        np.subtract(self.through, whole + 1, out=beyond)
+        np.greater_equal(beyond, 0, out=kinds[:-1].view(np.bool_))
+        np.maximum(beyond, ~beyond, out=beyond)  # ~x is -1 - x
+        return MixedCosts(wholes, kinds, (part, rank.denominator - part, 0), rank.denominator)
 
     def draw(self, rank: Fraction | Rank, factor: Fraction) -> int:
-        """An offset, each with probability proportional to e^(-factor * distance from `rank`): a block, then uniformly in it.
+        """An offset, each with probability proportional to e^(-factor * distance from `rank`): a run, then uniformly in it."""
+        run, middle = int(choose(self.lengths, self.costs(rank), factor)[0]), self.middle(rank)
+        inside = uniform_integer(int(self.lengths[run]), MOST_POINTS)
+        return self.offset(run, inside, middle)
 
-        The rank is from 0 to the number of rows, so that some value is at no distance from it.
+    def offset(self, run: int, inside: int, middle: int) -> int:
+        """A grid value of a run; past the middle, a run begins behind its first edge. The last run is the middle itself."""
+        last = len(self.through)
+        place = (run, middle)[run == last]  # no branch: the clock would tell a value that is a row's from one that is not
+        return int(self.edges[place]) + inside + ((middle <= run) & (run < last))
+
+    def draw_pair(self, low: Rank, high: Rank, factor: Fraction) -> tuple[int, int]:
+        """Two offsets, each pair with probability proportional to e^(-factor * the larger of the distances from `low` and `high`).
+
+        A candidate, then its run and its stretch uniformly. The ranks are a whole number apart, and MOST_PAIRED points are enough.
         """
-        block = int(choose(self.lengths, self.costs(rank), factor)[0])
-        return int(self.starts[block]) + uniform_integer(int(self.lengths[block]), MOST_POINTS)
+        pairs = self.pairs(low, high)
+        index = int(choose(pairs.lengths, pairs.costs, factor)[0])
+        of_high = index >= len(self.edges)
+        run, middle = index - of_high * len(self.edges), self.middle((low, high)[of_high])
+        inside = uniform_integer(int(self.lengths[run]), MOST_POINTS)
+        other = int(pairs.firsts[index]) + uniform_integer(int(pairs.widths[index]), MOST_POINTS)
+        both = self.offset(run, inside, middle), other
+        return both[of_high], both[not of_high]  # no branch, for the clock
+
+    def pairs(self, low: Rank, high: Rank) -> Pairs:
+        """Every pair once: by the run of `low` if the value for `high` is no farther from its rank, else by the run of `high`."""
+        away = high.numerator // high.denominator - low.numerator // low.denominator
+        (firsts, widths), (strict_firsts, strict_widths) = self._no_farther(low, away), self._nearer(high, away)
+        at_low, at_high, runs = self.costs(low), self.costs(high), len(self.through)
+        lengths = np.concatenate([self.lengths * widths, self.lengths[:runs] * strict_widths])
+        wholes = np.concatenate([at_low.wholes, at_high.wholes[:runs]])
+        costs = MixedCosts(wholes, np.concatenate([at_low.kinds, at_high.kinds[:runs]]), at_low.parts, at_low.denominator)
+        return Pairs(lengths, costs, np.concatenate([firsts, strict_firsts]), np.concatenate([widths, strict_widths]))
+
+    def _no_farther(self, low: Rank, away: int) -> tuple[Integers, Integers]:
+        """For each run of `low`, and its middle: the values no farther from `low` + away than it is from `low`; first and width."""
+        rank = Fraction(*low)
+        lowest = np.append(np.minimum(self.through, math.ceil(2 * rank) - self.through), math.ceil(rank)) + away
+        highest = np.append(np.maximum(self.through, math.floor(2 * rank) - self.through), math.floor(rank)) + away
+        first = self.edges[np.searchsorted(self.through, lowest, side="left")]
+        return first, self.edges[np.searchsorted(self.through, highest, side="right")] - first + 1
+
+    def _nearer(self, high: Rank, away: int) -> tuple[Integers, Integers]:
+        """For each run of `high`: the values nearer to `high` - away than it is to `high`, as first and width."""
+        rank = Fraction(*high)
+        lowest = np.minimum(self.through, math.floor(2 * rank) - self.through)
+        highest = np.maximum(self.through, math.ceil(2 * rank) - self.through)
+        first = self.edges[np.searchsorted(self.through, lowest - away, side="right")]
+        width = self.edges[np.searchsorted(self.through, highest - away, side="left")] - first + 1
+        return first, width * (highest > lowest)
 
     def law(self, rank: Fraction | Rank, factor: Fraction) -> list[Decimal]:
         """The probability of each offset."""
-        if self.starts[-1] + self.lengths[-1] > MOST_LISTED:
+        costs = self.costs(rank)
+        distances = [costs.exponent(run, Fraction(1)) for run in range(costs.size)]
+        chances = weighed(self.lengths.tolist(), distances, factor)
+        return self._by_offset(rank, [ARITHMETIC.divide(p, max(1, int(n))) for p, n in zip(chances, self.lengths, strict=True)])
+
+    def law_of_pairs(self, low: Rank, high: Rank, factor: Fraction) -> dict[tuple[int, int], Decimal]:
+        """The probability of each pair of offsets."""
+        if (int(self.edges[-1]) + 1) ** 2 > MOST_LISTED:
+            raise InvalidInput(f"more than {MOST_LISTED} pairs of grid values are too many to list; use a larger step")
+        both = enumerate(self.distances(low)), enumerate(self.distances(high))
+        larger = {(one, other): max(near, far) for (one, near), (other, far) in product(*both)}
+        levels = Counter(larger.values())
+        chances = weighed(list(levels.values()), list(levels), factor)
+        each = {level: ARITHMETIC.divide(p, levels[level]) for level, p in zip(levels, chances, strict=True)}
+        return {pair: each[level] for pair, level in larger.items()}
+
+    def distances(self, rank: Fraction | Rank) -> list[Fraction]:
+        """How far each offset is from `rank`."""
+        costs = self.costs(rank)
+        return self._by_offset(rank, [costs.exponent(run, Fraction(1)) for run in range(costs.size)])
+
+    def _by_offset(self, rank: Fraction | Rank, of_runs: Sequence[Listed]) -> list[Listed]:
+        """What each offset has that its run has."""
+        points, middle = int(self.edges[-1]) + 1, self.middle(rank)
+        if points > MOST_LISTED:
             raise InvalidInput(f"a grid of more than {MOST_LISTED} points is too long to list; use a larger step")
-        distances = self.costs(rank)
-        costs = [distances.exponent(block, Fraction(1)) for block in range(distances.size)]
-        lengths = self.lengths.tolist()
-        blocks = zip(lengths, weighed(lengths, costs, factor), strict=True)
-        return [ARITHMETIC.divide(weight, length) for length, weight in blocks for _ in range(length)]
+        listed = [of_runs[-1]] * points
+        for run, length in enumerate(self.lengths.tolist()):
+            for inside in range(length):
+                listed[self.offset(run, inside, middle)] = of_runs[run]
+        return listed

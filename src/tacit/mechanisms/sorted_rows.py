@@ -15,6 +15,8 @@ from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.decayed_gap import Integers, Stairs
 
 LARGEST_RANGE = 2**62  # units: differences of two values are exact in int64
+PLACES = 32  # bits for the place of a value among up to 2^32; they are sorted with it
+PACKED = 2**31 - 2  # ranges below it, and two values more, leave these bits free
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,26 @@ def _counted(values: Integers, counts: Integers, lower: int, upper: int) -> Sort
         raise InvalidValue("counts must be whole numbers of at least 0, one for each value")
     if counts.sum(dtype=np.float64) >= LARGEST_RANGE:
         raise InvalidValue("the counts must sum to at most 2^62 rows")
-    kept = counts > 0
-    distinct, group = np.unique(values[kept], return_inverse=True)
-    totals = np.zeros(len(distinct), dtype=np.int64)
-    np.add.at(totals, group, counts[kept])
-    return SortedRows(distinct[2:], np.cumsum(totals)[2:] - 2, lower, upper)
+    ordered, ends = _in_order(values, counts, lower, upper)
+    last = np.append(ordered[1:] != ordered[:-1], True)  # of the rows of a value
+    ordered, ends = ordered[last], ends[last]
+    kept = np.diff(ends, prepend=0) > 0
+    return SortedRows(ordered[kept][2:], ends[kept][2:] - 2, lower, upper)
+
+
+def _in_order(values: Integers, counts: Integers, lower: int, upper: int) -> tuple[Integers, Integers]:
+    """The values in order, and how many rows there are through each. Which way it is sorted follows from public bounds alone."""
+    if upper - lower >= PACKED:
+        order = np.argsort(values)
+        return values[order], np.cumsum(counts[order])
+    packed = values - (lower - 2)  # the value in the upper bits and its place in the lower ones: one sort, and no search
+    packed <<= PLACES
+    packed |= np.arange(len(values))
+    packed.sort()
+    places = packed & (2**PLACES - 1)
+    packed >>= PLACES
+    packed += lower - 2
+    return packed, np.cumsum(counts[places])
 
 
 def _whole_numbers(values: Any, name: str) -> Integers:

@@ -25,6 +25,8 @@ Kind = Literal["number", "category", "date", "text", "key", "presence"]
 Value = str | int | bool
 EPOCH = date(1970, 1, 1)
 BLANKS = " \t\n\r\v\f"  # what is trimmed from texts: a list, since engines and languages differ on what a blank is
+SPLIT = Fraction(99, 100)  # the share of delta for the conversion of rho: all but what truncated noise needs (accounting/filter.md)
+SPLIT_WITH_PRIVATE_KEYS = Fraction(1, 2)  # every list of private keys has a delta of its own
 QUESTIONS_AT_MOST = 100_000  # paid questions of a data set: side channels are paid for per question, not per epsilon
 LARGEST = 2**53  # every prepared number is an offset below this, so that it is exact in a double too
 ASSUMED_ROWS = 10**8  # of a private table without rows_at_most
@@ -160,6 +162,7 @@ class Table:
     """One declared table; `unit` is None where every row is one person, and for public tables.
 
     `rows_at_most` and `max_joined_rows` are public limits, from which the worst work of a question follows (query/price/work.md).
+    `min_rows` is the size of a group for which the error of an average is forecast (query/price/forecast.py), and nothing else.
     """
 
     name: str
@@ -175,6 +178,7 @@ class Table:
     rows_at_most: int | None = None
     max_joined_rows: int | None = None
     notation: Notation = PLAIN
+    min_rows: int | None = None
 
     @property
     def most_rows(self) -> int:
@@ -212,6 +216,8 @@ class Catalog:
     store_master: str | None = None
     questions_at_most: int = QUESTIONS_AT_MOST
     data_set: str | None = None
+    show_left: Literal["tenths", "exact"] = "tenths"  # how a server shows analysts what the data set has left
+    declared_split: Fraction | None = None
 
     @property
     def file(self) -> str:
@@ -231,6 +237,19 @@ class Catalog:
         return Neighbours(self.change, "unit")
 
     @property
+    def private_keys(self) -> tuple[str, ...]:
+        """The columns of private tables whose values are private, as `table.column`."""
+        private = (table for table in self.tables.values() if not table.public)
+        return tuple(f"{table.name}.{name}" for table in private for name, column in table.columns.items() if column.kind == "text")
+
+    @property
+    def split(self) -> Fraction:
+        """The share of delta that a new ledger keeps for the conversion of rho; the rest is for the deltas of events."""
+        if self.declared_split is not None:
+            return self.declared_split
+        return SPLIT_WITH_PRIVATE_KEYS if self.private_keys else SPLIT
+
+    @property
     def folder(self) -> Path:
         """What relative paths in the catalog are relative to."""
         return Path.cwd() if self.path is None else self.path.absolute().parent
@@ -242,8 +261,13 @@ class Catalog:
 
     @property
     def store_folder(self) -> Path:
-        """The folder of the prepared store, and of what remembers the ledger beside it."""
+        """The folder of the prepared store."""
         return self.kept / "store" if self.store_path is None else self.folder / self.store_path
+
+    @property
+    def heads_folder(self) -> Path:
+        """The folder that remembers the last entries of the ledger: beside that of the store, on which a spender needs no right."""
+        return self.kept / "heads" if self.store_path is None else self.store_folder.with_name(f"{self.store_folder.name}-heads")
 
     def ledger_address(self, environment: Mapping[str, str]) -> str:
         """The ledger's URL: as declared, with variables put in and a relative SQLite file taken from the catalog's folder."""
@@ -258,7 +282,7 @@ def fingerprint(catalog: Catalog) -> str:
     """A hash of what preparation depends on: the declared tables, columns and units, and nothing that is in the data.
 
     A store that was prepared under another fingerprint is stale. Budgets, analysts and the relation may change without it;
-    so may max_rows_per_group, max_joined_rows and min_people, which questions alone read.
+    so may max_rows_per_group, max_joined_rows, min_people and min_rows, which questions alone read.
     """
     declared = {name: _prepared_from(table) for name, table in sorted(catalog.tables.items())}
     return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

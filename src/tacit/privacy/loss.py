@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from tacit.errors import InvalidBudget, InvalidInput, WrongRelation
+from tacit.privacy.conversion import least_epsilon_up, pure_rho_up
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
 from tacit.privacy.rounding import Number, as_text, brief, exact, exp_up, log_up, sqrt_up
 
@@ -84,8 +85,8 @@ class Pure:
         return Probabilistic(self.epsilon, 0, self.neighbours)
 
     def concentrated(self) -> Concentrated:
-        """Pure epsilon is epsilon^2/2 concentrated (Bun and Steinke 2016, Proposition 1.4)."""
-        return Concentrated(self.epsilon**2 / 2, 0, self.neighbours)
+        """Pure epsilon is epsilon tanh(epsilon/2) concentrated, at most epsilon^2/2 (accounting/composition.md, section 2)."""
+        return Concentrated(pure_rho_up(self.epsilon), 0, self.neighbours)
 
     def __add__(self, other: Pure) -> Pure:
         return Pure(self.epsilon + _like(self, other).epsilon, self.neighbours)
@@ -158,7 +159,7 @@ class Concentrated:
     Bun and Steinke 2016, Definitions 1.1 and 8.1.
 
     >>> print(Concentrated("1/2").approximate(1e-6))
-    epsilon 5.75652, delta 1e-06 (add or remove one row)
+    epsilon 5.22153, delta 1e-06 (add or remove one row)
     """
 
     rho: Fraction
@@ -177,7 +178,7 @@ class Concentrated:
         return replace(self, rho=_group_size(size) ** 2 * self.rho)
 
     def approximate(self, delta: Number) -> Approximate:
-        """(rho + 2 sqrt(rho ln(1/d)), d + own delta) with d the rest of `delta` (Bun and Steinke 2016, Proposition 1.3)."""
+        """(epsilon, d + own delta) by the tight conversion at d, the rest of `delta` (Canonne, Kamath and Steinke 2020)."""
         total = probability(delta)
         rest = total - self.delta
         if rest <= 0:
@@ -185,7 +186,7 @@ class Concentrated:
                 f"delta must exceed the {as_text(self.delta)} that the loss has of its own, and be above 0; "
                 f"give for example delta={as_text(self.delta + Fraction(1, 10**6))}"
             )
-        return Approximate(concentrated_epsilon_up(self.rho, rest), total, self.neighbours)
+        return Approximate(least_epsilon_up(self.rho, rest), total, self.neighbours)
 
     def __add__(self, other: Concentrated) -> Concentrated:
         _like(self, other)
@@ -201,7 +202,7 @@ AnyLoss = TypeVar("AnyLoss", Pure, Approximate, Probabilistic, Concentrated)
 
 
 def concentrated_epsilon_up(rho: Fraction, delta: Fraction) -> Fraction:
-    """rho + 2 sqrt(rho ln(1/delta)), rounded up.
+    """rho + 2 sqrt(rho ln(1/delta)), rounded up: the closed form (Bun and Steinke 2016, Proposition 1.3), above the tight one.
 
     >>> float(concentrated_epsilon_up(Fraction(1, 2), Fraction(1, 10**6)))
     5.756521769756932
@@ -230,7 +231,7 @@ def implies(strong: Loss, weak: Loss) -> bool:
         case Concentrated(), Concentrated():
             return strong.rho <= weak.rho and strong.delta <= weak.delta
         case Pure(), Concentrated():
-            return strong.epsilon**2 / 2 <= weak.rho
+            return pure_rho_up(strong.epsilon) <= weak.rho
         case Concentrated(), Approximate() if strong.rho == 0:
             return strong.delta <= weak.delta  # but for a branch of probability delta the laws are the same: total variation
         case Concentrated(), Approximate():

@@ -19,6 +19,7 @@ from tacit.query.binding.scope import PublicFacts
 from tacit.query.language.syntax import Apply, Describe, From, Item, Name, Select
 
 Columns = tuple[tuple[str, tuple[object, ...]], ...]  # names and values of an answer
+MOST_NODES = 50_000  # more than 64 KiB of SQL have, unless a sub-query is named many times
 MOST_WORK = 10**7  # rows that a question may make at most, as if every join and sub-query met every row
 ALLOWED = frozenset({
     "+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "negate", "nullif", "concat", "coalesce", "least",
@@ -31,18 +32,25 @@ ALLOWED = frozenset({
 
 
 def nodes_in(value: object) -> Iterator[object]:
-    """A tree and everything in it, whatever it is made of."""
+    """A tree and everything in it; refused where it has too many parts, as sub-queries do that name one another twice each."""
+    for number, node in enumerate(_nodes(value)):
+        if number >= MOST_NODES:
+            raise TooMuchWork("the question is too large when its sub-queries are written out", remedy="use fewer sub-queries")
+        yield node
+
+
+def _nodes(value: object) -> Iterator[object]:
     if is_dataclass(value) and not isinstance(value, type):
         yield value
         for field in fields(value):
-            yield from nodes_in(getattr(value, field.name))
+            yield from _nodes(getattr(value, field.name))
     elif isinstance(value, tuple | list | set | frozenset):
         for each in value:
-            yield from nodes_in(each)
+            yield from _nodes(each)
     elif isinstance(value, Mapping):
         for key, each in value.items():
-            yield from nodes_in(key)
-            yield from nodes_in(each)
+            yield from _nodes(key)
+            yield from _nodes(each)
 
 
 def declared_tables(catalog: Catalog) -> dict[str, Table]:

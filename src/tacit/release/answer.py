@@ -17,6 +17,7 @@ from tacit.errors import InvalidInput
 from tacit.files import write
 from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
+from tacit.release.tidy import TIDIED, Totals, tidied
 from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
 
 PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
@@ -24,6 +25,7 @@ FREE = "Exact, from public tables or the catalog. Nothing was spent."
 CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
 TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
 MODE = "a most frequent value is chosen at random, more frequent ones with a higher probability; it has no interval"
+NO_INTERVAL = "quantiles were released without intervals: all of their epsilon went to their values"
 NOT_SHOWN = "not shown of column "  # how a note begins on groups of private keys that no row shows
 AGAIN = "nothing was spent: this question was answered before"
 Numeric = int | float | Decimal
@@ -35,7 +37,9 @@ MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves 
 class Column:
     """A column of an answer: `kind` is "key", the aggregate it shows, or "expression".
 
-    These have no interval: "public", in which nothing is private, "text", made from noisy numbers, and "mode", a chosen value.
+    These have no interval: "public", in which nothing is private, "text", made from noisy numbers, "mode", a chosen value, and what
+    is made from quantiles that were asked for without one. `bounds` is the range that an aggregate has whatever the data; an
+    interval that is all of it says that nothing is known.
     """
 
     name: str
@@ -43,6 +47,7 @@ class Column:
     values: tuple[Any, ...]
     low: tuple[float | Decimal | str | None, ...] | None = None
     high: tuple[float | Decimal | str | None, ...] | None = None
+    bounds: tuple[float, float] | None = None
 
     @property
     def is_key(self) -> bool:
@@ -51,8 +56,20 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a released number, with its ends."""
+        """Whether it is a released number."""
         return self.kind not in ("key", PUBLIC, "text", "mode")
+
+    def is_unknown(self, at: int) -> bool:
+        """Whether the interval of a number is the whole declared range."""
+        low, high = ((ends[at] if ends else None) for ends in (self.low, self.high))
+        if self.bounds is None or not isinstance(low, float | int) or not isinstance(high, float | int):
+            return False
+        return low <= self.bounds[0] and high >= self.bounds[1]
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether it is a released number with its ends."""
+        return self.is_number and self.low is not None and self.high is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +95,8 @@ class Answer:
     simultaneous: bool = False
     notes: tuple[str, ...] = field(default=())
     limits: tuple[str, ...] = field(default=())
+    totals: Totals | None = field(default=None, repr=False)
+    tidied: bool = False
 
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
@@ -92,6 +111,10 @@ class Answer:
             if column.name == name:
                 return column
         raise InvalidInput(f"unknown column {name!r}; the answer has {', '.join(column.name for column in self.columns)}")
+
+    def tidy(self) -> Answer:
+        """The same answer with counts that are whole and not negative, and totals that agree with their parts; it costs nothing."""
+        return tidied(self)
 
     # --- forms ---
 
@@ -113,6 +136,7 @@ class Answer:
             else {"epsilon": decimal_text(receipt.left_epsilon), "delta": decimal_text(receipt.left_delta or Fraction(0))},
             "entry": receipt.entry,
             "data_version": receipt.data_version,
+            **({"tidied": True} if self.tidied else {}),
             "notes": [*self.limits, *self.notes, *([AGAIN] if receipt.again else [])],
         }
 
@@ -126,7 +150,7 @@ class Answer:
         taken = {column.name for column in self.columns}
         for column in self.columns:
             table[column.name] = _of_one_type(column.values)
-            for word, ends in () if not column.is_number else (("low", column.low), ("high", column.high)):
+            for word, ends in () if not column.has_interval else (("low", column.low), ("high", column.high)):
                 name = next(name for more in count() if (name := f"{column.name}_{word}{'_' * more}") not in taken)
                 taken.add(name)
                 table[name] = _of_one_type(ends or ())
@@ -185,12 +209,14 @@ class Answer:
         )
         spent = f"{AGAIN.capitalize()}." if self.receipt.again else f"Spent: {price}."
         left = "" if self.receipt.left_epsilon is None else f" Remaining: epsilon {at_most(self.receipt.left_epsilon)}."
-        return f"{100 * float(self.confidence):.4g} % intervals ({held}). {spent}{left}"
+        with_intervals = not self.columns or any(column.has_interval for column in self.columns)
+        intervals = f"{100 * float(self.confidence):.4g} % intervals ({held})." if with_intervals else "No intervals."
+        return f"{intervals} {spent}{left}"
 
     def below(self) -> list[str]:
         """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""
         more = [f"{MOST_SHOWN} of {len(self):,} rows are shown; CSV, JSON and Parquet have all"] if len(self) > MOST_SHOWN else []
-        missing = [for_terminal(note) for note in self.notes if note.startswith(NOT_SHOWN)]
+        missing = [for_terminal(note) for note in self.notes if note.startswith((NOT_SHOWN, NO_INTERVAL, TIDIED))]
         return [*more, self.footer(), *missing, *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 
     @property
@@ -226,8 +252,10 @@ def heading(column: Column) -> str:
 def shown(column: Column, at: int) -> str:
     """A printed cell: a number with its interval, rounded to a precision that the interval allows."""
     value = column.values[at]
-    if column.kind in ("text", "mode"):
-        return f"{for_terminal('NULL' if value is None else str(value), LONGEST_CELL)} (noisy)"
+    if column.kind in ("text", "mode") or (column.is_number and not column.has_interval and value is not None):
+        number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        text = f"{value:,}" if number else "NULL" if value is None else str(value)
+        return f"{for_terminal(text, LONGEST_CELL)} (noisy)"
     if column.is_key or value is None or column.low is None or column.high is None:
         return "NULL" if value is None else for_terminal(str(value), LONGEST_CELL)
     low, high = column.low[at], column.high[at]
@@ -238,6 +266,8 @@ def shown(column: Column, at: int) -> str:
     below, above = value - low, high - value
     whole = all(isinstance(number, int) for number in (value, low, high))
     form = "," if whole else f",.{_decimals(float(max(below, above)))}f"
+    if column.is_unknown(at):
+        return f"unknown [{low:{form}}, {high:{form}}]"
     if abs(float(below - above)) <= 1e-9 * max(1.0, abs(float(above))):
         return f"{value:{form}} ± {above:{form}}"
     return f"{value:{form}} [{low:{form}}, {high:{form}}]"
@@ -283,4 +313,6 @@ def _cell(column: Column, at: int) -> Any:
     cell: dict[str, Any] = {"value": value, "low": low, "high": high}
     if all(isinstance(number, Numeric) for number in (value, low, high)):
         cell["half_width"] = max(cell["value"] - cell["low"], cell["high"] - cell["value"])  # the wider side, if they differ
+    if column.is_unknown(at):
+        cell["unknown"] = True
     return cell

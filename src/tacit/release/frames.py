@@ -14,24 +14,25 @@ ASKED, OPENED, UNUSABLE, RELEASED, FAILED = b"?", b"o", b"u", b"r", b"f"
 
 def send(line: socket.socket, kind: bytes, content: bytes, deadline: float | None = None) -> None:
     """Send one whole message; raises `OSError` if it is not accepted in time."""
-    line.settimeout(_left(deadline))
+    line.settimeout(left(deadline))
     line.sendall(HEAD.pack(kind, len(content)))
     line.sendall(content)
 
 
 def receive(line: socket.socket, deadline: float | None = None) -> tuple[bytes, bytes]:
     """The kind and the content of the next message; raises `OSError` if none arrives in time, or ever."""
-    kind, length = HEAD.unpack(_exactly(line, HEAD.size, deadline))
+    kind, length = HEAD.unpack(exactly(line, HEAD.size, deadline))
     if length > LONGEST:
         raise ConnectionError("a message of an impossible length")
-    return kind, _exactly(line, length, deadline)
+    return kind, exactly(line, length, deadline)
 
 
-def _exactly(line: socket.socket, count: int, deadline: float | None) -> bytes:
+def exactly(line: socket.socket, count: int, deadline: float | None) -> bytes:
+    """So many bytes; raises `OSError` if they do not arrive in time, or ever."""
     room = memoryview(bytearray(count))
     filled = 0
     while filled < count:
-        line.settimeout(_left(deadline))
+        line.settimeout(left(deadline))
         came = line.recv_into(room[filled:])
         if came == 0:
             raise ConnectionError("the other end is closed")
@@ -41,5 +42,6 @@ def _exactly(line: socket.socket, count: int, deadline: float | None) -> bytes:
     return bytes(room)
 
 
-def _left(deadline: float | None) -> float | None:
+def left(deadline: float | None) -> float | None:
+    """The seconds until a deadline, for the time-out of a socket."""
     return None if deadline is None else max(0.001, deadline - time.monotonic())

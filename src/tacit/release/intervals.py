@@ -19,6 +19,7 @@ from tacit.query.price.aggregates import finished, moments_of
 from tacit.query.price.error_bars import Band, Floats
 from tacit.query.price.misses import is_exact
 from tacit.query.price.price import Quote, missed_by
+from tacit.query.price.statements import Linear, Moments, Ratio, statement_of
 from tacit.query.results import (
     Arithmetic,
     Beside,
@@ -56,6 +57,7 @@ from tacit.release.cells import (
     settled,
 )
 from tacit.release.noisy import Noisy, half_width
+from tacit.release.stated import Stated
 from tacit.release.windows import Members, windowed
 
 NEVER_NULL = ("count", "units", "distinct", "sum")  # the others have no value in a group without one
@@ -157,7 +159,28 @@ class Columns:
         bands = [self.moment(place) for place in self.places(call)]
         band = finished(call, self.quote.question.calls, tuple(bands))
         null = np.zeros(self.size, dtype=np.bool_) if call.name in NEVER_NULL else bands[0].low <= 0
+        match statement_of(Result(self.quote.question.calls.index(call)), self.quote.question):
+            case Moments():
+                band = self.stated.moments(call, band)
+            case Linear() as form:
+                band = self.stated.linear(form, band)
         return settled(band, null)
+
+    def arithmetic(self, out: Arithmetic) -> Numbers:
+        """The four operators."""
+        made = functions.arithmetic(out.operator, self.numbers(out.left), self.numbers(out.right))
+        match statement_of(out, self.quote.question):
+            case Linear() as form:
+                return settled(self.stated.linear(form, made.band), made.null, made.empty)
+            case Ratio() as form:
+                return settled(self.stated.ratio(form, made.band), made.null, made.empty)
+            case _:
+                return made
+
+    @property
+    def stated(self) -> Stated:
+        """The ends of what one statement holds."""
+        return Stated(self.quote, self.noisy, self.missed)
 
     def places(self, call: Call) -> list[int]:
         """The places of the moments that a call is made of."""
@@ -219,7 +242,7 @@ COMPUTED: Mapping[type, Callable[[Columns, Any], Cells]] = {
     Number: lambda columns, out: functions.constant(float(out.value), columns.size),
     Day: lambda columns, out: functions.constant(float(out.number), columns.size),
     Fixed: lambda columns, out: columns.fixed(out.value),
-    Arithmetic: lambda columns, out: functions.arithmetic(out.operator, columns.numbers(out.left), columns.numbers(out.right)),
+    Arithmetic: Columns.arithmetic,
     Rounded: lambda columns, out: functions.rounded(columns.numbers(out.child), out.decimals),
     Mapped: lambda columns, out: functions.MAPPED[out.function](columns.numbers(out.child)),
     Power: _power,

@@ -33,7 +33,8 @@ def large_numbers(call: Call, quote: Quote, noisy: Noisy, missed: Fraction) -> E
     released = [noisy.sums[place][1] if place in noisy.sums else noisy.units for place in moments]
     if not any(map(_is_large, released)):
         return None
-    parts = [_scaled(_part(place, quote, noisy, missed), weight) for place, weight in zip(moments, weights, strict=True)]
+    each = missed / len(moments)  # one statement holds the sum elsewhere; here the ends of its parts do
+    parts = [_scaled(_part(place, quote, noisy, each), weight) for place, weight in zip(moments, weights, strict=True)]
     value, low, high = (_added([part[at] for part in parts]) for at in range(3))
     if call.name in ("count", "units", "distinct"):
         return [int(number) for number in value], [number.__floor__() for number in low], [number.__ceil__() for number in high]

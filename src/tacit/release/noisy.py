@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.noise.grid import is_array, read_units
+from tacit.mechanisms.quantile_interval import release_together
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.mechanisms.unseal import histogram
 from tacit.privacy.interval import Interval
@@ -123,29 +124,48 @@ def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
 
 def _drawn(quote: Quote, cells: Mapping[int, Any] | Sequence[Any]) -> dict[Call, Ranks]:
     """What is drawn group by group: quantiles, made to agree, and modes."""
-    quantiles = in_order({part.call: _quantiles(part, cells[part.place]) for part in quote.ranks})
+    quantiles = in_order(_quantiles(quote.ranks, cells))
     return quantiles | {part.call: _modes(part, cells[part.place]) for part in quote.modes}
 
 
 def _modes(part: Mode, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> Ranks:
     """The place of the chosen value among the candidates, in every group; the ends are those of the candidates."""
-    listed, offsets = cells if isinstance(cells, Sequence) else (), part.offsets
+    listed, offsets = _listed(cells), part.offsets
     place_of = {value: place for place, value in enumerate(candidates(part.call))}
     chosen = [place_of[part.mechanism.release(histogram(cell, offsets))] for cell in listed]
     values = np.array(chosen, dtype=np.float64)
     return values, np.zeros_like(values), np.full_like(values, len(offsets) - 1)
 
 
-def _quantiles(part: Rank, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> Ranks:
-    """Value, low and high in every group, in steps from zero; if the scale of a value is private, only its bounds are known."""
-    low = getattr(part.call.over.node, "low", 0) if part.call.over else 0
-    listed = cells if isinstance(cells, Sequence) else ()
-    if isinstance(part.mechanism, SmoothQuantile):
-        alone = np.array([part.mechanism.release(cell) for cell in listed], dtype=np.float64) + low
-        return alone, np.full_like(alone, low), np.full_like(alone, low + float(part.mechanism.upper))
-    drawn = [part.mechanism.release_units(cell) for cell in listed]
-    values, lows, highs = (np.array([triple[at] for triple in drawn], dtype=np.float64) + low for at in range(3))
-    return values, lows, highs
+def _quantiles(parts: Sequence[Rank], cells: Mapping[int, Any] | Sequence[Any]) -> dict[Call, Ranks]:
+    """Value, low and high in every group, in steps from zero: those of one list are drawn together, which sorts it once."""
+    drawn = {part.call: _smooth(part, cells[part.place]) for part in parts if isinstance(part.mechanism, SmoothQuantile)}
+    by_list: dict[int, list[Rank]] = {}
+    for part in parts:
+        if not isinstance(part.mechanism, SmoothQuantile):
+            by_list.setdefault(part.place, []).append(part)
+    for place, alike in by_list.items():
+        mechanisms = [part.mechanism for part in alike if not isinstance(part.mechanism, SmoothQuantile)]
+        found = [release_together(mechanisms, cell) for cell in _listed(cells[place])]
+        for at, part in enumerate(alike):
+            ends = np.array([triples[at] for triples in found], dtype=np.float64).reshape(-1, 3) + _low(part)
+            drawn[part.call] = (ends[:, 0], ends[:, 1], ends[:, 2])
+    return drawn
+
+
+def _smooth(part: Rank, cells: Any) -> Ranks:
+    """The scale of the noise is private, so only the bounds of the value are known."""
+    mechanism, low = part.mechanism, _low(part)
+    alone = np.array([mechanism.release(cell) for cell in _listed(cells)], dtype=np.float64) + low
+    return alone, np.full_like(alone, low), np.full_like(alone, low + float(mechanism.upper))
+
+
+def _low(part: Rank) -> int:
+    return getattr(part.call.over.node, "low", 0) if part.call.over else 0
+
+
+def _listed(cells: Sealed[Any] | Sequence[Sealed[Any]]) -> Sequence[Sealed[Any]]:
+    return cells if isinstance(cells, Sequence) else ()
 
 
 def in_order(ranks: Mapping[Call, Ranks]) -> dict[Call, Ranks]:

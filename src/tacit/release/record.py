@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.release.answer import Answer, Column, Receipt
+from tacit.release.tidy import Totals
 from tacit.untrusted import for_json
 
 DECIMAL = "decimal"
@@ -20,7 +21,10 @@ DECIMAL = "decimal"
 
 def record(answer: Answer) -> str:
     """The answer as text, column by column, to be stored."""
-    columns = [[column.name, column.kind, column.values, column.low, column.high] for column in answer.columns]
+    columns = [
+        [column.name, column.kind, column.values, column.low, column.high, *([column.bounds] if column.bounds else [])]
+        for column in answer.columns
+    ]
     kept = {
         "columns": columns,
         "confidence": str(answer.confidence),
@@ -28,6 +32,7 @@ def record(answer: Answer) -> str:
         "simultaneous": answer.simultaneous,
         "notes": answer.notes,
         "limits": answer.limits,
+        **({} if answer.totals is None else {"totals": [answer.totals.parts, answer.totals.margins, answer.totals.columns]}),
     }
     return for_json(_written(kept))
 
@@ -54,7 +59,12 @@ def recorded(text: str) -> Answer:
     ]
     epsilon, delta = map(Fraction, kept["amounts"])
     notes, limits = tuple(kept["notes"]), tuple(kept["limits"])
-    return Answer(tuple(columns), Fraction(kept["confidence"]), Receipt(epsilon, delta), kept["simultaneous"], notes, limits)
+    made = Answer(tuple(columns), Fraction(kept["confidence"]), Receipt(epsilon, delta), kept["simultaneous"], notes, limits)
+    return replace(made, totals=_totals(*kept["totals"])) if "totals" in kept else made
+
+
+def _totals(parts: list[int], margins: list[list[int]], columns: list[int]) -> Totals:
+    return Totals(tuple(parts), tuple(map(tuple, margins)), tuple(columns))
 
 
 def renamed(known: Answer, names: Sequence[str]) -> Answer:

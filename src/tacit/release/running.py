@@ -11,11 +11,16 @@ import pickle
 import threading
 import time
 import weakref
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tacit.data.store import StoreInfo
 from tacit.errors import InvalidValue, StoreUnusable
+from tacit.privacy.catalog import Catalog
+from tacit.query.binding.scope import PublicFacts
 from tacit.query.engines.engine import Engine, Opening, out_of_limits
+from tacit.query.engines.public import Columns
 from tacit.query.price.price import Quote
 from tacit.release.frames import ASKED, GRACE, OPENED, RELEASED, UNUSABLE, receive, send
 from tacit.release.noisy import Noisy, Observer, ran, released
@@ -28,6 +33,14 @@ if TYPE_CHECKING:
 START = 120.0  # seconds for a process to start and to open a store; no row is read in that time
 
 
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What was paid for: the question as the ledger records it, and the number of its entry."""
+
+    text: str
+    entry: int
+
+
 class Runner(Protocol):
     """Runs paid queries on one version of a store."""
 
@@ -35,13 +48,36 @@ class Runner(Protocol):
         """Start without waiting; reads nothing."""
 
     def open(self) -> None:
-        """Open the store before anything is paid for; reads no row."""
+        """Open the store before anything is paid for; reads no row. What is held for this query is held until `free`."""
 
-    def noisy(self, quote: Quote) -> Noisy:
-        """The released numbers of a paid query; raises `TimedOut`."""
+    def noisy(self, quote: Quote, paid: Paid | None = None) -> Noisy:
+        """The released numbers of a paid query; raises `TimedOut`. One that asks other processes tells them what was paid."""
+
+    def free(self) -> None:
+        """Nothing is held for this query any more."""
 
     def close(self) -> None:
         """Close the store."""
+
+
+class Facts(PublicFacts, Protocol):
+    """What is known of the public tables, and free questions about them."""
+
+    def answered(self, text: str, tables: Sequence[str]) -> Columns:
+        """The answer to a question of public tables alone, in SQL that tacit has written."""
+
+
+class Holder(Protocol):
+    """Prepared data that other processes hold: this one may not open the store."""
+
+    def info(self) -> StoreInfo | None:
+        """The store's description of itself; None if there is no store."""
+
+    def facts(self, info: StoreInfo) -> Facts:
+        """What is known of its public tables."""
+
+    def runner(self, catalog: Callable[[], Catalog], version: str) -> Runner:
+        """Runs paid queries on one version of it, as the catalog says at that time."""
 
 
 class InProcess:
@@ -56,12 +92,15 @@ class InProcess:
     def open(self) -> None:
         self.engine.open()
 
-    def noisy(self, quote: Quote) -> Noisy:
+    def noisy(self, quote: Quote, paid: Paid | None = None) -> Noisy:
         exact = ran(quote, self.engine.run)
         try:
             return released(quote, exact, self.observers)
         except (MemoryError, RecursionError):
             raise out_of_limits() from None
+
+    def free(self) -> None:
+        """There is nothing to give back."""
 
     def close(self) -> None:
         self.engine.close()
@@ -97,7 +136,7 @@ class OwnProcess:
                     raise _unusable(kind, said)
                 self._opened = True
 
-    def noisy(self, quote: Quote) -> Noisy:
+    def noisy(self, quote: Quote, paid: Paid | None = None) -> Noisy:
         with self._lock:
             if not self._opened:
                 raise out_of_limits()
@@ -109,6 +148,9 @@ class OwnProcess:
                 return unpacked(quote, numbers)
             except (InvalidValue, MemoryError):
                 raise out_of_limits() from None
+
+    def free(self) -> None:
+        """There is nothing to give back."""
 
     def close(self) -> None:
         with self._lock:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.query.groups import key_value, shown_at_most
-from tacit.query.price.misses import chooses, is_exact
+from tacit.query.price.misses import beside_in, calls_behind, chooses, is_exact
 from tacit.query.price.modes import candidates
 from tacit.query.price.price import Quote
 from tacit.query.price.shaping import shaping
-from tacit.query.results import KeyValue, Output, Result
-from tacit.release.answer import CHOSEN, MODE, PUBLIC, TEXT, Answer, Column, Receipt
+from tacit.query.price.statements import DECLARED, declared
+from tacit.query.results import KeyValue, Out, Output, Result
+from tacit.release.answer import CHOSEN, MODE, NO_INTERVAL, PUBLIC, TEXT, Answer, Column, Receipt
 from tacit.release.cells import Cells, Numbers, Words, certain
 from tacit.release.forms import written
 from tacit.release.intervals import Columns, cells_of, missed_in
 from tacit.release.large_numbers import large_numbers
 from tacit.release.noisy import Noisy
 from tacit.release.not_shown import not_shown
+from tacit.release.totals import totals_of
 from tacit.release.windows import ascending
 
 Parts = Sequence[tuple[Quote, Noisy]]
@@ -37,8 +40,10 @@ def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = 
         *([CHOSEN] if any(chooses(part.question) for part, _ in parts) else []),
         *([TEXT] if any(column.kind == "text" for column in columns) else []),
         *([MODE] if any(column.kind == "mode" for column in columns) else []),
+        *([NO_INTERVAL] if any(column.is_number and not column.has_interval for column in columns) else []),
     ]
-    return Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, tuple(told), shaping(quote))
+    whole = Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, tuple(told), shaping(quote))
+    return replace(whole, totals=totals_of(parts, rows))
 
 
 def _cut(quote: Quote, noisy: Noisy) -> list[str]:
@@ -64,7 +69,7 @@ def _stacked(place: int, parts: Parts, rows: Sequence[tuple[int, int]]) -> Colum
         return Column(made[0].name, kind, values)
     lows, highs = [column.low or () for column in made], [column.high or () for column in made]
     low, high = (tuple(ends[part][at] for part, at in order) for ends in (lows, highs))
-    return Column(made[0].name, kind, values, low, high)
+    return Column(made[0].name, kind, values, low, high, made[0].bounds if len({column.bounds for column in made}) == 1 else None)
 
 
 def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> Column:
@@ -90,7 +95,19 @@ def _computed(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int], k
     places = np.asarray(kept, dtype=np.int64)
     numbers = (cells.value, cells.low, cells.high)
     value, low, high = (tuple(written(each[places], output.value, quote.question)) for each in numbers)
-    return Column(output.name, PUBLIC, value) if known else Column(output.name, kind, value, low, high)
+    if known:
+        return Column(output.name, PUBLIC, value)
+    if not quote.request.interval and _of_quantiles(output.value, quote):
+        return Column(output.name, kind, value)
+    call = quote.question.calls[output.value.index] if isinstance(output.value, Result) else None
+    return Column(output.name, kind, value, low, high, declared(call) if call and call.name in DECLARED else None)
+
+
+def _of_quantiles(out: Out, quote: Quote) -> bool:
+    """Whether a quantile is behind an output, of this question or of one beside it."""
+    beside = (quote.beside[index].question for index in beside_in(out))
+    calls = [*calls_behind(out, quote.question), *(call for question in beside for call in question.calls)]
+    return any(call.name == "quantile" for call in calls)
 
 
 def _kept(parts: Parts) -> list[tuple[int, int]]:

@@ -129,10 +129,16 @@ def _listen(line: socket.socket, messages: queue.SimpleQueue[bytes]) -> None:
         os._exit(0)
 
 
+def load_shared() -> None:
+    """Import what both an answering process and the one that asks it need: code alone, which holds nothing of a data set."""
+    import tacit.query.language.sql  # with sqlglot, which Ibis needs too
+    import tacit.release.packed  # noqa: F401  # with NumPy, and the engine
+
+
 def _load() -> None:
     """Loads everything that answering needs in advance, while the parent process does other work."""
     gc.disable()
-    import tacit.release.packed  # noqa: F401
+    load_shared()
     from tacit.query.engines import load
 
     load()

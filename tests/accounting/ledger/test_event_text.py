@@ -13,6 +13,7 @@ from tacit.accounting.events import (
     AboveThreshold,
     Batch,
     BoundedRangeChoice,
+    CalibratedGaussian,
     Event,
     ExponentialChoice,
     GaussianNoise,
@@ -55,6 +56,10 @@ TEXTS = {
     ),
     '{"delta":"1/1000","epsilon":"1/3","kind":"resampling","neighbours":"change-one row"}': Resampling(THIRD, Fraction(1, 1000)),
     '{"events":[{"epsilon":"1/3","kind":"noisy-max","neighbours":"add-remove row"}],"kind":"batch"}': Batch((NoisyMax(THIRD),)),
+    '{"delta":"1/1000","epsilon":"1/3","events":[{"delta":"0","kind":"gaussian","neighbours":"add-remove unit","scale":"9",'
+    '"sensitivity":"1"}],"kind":"calibrated-gaussian"}': (
+        CalibratedGaussian((GaussianNoise(Fraction(1), Fraction(9), Fraction(0), UNIT),), THIRD, Fraction(1, 1000))
+    ),
     '{"events":[{"epsilon":"1/3","kind":"noisy-max","neighbours":"add-remove row"}],"kind":"parallel"}': (
         Parallel((NoisyMax(THIRD),))
     ),

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,7 @@ def test_data_sets_are_kept() -> None:
 def test_a_kept_ledger_is_whole_and_its_sums_are_the_same(kept: Path) -> None:
     _, ledger = opened(kept)
     assert as_expected(expected(kept), ledger)
+    assert ledger.split == Fraction(1, 2), "as it was begun, whatever the catalog's default is now"
     assert [entry.kind for entry in ledger.entries(first=expected(kept)["entries"])] == ["format"]
     again = opened(kept)[1]
     assert again.verify().entries == expected(kept)["entries"] + 1, "converted once"

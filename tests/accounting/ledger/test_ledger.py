@@ -21,6 +21,7 @@ from tacit.accounting.ledger.entries import entry_from, hash_of
 from tacit.accounting.ledger.selling import Recalled, Sale
 from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, UnitsChanged, WrongRelation
 from tacit.privacy.catalog import Analyst, Budget
+from tacit.privacy.conversion import pure_rho_up
 
 ANA = Analyst("ana", Budget(Fraction(1), Fraction(1, 10**7)), epsilon_per_query=Fraction(2, 5))
 BEN = Analyst("ben")
@@ -246,9 +247,10 @@ def test_there_is_no_way_back(file):
     ledger = opened(file, policy(1), IDENTITY)
     public = {name for name in dir(ledger) if not name.startswith("_")}
     assert public == {
-        "accept_units", "admits", "adopt", "adopted", "answered", "belongs", "caps", "changed_units", "entries", "failed",
-        "hash_at", "head", "identity", "left", "note", "note_public", "policy", "reserve", "resume", "spend", "spent",
-        "stopped", "under", "verify", "versions",
+        "accept_units", "admits", "admitted", "adopt", "adopted", "answered", "balances", "belongs", "caps", "changed_units",
+        "entries", "failed",
+        "hash_at", "head", "identity", "left", "note", "note_public", "paid_by", "policy", "requested", "reserve", "resume",
+        "room", "spend", "spent", "split", "stopped", "under", "verify", "versions",
     }  # fmt: skip
 
 
@@ -276,7 +278,12 @@ def test_an_entry_is_a_text_that_any_tool_can_check(file):
     assert (text, digest) == (entry.text, entry.hash)
     assert entry_from(text) == entry
     known = json.loads(text)
-    assert known["price"] == {"epsilon": "1/3", "rho": "1/18", "delta": "0", "neighbours": "add-remove unit"}
+    assert known["price"] == {
+        "epsilon": "1/3",
+        "rho": str(pure_rho_up(Fraction(1, 3))),
+        "delta": "0",
+        "neighbours": "add-remove unit",
+    }
     assert known["previous"] == ledger.hash_at(0)
     assert entry.to_dict() == known | {"hash": digest}
 

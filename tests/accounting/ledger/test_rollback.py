@@ -12,7 +12,7 @@ from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, opened, policy, pure, spend
 from tacit.accounting.events import GaussianNoise
 from tacit.accounting.filter import NOTHING_SPENT
 from tacit.accounting.ledger.entries import Head
-from tacit.accounting.ledger.rollback import FILE, adopt, check_head, remember_head, remembered_heads, thinned
+from tacit.accounting.ledger.rollback import FILE, adopt, check_head, remember_head, remembered_heads, settled, thinned
 from tacit.accounting.policy import Policy
 from tacit.errors import StoreUnusable
 
@@ -216,3 +216,42 @@ def test_adopting_twice_at_once_makes_no_budget(place):
         thread.join()
     assert [entry.kind for entry in ledger.entries()] == ["begin", "adopt"]
     assert ledger.spent().epsilon == Fraction(1, 2)
+
+
+# --- the folder of earlier versions --------------------------------------------------------------------------------------------
+
+
+def test_what_an_earlier_version_remembered_is_moved(place):
+    place.ask("1/8", "1/8")
+    known, heads = remembered_heads(place.store), place.folder / "heads"
+    assert settled(place.store, heads) == settled(place.store, heads) == heads
+    assert remembered_heads(heads) == known
+    assert not (place.store / FILE).exists()
+    check_head(heads, place.open())
+
+
+@pytest.mark.parametrize("later", ["before", "after"])
+def test_after_a_crash_in_between_the_later_memory_counts(place, later):
+    ledger, heads = place.open(), place.folder / "heads"
+    first, second = (spend(ledger, pure("1/8")).head for _ in range(2))
+    remember_head(place.store, second if later == "before" else first)
+    remember_head(heads, first if later == "before" else second)
+    assert remembered_heads(settled(place.store, heads))[0] == second
+    assert not (place.store / FILE).exists()
+
+
+def test_memories_of_two_ledgers_stop_answers(place):
+    remember_head(place.store, place.open().head)
+    heads = place.folder / "heads"
+    (place.folder / "other").mkdir()
+    remember_head(heads, Place(place.folder / "other").open(OTHER_IDENTITY).head)
+    with pytest.raises(StoreUnusable, match="two ledgers are remembered"):
+        settled(place.store, heads)
+    assert remembered_heads(place.store), "nothing is lost"
+
+
+def test_a_memory_that_cannot_be_read_stops_answers_after_the_move_too(place):
+    place.ask("1/8")
+    (place.store / FILE).write_text("[")
+    with pytest.raises(StoreUnusable, match="cannot be read"):
+        check_head(settled(place.store, place.folder / "heads"), place.open())

@@ -521,6 +521,7 @@ class TestFingerprint:
             ("[budget] ", 'neighbours = "change-one"\n[budget]'),
             ("max_rows_per_group = 8", "max_rows_per_group = 4"),
             ("min_people = 0", "min_people = 5"),
+            ("min_people = 0", "min_people = 0\nmin_rows = 1000"),
             ("min_people = 0", "min_people = 0\nmax_joined_rows = 9"),
             ("min_people = 0", "min_people = 0\nrows_at_most = 100000000"),
             ('keys = "private"', 'keys = "private", longest = 256'),

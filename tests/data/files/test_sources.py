@@ -277,6 +277,18 @@ def test_another_reader_of_the_whole_file_is_caught(tmp_path, monkeypatch):
         test_an_invalid_string_changes_the_reading_of_no_other_column("INT96", tmp_path)
 
 
+@pytest.mark.parametrize("zone", [None, "America/New_York"])
+def test_moments_too_far_away_for_the_engine_are_outside(zone, tmp_path):
+    """They stop its reader, as a text does that is not UTF-8; days of the other rows are read as ever, in UTC."""
+    day = 24 * 3600 * 1000
+    moments = pa.array([2**62, -(2**62), day, day - 1, None], pa.int64()).cast(pa.timestamp("ms", zone))
+    path = write_parquet(tmp_path / "far.parquet", {"when": moments, "x": [1, 2, 3, 4, 5]})
+    prepared = catalog(tmp_path, table("far", path, days("when", "1969-01-01", "1971-01-01"), number("x", 0, 9)))
+    report = prepare(prepared).tables[0]
+    assert stored(prepared, "far", "x", "when") == [(1, 730), (2, 0), (3, 366), (4, 365), (5, None)]
+    assert report.columns[0].fates == {"missing": 1, "unreadable": 0, "below": 1, "above": 1}
+
+
 def test_invalid_strings_in_several_files_stay_in_their_rows(tmp_path):
     """In many batches, with columns in another order and some missing; a column that the places need is refused."""
     monkeypatch = pytest.MonkeyPatch()

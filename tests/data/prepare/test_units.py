@@ -14,8 +14,8 @@ import joined
 import tacit.data.prepare as preparation
 from owned import RAWS, expected, holdings, owners, prepared_from, raw, shared, stored_units, units, without
 from stored import by_unit, catalog, category, number, stored, table, write_csv, write_parquet
+from tacit.data.ownership import Link, own_key
 from tacit.data.prepare import prepare, ranking
-from tacit.data.prepare.ownership import Link, own_key
 from tacit.data.prepare.ranking import Ranking
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Owner
@@ -216,7 +216,7 @@ def test_rows_of_their_own_are_refused_where_units_are_looked_up(tmp_path, monke
         prepared_from(tmp_path, data)
     honest = preparation.links
     monkeypatch.setattr(preparation, "links", lambda catalog, table: honest(catalog, replace(table, no_unit="drop")))
-    monkeypatch.setattr("tacit.data.prepare.ownership.links", preparation.links)
+    monkeypatch.setattr("tacit.data.ownership.links", preparation.links)
     unclaimed = '"tacit_key visit_id" NOT IN (SELECT tacit_link FROM tacit_pairs_0)'
     monkeypatch.setattr(preparation, "_without_key", lambda table: unclaimed if table.name == "labs" else "FALSE")
     with_person = len(stored(prepared_from(tmp_path / "with", data), "labs"))
@@ -454,9 +454,10 @@ def kept_visits(folder, seed):
 def test_a_limit_among_rows_that_differ_in_their_key_alone_does_not_depend_on_the_order_of_rows(tmp_path, monkeypatch):
     """Rows with the same values are interchangeable only while nothing else of them is stored: their codes lead to others."""
     assert len({repr(kept_visits(tmp_path, seed)) for seed in range(4)}) == 1
-    honest = Ranking._first
-    among_ties = re.compile(r'(ORDER BY tacit_place)(, "tacit_key [^"]*")+')
-    monkeypatch.setattr(Ranking, "_first", lambda *given: among_ties.sub(r"\1, tacit_row", honest(*given)))
+    honest, placed = Ranking._first, Ranking._placed
+    among_ties = re.compile(r'(ORDER BY tacit_place), "tacit_key id"')
+    monkeypatch.setattr(Ranking, "_first", lambda *given: among_ties.sub(r"\1, tacit_at", honest(*given)))
+    monkeypatch.setattr(Ranking, "_placed", lambda *given: f"SELECT *, row_number() OVER () AS tacit_at FROM ({placed(*given)})")
     assert len({repr(kept_visits(tmp_path, seed)) for seed in range(8)}) > 1, "the planted bug: ties in the order of the file"
 
 

@@ -78,3 +78,52 @@ def test_the_reference_is_printed() -> None:
         assert done.exit_code == 0
         assert done.output.startswith("# ")
     assert "DATE_TRUNC(day, MONTH)" in CliRunner().invoke(app, ["reference"]).output
+
+
+def test_a_quantile_is_released_without_its_interval(folder: Path) -> None:
+    text = "SELECT MEDIAN(cost) AS half, COUNT(*) AS n FROM visits"
+    code, said = run(folder, "sql", text, "--epsilon", "0.2", "--no-interval", "--json")
+    assert code == 0, said
+    row, notes = json.loads(said)["rows"][0], json.loads(said)["notes"]
+    assert (row["half"]["low"], row["half"]["high"]) == (None, None)
+    assert row["n"]["low"] is not None
+    assert "quantiles were released without intervals: all of their epsilon went to their values" in notes
+    code, with_one = run(folder, "sql", text, "--epsilon", "0.2", "--json")
+    assert (code, json.loads(with_one)["rows"][0]["half"]["low"] is None) == (0, False), "another question, not the stored answer"
+    code, said = run(folder, "explain", text, "--epsilon", "0.2", "--no-interval")
+    assert (code, "one draw without an interval" in said) == (0, True)
+
+
+def test_an_answer_is_tidied_on_request(folder: Path) -> None:
+    text = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)"
+    told = []
+    for option in (["--tidy"], []):
+        code, said = run(folder, "sql", text, "--epsilon", "0.01", "--json", *option)
+        assert code == 0, said
+        told.append(json.loads(said))
+    neat, plain = told
+    assert neat["tidied"] is True
+    assert "tidied" not in plain
+    assert plain["entry"] == neat["entry"]
+    counts = [row["n"]["value"] for row in neat["rows"]]
+    assert min(counts) >= 0
+    assert counts[-1] == sum(counts[:-1])
+
+
+def test_weights_are_given_by_column(folder: Path) -> None:
+    words = ("explain", "SELECT COUNT(*) AS n, SUM(cost) AS cost FROM visits", "--epsilon", "1", "--json")
+    code, said = run(folder, *words, "--weight", "cost=3", "--weight", "n=1")
+    assert code == 0
+    assert [noise["share"] for noise in json.loads(said)["noise"]] == ["32 % of epsilon, for n", "68 % of epsilon, for cost"]
+    for bad, message in (
+        ("cost", "must be COLUMN=NUMBER"),
+        ("=3", "must be COLUMN=NUMBER"),
+        ("cost=much", "finite number"),
+        ("age=3", "unknown column"),
+    ):
+        code, said = run(folder, *words, "--weight", bad)
+        assert code != 0
+        assert message in said
+    code, said = run(folder, *words, "--weight", "cost=3", "--weight", "cost=4")
+    assert code != 0
+    assert "given twice" in said

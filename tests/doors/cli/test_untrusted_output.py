@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 
 from hostile import caught, tame
 from tacit.doors.cli import app, screen
-from tacit.doors.cli.screen import Described, Screen, bars, styled
+from tacit.doors.cli.bars import Described, bars
+from tacit.doors.cli.screen import Screen, styled
 from tacit.evidence.attacks.hostile_key import HOSTILE, PEOPLE_OF_A_KEY
 
 run = CliRunner().invoke

@@ -52,9 +52,9 @@ def test_the_table_shows_the_shares_and_why_some_are_small(monkeypatch):
     result = run(app, ["verify", "--quick"])
     lines = {line.split("  ")[0].strip(): line.split() for line in result.output.splitlines()}
     assert "1.00" in lines["Local, yes or no"]
-    assert "0.50" in lines["Ledger's filter"]
+    assert "0.51" in lines["Ledger's filter"]
     assert "Rows that reach less than 0.9 of their claim" in result.output
-    assert "Ledger's filter (0.50): half of delta" in result.output
+    assert "Ledger's filter (0.51): half of delta" in result.output
     assert "yes or no (" not in result.output
 
 

@@ -49,8 +49,8 @@ def test_half_the_spread(monkeypatch, name):
 
 
 def test_a_budget_divided_by_too_little(monkeypatch):
-    """The draws work with twice their third of epsilon, and say a third: seen together and one by one."""
-    names = [subjects.ENCLOSED, *(f"Exponential, the {which} of an interval" for which in ("middle", "lower end", "upper end"))]
+    """The draws work with twice their part of epsilon, and do not say so: seen together and one by one."""
+    names = [subjects.ENCLOSED, subjects.ENDS, f"{subjects.ENDS}, few rows", "Exponential, the value of an interval, few rows"]
     assert all(within(name) for name in names)
     whole = Quantile.spread.fget
     monkeypatch.setattr(Quantile, "spread", property(lambda self: whole(self) / 2))
@@ -63,7 +63,8 @@ def test_the_draws_of_an_interval_say_what_was_asked_for():
         asked = getattr(getattr(case, "mechanism", None), "epsilon", None)
         assert asked is None or case.mechanism.loss.epsilon <= asked, case.name
     enclosed = QuantileWithInterval("1/2", lower=0, upper=20, step=1, epsilon=1)
-    assert [draw.epsilon for draw in enclosed.draws] == [Fraction(1, 3)] * 3
+    assert enclosed.of_many.epsilon == Fraction(24, 25)
+    assert [draw.epsilon for draw in enclosed.of_few] == [Fraction(12, 25)] * 2
 
 
 @pytest.mark.parametrize(
@@ -101,5 +102,5 @@ def test_forgotten_hashes(monkeypatch):
 
 def test_every_classical_bug_is_a_plant():
     names = {plant for plant, _ in classical.planted()}
-    assert names | {"hashes"} == {"two", "positives", "threshold", "spread", "thirds", "halved", "hashes"}
+    assert names | {"hashes"} == {"two", "positives", "threshold", "spread", "halves", "halved", "hashes"}
     assert names < set(PLANTED)

@@ -54,10 +54,12 @@ def test_a_maximum_inside_the_data_and_at_its_own_rank(epsilon):
 
 def test_all_draws_of_an_interval_at_once_and_one_by_one():
     enclosed = QuantileWithInterval(HALF, lower=0, upper=20, step=1, epsilon=1)
-    pair = hard_pairs.under_every_draw(enclosed)
-    assert added(pair) == 1
+    both = enclosed.of_many, enclosed.of_few.ends
+    pair, few = (hard_pairs.under_both_ends(ends.low, ends.high) for ends in both)
+    assert added(pair) == added(few) == 1
     assert 0.9 < share(enclosed, pair) <= 1
-    assert all(0.9 < share(draw, pair) <= 1 for draw in enclosed.draws)
+    assert 0.9 < share(both[0], pair) <= 1
+    assert 0.9 < share(both[1], few) <= 1
 
 
 @pytest.mark.parametrize(

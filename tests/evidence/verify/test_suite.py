@@ -37,7 +37,7 @@ BREAKS = {
     "positives": "loss",
     "threshold": "loss",
     "spread": "loss",
-    "thirds": "loss",
+    "halves": "loss",
     "halved": "loss",
 }
 

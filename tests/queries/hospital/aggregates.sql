@@ -8,7 +8,9 @@ SELECT ward, COUNT(day) AS days, COUNT(DISTINCT kind) AS kinds FROM visits GROUP
 --       scan visits
 --   groups: 5, all of them public; one unit touches at most 5, with at most 8 rows in each
 --   count of day: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for days
 --   number of different values of kind: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for kinds
 --   days: ± 48 at 0.95 confidence
 --   kinds: ± 48 at 0.95 confidence
 --   price: epsilon 1
@@ -29,15 +31,20 @@ SELECT APPROX_QUANTILES(cost, 4) AS quartiles FROM visits;
 --     keep at most 8 rows per unit
 --       scan visits
 --   groups: one; one unit has at most 8 rows in it
---   quantile 0: exponential mechanism, one draw, sensitivity 8 ranks, scale 1291 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--   quantile 0: exponential mechanism, one draw, sensitivity 8 ranks, scale 1291 ranks to the other end, pure epsilon 0.2 (add or remove one unit)
+--       20 % of epsilon, for quartiles_0
 --       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
---   quantile 0.25: exponential mechanism, three draws, sensitivity 6 ranks, scale 3027 ranks to each end, pure epsilon 0.2 (add or remove one unit)
---       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
---   quantile 0.5: exponential mechanism, three draws, sensitivity 4 ranks, scale 2018 ranks to each end, pure epsilon 0.2 (add or remove one unit)
---       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
---   quantile 0.75: exponential mechanism, three draws, sensitivity 6 ranks, scale 3027 ranks to each end, pure epsilon 0.2 (add or remove one unit)
---       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
---   quantile 1: exponential mechanism, one draw, sensitivity 8 ranks, scale 1291 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--   quantile 0.25: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 6 ranks, scale 1829 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       20 % of epsilon, for quartiles_1
+--       few rows: below about 14,632, which a draw of its own tells; the interval comes from the draws
+--   quantile 0.5: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 4 ranks, scale 1219 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       20 % of epsilon, for quartiles_2
+--       few rows: below about 4,876, which a draw of its own tells; the interval comes from the draws
+--   quantile 0.75: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 6 ranks, scale 1829 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       20 % of epsilon, for quartiles_3
+--       few rows: below about 14,632, which a draw of its own tells; the interval comes from the draws
+--   quantile 1: exponential mechanism, one draw, sensitivity 8 ranks, scale 1291 ranks to the other end, pure epsilon 0.2 (add or remove one unit)
+--       20 % of epsilon, for quartiles_4
 --       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
 --   quartiles_0: not known in advance; it is reported with the answer
 --   quartiles_1: not known in advance; it is reported with the answer
@@ -52,12 +59,18 @@ SELECT CORR(cost, pulse) AS r, REGR_SLOPE(cost, pulse) AS slope, REGR_INTERCEPT(
 --     keep at most 8 rows per unit
 --       scan visits
 --   groups: one; one unit has at most 8 rows in it
---   count of an expression: Laplace, sensitivity 8 (l1), scale 48, pure epsilon 0.166667 (add or remove one unit)
---   centred sum of an expression: Laplace, sensitivity 20000 (l1), scale 120000, pure epsilon 0.166667 (add or remove one unit)
---   centred sum of pulse: Laplace, sensitivity 920 (l1), scale 5520, pure epsilon 0.166667 (add or remove one unit)
---   centred sum of products of an expression and pulse: Laplace, sensitivity 2300000 (l1), scale 13800000, pure epsilon 0.166667 (add or remove one unit)
---   centred sum of squares of an expression: Laplace, sensitivity 25000000 (l1), scale 150000000, pure epsilon 0.166667 (add or remove one unit)
---   centred sum of squares of pulse: Laplace, sensitivity 52900 (l1), scale 317400, pure epsilon 0.166667 (add or remove one unit)
+--   count of an expression: Laplace, sensitivity 8 (l1), scale 44.4444, pure epsilon 0.18 (add or remove one unit)
+--       18 % of epsilon, for r, slope, start
+--   centred sum of an expression: Laplace, sensitivity 20000 (l1), scale 111111, pure epsilon 0.18 (add or remove one unit)
+--       18 % of epsilon, for r, slope, start
+--   centred sum of pulse: Laplace, sensitivity 920 (l1), scale 5111.11, pure epsilon 0.18 (add or remove one unit)
+--       18 % of epsilon, for r, slope, start
+--   centred sum of products of an expression and pulse: Laplace, sensitivity 2300000 (l1), scale 1.27778e+07, pure epsilon 0.18 (add or remove one unit)
+--       18 % of epsilon, for r, slope, start
+--   centred sum of squares of an expression: Laplace, sensitivity 25000000 (l1), scale 2.27273e+08, pure epsilon 0.11 (add or remove one unit)
+--       11 % of epsilon, for r
+--   centred sum of squares of pulse: Laplace, sensitivity 52900 (l1), scale 311176, pure epsilon 0.17 (add or remove one unit)
+--       17 % of epsilon, for r, slope, start
 --   r: not known in advance; it is reported with the answer
 --   slope: not known in advance; it is reported with the answer
 --   start: not known in advance; it is reported with the answer
@@ -69,8 +82,10 @@ SELECT EXP(AVG(LN(cost + 1))) - 1 AS geometric FROM visits;
 --     keep at most 8 rows per unit
 --       scan visits
 --   groups: one; one unit has at most 8 rows in it
---   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
---   centred sum of an expression: Laplace, sensitivity 34.06956 (l1), scale 68.13912, pure epsilon 0.5 (add or remove one unit)
+--   count: Laplace, sensitivity 8 (l1), scale 19.5122, pure epsilon 0.41 (add or remove one unit)
+--       41 % of epsilon, for geometric
+--   centred sum of an expression: Laplace, sensitivity 34.06956 (l1), scale 57.745, pure epsilon 0.59 (add or remove one unit)
+--       59 % of epsilon, for geometric
 --   geometric: not known in advance; it is reported with the answer
 --   price: epsilon 1
 
@@ -81,7 +96,9 @@ SELECT COUNT(DISTINCT ward) FILTER (WHERE urgent) AS wards, COUNT(DISTINCT urgen
 --       scan visits
 --   groups: one; one unit has at most 8 rows in it
 --   number of different values of an expression: Laplace, sensitivity 4 (l1), scale 8, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for wards
 --   number of different values of urgent: Laplace, sensitivity 2 (l1), scale 4, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for truths
 --   wards: ± 24 at 0.95 confidence
 --   truths: ± 12 at 0.95 confidence
 --   price: epsilon 1
@@ -93,9 +110,13 @@ SELECT kind, COVAR_POP(cost, pulse) AS a, COVAR_SAMP(cost, pulse) AS b FROM visi
 --       scan visits
 --   groups: 3, all of them public; one unit touches at most 3, with at most 8 rows in each
 --   count of an expression: Laplace, sensitivity 8 (l1), scale 32, pure epsilon 0.25 (add or remove one unit)
+--       25 % of epsilon, for a, b
 --   centred sum of an expression: Laplace, sensitivity 20000 (l1), scale 80000, pure epsilon 0.25 (add or remove one unit)
+--       25 % of epsilon, for a, b
 --   centred sum of pulse: Laplace, sensitivity 920 (l1), scale 3680, pure epsilon 0.25 (add or remove one unit)
+--       25 % of epsilon, for a, b
 --   centred sum of products of an expression and pulse: Laplace, sensitivity 2300000 (l1), scale 9200000, pure epsilon 0.25 (add or remove one unit)
+--       25 % of epsilon, for a, b
 --   a: not known in advance; it is reported with the answer
 --   b: not known in advance; it is reported with the answer
 --   price: epsilon 1
@@ -106,11 +127,14 @@ SELECT AVG(SQRT(cost)) AS root, AVG(LOG10(GREATEST(cost, 1))) AS digits FROM vis
 --     keep at most 8 rows per unit
 --       scan visits
 --   groups: one; one unit has at most 8 rows in it
---   count: Laplace, sensitivity 8 (l1), scale 24, pure epsilon 0.333333 (add or remove one unit)
---   centred sum of an expression: Laplace, sensitivity 282.8424 (l1), scale 848.5272, pure epsilon 0.333333 (add or remove one unit)
---   centred sum of an expression: Laplace, sensitivity 14.79588 (l1), scale 44.38764, pure epsilon 0.333333 (add or remove one unit)
---   root: not known in advance; it is reported with the answer
---   digits: not known in advance; it is reported with the answer
+--   count: Laplace, sensitivity 8 (l1), scale 26.6667, pure epsilon 0.3 (add or remove one unit)
+--       30 % of epsilon, for root, digits
+--   centred sum of an expression: Laplace, sensitivity 282.8424 (l1), scale 808.121, pure epsilon 0.35 (add or remove one unit)
+--       35 % of epsilon, for root
+--   centred sum of an expression: Laplace, sensitivity 14.79588 (l1), scale 42.2739, pure epsilon 0.35 (add or remove one unit)
+--       35 % of epsilon, for digits
+--   root: at most ± 3.86172 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
+--   digits: at most ± 0.202012 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
 --   price: epsilon 1
 
 -- refused: 104 a logarithm whose argument may be 0
@@ -146,7 +170,9 @@ SELECT ward, MODE() WITHIN GROUP (ORDER BY kind) AS usual, COUNT(*) AS n FROM vi
 --       scan visits
 --   groups: 5, all of them public; one unit touches at most 5, with at most 8 rows in each
 --   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for n
 --   mode of kind: exponential mechanism over 3 declared values, sensitivity 8 rows, scale 16, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for usual
 --   usual: a chosen value, without an interval; at most 65.5095 rows below the most frequent at 0.95 confidence
 --   n: ± 48 at 0.95 confidence
 --   price: epsilon 1

@@ -15,7 +15,9 @@ SELECT ward, 100.0 * COUNT(*) / (SELECT COUNT(*) FROM visits) AS percent FROM vi
 --     groups: one; one unit has at most 8 rows in it
 --   groups: those of 2 parts; one unit can be in all parts
 --   count (part 1): Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for percent
 --   count (part 2): Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for value
 --   percent (part 1): not known in advance; it is reported with the answer
 --   price: epsilon 1
 
@@ -63,12 +65,14 @@ SELECT ward, kind, COUNT(*) AS n FROM visits GROUP BY GROUPING SETS ((ward), (ki
 --         scan visits
 --     groups: one; one unit has at most 8 rows in it
 --   groups: those of 3 parts; one unit can be in all parts
---   count (part 1): Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
---   count (part 2): Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
---   count (part 3): sum of 3 numbers of part 2, each with Laplace noise, sensitivity that of its parts, scale 16, no cost of its own
---   n (part 1): ± 48 at 0.95 confidence
---   n (part 2): ± 48 at 0.95 confidence
---   n (part 3): ± 79 at 0.95 confidence
+--   count (part 1): Laplace, sensitivity 8 (l1), scale 18.1818, pure epsilon 0.44 (add or remove one unit)
+--       44 % of epsilon, for n
+--   count (part 2): Laplace, sensitivity 8 (l1), scale 14.2857, pure epsilon 0.56 (add or remove one unit)
+--       56 % of epsilon, for n
+--   count (part 3): sum of 3 numbers of part 2, each with Laplace noise, sensitivity that of its parts, scale 14.2857, no cost of its own
+--   n (part 1): ± 54 at 0.95 confidence
+--   n (part 2): ± 43 at 0.95 confidence
+--   n (part 3): ± 71 at 0.95 confidence
 --   price: epsilon 1
 
 -- answered: 23 two questions at one price
@@ -85,7 +89,9 @@ SELECT 'patients' AS what, COUNT(*) AS n FROM patients UNION ALL SELECT 'visits'
 --     groups: one; one unit has at most 8 rows in it
 --   groups: those of 2 parts; one unit can be in all parts
 --   count (part 1): Laplace, sensitivity 1 (l1), scale 2, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for n
 --   count (part 2): Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for count
 --   n (part 1): ± 6 at 0.95 confidence
 --   n (part 2): ± 48 at 0.95 confidence
 --   price: epsilon 1
@@ -107,16 +113,22 @@ SELECT ward, COUNT(DISTINCT patient_id) AS people, AVG(cost) AS cost, GROUPING(w
 --         scan visits
 --     groups: one; one unit has at most 8 rows in it
 --   groups: those of 2 parts; one unit can be in all parts
---   number of units (part 1): Laplace, sensitivity 5 (l1), scale 30, pure epsilon 0.166667 (add or remove one unit)
---   count (part 1): Laplace, sensitivity 8 (l1), scale 48, pure epsilon 0.166667 (add or remove one unit)
---   centred sum of cost (part 1): Laplace, sensitivity 20000 (l1), scale 120000, pure epsilon 0.166667 (add or remove one unit)
---   number of units (part 2): Laplace, sensitivity 1 (l1), scale 6, pure epsilon 0.166667 (add or remove one unit)
---   count (part 2): Laplace, sensitivity 8 (l1), scale 48, pure epsilon 0.166667 (add or remove one unit)
---   centred sum of cost (part 2): Laplace, sensitivity 20000 (l1), scale 120000, pure epsilon 0.166667 (add or remove one unit)
---   people (part 1): ± 90 at 0.95 confidence
---   cost (part 1): not known in advance; it is reported with the answer
---   people (part 2): ± 18 at 0.95 confidence
---   cost (part 2): not known in advance; it is reported with the answer
+--   number of units (part 1): Laplace, sensitivity 5 (l1), scale 20, pure epsilon 0.25 (add or remove one unit)
+--       25 % of epsilon, for people
+--   count (part 1): Laplace, sensitivity 8 (l1), scale 80, pure epsilon 0.1 (add or remove one unit)
+--       10 % of epsilon, for cost
+--   centred sum of cost (part 1): Laplace, sensitivity 20000 (l1), scale 133333, pure epsilon 0.15 (add or remove one unit)
+--       15 % of epsilon, for cost
+--   number of units (part 2): Laplace, sensitivity 1 (l1), scale 4, pure epsilon 0.25 (add or remove one unit)
+--       25 % of epsilon, for people
+--   count (part 2): Laplace, sensitivity 8 (l1), scale 80, pure epsilon 0.1 (add or remove one unit)
+--       10 % of epsilon, for cost
+--   centred sum of cost (part 2): Laplace, sensitivity 20000 (l1), scale 133333, pure epsilon 0.15 (add or remove one unit)
+--       15 % of epsilon, for cost
+--   people (part 1): ± 60 at 0.95 confidence
+--   cost (part 1): at most ± 892.507 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
+--   people (part 2): ± 12 at 0.95 confidence
+--   cost (part 2): at most ± 892.507 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
 --   price: epsilon 1
 
 -- answered: 81 a margin of many cells is measured by itself
@@ -133,7 +145,9 @@ SELECT day, COUNT(*) AS n FROM visits GROUP BY ROLLUP (day);
 --     groups: one; one unit has at most 8 rows in it
 --   groups: those of 2 parts; one unit can be in all parts
 --   count (part 1): Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for n
 --   count (part 2): Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for n
 --   n (part 1): ± 48 at 0.95 confidence
 --   n (part 2): ± 48 at 0.95 confidence
 --   price: epsilon 1
@@ -162,7 +176,9 @@ SELECT sex AS what, COUNT(*) AS n FROM patients GROUP BY sex UNION ALL SELECT ki
 --     groups: 3, all of them public; one unit touches at most 3, with at most 8 rows in each
 --   groups: those of 2 parts; one unit can be in all parts
 --   count (part 1): Laplace, sensitivity 1 (l1), scale 2, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for n
 --   count (part 2): Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for count
 --   n (part 1): ± 9 at 0.95 confidence, for all 2 rows together
 --   n (part 2): ± 77 at 0.95 confidence, for all 3 rows together
 --   price: epsilon 1

@@ -50,9 +50,12 @@ SELECT ward, SUM(cost) / NULLIF(COUNT(*), 0) AS mean, SQRT(VAR_POP(cost)) AS spr
 --     keep at most 8 rows per unit
 --       scan visits
 --   groups: 5, all of them public; one unit touches at most 5, with at most 8 rows in each
---   count: Laplace, sensitivity 8 (l1), scale 24, pure epsilon 0.333333 (add or remove one unit)
---   centred sum of cost: Laplace, sensitivity 20000 (l1), scale 60000, pure epsilon 0.333333 (add or remove one unit)
---   centred sum of squares of cost: Laplace, sensitivity 25000000 (l1), scale 75000000, pure epsilon 0.333333 (add or remove one unit)
+--   count: Laplace, sensitivity 8 (l1), scale 13.3333, pure epsilon 0.6 (add or remove one unit)
+--       60 % of epsilon, for mean, spread, size
+--   centred sum of cost: Laplace, sensitivity 20000 (l1), scale 80000, pure epsilon 0.25 (add or remove one unit)
+--       25 % of epsilon, for mean, spread
+--   centred sum of squares of cost: Laplace, sensitivity 25000000 (l1), scale 1.66667e+08, pure epsilon 0.15 (add or remove one unit)
+--       15 % of epsilon, for spread
 --   mean: not known in advance; it is reported with the answer
 --   spread: not known in advance; it is reported with the answer
 --   size: text made from noisy numbers; it has no interval
@@ -64,8 +67,10 @@ SELECT AVG(age)::numeric(10,2) AS age FROM patients;
 --     keep at most 1 row per unit
 --       scan patients
 --   groups: one; one unit has at most 1 row in it
---   count of age: Laplace, sensitivity 1 (l1), scale 2, pure epsilon 0.5 (add or remove one unit)
---   centred sum of age: Laplace, sensitivity 55 (l1), scale 110, pure epsilon 0.5 (add or remove one unit)
+--   count of age: Laplace, sensitivity 1 (l1), scale 2.43902, pure epsilon 0.41 (add or remove one unit)
+--       41 % of epsilon, for age
+--   centred sum of age: Laplace, sensitivity 55 (l1), scale 93.2203, pure epsilon 0.59 (add or remove one unit)
+--       59 % of epsilon, for age
 --   age: not known in advance; it is reported with the answer
 --   price: epsilon 1
 
@@ -76,7 +81,9 @@ SELECT ward, SUM(COUNT(*)) OVER () AS total, SUM(SUM(cost)) OVER (PARTITION BY w
 --       scan visits
 --   groups: 5, all of them public; one unit touches at most 5, with at most 8 rows in each
 --   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for total
 --   sum of cost: Laplace, sensitivity 40000 (l1), scale 80000, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for cost
 --   total: ± 101 at 0.95 confidence
 --   cost: ± 239659 at 0.95 confidence
 --   price: epsilon 1
@@ -96,9 +103,11 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-7) diagnosis, 
 --   group by diagnosis (private)
 --     keep at most 8 rows per unit
 --       scan visits
---   groups: private, shown where the noisy number of units reaches 282; one unit touches at most 8, with at most 8 rows in each
---   keys: threshold on noisy numbers of units, sensitivity 8, scale 16, epsilon 0.5, delta 1e-07 (add or remove one unit)
---   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--   groups: private, shown where the noisy number of units reaches 320; one unit touches at most 8, with at most 8 rows in each
+--   keys: threshold on noisy numbers of units, sensitivity 8, scale 18.1818, epsilon 0.44, delta 1e-07 (add or remove one unit)
+--       44 % of epsilon
+--   count: Laplace, sensitivity 8 (l1), scale 14.2857, pure epsilon 0.56 (add or remove one unit)
+--       56 % of epsilon, for n, place
 --   n: not known in advance; it is reported with the answer
 --   place: not known in advance; it is reported with the answer
 --   price: epsilon 1, delta 1e-07

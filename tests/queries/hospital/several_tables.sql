@@ -10,10 +10,12 @@ SELECT p.sex, COUNT(*) AS n, AVG(v.cost) AS cost FROM visits v JOIN patients p O
 --       keep at most 1 row per unit
 --         scan patients
 --   groups: 2, all of them public; one unit touches at most 2, with at most 8 rows in each
---   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
---   centred sum of cost: Laplace, sensitivity 20000 (l1), scale 40000, pure epsilon 0.5 (add or remove one unit)
---   n: ± 48 at 0.95 confidence
---   cost: not known in advance; it is reported with the answer
+--   count: Laplace, sensitivity 8 (l1), scale 12.6984, pure epsilon 0.63 (add or remove one unit)
+--       63 % of epsilon, for n, cost
+--   centred sum of cost: Laplace, sensitivity 20000 (l1), scale 54054.1, pure epsilon 0.37 (add or remove one unit)
+--       37 % of epsilon, for cost
+--   n: ± 38 at 0.95 confidence
+--   cost: at most ± 186.457 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
 --   price: epsilon 1
 
 -- answered: 2 filters on both sides, and a public table
@@ -51,9 +53,11 @@ SELECT AVG(n) AS visits FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP
 --       keep at most 8 rows per unit
 --         scan visits
 --   groups: one; one unit has at most 1 row in it
---   count: Laplace, sensitivity 1 (l1), scale 2, pure epsilon 0.5 (add or remove one unit)
---   centred sum of rows per unit: Laplace, sensitivity 3.5 (l1), scale 7, pure epsilon 0.5 (add or remove one unit)
---   visits: not known in advance; it is reported with the answer
+--   count: Laplace, sensitivity 1 (l1), scale 2.43902, pure epsilon 0.41 (add or remove one unit)
+--       41 % of epsilon, for visits
+--   centred sum of rows per unit: Laplace, sensitivity 3.5 (l1), scale 5.9322, pure epsilon 0.59 (add or remove one unit)
+--       59 % of epsilon, for visits
+--   visits: at most ± 0.0306185 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
 --   price: epsilon 1
 
 -- answered: 5 the distribution of a per-person total
@@ -76,8 +80,8 @@ SELECT MEDIAN(total) AS half FROM (SELECT patient_id, SUM(cost) AS total, COUNT(
 --           keep at most 8 rows per unit
 --             scan visits
 --   groups: one; one unit has at most 1 row in it
---   quantile 0.5: exponential mechanism, three draws, sensitivity 0.5 ranks, scale 58 ranks to each end, pure epsilon 1 (add or remove one unit)
---       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
+--   quantile 0.5: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 0.5 ranks, scale 36 ranks to each end, pure epsilon 1 (add or remove one unit)
+--       few rows: below about 144, which a draw of its own tells; the interval comes from the draws
 --   half: not known in advance; it is reported with the answer
 --   price: epsilon 1
 
@@ -155,11 +159,14 @@ WITH per AS (SELECT patient_id, COUNT(*) AS n, SUM(cost) AS total FROM visits GR
 --       keep at most 8 rows per unit
 --         scan visits
 --   groups: one; one unit has at most 1 row in it
---   count: Laplace, sensitivity 1 (l1), scale 3, pure epsilon 0.333333 (add or remove one unit)
---   centred sum of total cost per unit: Laplace, sensitivity 20000 (l1), scale 60000, pure epsilon 0.333333 (add or remove one unit)
---   count of an expression: Laplace, sensitivity 1 (l1), scale 3, pure epsilon 0.333333 (add or remove one unit)
---   mean: not known in advance; it is reported with the answer
---   frequent: ± 9 at 0.95 confidence
+--   count: Laplace, sensitivity 1 (l1), scale 5, pure epsilon 0.2 (add or remove one unit)
+--       20 % of epsilon, for mean
+--   centred sum of total cost per unit: Laplace, sensitivity 20000 (l1), scale 66666.7, pure epsilon 0.3 (add or remove one unit)
+--       30 % of epsilon, for mean
+--   count of an expression: Laplace, sensitivity 1 (l1), scale 2, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for frequent
+--   mean: at most ± 354.425 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
+--   frequent: ± 6 at 0.95 confidence
 --   price: epsilon 1
 
 -- answered: 13 a sub-query that renames and computes
@@ -193,9 +200,11 @@ SELECT month, AVG(total) AS spent FROM (SELECT patient_id, DATE_TRUNC('month', d
 --       keep at most 8 rows per unit
 --         scan visits
 --   groups: 61, all of them public; one unit touches at most 8, with at most 8 rows in each
---   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
---   sum of total cost per unit: Laplace, sensitivity 40000 (l1), scale 80000, pure epsilon 0.5 (add or remove one unit)
---   spent: not known in advance; it is reported with the answer
+--   count: Laplace, sensitivity 8 (l1), scale 10.9589, pure epsilon 0.73 (add or remove one unit)
+--       73 % of epsilon, for spent
+--   sum of total cost per unit: Laplace, sensitivity 40000 (l1), scale 148148, pure epsilon 0.27 (add or remove one unit)
+--       27 % of epsilon, for spent
+--   spent: at most ± 1410.34 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
 --   price: epsilon 1
 
 -- refused: 41 membership by another person's rows
@@ -335,9 +344,11 @@ SELECT p.sex, AVG(t.n) AS visits FROM patients p JOIN (SELECT patient_id, COUNT(
 --         keep at most 8 rows per unit
 --           scan visits
 --   groups: 2, all of them public; one unit touches at most 1, with at most 1 row in each
---   count: Laplace, sensitivity 1 (l1), scale 2, pure epsilon 0.5 (add or remove one unit)
---   centred sum of rows per unit: Laplace, sensitivity 3.5 (l1), scale 7, pure epsilon 0.5 (add or remove one unit)
---   visits: not known in advance; it is reported with the answer
+--   count: Laplace, sensitivity 1 (l1), scale 2.43902, pure epsilon 0.41 (add or remove one unit)
+--       41 % of epsilon, for visits
+--   centred sum of rows per unit: Laplace, sensitivity 3.5 (l1), scale 5.9322, pure epsilon 0.59 (add or remove one unit)
+--       59 % of epsilon, for visits
+--   visits: at most ± 0.0306185 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
 --   price: epsilon 1
 
 -- answered: 66 per person and ward: a person in several groups
@@ -347,8 +358,8 @@ SELECT ward, MEDIAN(n) AS half FROM (SELECT patient_id, ward, COUNT(*) AS n FROM
 --       keep at most 8 rows per unit
 --         scan visits
 --   groups: 5, all of them public; one unit touches at most 5, with at most 5 rows in each
---   quantile 0.5: exponential mechanism, three draws, sensitivity 2.5 ranks, scale 88 ranks to each end, pure epsilon 1 (add or remove one unit)
---       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
+--   quantile 0.5: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 2.5 ranks, scale 38 ranks to each end, pure epsilon 1 (add or remove one unit)
+--       few rows: below about 152, which a draw of its own tells; the interval comes from the draws
 --   half: not known in advance; it is reported with the answer
 --   price: epsilon 1
 

@@ -8,8 +8,11 @@ SELECT COUNTIF(urgent) AS urgent, SAFE_DIVIDE(SUM(cost), COUNT(*)) AS mean FROM 
 --       scan visits
 --   groups: one; one unit has at most 8 rows in it
 --   count of an expression: Laplace, sensitivity 8 (l1), scale 24, pure epsilon 0.333333 (add or remove one unit)
+--       33.3333 % of epsilon, for urgent
 --   sum of cost: Laplace, sensitivity 40000 (l1), scale 120000, pure epsilon 0.333333 (add or remove one unit)
+--       33.3333 % of epsilon, for mean
 --   count: Laplace, sensitivity 8 (l1), scale 24, pure epsilon 0.333333 (add or remove one unit)
+--       33.3333 % of epsilon, for mean
 --   urgent: ± 72 at 0.95 confidence
 --   mean: not known in advance; it is reported with the answer
 --   price: epsilon 1
@@ -63,7 +66,9 @@ SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis ORDER BY n DESC L
 --       scan visits
 --   groups: private, shown where the noisy number of units reaches 319; one unit touches at most 8, with at most 8 rows in each
 --   keys: threshold on noisy numbers of units, sensitivity 8, scale 16, epsilon 0.5, delta 1e-08 (add or remove one unit)
+--       50 % of epsilon
 --   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for n
 --   n: not known in advance; it is reported with the answer
 --   price: epsilon 1, delta 1e-08
 
@@ -134,9 +139,11 @@ SELECT AVG(DATE_DIFF('day', DATE '2020-01-01', day)) AS days FROM visits;
 --     keep at most 8 rows per unit
 --       scan visits
 --   groups: one; one unit has at most 8 rows in it
---   count of an expression: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
---   centred sum of an expression: Laplace, sensitivity 7304 (l1), scale 14608, pure epsilon 0.5 (add or remove one unit)
---   days: not known in advance; it is reported with the answer
+--   count of an expression: Laplace, sensitivity 8 (l1), scale 19.5122, pure epsilon 0.41 (add or remove one unit)
+--       41 % of epsilon, for days
+--   centred sum of an expression: Laplace, sensitivity 7304 (l1), scale 12379.7, pure epsilon 0.59 (add or remove one unit)
+--       59 % of epsilon, for days
+--   days: at most ± 66.5797 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
 --   price: epsilon 1
 
 -- refused: 103 two readings, both written out

@@ -34,7 +34,9 @@ group by site (3)
 groups: 3, all of them public; one unit touches at most 3, with at most 3 rows in each
 
 count: Laplace, sensitivity 9 (l1), scale 18, pure epsilon 0.5 (add or remove one unit)
+    50 % of epsilon, for n
 sum of cost: Laplace, sensitivity 450 (l1), scale 900, pure epsilon 0.5 (add or remove one unit)
+    50 % of epsilon, for total
 
 n: ± 54 at 0.95 confidence
 total: ± 2696.16 at 0.95 confidence
@@ -47,10 +49,14 @@ price: epsilon 1; remaining: epsilon 7, delta 0"""
     ("text", "said"),
     [
         ("SELECT COUNT(*) FROM visits", "groups: one; one unit has at most 8 rows in it"),
-        ("SELECT MEDIAN(cost) FROM visits", "quantile 0.5: exponential mechanism, three draws, sensitivity 4 ranks"),
+        (
+            "SELECT MEDIAN(cost) FROM visits",
+            "quantile 0.5: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 4 ranks",
+        ),
         ("SELECT MAX(cost) FROM visits", "quantile 1: exponential mechanism, one draw, sensitivity 8 ranks"),
         ("SELECT MEDIAN(age * 1000000000000 + cost) FROM visits", "smooth sensitivity, sensitivity private, scale private"),
-        ("SELECT AVG(cost) AS mean FROM visits", "mean: not known in advance; it is reported with the answer"),
+        ("SELECT AVG(cost) AS mean FROM visits", "in a group of 1,000 rows, less in a larger one, at 0.95 confidence"),
+        ("SELECT VAR_POP(cost) AS spread FROM visits", "spread: not known in advance; it is reported with the answer"),
         ("SELECT SUM(age * age) FROM visits", "sum of an expression: Laplace, sensitivity 392 (l1)"),
         ("SELECT VAR_POP(age) FROM visits", "centred sum of squares of age: Laplace, sensitivity 100 (l1)"),
     ],
@@ -102,3 +108,21 @@ def test_plain_values_hold_the_same(place: World) -> None:
     assert found["noise"][0]["mechanism"] == "Laplace"
     assert found["errors"] == [{"column": "n", "error": "± 24 at 0.95 confidence"}]
     assert found["left"] == "remaining: epsilon 7, delta 0"
+
+
+def test_the_split_is_said_for_each_noise_with_its_columns(place: World) -> None:
+    text = "SELECT AVG(age) AS mean, COUNT(*) AS n, MEDIAN(age) AS middle FROM visits"
+    shares = {noise.what: noise.share for noise in told(place, text).noise}
+    assert shares["count"].endswith("% of epsilon, for mean, n")
+    assert shares["centred sum of age"].endswith("% of epsilon, for mean")
+    assert shares["quantile 0.5"].endswith("% of epsilon, for middle")
+    assert sum(float(share.split(" ")[0]) for share in shares.values()) == 100
+    assert [noise.share for noise in told(place, "SELECT COUNT(*) FROM visits").noise] == [""]
+
+
+def test_private_keys_and_the_columns_of_other_parts_have_their_shares(place: World) -> None:
+    text = "SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis"
+    assert [noise.share for noise in told(place, text, epsilon=1, delta=1e-6).noise] == [
+        "50 % of epsilon",
+        "50 % of epsilon, for n",
+    ]

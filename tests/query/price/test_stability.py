@@ -21,7 +21,7 @@ from drift import by_group, moved
 from owned import RAWS, Raw, Unit, prepared_from, raw, units
 from owned import without as neighbour
 from questions import clinic_questions, clinic_units
-from tacit.data.prepare.ownership import Link
+from tacit.data.ownership import Link
 from tacit.data.store import store_file
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
@@ -239,7 +239,9 @@ def test_ranks_counted_by_rows_are_caught(place: World, monkeypatch: pytest.Monk
     made = place.with_rows("visits", ranked([[ROW] * 3])).with_catalog(place.catalog)
     honest = noises._rank
     monkeypatch.setattr(
-        noises, "_rank", lambda call, epsilon, confidence, touched: honest(call, epsilon, confidence, Reach(1, 1, 1))
+        noises,
+        "_rank",
+        lambda call, epsilon, confidence, touched, interval: honest(call, epsilon, confidence, Reach(1, 1, 1), interval),
     )
     assert caught(made, text)
 

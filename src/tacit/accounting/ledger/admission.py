@@ -12,6 +12,7 @@ from tacit.accounting.composition import Cost, costs_under
 from tacit.accounting.events import Event
 from tacit.accounting.filter import Left, State
 from tacit.accounting.ledger.caps import Cap, filter_for, require_for_one, smaller
+from tacit.accounting.ledger.entries import HALF
 from tacit.accounting.policy import Policy
 from tacit.errors import BudgetExceeded, InvalidInput
 from tacit.privacy.catalog import Analyst, analyst_name
@@ -36,15 +37,15 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The caps of a policy, with the share of delta that the ledger keeps for events."""
+    """The caps of a policy, with the share of delta that the ledger has kept for events since its first entry."""
 
     policy: Policy
-    split: Fraction = Fraction(1, 2)
+    for_events: Fraction = HALF
 
     @property
     def whole(self) -> Cap:
         """The guarantee, over everybody together."""
-        known = filter_for(self.policy.budget, self.policy.neighbours, self.split)
+        known = filter_for(self.policy.budget, self.policy.neighbours, self.for_events)
         return Cap(known, "the budget of the data set", "[budget]")
 
     def analyst(self, name: str) -> Analyst:
@@ -61,7 +62,7 @@ class Admission:
         """The cap of one analyst, if any."""
         if analyst.budget is None:
             return None
-        known = filter_for(analyst.budget, self.policy.neighbours, self.split)
+        known = filter_for(analyst.budget, self.policy.neighbours, self.for_events)
         return Cap(known, f"{analyst.name}'s own budget", f"[analysts.{analyst.name}]")
 
     def parts(self, event: Event) -> tuple[Cost, ...]:
@@ -95,6 +96,18 @@ class Admission:
             except BudgetExceeded as refused:
                 refusals.append(refused)
         raise refusals[0]
+
+    def room(self, sums: Sums, price: Cost, analyst: Analyst | None = None) -> int | None:
+        """How many further events of that price the caps admit, one after the other; None where they have no end."""
+        rooms = [self.whole.filter.room(sums.whole, price)]
+        if analyst is not None:
+            try:
+                require_for_one(analyst, (price,), self.policy.budget)
+            except BudgetExceeded:
+                return 0
+            own = self.own(analyst)
+            rooms += [] if own is None else [own.filter.room(sums.own, price)]
+        return min((room for room in rooms if room is not None), default=None)
 
     def left(self, sums: Sums, analyst: Analyst | None = None) -> Left:
         """What one further event may cost under the data set's cap, and under the analyst's where one is named."""

@@ -63,7 +63,7 @@ class Asker:
 def following(books: Books, cap: Budget, kind: str, changed: Mapping[str, Account], **what: Any) -> Entry:
     """The entry that follows what is in the books; `changed` are the accounts that it changes, and the rest is as it was."""
     last = books.last
-    same = {"price": nothing(last.price.neighbours), "spent": last.spent, "units": last.units, "split": last.split}
+    same = {"price": nothing(last.price.neighbours), "spent": last.spent, "units": last.units, "for_events": last.for_events}
     counts = {"questions": last.questions, "failures": last.failures}
     digest = accounts_digest({**books.accounts, **changed})
     told: dict[str, Any] = {**same, **counts, "accounts": digest, "cap": cap, **what}

@@ -15,11 +15,11 @@ from operator import add
 
 from tacit.accounting.composition import Cost
 from tacit.accounting.filter import Filter, Left, State
-from tacit.accounting.ledger.entries import Account, Entry
+from tacit.accounting.ledger.entries import HALF, Account, Entry
 from tacit.accounting.policy import FAILURES_OF_ANALYST, FAILURES_OF_DATA_SET
 from tacit.errors import BudgetExceeded, TooManyFailures
 from tacit.privacy.catalog import Analyst, Budget
-from tacit.privacy.loss import largest_concentrated_down
+from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.neighbours import Neighbours
 from tacit.privacy.rounding import as_text
 
@@ -27,9 +27,9 @@ LEAST_WRITTEN = Fraction(1, 10**300)  # what floats can hold
 
 
 @lru_cache(maxsize=256)
-def filter_for(budget: Budget, neighbours: Neighbours, split: Fraction = Fraction(1, 2)) -> Filter:
+def filter_for(budget: Budget, neighbours: Neighbours, for_events: Fraction = HALF) -> Filter:
     """The filter of a cap; it is computed once."""
-    return Filter(budget.epsilon, budget.delta, split, neighbours=neighbours)
+    return Filter(budget.epsilon, budget.delta, for_events, neighbours=neighbours)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ def _within(parts: Sequence[Cost], epsilon: Fraction, delta: Fraction) -> bool:
     rest = delta - sum(part.delta for part in parts)
     if rest <= 0:
         return False
-    alone = ratios < epsilon and sum(concentrated) <= largest_concentrated_down(epsilon - ratios, rest)
-    return alone or sum(part.rho for part in parts) <= largest_concentrated_down(epsilon, rest)
+    alone = ratios < epsilon and sum(concentrated) <= largest_rho_down(epsilon - ratios, rest)
+    return alone or sum(part.rho for part in parts) <= largest_rho_down(epsilon, rest)
 
 
 def _too_much(analyst: Analyst, price: Cost, limit: str, remedy: str) -> BudgetExceeded:

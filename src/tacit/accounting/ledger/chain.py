@@ -81,7 +81,7 @@ class Reader:
         self.spent, self.accounts = NOTHING_SPENT, dict[str, Account]()
         self.questions = self.failures = 0
         self.relation: Neighbours | None = None
-        self.split: Fraction | None = None
+        self.for_events: Fraction | None = None
         self.units = ""
         self.paid: list[Paid] = []
         self.keys: dict[int, str] = {}
@@ -112,7 +112,7 @@ class Reader:
             yield "it is of an older format than the entries before it"
         if entry.kind not in KINDS or (entry.kind == "begin") != (number == 0) or (entry.kind == "format" and self.format > 1):
             yield "an entry of its kind does not belong here"
-        if self.split not in (None, entry.split):
+        if self.for_events not in (None, entry.for_events):
             yield "it splits delta differently than the entries before it"
         if entry.kind == "units":
             yield from self._wrong_units(entry)
@@ -124,7 +124,7 @@ class Reader:
             yield from self._wrong_counts(entry)
 
     def _wrong_sums(self, entry: Entry) -> Iterator[str]:
-        whole = filter_for(entry.cap, entry.price.neighbours, entry.split)
+        whole = filter_for(entry.cap, entry.price.neighbours, entry.for_events)
         after = self.spent if entry.kind == "recall" else whole.after(self.spent, entry.price)
         if after != entry.spent or (entry.kind in FREE and entry.price != nothing(entry.price.neighbours)):
             yield "the sums after it are wrong"
@@ -157,7 +157,7 @@ class Reader:
 
     def restated(self, steps: int, relation: Neighbours, under: Entry) -> Sums:
         """The sums of everything that was ever paid, if one unit of today touches `steps` of those until now."""
-        whole = filter_for(under.cap, relation, under.split)
+        whole = filter_for(under.cap, relation, under.for_events)
         spent, analysts = NOTHING_SPENT, dict[str, State]()
         for one in self.paid:
             price = replace(one, steps=one.steps * steps).today(relation)
@@ -188,7 +188,7 @@ class Reader:
             self.accounts = self.accounts_after(entry)
         self.spent, self.ledger, self.relation = entry.spent, entry.ledger, entry.price.neighbours
         self.questions = entry.questions if entry.format > 1 else self.questions + (entry.kind == "spend")
-        self.failures, self.units, self.format, self.split = entry.failures, entry.units, entry.format, entry.split
+        self.failures, self.units, self.format, self.for_events = entry.failures, entry.units, entry.format, entry.for_events
         if entry.kind in ("spend", "recall", "adopt"):
             known = "" if entry.analyst_spent is None else analyst_name(entry.analyst)
             self.paid.append(Paid(known, entry.event, entry.price, shared=entry.kind != "recall"))

@@ -43,6 +43,7 @@ class Head:
     units: str = ""
     questions: int = 0
     failures: int = 0
+    for_events: Fraction = HALF
 
     def __str__(self) -> str:
         return f"entry {self.number} of ledger {self.ledger[:8]}"
@@ -62,6 +63,8 @@ NEW_ACCOUNT = Account()
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What happened, whose it is and what it cost. `spent` and `analyst_spent` are the sums after it.
+
+    `for_events` is the share of the cap's delta that events may use; texts call it "split". All entries have that of the first.
 
     kind    begin    the first entry; `details` name the data set
             spend    a question was paid for: `event` is what will run, `price` its cost under the ledger's relation
@@ -96,7 +99,7 @@ class Entry:
     questions: int = 0
     failures: int = 0
     accounts: str = ""
-    split: Fraction = HALF
+    for_events: Fraction = HALF
     details: Mapping[str, str] = field(default_factory=dict)
     format: int = FORMAT
 
@@ -113,7 +116,7 @@ class Entry:
             "analyst_spent": _maybe(_sums_json, self.analyst_spent),
         }
         newer = {} if self.format == 1 else {name: getattr(self, name) for name in PLAIN_SINCE_2}
-        newer |= {} if self.format == 1 else {"split": str(self.split), "details": dict(self.details)}
+        newer |= {} if self.format == 1 else {"split": str(self.for_events), "details": dict(self.details)}
         return canonical_json({"format": self.format, **plain, **counted, **newer})
 
     @property
@@ -129,7 +132,7 @@ class Entry:
     def head(self) -> Head:
         """What names the ledger at this entry, to be kept elsewhere."""
         counts = (self.questions, self.failures)
-        return Head(self.ledger, self.number, self.hash, self.price.neighbours, self.spent, self.units, *counts)
+        return Head(self.ledger, self.number, self.hash, self.price.neighbours, self.spent, self.units, *counts, self.for_events)
 
 
 def hash_of(text: str) -> str:
@@ -152,7 +155,7 @@ def entry_from(text: str) -> Entry:
     }
     if known["format"] > 1:
         counted |= {name: known[name] for name in PLAIN_SINCE_2}
-        counted |= {"split": exact_from(known["split"]), "details": dict(known["details"])}
+        counted |= {"for_events": exact_from(known["split"]), "details": dict(known["details"])}
     return Entry(**{name: known[name] for name in PLAIN}, **counted, format=known["format"])
 
 
@@ -165,7 +168,7 @@ def heads_text(heads: Sequence[Head]) -> str:
     """Heads as a text, and back with `heads_from`."""
     known = [
         {name: getattr(head, name) for name in ("ledger", "number", "hash", "units", "questions", "failures")}
-        | {"neighbours": relation_text(head.neighbours), "spent": _sums_json(head.spent)}
+        | {"neighbours": relation_text(head.neighbours), "spent": _sums_json(head.spent), "split": str(head.for_events)}
         for head in heads
     ]
     return canonical_json({"format": FORMAT, "heads": known})
@@ -179,7 +182,8 @@ def heads_from(text: str) -> tuple[Head, ...]:
 def _head(at: Mapping[str, Any]) -> Head:
     relation, spent = relation_from(at["neighbours"]), State(*_sums(at["spent"]))
     counts = (int(at.get("questions", 0)), int(at.get("failures", 0)))
-    return Head(str(at["ledger"]), int(at["number"]), str(at["hash"]), relation, spent, str(at.get("units", "")), *counts)
+    known = (str(at["ledger"]), int(at["number"]), str(at["hash"]), relation, spent, str(at.get("units", "")))
+    return Head(*known, *counts, exact_from(at.get("split", str(HALF))))  # heads of earlier versions have none: it was a half
 
 
 def state_text(state: State) -> str:

@@ -17,6 +17,7 @@ from tacit.accounting.events import (
     AboveThreshold,
     Batch,
     BoundedRangeChoice,
+    CalibratedGaussian,
     Event,
     ExponentialChoice,
     GaussianNoise,
@@ -45,6 +46,7 @@ KINDS: dict[str, type[Event]] = {
     "thresholded-keys": ThresholdedKeys,
     "resampling": Resampling,
     "batch": Batch,
+    "calibrated-gaussian": CalibratedGaussian,
     "parallel": Parallel,
 }
 NAMES = {kind: name for name, kind in KINDS.items()}

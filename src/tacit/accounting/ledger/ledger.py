@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
@@ -75,7 +76,12 @@ class Ledger:
         self._store, self.policy = store, policy
         first = _first(store.lines(-1, 1))
         self.identity, self.belongs = first.ledger, _named(store, first)
-        self.caps = Admission(policy, first.split)
+        self.caps = Admission(policy, first.for_events)
+
+    @property
+    def split(self) -> Fraction:
+        """The share of delta for the conversion of rho, as it was when the ledger began."""
+        return 1 - self.caps.for_events
 
     def under(self, policy: Policy) -> Ledger:
         """The same ledger under another policy, such as a budget that was lowered."""
@@ -91,7 +97,7 @@ class Ledger:
         """
         end = time.monotonic() + patience
         while True:
-            found = self._write(lambda page: selling.decided(page, sale, replace(self.caps, split=page.books.last.split)))
+            found = self._write(lambda page: selling.decided(page, sale, replace(self.caps, for_events=page.books.last.for_events)))
             if found is not None:
                 return found
             if time.monotonic() >= end:
@@ -180,6 +186,22 @@ class Ledger:
         """What one further event may cost under the data set's cap, and under the analyst's where one is named."""
         return self.caps.left(self._sums(analyst or ""), None if analyst is None else self.caps.analyst(analyst))
 
+    def balances(self, analyst: str) -> tuple[Left, Left]:
+        """What one further event may cost under all caps, and under the data set's alone, both as the ledger stands now."""
+        sums = self._sums(analyst)
+        return self.caps.left(sums, self.caps.analyst(analyst)), self.caps.left(sums)
+
+    def admitted(self, offers: Sequence[Event], analyst: str) -> int | None:
+        """The place of the first offer that all caps would admit now, None if they refuse all. Spends nothing."""
+        try:
+            return self.caps.first(offers, self._sums(analyst), self.caps.analyst(analyst)).offer
+        except BudgetExceeded:
+            return None
+
+    def room(self, price: Cost, analyst: str | None = None) -> int:
+        """How many further questions of that price are admitted, under the data set's cap and the analyst's where one is named."""
+        return selling.room(self._look(), self.caps, price, None if analyst is None else self.caps.analyst(analyst))
+
     def spent(self, analyst: str | None = None) -> State:
         """The sums of everybody, or of one analyst."""
         sums = self._sums(analyst or "")
@@ -197,6 +219,15 @@ class Ledger:
         wanted = None if analyst is None else analyst_name(analyst)
         chosen = found if wanted is None else (entry for entry in found if analyst_name(entry.analyst) == wanted)
         return chosen if last is None else iter(deque(chosen, maxlen=last))
+
+    def paid_by(self, number: int, analyst: str) -> tuple[Entry, str | None] | None:
+        """The entry by which an analyst has paid, with the answer if it is kept; None if the analyst has no such entry."""
+        return self._store.look(lambda page: selling.paid_by(page, number, analyst_name(analyst)))
+
+    def requested(self, request: str, after: int) -> Entry | None:
+        """The spend that was recorded for a request, among the entries that follow number `after`."""
+        found = (entry_from(line.text) for line in self._lines(after + 1) if request in line.text)
+        return next((entry for entry in found if entry.details.get("request") == request), None)
 
     def adopted(self) -> bool:
         """Whether sums of another ledger were carried over into this one."""
@@ -257,6 +288,7 @@ def _first_entry(identity: str, policy: Policy, reason: str) -> Entry:
     said = {
         "question": reason,
         "units": policy.units.fingerprint,
+        "for_events": 1 - policy.split,
         "details": {"data_set": policy.data_set, "catalog": policy.catalog},
     }
     return Entry(identity, 0, NOTHING_BEFORE, now(), "begin", **free, **said)  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ def restated_price(event: Event | None, price: Cost, steps: int) -> Cost:
         return price
     if isinstance(event, Batch):
         parts = [restated_price(part, cost_under(part, price.neighbours), steps) for part in event.events]
-        return reduce(add, parts)
+        return replace(reduce(add, parts), rho=steps**2 * price.rho)  # as recorded: what a part counts today may be less
     if isinstance(event, GaussianNoise):
         return _gaussian(event, price.neighbours, steps)
     if price.epsilon is None and price.delta:

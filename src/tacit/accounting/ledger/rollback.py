@@ -1,13 +1,16 @@
-"""The prepared store names its ledger and the last entry that it saw, so that a lost, foreign or older ledger stops all answers.
+"""A data set remembers its ledger and the last entry that it saw, so that a lost, foreign or older ledger stops all answers.
 
 A chain of hashes shows every change but one: a ledger that is cut off at its end is a shorter ledger that fits. So after every
-spend, and before any data is read, the head is written beside the prepared data; and before every spend the ledger must still hold
-that entry, with that hash. Only the curator's `adopt` accepts another ledger, and what had been spent is carried over to it.
+spend, and before any data is read, the head is written to a folder beside the prepared data; and before every spend the ledger must
+still hold that entry, with that hash. Only the curator's `adopt` accepts another ledger, and what had been spent is carried over to
+it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +20,11 @@ from tacit.accounting.ledger.chain import nothing
 from tacit.accounting.ledger.entries import Entry, Head, heads_from, heads_text
 from tacit.accounting.ledger.group_commit import turn_of
 from tacit.errors import StoreUnusable
-from tacit.files import replace_file
+from tacit.files import make_private_folder, replace_file, sync_folder
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.ledger import Ledger
+    from tacit.accounting.policy import Policy
 
 FILE = "ledger.json"
 REMEDY = "restore the ledger at the place declared in tacit.toml; if it is lost, ask the data owner to run: tacit ledger adopt"
@@ -34,6 +38,32 @@ def remembered_heads(folder: Path) -> tuple[Head, ...]:
         return ()
     except (OSError, ValueError, TypeError, LookupError, AttributeError):
         raise StoreUnusable(f"{folder / FILE} cannot be read, so the ledger of this store is unknown", remedy=REMEDY) from None
+
+
+def settled(before: Path, folder: Path) -> Path:
+    """`folder`, after it has taken over what an earlier version of tacit remembered in the folder `before`, the store's own.
+
+    A crash in between leaves both files, of which the later one counts. Files of two ledgers are for the data owner to settle.
+    """
+    if not (before / FILE).exists():
+        return folder
+    make_private_folder(folder)
+    with turn_of(before), turn_of(folder):
+        if not (folder / FILE).exists() or _is_later(remembered_heads(before), remembered_heads(folder), before):
+            replace_file(folder / FILE, (before / FILE).read_bytes())
+        (before / FILE).unlink(missing_ok=True)
+        sync_folder(before)
+    return folder
+
+
+def _is_later(heads: tuple[Head, ...], known: tuple[Head, ...], folder: Path) -> bool:
+    """Whether heads are later ones of the same ledger."""
+    if heads and known and heads[0].ledger != known[0].ledger:
+        raise StoreUnusable(
+            f"two ledgers are remembered, {known[0].ledger[:8]} and, in {folder / FILE}, {heads[0].ledger[:8]}",
+            remedy="remove the file of the one that is not in use",
+        )
+    return bool(heads) and (not known or heads[0].number > known[0].number)
 
 
 def remember_head(folder: Path, head: Head) -> None:
@@ -104,6 +134,15 @@ def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
         return entry
 
 
+def with_the_split_of(folder: Path, policy: Policy) -> Policy:
+    """The policy, with the split of delta under which the remembered ledger has spent anything: there is one over both."""
+    with suppress(StoreUnusable):  # of a memory that cannot be read nothing is carried over
+        known = remembered_heads(folder)
+        if known and known[0].spent != NOTHING_SPENT:
+            return replace(policy, split=1 - known[0].for_events)
+    return policy
+
+
 def _counted(ledger: Ledger, known: tuple[Head, ...]) -> tuple[int, int]:
     """The questions and failures that the lost ledger had counted since the latest remembered point that this one shares."""
     shared = next((head for head in known if _holds(ledger, head)), None)
@@ -131,6 +170,11 @@ def _carried(ledger: Ledger, known: tuple[Head, ...]) -> Cost:
         raise StoreUnusable(
             f"the known spending is for '{known[0].neighbours}', and cannot be carried over to '{relation}'",
             remedy="declare the same `neighbours` as before",
+        )
+    if known[0].for_events != here.for_events and known[0].spent != NOTHING_SPENT:
+        raise StoreUnusable(
+            "the known spending is under another split of delta than this ledger keeps, and cannot be carried over",
+            remedy="declare another place in [ledger] url and run `tacit ledger begin`, which takes over the split",
         )
     spent, shared = known[0].spent, next((head.spent for head in known if _holds(ledger, head)), NOTHING_SPENT)
     epsilon = None if spent.epsilon is None or shared.epsilon is None else spent.epsilon - shared.epsilon

@@ -9,13 +9,14 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tacit.accounting.composition import Cost
 from tacit.accounting.events import Event
 from tacit.accounting.ledger.admission import Admission, Sums
 from tacit.accounting.ledger.books import Books, Kept, following
 from tacit.accounting.ledger.caps import require_few_failures, require_to_go_on
 from tacit.accounting.ledger.entries import NEW_ACCOUNT, Entry, entry_from, hash_of
 from tacit.accounting.ledger.unit_rules import require_units
-from tacit.errors import StoreUnusable
+from tacit.errors import BudgetExceeded, StoreUnusable, TooManyFailures
 from tacit.privacy.catalog import Analyst
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ LEASE = 150.0  # seconds for which a question counts as being answered: more tha
 class Sale:
     """What an analyst wants: offers in the order of preference, and the key under which the answer is kept (none: not kept).
 
-    `question` says in public what was asked; `tables` are the private tables that it reads.
+    `question` says in public what was asked; `tables` are the private tables that it reads. `request` names the request of a door
+    that the spend is for: the entry holds it, so that a request whose reply was lost is not paid for twice.
     """
 
     offers: tuple[Event, ...]
@@ -38,6 +40,12 @@ class Sale:
     data_version: str
     key: str = ""
     tables: tuple[str, ...] = ()
+    request: str = ""
+
+    @property
+    def details(self) -> dict[str, str]:
+        """What the entry says beside the sums."""
+        return {"request": self.request} if self.request else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,18 @@ def sums_of(books: Books, analyst: str) -> Sums:
     return Sums(books.last.spent, books.accounts.get(analyst, NEW_ACCOUNT).spent)
 
 
+def room(books: Books, caps: Admission, price: Cost, analyst: Analyst | None = None) -> int:
+    """How many further questions of that price are admitted, if nobody else asks: under all caps and counts."""
+    account = NEW_ACCOUNT if analyst is None else books.accounts.get(analyst.name, NEW_ACCOUNT)
+    try:
+        require_to_go_on(books.last, account, caps.policy.questions_at_most)
+    except (BudgetExceeded, TooManyFailures):
+        return 0
+    admitted = caps.room(Sums(books.last.spent, account.spent), price, analyst)
+    counted = caps.policy.questions_at_most - books.last.questions
+    return counted if admitted is None else min(admitted, counted)
+
+
 def _granted(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Granted:
     _count_what_was_lost(page, sale.key, caps)
     account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
@@ -84,7 +104,7 @@ def _granted(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Grant
     found = caps.first(sale.offers, sums_of(page.books, analyst.name), analyst)
     asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
     sums = {"price": found.price, "spent": found.sums.whole, "analyst_spent": found.sums.own, "analyst_cap": analyst.budget}
-    counted = {"event": sale.offers[found.offer], "questions": page.books.last.questions + 1}
+    counted = {"event": sale.offers[found.offer], "questions": page.books.last.questions + 1, "details": sale.details}
     changed = {analyst.name: replace(account, spent=found.sums.own)}
     entry = following(page.books, caps.policy.budget, "spend", changed, **asked, **sums, **counted)
     page.append(entry, changed)
@@ -119,7 +139,8 @@ def _recalled(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:
     asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
     sums = {"price": found.price, "analyst_spent": found.sums.own, "analyst_cap": analyst.budget}
     changed = {analyst.name: replace(account, spent=found.sums.own)}
-    charged = following(page.books, caps.policy.budget, "recall", changed, **asked, **sums, about=kept.entry, event=released)
+    told = {"about": kept.entry, "event": released, "details": sale.details}
+    charged = following(page.books, caps.policy.budget, "recall", changed, **asked, **sums, **told)
     page.append(charged, changed)
     page.note_asker(sale.key, analyst.name, charged.number)
     return Recalled(text, offer, charged.number, own=False)
@@ -135,6 +156,18 @@ def kept_answer(page: Page, kept: Kept) -> tuple[Entry, str]:
     if (entry.kind, entry.key, entry.about) != ("answer", kept.key, kept.entry) or entry.answer != hash_of(kept.text or ""):
         raise _changed(kept)
     return entry_from(paid.text), kept.text or ""
+
+
+def paid_by(page: Page, number: int, analyst: str) -> tuple[Entry, str | None] | None:
+    """The entry by which an analyst has paid, with the answer if it is kept; None if the analyst has no such entry."""
+    line = page.line(number)
+    entry = None if line is None or hash_of(line.text) != line.hash else entry_from(line.text)
+    if entry is None or entry.kind not in PAID or entry.analyst != analyst:
+        return None
+    kept = page.kept(entry.key) if entry.key else None
+    if kept is None or kept.answer is None or page.asked(entry.key, analyst) != number:
+        return entry, None
+    return entry, kept_answer(page, kept)[1]
 
 
 def require_paid(page: Page, kept: Kept, entry: int, analyst: str) -> None:

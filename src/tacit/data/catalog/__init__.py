@@ -73,6 +73,8 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
         store_master=declared.get("store", {}).get("master"),
         questions_at_most=declared["budget"].get("questions_at_most", QUESTIONS_AT_MOST),
         data_set=declared.get("ledger", {}).get("data_set"),
+        show_left=declared["budget"].get("show_left", "tenths"),
+        declared_split=None if (split := declared["budget"].get("split")) is None else exact(split),
     )
 
 

@@ -20,7 +20,7 @@ from tacit.privacy.catalog import MEMORY, PLAIN, Column, Notation, Source, Table
 Declared = Mapping[str, Any]
 Columns = dict[str, Column | LawViolated]
 
-OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "rows_at_most", "max_joined_rows", "no_unit", "min_people")
+OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "rows_at_most", "max_joined_rows", "no_unit", "min_people", "min_rows")
 OF_ROWS = ("max_rows", "max_rows_per_group")
 READ_APART = ("source", "columns", "unit", "encoding", *KEYS)
 EXAMPLES = {

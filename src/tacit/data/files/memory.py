@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.data.declaration.problems import folded
+from tacit.data.files.tolerant import SECOND, held_moments
 from tacit.errors import InvalidInput
 from tacit.files import write_scratch
 from tacit.privacy.catalog import MEMORY, Catalog, Source, Table
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
     Given = Mapping[str, pa.Table]
 
-LAST_SECOND = 6 * 10**12  # since 1970: the latest moment that the engine can represent
-SECOND = {"s": 1, "ms": 10**3, "us": 10**6}  # nanoseconds cannot represent moments that far away
 EXPECTED = "a pandas or Polars DataFrame, or an Arrow table"
 
 
@@ -93,13 +92,8 @@ def _converted(frame: Any) -> pa.Table:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column in a form that Parquet and the engine accept, whatever its values.
-
-    Moments that the engine cannot represent, some 200,000 years from now, become the latest one that it can: every bound excludes
-    both.
-    """
+    """A column in a form that Parquet and the engine accept, whatever its values."""
     import pyarrow as pa
-    import pyarrow.compute as compute
 
     kind = column.type
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
@@ -108,11 +102,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         values = _without_view(kind.value_type)
         named = [pa.DictionaryArray.from_arrays(each.indices, each.dictionary.cast(values)) for each in column.chunks]
         return pa.chunked_array(named, pa.dictionary(kind.index_type, values))
-    if pa.types.is_timestamp(kind) and kind.unit in SECOND:
-        last = LAST_SECOND * SECOND[kind.unit]
-        above = compute.max_element_wise(column.cast(pa.int64()), pa.scalar(-last, pa.int64()), skip_nulls=False)
-        return compute.min_element_wise(above, pa.scalar(last, pa.int64()), skip_nulls=False).cast(kind)
-    return column
+    return held_moments(column) if pa.types.is_timestamp(kind) and kind.unit in SECOND else column
 
 
 def _without_view(kind: pa.DataType) -> pa.DataType:

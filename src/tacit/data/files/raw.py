@@ -14,12 +14,17 @@ WHOLE = re.compile(r"^([+-]?[0-9]+)\.0+$")  # as in `named`
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A column of a source: SQL that refers to it, its type in the engine, a name for derived columns, and the engine's dialect."""
+    """A column of a source: SQL that refers to it, its type in the engine, a name for derived columns, and the engine's dialect.
+
+    Where a reader has found that a text needs no cleaning, or is a plain number, `sql` is NULL and `tidy` or `number` has it.
+    """
 
     sql: str
     type: str
     alias: str = "raw"
     words: Dialect = DUCKDB
+    tidy: str | None = None
+    number: str | None = None
 
     def part(self, word: str) -> str:
         """The name of a column derived from this one."""
@@ -48,7 +53,7 @@ def written(raw: Raw) -> str:
     Whole numbers are written without a fraction and others in their shortest form, so 1, 1.0 and 1.00 give the same text; -0.0 is
     0. Text is composed (NFC), and NUL becomes the replacement character.
     """
-    return WRITTEN.get(raw.nature, _text)(raw)
+    return _or_tidy(raw, WRITTEN.get(raw.nature, _text)(raw))
 
 
 def filled(raw: Raw) -> str:
@@ -60,7 +65,11 @@ def named(raw: Raw) -> str:
     """`written` for keys and categories: a text such as 7.00, a whole number with a fraction of zeros, loses the fraction."""
     if raw.nature not in ("text", "bytes"):
         return written(raw)
-    return raw.words.replaced(written(raw), WHOLE.pattern, 1)
+    return _or_tidy(raw, raw.words.replaced(written(replace(raw, tidy=None)), WHOLE.pattern, 1))
+
+
+def _or_tidy(raw: Raw, cleaned: str) -> str:
+    return cleaned if raw.tidy is None else f"coalesce({raw.tidy}, {cleaned})"
 
 
 def without_missing(raw: Raw, notation: Notation) -> Raw:
@@ -72,7 +81,9 @@ def without_missing(raw: Raw, notation: Notation) -> Raw:
     if not notation.missing or raw.nature == "nested":
         return raw
     codes = ", ".join(text(WHOLE.sub(r"\1", code)) for code in notation.missing)
-    return replace(raw, sql=f"(CASE WHEN {named(raw)} NOT IN ({codes}) THEN {raw.sql} END)")
+    there = f"{named(raw)} NOT IN ({codes})"
+    tidy = None if raw.tidy is None else f"(CASE WHEN {there} THEN {raw.tidy} END)"
+    return replace(raw, sql=f"(CASE WHEN {there} THEN {raw.sql} END)", tidy=tidy)
 
 
 def _text(raw: Raw) -> str:

@@ -16,15 +16,14 @@ from glob import escape, glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import duckdb
-
 from tacit.data.declaration.problems import folded
-from tacit.data.engine import Workshop
+from tacit.data.engine import EngineError, Workshop
 from tacit.data.files.csv_rows import CsvRows, Header, csv_header
 from tacit.data.files.kinds import not_found
 from tacit.data.files.postgres import postgres_batches
 from tacit.data.files.raw import Raw
-from tacit.data.files.tolerant import FILE, PLACE, text_batches
+from tacit.data.files.tidy import Form, number_name, tidied, tidy_name
+from tacit.data.files.tolerant import FILE, PLACE, mended_batches, moments_in
 from tacit.data.quoting import name, text
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Kind, Source, Table
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PATTERNS = {"parquet": ("*.parquet",), "csv": ("*.csv", "*.csv.gz")}
+
+FORMS: Mapping[Kind, Form] = {"number": "number", "key": "key"}
 
 Wanted = Mapping[str, Kind] | None
 Reader = Callable[[Workshop, Catalog, Source, Wanted], AbstractContextManager["Rows"]]
@@ -57,16 +58,19 @@ def _parquet(workshop: Workshop, catalog: Catalog, source: Source, _: Wanted) ->
 
 @contextmanager
 def _mended_parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
-    """Texts from the reader that accepts them all, everything else from the engine as usual; joined by row position."""
+    """Texts and days from the reader that accepts them all, everything else from the engine as usual; joined by row position."""
     files = _files(catalog, source)
     native = _described(workshop, relation := _parquet_relation(files)).columns
     if taken := {FILE, PLACE} & native.keys():
         raise InvalidCatalog(f"a text is not UTF-8, and {taken.pop()} is a name that tacit needs to mend it; rename that column")
     texts = [key for key, raw in native.items() if (wanted is None or key in wanted) and _is_text(raw)]
-    with _registered(workshop, text_batches(files, texts)):
+    days = [key for key, raw in native.items() if raw.nature == "moment" and (wanted or {}).get(key) == "date"]
+    moments = moments_in(files, days) if days else []
+    with _registered(workshop, mended_batches(files, texts, moments)):
         places = " AND ".join(f"native.{place} = batches.{place}" for place in (FILE, PLACE))
         columns = {key: replace(raw, sql=f"native.{raw.sql}") for key, raw in native.items()}
-        mended = {key: Raw(f"batches.{name(key)}", workshop.words.types.text, words=workshop.words) for key in texts}
+        types = {**dict.fromkeys(texts, workshop.words.types.text), **dict.fromkeys(moments, "TIMESTAMP")}
+        mended = {key: Raw(f"batches.{name(key)}", kind, words=workshop.words) for key, kind in types.items()}
         yield Rows(f"{relation} AS native JOIN batches ON {places}", {**columns, **mended})
 
 
@@ -78,19 +82,26 @@ def _is_text(raw: Raw) -> bool:
 def _csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
     files = _files(catalog, source)
     header = _common_header(files, source.encoding)
-    places = {key: place for key, place in header.places.items() if wanted is None or key in wanted}
-    rows = CsvRows(files, header, source.multiline, places.values(), source.encoding)
+    places = {key: f"c{place}" for key, place in header.places.items() if wanted is None or key in wanted}
+    rows = CsvRows(files, header, source.multiline, [header.places[key] for key in places], source.encoding)
+    columns = {key: Raw(column, workshop.words.types.text, words=workshop.words) for key, column in places.items()}
+    batches = rows.batches(workshop.tell_share)
+    if wanted is not None:
+        forms: dict[str, Form] = {column: FORMS.get(wanted[key], "text") for key, column in places.items()}
+        batches = tidied(batches, forms)
+        columns = {key: _with_forms(raw, forms[raw.sql]) for key, raw in columns.items()}
     try:
-        with _registered(workshop, rows.batches(workshop.tell_share)):
-            yield Rows(
-                "batches",
-                {key: Raw(f"c{place}", workshop.words.types.text, words=workshop.words) for key, place in places.items()},
-                typed=False,
-            )
-    except duckdb.Error:
+        with _registered(workshop, batches):
+            yield Rows("batches", columns, typed=False)
+    except EngineError:
         if rows.problem is not None:
             raise rows.problem from None
         raise
+
+
+def _with_forms(raw: Raw, form: Form) -> Raw:
+    number, tidy = None if form == "text" else number_name(raw.sql), None if form == "number" else tidy_name(raw.sql)
+    return replace(raw, number=number, tidy=tidy)
 
 
 @contextmanager
@@ -112,7 +123,6 @@ def _postgres(workshop: Workshop, _: Catalog, source: Source, wanted: Wanted) ->
 
 READERS: Mapping[str, Reader] = {"parquet": _parquet, "csv": _csv, "duckdb": _duckdb, "postgres": _postgres}
 MENDING: Mapping[str, Reader] = {"parquet": _mended_parquet}
-MENDED = (duckdb.InvalidInputException, duckdb.ConversionException)  # what the engine raises about a row
 
 
 def _files(catalog: Catalog, source: Source) -> list[Path]:

@@ -1,12 +1,13 @@
-"""Texts of Parquet files that are not all UTF-8: the replacement character takes the place of invalid bytes.
+"""What stops the engine's own reader of Parquet files: texts that are not UTF-8, and moments too far away for it.
 
-The engine's own reader stops at such a text, but still reads all other columns. So only texts are read here, each with the position
-of its row: a text that is not UTF-8 changes how nothing else is read.
+The replacement character takes the place of invalid bytes, and the last moment that the engine can hold that of a later one. The
+engine still reads all other columns. So only these are read here, each with the position of its row: such a value changes how
+nothing else is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,24 +18,27 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 20_000
+LAST_SECOND = 6 * 10**12  # since 1970: the latest moment that the engine can represent
+SECOND = {"s": 1, "ms": 10**3, "us": 10**6}  # nanoseconds cannot represent moments that far away
 FILE, PLACE = "file_index", "file_row_number"  # the engine's names for the position of a row: which file, and which row in it
 
 
-def text_batches(files: Sequence[Path], columns: Sequence[str]) -> pa.RecordBatchReader:
-    """The texts in these columns, by case-folded names, with the positions of their rows.
+def mended_batches(files: Sequence[Path], texts: Sequence[str], moments: Sequence[str]) -> pa.RecordBatchReader:
+    """The texts and the moments in these columns, by case-folded names, with the positions of their rows.
 
     A nested column, which can only be tested for presence, gives a text that marks it as present.
     """
     import pyarrow as pa
 
-    _check_types(files, columns)
+    _check_types(files, texts)
     places = [(FILE, pa.int64()), (PLACE, pa.int64())]
-    schema = pa.schema([*places, *((column, pa.large_string()) for column in columns)])
-    batches = (batch for number, file in enumerate(files) for batch in _batches_of(file, number, columns, schema))
+    kinds = {**dict.fromkeys(texts, pa.large_string()), **dict.fromkeys(moments, pa.timestamp("us"))}
+    schema = pa.schema([*places, *kinds.items()])
+    batches = (batch for number, file in enumerate(files) for batch in _batches_of(file, number, kinds, schema))
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
-def _batches_of(file: Path, number: int, columns: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _batches_of(file: Path, number: int, columns: Mapping[str, pa.DataType], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -45,13 +49,46 @@ def _batches_of(file: Path, number: int, columns: Sequence[str], schema: pa.Sche
         first = 0
         for batch in parquet.iter_batches(BATCH_ROWS, columns=[there[column] for column in columns if column in there]):
             last = first + batch.num_rows
-            texts = [
-                _texts(batch.column(there[column])) if column in there else pa.nulls(batch.num_rows, pa.large_string())
-                for column in columns
+            mended = [
+                _mended(batch.column(there[column]), kind) if column in there else pa.nulls(batch.num_rows, kind)
+                for column, kind in columns.items()
             ]
             places = [pa.array([number] * batch.num_rows, pa.int64()), pa.array(range(first, last), pa.int64())]
-            yield pa.record_batch([*places, *texts], schema=schema)
+            yield pa.record_batch([*places, *mended], schema=schema)
             first = last
+
+
+def held_moments(moments: Any) -> Any:
+    """The moments, with those that the engine cannot represent, some 200,000 years from now, as the latest that it can.
+
+    Every bound excludes both.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    last = LAST_SECOND * SECOND[moments.type.unit]
+    above = compute.max_element_wise(moments.cast(pa.int64()), pa.scalar(-last, pa.int64()), skip_nulls=False)
+    return compute.min_element_wise(above, pa.scalar(last, pa.int64()), skip_nulls=False).cast(moments.type)
+
+
+def moments_in(files: Sequence[Path], columns: Collection[str]) -> list[str]:
+    """Those of the columns that are moments in every file that has them, in units in which one can be too far away."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found = [field for file in files for field in pq.read_schema(file) if folded(field.name) in columns]
+    others = {folded(field.name) for field in found if not (pa.types.is_timestamp(field.type) and field.type.unit in SECOND)}
+    return [column for column in columns if column not in others]
+
+
+def _mended(column: Any, kind: pa.DataType) -> Any:
+    """A moment with a time zone is the same moment in UTC, whose day counts."""
+    import pyarrow as pa
+
+    if not pa.types.is_timestamp(kind):
+        return _texts(column)
+    held = held_moments(column)
+    return held.cast(pa.int64()).cast(pa.timestamp(held.type.unit)).cast(kind)
 
 
 def mended(strings: Any) -> Any:

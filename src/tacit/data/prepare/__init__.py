@@ -11,16 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import duckdb
-
 from tacit.data.declaration.lines import key_text
 from tacit.data.dialect import DIALECTS, Dialect
-from tacit.data.engine import Progress, Workshop
+from tacit.data.engine import EngineError, OutOfMemory, Progress, Unreachable, Workshop
 from tacit.data.files.memory import placed
 from tacit.data.files.raw import Raw
 from tacit.data.files.sources import Rows
-from tacit.data.prepare.bit_packing import packing
-from tacit.data.prepare.ownership import (
+from tacit.data.ownership import (
     Link,
     Reference,
     carried,
@@ -33,6 +30,8 @@ from tacit.data.prepare.ownership import (
     owners,
     staged_name,
 )
+from tacit.data.prepare.bit_packing import packing
+from tacit.data.prepare.keys import Keys, settled
 from tacit.data.prepare.public_columns import found_columns
 from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
 from tacit.data.prepare.sharing import sharing
@@ -48,7 +47,7 @@ from tacit.data.prepare.staging import (
     with_examples,
 )
 from tacit.data.prepare.verdict import ColumnReport, NotAccepted, Sharing, alarms
-from tacit.data.quoting import name, text
+from tacit.data.quoting import name
 from tacit.data.store import kept_version, ledger_mark, new_info, replacing, store_file, write_info
 from tacit.errors import InvalidCatalog, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
@@ -131,8 +130,7 @@ def prepare(
     version = kept_version(catalog) if keep_version else None
     with replacing(catalog) as folder, _in_our_words(memory):
         workshop = Workshop(folder / "spill", memory, progress, _steps(catalog), words=DIALECTS[catalog.store_engine])
-        with closing(workshop.engine) as engine:
-            workshop.run(f"ATTACH {text(str(folder / store_file(catalog).name))} AS store")
+        with closing(workshop.engine) as engine, workshop.store(folder / store_file(catalog).name):
             read_from = placed(catalog, given or {}, folder)
             private, shared = _prepare_private(workshop, read_from, ranking_key(catalog.kept))
             public = {each.name: _prepare_public(workshop, read_from, each) for each in read_from.tables.values() if each.public}
@@ -140,8 +138,6 @@ def prepare(
             known = {table: columns for table, (columns, _) in public.items()}
             info = new_info(catalog, mark.ledger, mark.head, known, version)
             write_info(engine, "store", info)
-            workshop.run("CHECKPOINT store")
-            workshop.run("DETACH store")
         reports = {**private, **{table: report for table, (_, report) in public.items()}}
         judged = tuple(_judged(reports[key]) for key in catalog.tables)
         prepared = Prepared(store_file(catalog), info.version, judged, shared)
@@ -161,13 +157,13 @@ def _in_our_words(memory: str) -> Iterator[None]:
     """Replaces the engine's error message, which may quote cells."""
     try:
         yield
-    except duckdb.OutOfMemoryException:
+    except OutOfMemory:
         raise StoreUnusable(
             f"out of memory while preparing (limit: {memory})", remedy="raise it, for example --memory 4GB"
         ) from None
-    except duckdb.IOException:
+    except Unreachable:
         raise StoreUnusable("cannot write the store", remedy="free disk space next to it") from None
-    except duckdb.Error as error:
+    except EngineError as error:
         raise StoreUnusable(f"the engine failed ({type(error).__name__})", remedy="check the sources and try again") from None
 
 
@@ -186,15 +182,15 @@ def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> tuple[di
     """Stage all private tables, rank those with named units, number the units, and write. Units are shared by all tables."""
     tables = [table for table in catalog.tables.values() if not table.public]
     keys = carried(catalog)
-    types = {kind for table in tables for kind in stage(workshop, catalog, table, keys[table.name])}
-    names = workshop.words.types
-    key_type = next((kind for kind in (names.text, names.wide) if kind in types), names.whole)
+    staged = {table.name: stage(workshop, catalog, table, keys[table.name]) for table in tables}
+    held = settled(workshop, catalog.tables, staged)
+    key_type = held.type
     ways = _look_ups(workshop, {table.name: links(catalog, table) for table in tables}, key_type)
     keyed = [table for table in tables if own_key(table)]
     spaces = coded(catalog)
     for table in keyed:
-        ranked = _ranked_table(workshop.words, table, key_type, ways[table.name], tuple(map(key_name, spaces[table.name])))
-        workshop.step(f"ranking {table.name}", ranked, {"key": key})
+        ranking = _ranking(workshop.words, table, held, ways[table.name], tuple(map(key_name, spaces[table.name])))
+        _rank(workshop, table, ranking, ways[table.name], key)
     codes = _codes(workshop, catalog, ways, key_type)
     units = _number_units(workshop, keyed) if keyed else 0
     reports = {}
@@ -241,13 +237,22 @@ def _codes(workshop: Workshop, catalog: Catalog, ways: Mapping[str, list[LookUp]
     return found
 
 
-def _ranked_table(words: Dialect, table: Table, key_type: str, look_ups: list[LookUp], coded: tuple[str, ...]) -> str:
-    """The rows up to the largest limit that the data owner's report considers; fewer are stored."""
+def _ranking(words: Dialect, table: Table, keys: Keys, look_ups: list[LookUp], coded: tuple[str, ...]) -> Ranking:
+    """Of the rows up to the largest limit that the data owner's report considers; fewer are stored."""
     columns, most = stored_columns(table), table.max_rows * (FACTORS[-1] if table.unit else 1)
     names_rows = table.key is not None and (table.key != own_key(table) or bool(look_ups))  # otherwise the key names the unit
     repeated = key_name(table.key or "") if names_rows and most > 1 else None  # a first row cannot repeat a key
-    ranking = Ranking(packing(columns, words), key_sql(own_key(table), key_type), key_type, repeated, most, coded)
-    return f"CREATE TEMP TABLE {_ranked_name(table)} AS {ranking.ranked(staged_name(table), kept(columns), look_ups)}"
+    own, texts = key_sql(own_key(table), keys.type), frozenset(map(key_name, keys.texts_of(table)))
+    return Ranking(packing(columns, words), own, keys, repeated, most, coded, texts)
+
+
+def _rank(workshop: Workshop, table: Table, ranking: Ranking, look_ups: list[LookUp], key: str) -> None:
+    """Put the ranked rows into a table of the engine. Rows that are people, each with a key of its own, need no order."""
+    staged, condition = staged_name(table), kept(stored_columns(table))
+    own = f"SELECT {ranking.own_key} AS own FROM {staged} WHERE {condition}"
+    alone = table.unit is None and workshop.rows(f"SELECT count(own) = count(DISTINCT own) FROM ({own})") == [(True,)]
+    rows, given = (ranking.alone(staged, condition), None) if alone else (ranking.ranked(staged, condition, look_ups), {"key": key})
+    workshop.step(f"ranking {table.name}", f"CREATE TEMP TABLE {_ranked_name(table)} AS {rows}", given)
 
 
 def _number_units(workshop: Workshop, keyed: list[Table]) -> int:

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from tacit.data.dialect import Dialect
 from tacit.data.files.raw import Raw, filled
+from tacit.data.files.tidy import DIGITS
 from tacit.data.quoting import text
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Notation
@@ -155,6 +156,22 @@ def from_text(column: Column, raw: Raw) -> Cleaning:
         f"WHEN {y} IS NULL THEN {_double_fate(column, d, words)} ELSE {points.fate(y, rest)} END"
     )
     code = f"CASE WHEN {y} IS NULL THEN {_double_point(column, d, words)} ELSE {points.point(points.held(y))} END"
+    return Cleaning(layers, fate, code)
+
+
+def is_plain(column: Column) -> bool:
+    """Whether numbers of a column are written with a decimal point and no more digits than plain numbers have."""
+    notation = column.notation
+    written = (notation.decimal, notation.thousands, notation.missing) == (".", "", ())
+    return written and column.kind == "number" and max(_decimals(column, number) for number in measures(column)) <= DIGITS
+
+
+def from_plain(column: Column, raw: Raw) -> Cleaning:
+    """Numbers that the reader of texts has read already, at a scale of 10^6, and the others by their text."""
+    as_text, x, points = from_text(column, raw), raw.part("n"), grid(column, raw.words, DIGITS)
+    layers = ({**as_text.layers[0], x: raw.number or "NULL"}, *as_text.layers[1:])
+    fate = f"CASE WHEN {x} IS NOT NULL THEN {points.fate(x)} ELSE {as_text.fate} END"
+    code = f"CASE WHEN {x} IS NOT NULL THEN {points.point(points.held(x))} ELSE {as_text.code} END"
     return Cleaning(layers, fate, code)
 
 

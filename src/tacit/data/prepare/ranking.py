@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacit.data.prepare.bit_packing import Packing, measured
+from tacit.data.prepare.bit_packing import Packing
+from tacit.data.prepare.keys import Keys
 from tacit.errors import StoreUnusable
 from tacit.files import replace_file
 from tacit.mechanisms.noise import bits
@@ -46,43 +47,56 @@ class LookUp:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """How the rows of one table are ranked: `own_key` is SQL for their own key, of `key_type`; a unit has at most `most` rows.
+    """How the rows of one table are ranked: `own_key` is SQL for their own key, a unit has at most `most` rows.
 
     `key` is the column declared with `key = true`, if any: of the rows of a unit that repeat it, the first is kept. `coded` are
-    further key columns that stay with the rows.
+    further key columns that stay with the rows. `texts` are those key columns that are numbers and stand for texts.
     """
 
     packing: Packing
     own_key: str
-    key_type: str
+    keys: Keys
     key: str | None
     most: int
     coded: tuple[str, ...] = ()
+    texts: frozenset[str] = frozenset()
 
     def ranked(self, staged: str, condition: str, look_ups: Sequence[LookUp]) -> str:
-        """SQL for the rows that the limit keeps, one for each owner (`tacit_holder`) of a row (`tacit_row`), each with its rank.
+        """SQL for the rows that the limit keeps, one for each owner (`tacit_holder`), each with its rank.
 
-        If a key has a crowd of holders, its rows are first reduced to as many as one unit can keep. That does not change the result
-        (store.md), and bounds the number of copies.
+        Where a row can have several owners, `tacit_row` says which rows are copies of one. If a key has a crowd of holders, its
+        rows are first reduced to as many as one unit can keep. That does not change the result (store.md), and bounds the number
+        of copies.
         """
-        rows, several = self._placed(staged, condition), False
+        columns = [*(["tacit_row"] if look_ups else []), *self._kept()]
+        rows, several = self._placed(staged, condition, columns), False
         for look_up in look_ups:
             rows = self._led(self._first(rows) if look_up.most > CROWD else rows, look_up.pairs, once=several)
             several = several or look_up.most > 1
-        return self._first(rows)
+        return f"SELECT {', '.join([*columns, 'tacit_holder', 'tacit_rank'])} FROM ({self._first(rows)})"
 
-    def _placed(self, staged: str, condition: str) -> str:
+    def alone(self, staged: str, condition: str) -> str:
+        """The same, if every row is the only one of its unit: then its rank is 0, and it needs no place in an order."""
+        rank = self.packing.words.constant("0", self.packing.words.types.whole)
+        columns = [*self._kept(), f"{self.own_key} AS tacit_holder", f"{rank} AS tacit_rank"]
+        return f"SELECT {', '.join(columns)} FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
+
+    def _placed(self, staged: str, condition: str, columns: Sequence[str]) -> str:
         """The rows with an own key; `$key` is the ranking key."""
         words = self.packing.words
-        own_key = measured(self.own_key, words) if self.key_type == words.types.text else self.own_key
+        own = self._as_text(self.own_key) if self.keys.as_text else self.own_key
+        is_text = self.keys.as_text or self.keys.type == words.types.text
+        own_key = f"{words.bytes_of(own)}, ':', {own}" if is_text else own
         canonical = ", ',', ".join([f"$key, {own_key}", *self.packing.canonical()])
         place = f"{words.hashed(f'concat({canonical})')} AS tacit_place"
-        rows = f"SELECT {words.row} AS tacit_row, * FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
-        return f"SELECT {', '.join(self._kept())}, {self.own_key} AS tacit_holder, {place} FROM ({rows})"
+        numbered = f"{words.row} AS tacit_row, *" if "tacit_row" in columns else "*"
+        rows = f"SELECT {numbered} FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
+        return f"SELECT {', '.join([*columns, f'{self.own_key} AS tacit_holder', place])} FROM ({rows})"
 
     def _first(self, rows: str) -> str:
         """The first rows of every holder, each with its rank; rows with equal values are ordered by their keys."""
-        order = ", ".join(["tacit_place", *self._keys()])
+        keys = [self._as_text(key) if key in self.texts else key for key in self._keys()]
+        order = ", ".join(["tacit_place", *keys])
         if self.key:
             first = f"row_number() OVER (PARTITION BY tacit_holder, {self.key} ORDER BY {order}) = 1"
             rows = self.packing.words.where(rows, f"{self.key} IS NULL OR {first}")
@@ -91,12 +105,15 @@ class Ranking:
 
     def _led(self, rows: str, pairs: str, once: bool) -> str:
         """The rows with what their holders lead to; `once` if a row can reach one in several ways."""
-        carried = ", ".join(f"held.{column}" for column in (*self._kept(), "tacit_place"))
+        carried = ", ".join(f"held.{column}" for column in ("tacit_row", *self._kept(), "tacit_place"))
         joined = f"({rows}) AS held JOIN {pairs} AS pairs ON held.tacit_holder = pairs.tacit_link"
         return f"SELECT {'DISTINCT ' if once else ''}{carried}, pairs.tacit_holder FROM {joined}"
 
+    def _as_text(self, key: str) -> str:
+        return f"CAST({key} AS {self.packing.words.types.text})"
+
     def _kept(self) -> list[str]:
-        return ["tacit_row", *self.packing.names, *self._keys()]
+        return [*self.packing.names, *self._keys()]
 
     def _keys(self) -> list[str]:
         return list(dict.fromkeys([*([self.key] if self.key else []), *self.coded]))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from itertools import combinations
 
 from tacit.data.engine import Workshop
-from tacit.data.prepare.ownership import own_key
+from tacit.data.ownership import own_key
 from tacit.data.prepare.verdict import Sharing
 from tacit.privacy.catalog import Catalog, Table
 

@@ -8,17 +8,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-import duckdb
-
 from tacit.data.dialect import Dialect
-from tacit.data.engine import Workshop
+from tacit.data.engine import EngineError, OutOfMemory, UnknownTable, Unreachable, UnreadableRow, Workshop
 from tacit.data.files.kinds import missing_columns
 from tacit.data.files.raw import Raw, named, without_missing, written
-from tacit.data.files.sources import MENDED, MENDING, READERS, Rows, Wanted
+from tacit.data.files.sources import MENDING, READERS, Rows, Wanted
+from tacit.data.ownership import key_name, staged_name
 from tacit.data.prepare.bit_packing import packing
 from tacit.data.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
-from tacit.data.prepare.grids import Cleaning
-from tacit.data.prepare.ownership import key_name, staged_name
+from tacit.data.prepare.grids import Cleaning, is_plain
+from tacit.data.prepare.keys import KeyForm, text_name
 from tacit.data.prepare.verdict import TOLD, ColumnReport, likely_cause
 from tacit.data.quoting import name
 from tacit.errors import InvalidCatalog
@@ -27,9 +26,9 @@ from tacit.privacy.catalog import Catalog, Column, Kind, Notation, Table
 MOST_COUNTS = 100  # in one statement
 MOST_LOOKED_AT = 100_000  # rows searched for an example
 LONGEST_EXAMPLE = 100
-TROUBLES: tuple[tuple[type[duckdb.Error], str], ...] = (
-    (duckdb.CatalogException, "names a table that is not there; correct `table`"),
-    (duckdb.IOException, "cannot be read from disk, or there is no room left beside the store; check both"),
+TROUBLES: tuple[tuple[type[EngineError], str], ...] = (
+    (UnknownTable, "names a table that is not there; correct `table`"),
+    (Unreachable, "cannot be read, or the disk of the store is full; check both"),
 )
 UNREADABLE = (OSError, EOFError, zlib.error)  # for files that are not what their names say; their messages may quote bytes
 
@@ -47,19 +46,27 @@ class Tally:
         return {column.name: column for column in self.columns}
 
 
-def stage(workshop: Workshop, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> set[str]:
-    """Read the declared columns and keys of a private table's source into the workshop; returns the types of the keys."""
-    wanted: dict[str, Kind] = {**_kinds(table), **dict.fromkeys(keys, "key")}
-    types: set[str] = set()
+def stage(workshop: Workshop, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> dict[str, KeyForm]:
+    """Read the declared columns and keys of a private table's source into the workshop; returns the forms of the keys."""
+    wanted: dict[str, Kind] = {**_kinds(table), **{key: _kind_of_key(table, key) for key in keys}}
+    forms: dict[str, KeyForm] = {}
 
     def select(rows: Rows) -> str:
         check_columns(table, rows, wanted)
-        types.update(_key_type(rows.columns[key]) for key in keys)
-        carried = {key_name(key): _key(without_missing(rows.columns[key], notation_of(table, key))) for key in keys}
-        return cleaned(workshop, stored_columns(table), rows, carried)
+        raws = {key: without_missing(rows.columns[key], notation_of(table, key)) for key in keys}
+        forms.update({key: KeyForm(_key_type(raw), raw.number is not None) for key, raw in raws.items()})
+        carried = {key_name(key): raw.number or _key(raw) for key, raw in raws.items()}
+        texts = {text_name(key): _key(raw) for key, raw in raws.items() if raw.number}
+        return cleaned(workshop, stored_columns(table), rows, {**carried, **texts})
 
     read(workshop, catalog, table, wanted, select)
-    return types
+    return forms
+
+
+def _kind_of_key(table: Table, key: str) -> Kind:
+    """A key of a source of texts is a text to the reader if more is made of it than a key, or if texts stand for missing ones."""
+    as_text = table.source.kind == "csv" and (key in stored_columns(table) or notation_of(table, key).missing)
+    return "text" if as_text else "key"
 
 
 def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, select: Callable[[Rows], str]) -> None:
@@ -70,17 +77,22 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
             with reader(workshop, catalog, table.source, wanted) as rows:
                 workshop.step(f"reading {table.name}", f"CREATE OR REPLACE TEMP TABLE {staged_name(table)} AS {select(rows)}")
             return
-        except duckdb.OutOfMemoryException:
+        except OutOfMemory:
             raise
         except UNREADABLE:
             raise InvalidCatalog(f"the source of {table.name} cannot be read as {table.source.kind}; check its files") from None
-        except duckdb.Error as error:
-            if reader is readers[-1] or not isinstance(error, MENDED):
+        except EngineError as error:
+            if reader is readers[-1] or not isinstance(error, UnreadableRow):
                 raise _unusable(table, error) from None
 
 
-def _kinds(table: Table) -> dict[str, Kind]:
-    return {key: column.kind for key, column in table.columns.items()}
+def _kinds(table: Table, as_written: bool = False) -> dict[str, Kind]:
+    """The kinds of the columns; a source of texts gives a number as its text if it is to be read, or shown, as written."""
+    kinds = {key: column.kind for key, column in table.columns.items()}
+    if table.source.kind != "csv":
+        return kinds
+    texts = {key for key, kind in kinds.items() if kind == "number" and (as_written or not is_plain(table.columns[key]))}
+    return {**kinds, **dict.fromkeys(texts, "text")}
 
 
 def notation_of(table: Table, key: str) -> Notation:
@@ -125,7 +137,7 @@ def with_examples(workshop: Workshop, catalog: Catalog, table: Table, found: Tal
     odd = {key: column for key, column in stored_columns(table).items() if _odd(found, key)}
     readers = [each[table.source.kind] for each in (READERS, MENDING) if table.source.kind in each] if odd else []
     for reader in readers:
-        with suppress(*MENDED), reader(workshop, catalog, table.source, _kinds(table)) as rows:
+        with suppress(*UnreadableRow), reader(workshop, catalog, table.source, _kinds(table, as_written=True)) as rows:
             return examples_in(workshop, odd, rows, found)
     return found
 
@@ -219,7 +231,7 @@ def check_columns(table: Table, rows: Rows, wanted: Collection[str]) -> None:
         raise InvalidCatalog(f"{told}; correct tacit.toml")
 
 
-def _unusable(table: Table, error: duckdb.Error) -> InvalidCatalog:
+def _unusable(table: Table, error: EngineError) -> InvalidCatalog:
     """The error in tacit's own words: the engine's message quotes cells."""
     words = next((words for kind, words in TROUBLES if isinstance(error, kind)), f"cannot be read as {table.source.kind}")
     return InvalidCatalog(f"the source of {table.name} {words}")

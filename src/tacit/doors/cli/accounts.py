@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.ask import AnalystOption, AsJson
+from tacit.doors.cli.ask import AnalystOption, AsJson, ServerOption
+from tacit.doors.cli.from_server import budget_of, history_of
 from tacit.doors.cli.output import console, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 
@@ -19,32 +21,62 @@ if TYPE_CHECKING:
 LONGEST_QUESTION = 48
 
 
-def budget(analyst: AnalystOption = None, as_json: AsJson = False, catalog: CatalogOption = None) -> None:
+def budget(
+    analyst: AnalystOption = None,
+    what_if: Annotated[
+        str | None, typer.Option("--what-if", metavar="EPSILON", help="Count the further questions of this epsilon that still fit.")
+    ] = None,
+    delta: Annotated[str | None, typer.Option("--delta", help="Delta of each of those questions.")] = None,
+    as_json: AsJson = False,
+    server: ServerOption = None,
+    catalog: CatalogOption = None,
+) -> None:
     """Show the spent and remaining budget of the data set and of each analyst.
 
-    Example: tacit budget
+    With --what-if, also show how many further questions of that epsilon fit, if nobody else asks. Each one may depend on the
+    answers before it.
+
+    Example: tacit budget --what-if 0.01
     """
+    from tacit.errors import InvalidInput
+    from tacit.session import open as open_data
+
+    if what_if is None and delta is not None:
+        raise InvalidInput("--delta requires --what-if; give for example --what-if 0.01 --delta 1e-9")
+    if server is not None:
+        if what_if is not None:
+            raise InvalidInput("--what-if is not supported with --server; ask with `tacit explain` what a question costs")
+        budget_of(server, as_json)
+        return
+    data = open_data(find_catalog(catalog))
+    accounts = data.accounts(analyst)
+    names = [None, *(account.name for account in accounts[1:])]  # the first is the data set
+    fits = [None if what_if is None else data.questions_left(what_if, delta or 0, name) for name in names]
+    if as_json:
+        asked = {} if what_if is None else {"what_if": {"epsilon": what_if, "delta": delta or "0"}}
+        print_json(asked | {"accounts": [_account(*pair) for pair in zip(accounts, fits, strict=True)]})
+    else:
+        _print_accounts(accounts, fits, what_if)
+
+
+def _print_accounts(accounts: list[Account], fits: list[int | None], what_if: str | None) -> None:
     from rich.table import Table
 
     from tacit.accounting.ledger.caps import at_most
     from tacit.privacy.rounding import as_text
-    from tacit.session import open as open_data
 
-    accounts = open_data(find_catalog(catalog)).accounts(analyst)
-    if as_json:
-        print_json({"accounts": [_account(account) for account in accounts]})
-        return
-    heads = ("", "epsilon", "delta", "spent\nepsilon", "spent\nrho", "remaining\nepsilon", "remaining\ndelta")
-    table = Table(*heads, header_style="bold")
-    for account in accounts:
+    heads = ["", "epsilon", "delta", "spent\nepsilon", "spent\nrho", "remaining\nepsilon", "remaining\ndelta"]
+    table = Table(*heads, *([] if what_if is None else [f"questions of\nepsilon {what_if}"]), header_style="bold")
+    for account, fit in zip(accounts, fits, strict=True):
         spent = "by rho alone" if account.spent.epsilon is None else as_text(account.spent.epsilon)
         cells = (account.cap.epsilon, account.cap.delta), (account.left.epsilon, account.left.delta)
-        table.add_row(account.name, *map(as_text, cells[0]), spent, as_text(account.spent.rho), *map(at_most, cells[1]))
+        row = (account.name, *map(as_text, cells[0]), spent, as_text(account.spent.rho), *map(at_most, cells[1]))
+        table.add_row(*row, *([] if fit is None else [f"{fit:,}"]))
     console().print(table)
-    console().print("left: what one further question may cost; the rules are in the ledger's filter", style="dim")
+    console().print("remaining: what one further question may cost; the rules are in the ledger's filter", style="dim")
 
 
-def _account(account: Account) -> dict[str, Any]:
+def _account(account: Account, fit: int | None = None) -> dict[str, Any]:
     from tacit.privacy.rounding import decimal_text
 
     spent, left = account.spent, account.left
@@ -57,18 +89,25 @@ def _account(account: Account) -> dict[str, Any]:
             "delta": decimal_text(spent.delta),
         },
         "left": {"epsilon": decimal_text(left.epsilon), "delta": decimal_text(left.delta)},
+        **({} if fit is None else {"questions_left": fit}),
     }
 
 
 def history(
     last: Annotated[int, typer.Option("--last", min=1, help="Number of latest entries to show.")] = 20,
     as_json: AsJson = False,
+    server: ServerOption = None,
     catalog: CatalogOption = None,
 ) -> None:
     """List ledger entries and verify the hash chain. Exits with 1 if the chain is broken.
 
+    With --server, list your own entries; the server's auditors verify the chain.
+
     Example: tacit history --last 5
     """
+    if server is not None:
+        history_of(server, last, as_json)
+        return
     from rich.table import Table
 
     from tacit.session import open as open_data
@@ -220,3 +259,7 @@ def adopt(
         console().print("nothing to adopt: this is the ledger that the store knows")
     else:
         console().print(f"adopted; recorded as entry {entry}")
+
+
+COMMANDS: Mapping[str, Callable[..., None]] = {"begin": begin, "units": units, "resume": resume, "adopt": adopt}
+"""Those of `tacit ledger`."""

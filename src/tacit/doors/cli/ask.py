@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +14,12 @@ from tacit.chart import check_format
 from tacit.doors.cli.output import console, print_csv, print_json
 from tacit.doors.cli.question import parameters, text_of
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
+from tacit.errors import InvalidInput
 from tacit.files import check
+from tacit.privacy.rounding import brief
 
 if TYPE_CHECKING:
+    from tacit.doors.client import Remote
     from tacit.release.answer import Answer
     from tacit.session import Session
 
@@ -35,7 +41,18 @@ Error = Annotated[
     str | None, typer.Option("--error", help="Target error instead of a budget; spends the least epsilon that reaches it.")
 ]
 Confidence = Annotated[str, typer.Option("--confidence", help="Confidence level of the intervals, per value.")]
+Tidy = Annotated[bool, typer.Option("--tidy", help="Whole counts of at least 0, and totals that agree with their parts.")]
 Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="Make the intervals hold for all values together.")]
+Weights = Annotated[
+    list[str] | None,
+    typer.Option("--weight", metavar="COLUMN=NUMBER", help="How much more the error of a column counts; repeatable."),
+]
+ServerOption = Annotated[
+    str | None, typer.Option("--server", envvar="TACIT_SERVER", metavar="URL", help="Server to ask instead of the catalog's data.")
+]
+NoInterval = Annotated[
+    bool, typer.Option("--no-interval", help="Release quantiles without intervals; all of their epsilon goes to the values.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -48,6 +65,9 @@ def sql(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    tidy: Tidy = False,
+    no_interval: NoInterval = False,
+    weight: Weights = None,
     groups: Annotated[
         int | None, typer.Option("--groups", min=1, help="Largest number of groups to answer; required above 10,000.")
     ] = None,
@@ -55,6 +75,7 @@ def sql(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_json: AsJson = False,
     analyst: AnalystOption = None,
+    server: ServerOption = None,
     catalog: CatalogOption = None,
 ) -> None:
     """Answer one question with differential privacy. The budget is spent before any data is read.
@@ -64,10 +85,10 @@ def sql(
     if chart is not None:
         check_format(chart)
         check(chart)
+    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     text, params = text_of(question, file), parameters(param or ())
-    session = opened(catalog, analyst)
-    with session.data:
-        answer = session.sql(text, params=params, **_budget(epsilon, delta, error, confidence, simultaneous), groups=groups)
+    with _asking(catalog, analyst, server) as session:
+        answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy)
     _print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart)
@@ -93,19 +114,21 @@ def explain(
     error: Error = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
+    no_interval: NoInterval = False,
+    weight: Weights = None,
     as_json: AsJson = False,
     analyst: AnalystOption = None,
+    server: ServerOption = None,
     catalog: CatalogOption = None,
 ) -> None:
     """Explain the plan, noise, error and price of a question. Spends nothing and reads no private data.
 
     Example: tacit explain "SELECT AVG(cost) FROM visits" --epsilon 0.1
     """
-    budget = _budget(epsilon, delta, error, confidence, simultaneous)
+    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     priced = {"epsilon", "error"} & set(budget)
     text, params = text_of(question, file), parameters(param or ())
-    session = opened(catalog, analyst)
-    with session.data:
+    with _asking(catalog, analyst, server) as session:
         explanation = session.explain(text, params=params, **budget)
     if as_json:
         print_json(explanation.to_dict())
@@ -122,7 +145,40 @@ def opened(catalog: Path | None, analyst: str | None) -> Session:
     return open_data(find_catalog(catalog)).session(analyst)
 
 
-def _budget(epsilon: str | None, delta: str | None, error: str | None, confidence: str, simultaneous: bool) -> dict[str, Any]:
-    given = {"epsilon": epsilon, "delta": delta, "error": error, "simultaneous": simultaneous or None}
+@contextmanager
+def _asking(catalog: Path | None, analyst: str | None, server: str | None) -> Iterator[Session | Remote]:
+    """Who is asked: a server, or the data of a catalog on this machine."""
+    if server is not None:
+        from tacit.doors.cli.login import connected
+
+        if analyst not in (None, os.environ.get("TACIT_ANALYST")):
+            raise InvalidInput("with --server, the token says who asks; leave out --analyst")
+
+        with connected(server) as remote:
+            yield remote
+        return
+    session = opened(catalog, analyst)
+    with session.data:
+        yield session
+
+
+def _budget(
+    epsilon: str | None, delta: str | None, error: str | None, confidence: str, simultaneous: bool, no_interval: bool
+) -> dict[str, Any]:
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "error": error, "simultaneous": simultaneous or None}
+    given["interval"] = False if no_interval else None
     known = {name: value for name, value in given.items() if value is not None}
     return {**known, "confidence": confidence} if confidence != "0.95" else known
+
+
+def _weights(given: Sequence[str]) -> dict[str, Any]:
+    """What --weight says, as the argument of a session; raises for one that is not COLUMN=NUMBER, or given twice."""
+    found: dict[str, str] = {}
+    for each in given:
+        name, sign, number = each.rpartition("=")
+        if not sign or not name:
+            raise InvalidInput(f"--weight must be COLUMN=NUMBER, not {brief(each)}; give for example --weight cost=3")
+        if name in found:
+            raise InvalidInput(f"--weight is given twice for {brief(name)}; leave one of them out")
+        found[name] = number
+    return {"weights": found} if found else {}

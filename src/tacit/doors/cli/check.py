@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tacit.accounting.ledger.caps import at_least
 from tacit.doors.cli.output import console, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, load_catalog
 
@@ -80,7 +81,8 @@ def _ledger(report: dict[str, Any]) -> str:
     epsilon = "by rho alone" if spent["epsilon"] is None else f"epsilon {spent['epsilon']}"
     above = spent["epsilon"] is not None and Fraction(spent["epsilon"]) >= Fraction(cap)
     rest = " The sum of epsilons has reached the budget." if above else ""
-    return f"Spent so far, for one unit as declared: {epsilon}, rho {spent['rho']}, delta {spent['delta']}.{rest}"
+    rho = at_least(Fraction(spent["rho"]))
+    return f"Spent so far, for one unit as declared: {epsilon}, rho {rho}, delta {spent['delta']}.{rest}"
 
 
 def _promise(report: dict[str, Any]) -> list[str]:

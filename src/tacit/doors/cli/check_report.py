@@ -10,10 +10,10 @@ from typing import Any
 from tacit.data.declaration.lines import key_text, value_text
 from tacit.data.declaration.problems import folded
 from tacit.data.declaration.shape import nearest
-from tacit.data.prepare.ownership import own_key
+from tacit.data.ownership import own_key
 from tacit.errors import InvalidCatalog, InvalidInput, NoLedger, StoreUnusable
 from tacit.privacy.catalog import ASSUMED_ROWS, Analyst, Budget, Catalog, Column, Kind, Table, day_of, fingerprint
-from tacit.privacy.rounding import decimal_text
+from tacit.privacy.rounding import as_text, decimal_text
 from tacit.untrusted import without_password
 
 MAY_ASK: Mapping[Kind, str] = {
@@ -24,11 +24,13 @@ MAY_ASK: Mapping[Kind, str] = {
     "key": "COUNT(DISTINCT); joins",
     "presence": "COUNT, IS NULL; bounds or values would allow more",
 }
+LEAST_FOR_KEYS = Fraction(1, 10)  # of delta: below this share, `check` warns that private keys have little to spend
 
 
 def described(catalog: Catalog) -> dict[str, Any]:
     """The catalog as what JSON can hold."""
-    problems = list(_missing_files(catalog))
+    problems, ledger = list(_missing_files(catalog)), _ledger(catalog)
+    notes = (_about_analysts, _about_units, _about_sizes, _about_sources)
     return {
         "catalog": str(catalog.path),
         "sound": not problems,
@@ -38,9 +40,9 @@ def described(catalog: Catalog) -> dict[str, Any]:
         "promise": f"{catalog.neighbours}, with all its rows in all private tables",
         "analysts": {name: _analyst(analyst) for name, analyst in catalog.analysts.items()},
         "tables": [_table(catalog, table) for table in catalog.tables.values()],
-        "notes": [*_about_analysts(catalog), *_about_units(catalog), *_about_sizes(catalog), *_about_sources(catalog)],
+        "notes": [*(note for about in notes for note in about(catalog)), *_about_split(catalog, ledger.get("split"))],
         "store": _store(catalog),
-        "ledger": _ledger(catalog),
+        "ledger": ledger,
     }
 
 
@@ -59,6 +61,7 @@ def _table(catalog: Catalog, table: Table) -> dict[str, Any]:
     if not table.public:
         limits = {"max_rows": table.max_rows, "max_rows_per_group": table.rows_per_group, "min_people": table.min_people}
         limits |= {"rows_at_most": table.most_rows, "max_joined_rows": table.most_joined_rows}
+        limits |= {} if table.min_rows is None else {"min_rows": table.min_rows}
     return {
         "name": table.name,
         "source": source if table.source.table is None else f"{table.source.table} in {source}",
@@ -121,6 +124,27 @@ def _about_analysts(catalog: Catalog) -> Iterator[str]:
     urls = [catalog.ledger_url or "", *(table.source.declared for table in catalog.tables.values())]
     if any(without_password(url) != url for url in urls):
         yield "a password stands in the catalog; write $NAME in its place, and set the variable NAME in the environment"
+
+
+def _about_split(catalog: Catalog, kept: str | None) -> Iterator[str]:
+    """What the split of delta means for private keys; `kept` is the ledger's own, once it has begun."""
+    share = catalog.split if kept is None else Fraction(kept)
+    if catalog.declared_split is not None and share != catalog.declared_split:
+        yield (
+            f"the ledger keeps split = {kept}, with which it was begun; split = {decimal_text(catalog.declared_split)} in [budget] "
+            "has no effect"
+        )
+    if catalog.private_keys and catalog.budget.delta and 1 - share < LEAST_FOR_KEYS:
+        left = as_text((1 - share) * catalog.budget.delta)
+        remedy = (
+            "declare split = 0.5 before `tacit ledger begin`"
+            if kept is None
+            else "ask them with a smaller delta, or raise delta of [budget]"
+        )
+        yield (
+            f"split = {decimal_text(share)} leaves delta {left} for all questions with private keys "
+            f"({', '.join(catalog.private_keys)}); {remedy}"
+        )
 
 
 def _about_units(catalog: Catalog) -> Iterator[str]:
@@ -201,4 +225,4 @@ def _ledger(catalog: Catalog) -> dict[str, Any]:
         return {"state": "unusable", "problem": str(error)}
     known = {"epsilon": None if spent.epsilon is None else decimal_text(spent.epsilon), "rho": decimal_text(spent.rho)}
     state = {"state": "other units", "changed": changed} if changed else {"state": "ready"}
-    return state | {"spent": known | {"delta": decimal_text(spent.delta)}}
+    return state | {"spent": known | {"delta": decimal_text(spent.delta)}, "split": decimal_text(data.ledger.split)}

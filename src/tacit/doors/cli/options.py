@@ -80,22 +80,33 @@ class Group(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, with flags described plainly in the help."""
-        return _flags_without_type(super().get_params(ctx))
+        return _flags_without_type(list(map(_with_plain_numbers, super().get_params(ctx))))
 
 
 def _with_plain_numbers(parameter: Any) -> Any:
     """The parameter, with a number refused that Python would read and people would not: " 1", "1_0", digits of other scripts."""
     if not isinstance(parameter.process_value, partial):
-        parameter.process_value = partial(_processed, parameter.process_value)
+        parameter.process_value = partial(_processed, parameter, parameter.process_value)
     return parameter
 
 
-def _processed(process: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
+def _processed(parameter: Any, process: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
+    if _needs_no_reading(parameter, value):
+        taken = () if value is None and (parameter.multiple or parameter.nargs != 1) else value
+        return parameter.callback(ctx, parameter, taken) if parameter.callback else taken
     read = process(ctx, value)
     plain = not isinstance(value, str) or is_decimal(value) or value.lower().lstrip("+-") in NO_NUMBERS
     if isinstance(read, int | float) and not isinstance(read, bool) and not plain:
         raise BadParameter(f"{value!r} is not a plain number; write it like 20, 0.5 or 1e-6")
     return read
+
+
+def _needs_no_reading(parameter: Any, value: Any) -> bool:
+    """Whether typer would take a value as it is: an option not given, or a text in ASCII. Typer loads pydantic to find out."""
+    if value is None:
+        return not parameter.required
+    declared = getattr(parameter, "type_descriptor", None)
+    return declared is not None and declared.annotation is str and type(value) is str and value.isascii()
 
 
 def _flags_without_type(parameters: list[Any]) -> list[Any]:

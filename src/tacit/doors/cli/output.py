@@ -104,7 +104,7 @@ def progress(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
     if not sys.stderr.isatty():
         yield from items
         return
-    from tacit.doors.cli.screen import bars
+    from tacit.doors.cli.bars import bars
 
     with bars() as shown:
         yield from shown.track(items, total=total, description=what)
@@ -116,7 +116,7 @@ def bar(what: str) -> Iterator[Callable[[str, float], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from tacit.doors.cli.screen import bars
+    from tacit.doors.cli.bars import bars
 
     with bars() as shown:
         task = shown.add_task(what, total=1.0)

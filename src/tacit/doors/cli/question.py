@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import BinaryIO
 
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import is_decimal
-from tacit.query.language.sql import LONGEST_TEXT
 
 WORDS = {"true": True, "false": False, "null": None}
 Parameter = str | Decimal | bool | date | None
@@ -22,16 +22,18 @@ def text_of(question: str | None, file: Path | None) -> str:
         raise InvalidInput("give the question as an argument, as - for standard input, or with --file, and only one of them")
     if file is not None:
         if str(file) != "-":
-            return _decoded(_first(file))
+            with file.open("rb") as opened:
+                return _decoded(_first(opened))
     elif question != "-":
         return question or ""
-    return _decoded(sys.stdin.buffer.read(4 * LONGEST_TEXT + 1))
+    return _decoded(_first(sys.stdin.buffer))
 
 
-def _first(file: Path) -> bytes:
+def _first(opened: BinaryIO) -> bytes:
     """No more of a file than a question may have, and some."""
-    with file.open("rb") as opened:
-        return opened.read(4 * LONGEST_TEXT + 1)
+    from tacit.query.language.sql import LONGEST_TEXT
+
+    return opened.read(4 * LONGEST_TEXT + 1)
 
 
 def _decoded(raw: bytes) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TimeRemainingColumn
 from rich.text import Text
 
 from tacit.untrusted import lines_for_terminal, without_passwords
@@ -36,20 +35,6 @@ def styled(*parts: Part) -> Text:
     'a[/x] is \\x1b[1m sound'
     """
     return Text.assemble(*(_plain(part) if isinstance(part, str) else (_plain(part[0]), part[1]) for part in parts))
-
-
-class Described(ProgressColumn):
-    """What is done, as it is: rich's own column reads markup in it, and a file may have any name."""
-
-    def render(self, task: Task) -> Text:
-        """The description of a task, as styled text."""
-        return styled(task.description)
-
-
-def bars() -> Progress:
-    """Bars of progress on standard error, gone when all is done."""
-    columns = (Described(), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Screen(stderr=True), transient=True)
 
 
 def _plain(text: str) -> str:

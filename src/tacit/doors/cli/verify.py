@@ -42,7 +42,7 @@ class Plant(StrEnum):
     positives = "positives"
     threshold = "threshold"
     spread = "spread"
-    thirds = "thirds"
+    halves = "halves"
     halved = "halved"
 
 

@@ -17,6 +17,7 @@ from typing import Protocol
 from tacit.accounting.composition import Cost
 from tacit.accounting.filter import NOTHING_SPENT, State, on_grid_up
 from tacit.errors import LawViolated
+from tacit.privacy.conversion import pure_rho_up
 from tacit.privacy.rounding import as_text, exp_down, log_up
 
 
@@ -52,7 +53,7 @@ def failing_move(ratio: Fraction, delta: Fraction) -> Move:
     epsilon = on_grid_up(log_up(ratio))
     outcomes = [(share * (1 - delta), other * (1 - delta)) for share, other in _randomized_response(ratio)]
     failing = [(delta, Fraction(0)), (Fraction(0), delta)] if delta else []
-    return Move(Cost(epsilon, epsilon**2 / 2, delta), (*outcomes, *failing))
+    return Move(Cost(epsilon, pure_rho_up(epsilon), delta), (*outcomes, *failing))
 
 
 def concentrated_move(ratio: Fraction) -> Move:

@@ -109,7 +109,12 @@ def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
         "positives": (two[0], "noise for one", WithoutThePositives(1, HALF, HALF, 2, threshold=2, step=1), two[1]),
         "threshold": (one[0], "a quarter of the threshold's noise", QuarterOfTheThreshold(1, HALF, HALF, 1, 2, step=1), one[1]),
         "spread": (MAXIMUM, "half the spread", highest, hard_pairs.above_the_aim(highest)),
-        "thirds": (ENCLOSED, "epsilon/1.5 for each draw", Underclaimed(claim, actual), hard_pairs.under_every_draw(actual)),
+        "halves": (
+            ENCLOSED,
+            "all of epsilon for each draw",
+            Underclaimed(claim, actual),
+            hard_pairs.under_both_ends(actual.of_many.low, actual.of_many.high),
+        ),
         "halved": (HEAVY, "half of the bound", halved, far),
     }
     for plant, (spoiled, what, mechanism, pair) in wrong.items():

@@ -11,7 +11,6 @@ from fractions import Fraction
 
 from tacit.evidence.verify.trial import Pair
 from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.smooth import SmoothQuantile, SmoothTrimmedMean
 
 HALF = Fraction(1, 2)
@@ -48,16 +47,14 @@ def above_the_aim(maximum: Quantile) -> Pair:
     return rows, [*rows, int(maximum.upper)]
 
 
-def under_every_draw(enclosed: QuantileWithInterval) -> Pair:
-    """Rows for a median with its interval: each of the three draws aims at the start of an empty stretch of its own.
+def under_both_ends(low: Quantile, high: Quantile) -> Pair:
+    """Rows for the two ends of a median's interval: each draw aims at the start of an empty stretch of its own.
 
-    One row more at the upper end makes all values of the three stretches costlier, and the free values next to the end cheaper.
+    One row more at the upper end makes all values of both stretches costlier, and the free values next to the end cheaper.
     """
-    down, up = enclosed.margins
-    end = int(enclosed.upper)
-    stretch = (end - FAR - 3) // 3
-    first, second, third = 1 + stretch, 2 + 2 * stretch, end - FAR
-    rows = [0] * OVER + [first] * down + [second] * up + [third] * (OVER + down - up)
+    down, up, end = int(-low.shift), int(high.shift), int(low.upper)
+    stretch = (end - FAR - 2) // 2
+    rows = [0] * OVER + [1 + stretch] * (down + up) + [end - FAR] * (OVER + down - up)
     return rows, [*rows, end]
 
 

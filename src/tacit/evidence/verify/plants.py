@@ -127,7 +127,7 @@ class PlantedFilter:
         """Whether the naive rule admits a spend."""
         spent = self.after(state, cost)
         without_delta = State(spent.epsilon, spent.rho)
-        return spent.delta <= self.delta and Filter(self.epsilon, self.delta, split=0).holds(without_delta)
+        return spent.delta <= self.delta and Filter(self.epsilon, self.delta, for_events=0).holds(without_delta)
 
     def after(self, state: State, cost: Cost) -> State:
         """The sums after a spend."""

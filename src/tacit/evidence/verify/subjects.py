@@ -40,6 +40,7 @@ BETA = Fraction(35, 100)
 SMOOTH_CLAIM = f"beta {as_text(BETA)}"
 COUNT, TWO_ROWS, REAL = "Laplace, a count", "Laplace, a person of two rows", "Laplace, a real number"
 SPARSE, SPARSE_TWO, MAXIMUM = "Sparse vector, one positive", "Sparse vector, two positives", "Exponential, a maximum"
+ENDS = "Exponential, both ends of an interval"
 ENCLOSED, HEAVY = "Exponential, a median with its interval", "Smooth sensitivity, a median, heavy tails"
 BOUND = "Smooth sensitivity, a bound on the scale"
 SHARE, MEDIAN, FILTER = "Randomized response, a share", "Smooth sensitivity of a median, on every pair", "Ledger's filter"
@@ -61,7 +62,7 @@ def sound() -> list[Case]:
         *small_tables.exhaustive(),
         composition_case(short),
         filter_case(FILTER, Filter(*CAP), unreached=TWO_DELTAS),
-        filter_case("Ledger's filter, events with a delta", Filter(*CAP, split=1)),
+        filter_case("Ledger's filter, events with a delta", Filter(*CAP, for_events=1)),
     ]
     return [*contracted, *local_answers.cases(), local_answers.every_ratio(), *_from_draws(), *whole, *covering.cases()]
 
@@ -146,12 +147,16 @@ def _quantiles() -> list[Contracted]:
 
 
 def _enclosed(enclosed: QuantileWithInterval) -> list[Contracted]:
-    """A median with its interval, and its three draws one by one: one that takes too much could hide behind the other two."""
-    hard = hard_pairs.under_every_draw(enclosed)
-    pairs = (*row_pairs(Universe((0, 19, 20)), 2, ADD_REMOVE), hard)
-    draws = zip(("middle", "lower end", "upper end"), enclosed.draws, strict=True)
-    one_by_one = [Contracted(f"Exponential, the {name} of an interval", draw, pairs) for name, draw in draws]
-    return [Contracted(ENCLOSED, enclosed, (hard,)), *one_by_one]
+    """A median with its interval, and its draws one by one: one that takes too much could hide behind the others."""
+    value, ends = enclosed.of_few
+    hard, few = (hard_pairs.under_both_ends(both.low, both.high) for both in (enclosed.of_many, ends))
+    small = row_pairs(Universe((0, 19, 20)), 2, ADD_REMOVE)
+    return [
+        Contracted(ENCLOSED, enclosed, (hard,)),
+        Contracted(ENDS, enclosed.of_many, (*small, hard)),
+        Contracted(f"{ENDS}, few rows", ends, (*small, few)),
+        Contracted("Exponential, the value of an interval, few rows", value, (*small, hard_pairs.at_the_end(value))),
+    ]
 
 
 def _surveys() -> list[Contracted]:

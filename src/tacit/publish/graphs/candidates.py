@@ -25,6 +25,7 @@ WORDS = {
     "H2": "and the neighbours' degrees",
     "H3": "and their neighbours' degrees",
     "H*": "all structure around the person",
+    "N": "which contacts know each other",
 }
 MOST_ROUNDS = 100  # a long path would take a round for every second node
 

@@ -67,6 +67,7 @@ class Published:
     before: list[Candidates]  # of the graph as it was
     utility: Utility
     work: Mapping[str, Any] = field(default_factory=dict)
+    labels: tuple[str, ...] | None = None  # of the published nodes, if they have any
 
     differentially_private: ClassVar[bool] = False
     banner: ClassVar[str] = BANNER
@@ -116,7 +117,10 @@ class Published:
 
         text = edge_text(self.graph, self.source.layout, out.name)
         receipt = receipt_beside(out)
-        write_together({receipt: f"{for_json(self.promise(), indent=2)}\n", out: text}, after=NOT_WRITTEN)
+        files: dict[Path, Any] = {receipt: f"{for_json(self.promise(), indent=2)}\n", out: text}
+        if self.labels is not None:
+            files[labels_beside(out)] = f"{for_json({'labels': list(self.labels)}, indent=2)}\n"
+        write_together(files, after=NOT_WRITTEN)
         return receipt
 
     def page(self) -> str:
@@ -124,6 +128,15 @@ class Published:
         from tacit.publish.graphs.report import report_page
 
         return report_page(self)
+
+
+def labels_beside(out: Path) -> Path:
+    """Where the labels of published nodes stand, in the order of their numbers.
+
+    >>> labels_beside(Path("public/edges.tsv.gz")).name
+    'edges.tsv.gz.labels.json'
+    """
+    return out.with_name(f"{out.name}.labels.json")
 
 
 def check_out(out: Path, source: Path | None) -> Path:

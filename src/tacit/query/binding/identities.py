@@ -14,14 +14,14 @@ MOST_CODES = 2**53 - 1
 
 def code_column(source: int, name: str) -> Code:
     """The code of a key in the store: compared with others, never shown or computed with."""
-    from tacit.data.prepare.ownership import code_name
+    from tacit.data.ownership import code_name
 
     return Code(source, code_name(name), 0, MOST_CODES, True)
 
 
 def identities_of(catalog: Catalog, table: Table, source: int) -> dict[str, Identity]:
     """The identities of a private table: its own key (the unit, or what leads to it), and keys in which others look theirs up."""
-    from tacit.data.prepare.ownership import coded, led_through, own_key
+    from tacit.data.ownership import coded, led_through, own_key
 
     found: dict[str, Identity] = {}
     own, through = own_key(table), led_through(catalog, table)

@@ -15,7 +15,7 @@ from tacit.errors import TimedOut
 from tacit.privacy.catalog import Column
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact
-from tacit.query.engines.public import PublicTable
+from tacit.query.engines.public import Columns, PublicTable, asked_of_public
 from tacit.query.plan import Bound, Group
 
 
@@ -90,6 +90,9 @@ class StoredFacts:
         """All rows of a public table."""
         columns = self.columns(table)  # which knows public tables alone
         return PublicTable(self.engine.public_rows(table), columns)
+
+    def answered(self, text: str, tables: Sequence[str]) -> Columns:
+        return asked_of_public(text, {name: self.rows(name) for name in tables})
 
 
 def out_of_limits() -> TimedOut:

@@ -146,8 +146,10 @@ def _combined(columns: Mapping[str, Integers], prefix: str, fits: bool) -> Any:
 
 def _listed(group: Group, columns: Mapping[str, Integers], cells: int) -> list[tuple[Integers, Integers]]:
     """For each public group, the distinct values, relative to the low end and unordered, and how many rows have each."""
-    places = _places(group, columns) if group.keys else np.zeros(len(columns["value"]), dtype=np.int64)
     values, rows = _column(columns, "value"), _column(columns, "rows")
+    if not group.keys:
+        return [(values, rows)]
+    places = _places(group, columns)
     order = np.argsort(places, kind="stable")
     starts = np.searchsorted(places[order], np.arange(cells + 1))
     return [(values[order[start:end]], rows[order[start:end]]) for start, end in pairwise(starts)]

@@ -7,7 +7,7 @@ harm: it has no store, no files, no network and no extensions, and limits of mem
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
@@ -16,11 +16,23 @@ from math import isfinite
 from typing import Any
 
 from tacit.data.quoting import name as quoted
-from tacit.errors import NotAllowed, TooMuchWork
+from tacit.errors import NotAllowed, Refused, TooMuchWork
 from tacit.privacy.catalog import Column
 
+Columns = list[tuple[str, tuple[Any, ...]]]  # names and values of an answer
 SECONDS, MEMORY = 10.0, "1GB"
 MOST_ROWS = 100_000  # of an answer
+
+
+REFUSALS: Mapping[str, Callable[[], Refused]] = {  # all that can go wrong, in words that do not depend on the rows
+    "time": lambda: TooMuchWork(
+        f"the question took more than {SECONDS:g} seconds or {MEMORY} of memory", remedy="ask a simpler one"
+    ),
+    "rows": lambda: TooMuchWork(f"the answer has more than {MOST_ROWS:,} rows", remedy=f"add LIMIT {MOST_ROWS}"),
+    "question": lambda: NotAllowed(
+        "the public tables cannot be asked in this way", remedy="check the columns and their types: DESCRIBE shows them"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +43,18 @@ class PublicTable:
     columns: Mapping[str, Column]
 
 
-def asked_of_public(text: str, tables: Mapping[str, PublicTable], seconds: float = SECONDS) -> list[tuple[str, tuple[Any, ...]]]:
+def asked_of_public(text: str, tables: Mapping[str, PublicTable], seconds: float = SECONDS) -> Columns:
     """The columns of the answer, by name and value."""
     import duckdb
 
     try:
         names, rows = _run(text, tables, seconds)
     except (duckdb.InterruptException, duckdb.OutOfMemoryException):
-        what = f"the question took more than {seconds:g} seconds or {MEMORY} of memory"
-        raise TooMuchWork(what, remedy="ask a simpler one") from None
+        raise REFUSALS["time"]() from None
     except duckdb.Error:
-        raise NotAllowed(
-            "the public tables cannot be asked in this way", remedy="check the columns and their types: DESCRIBE shows them"
-        ) from None
+        raise REFUSALS["question"]() from None
     if len(rows) > MOST_ROWS:
-        raise TooMuchWork(f"the answer has more than {MOST_ROWS:,} rows", remedy=f"add LIMIT {MOST_ROWS}")
+        raise REFUSALS["rows"]()
     return [(name, tuple(_plain(row[place]) for row in rows)) for place, name in enumerate(_each_once(names))]
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 
 from tacit.accounting import calibrate
+from tacit.accounting.weighted import Draws
 from tacit.errors import ErrorNotPublic
 from tacit.query.groups import private
 from tacit.query.plan import Call, Moment, NumberType, Question
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.chances import missed_for
+from tacit.query.price.forecast import Noises, declared_rows, least_share, means_in
 from tacit.query.price.misses import calls_of
 from tacit.query.price.noises import laplace
 from tacit.query.price.quote import Quote, Sum, together
 from tacit.query.price.released import additive
 from tacit.query.price.request import LEAST_EPSILON, Request
-from tacit.query.price.stability import Reach, l1_sensitivity
+from tacit.query.price.stability import Reach, l1_sensitivity, tables_of
 from tacit.query.results import Out, Result
 
 
@@ -43,17 +46,41 @@ def _needed(question: Question, asked: Request, touched: Reach) -> dict[Moment, 
     needed: dict[Moment, Fraction] = {}
     for output in question.outputs:
         for call in calls_of(output.value, question):
+            if call.name == "avg" and isinstance(output.value, Result) and declared_rows(question):
+                continue
             moment, step = _one_sum(output.value, call, question)
             steps = int((asked.error or Fraction(0)) / step)
             missed = missed_for(question, asked, call)
             least = calibrate.discrete_laplace_epsilon_up(l1_sensitivity(moment, touched), steps, missed)
             needed[moment] = max(needed.get(moment, Fraction(0)), calibrate.short_up(least, 6))
+    _with_means(needed, question, asked, touched)
     spare = [moment for _, moment in additive(question) if moment not in needed]
     if spare or not needed:
         raise ErrorNotPublic(
             "with --error, every aggregate in HAVING or ORDER BY must also be in SELECT", remedy="add it to SELECT"
         )
     return needed
+
+
+def _with_means(needed: dict[Moment, Fraction], question: Question, asked: Request, touched: Reach) -> None:
+    """Raises what sums and counts must cost, until the forecast of every average for a group of `min_rows` rows is the error."""
+    rows, error = declared_rows(question) or 0, asked.error or Fraction(0)
+
+    def noise(moment: Moment, share: Fraction) -> Draws:
+        """Scaled to what one unit can change, whatever the number of rows."""
+        least = max(share, needed.get(moment, share))
+        return Draws("Laplace", calibrate.laplace_scale(l1_sensitivity(moment, touched), least))
+
+    def noises(call: Call, share: Fraction) -> Noises:
+        counted, summed = moments_of(call, question.calls)
+        return noise(summed, share), noise(counted, share)
+
+    means = [call for call in means_in(question) if rows]
+    shares = [least_share(call, partial(noises, call), rows, error, missed_for(question, asked, call)) for call in means]
+    for call, share in zip(means, shares, strict=True):
+        for moment in moments_of(call, question.calls):
+            moves = l1_sensitivity(moment, touched) > 0
+            needed[moment] = max(needed.get(moment, Fraction(0)), share if moves else Fraction(0))
 
 
 def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction]:
@@ -64,10 +91,21 @@ def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction
     if not isinstance(out, Result) or len(moments) != 1 or moments[0].kind == "list":
         raise ErrorNotPublic(
             f"the error of {_word(out, call)} depends on how many people there are, which is private",
-            remedy="ask for its SUM and its COUNT with an error each, or give epsilon",
+            remedy=_remedy(out, call, question),
         )
     meaning = call.over.type if call.over is not None and call.name == "sum" else None
     return moments[0], meaning.step if isinstance(meaning, NumberType) else Fraction(1)
+
+
+def _remedy(out: Out, call: Call, question: Question) -> str:
+    """For an average also the line that makes a forecast possible."""
+    if call.name in ("quantile", "corr", "regr_slope", "regr_intercept"):
+        return "give epsilon"
+    asked = "ask for its SUM and its COUNT with an error each, or give epsilon"
+    if call.name != "avg" or not isinstance(out, Result):
+        return asked
+    table = tables_of(question.group)[0].name
+    return f"{asked}; or declare the size of a group for which to forecast it: min_rows = 1000 in table {table}"
 
 
 def _word(out: Out, call: Call) -> str:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tacit.errors import NotAllowed
-from tacit.privacy.rounding import float_up
 from tacit.query.groups import private, shown_at_most
 from tacit.query.plan import Call, Question
 from tacit.query.price.misses import beside_in, calls_behind, chooses, pieces
-from tacit.query.price.quote import Quote, cells_of
+from tacit.query.price.quote import cells_of
 from tacit.query.price.request import Request
-from tacit.query.price.stability import l1_sensitivity
 from tacit.query.results import Out, is_noisy
 
 
@@ -46,14 +44,5 @@ def missed_in(at: int, call: Call, question: Question, asked: Request) -> Fracti
 
 
 def most_groups(question: Question) -> int:
+    """How many groups an answer can have."""
     return shown_at_most(question) if private(question) else cells_of(question)
-
-
-def width(quote: Quote) -> float:
-    """The half-widths of the sums, each in units of its sensitivity, added up: the measure by which two quotes are compared."""
-    miss = 1 - quote.request.confidence
-    return sum(
-        float(part.mechanism.interval(1 - miss).above) / float_up(Fraction(max(1, l1_sensitivity(part.moment, each.reach))))
-        for each in quote.parts
-        for part in each.noisy_sums
-    )

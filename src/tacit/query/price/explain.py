@@ -8,10 +8,12 @@ from math import prod
 from typing import Any
 
 from tacit.accounting.composition import loss
+from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
 from tacit.query.groups import size
 from tacit.query.plan import (
+    Call,
     Column,
     Literal,
     Moment,
@@ -23,8 +25,9 @@ from tacit.query.plan import (
 )
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.drawn import rows_text, tree
+from tacit.query.price.forecast import mean_text
 from tacit.query.price.margins import Added, Margin, half_width_of_sum
-from tacit.query.price.misses import chooses, is_exact, window_kind
+from tacit.query.price.misses import calls_of, chooses, is_exact, window_kind
 from tacit.query.price.modes import Mode, candidates
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
 from tacit.query.results import Output, Result, Window, is_word
@@ -42,6 +45,7 @@ class Noise:
     scale: str
     cost: str
     why: str = ""
+    share: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +68,16 @@ class Explanation:
     delta: Fraction
     confidence: Fraction
     left: str = ""
+    takes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [*self.tree, f"groups: {self.groups}", ""]
         for noise in self.noise:
             lines.append(f"{noise.what}: {noise.mechanism}, sensitivity {noise.sensitivity}, scale {noise.scale}, {noise.cost}")
-            lines += [f"    {noise.why}"] if noise.why else []
+            lines += [f"    {text}" for text in (noise.share, noise.why) if text]
         lines += ["", *(f"{expected.column}: {expected.error}" for expected in self.errors)]
         price = f"epsilon {as_text(self.epsilon)}" + (f", delta {as_text(self.delta)}" if self.delta else "")
-        lines += ["", f"price: {price}" + (f"; {self.left}" if self.left else "")]
+        lines += ["", f"price: {price}" + (f"; {self.left}" if self.left else ""), *self.takes]
         return "\n".join(map(for_terminal, lines))  # a name has no line of its own
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,6 +90,7 @@ class Explanation:
             "price": {"epsilon": str(self.epsilon), "delta": str(self.delta)},
             "confidence": float(self.confidence),
             "left": self.left,
+            "takes": list(self.takes),
         }
 
 
@@ -94,8 +100,8 @@ def explained_free(left: str = "") -> Explanation:
     return Explanation(("public tables or the catalog alone",), "exact, without noise", (), (), nothing, nothing, Fraction(1), left)
 
 
-def explained(quote: Quote, left: str = "") -> Explanation:
-    """The explanation of a quote."""
+def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = ()) -> Explanation:
+    """The explanation of a quote; `takes` says what it takes from the data set."""
     parts = quote.parts
     words = [f"part {number}" for number in range(1, len(parts) + 1)] if len(parts) > 1 else [""]
     shown = [(parts[at], words[at]) for at in (0, *range(1 + len(quote.beside), len(parts)))]
@@ -113,6 +119,7 @@ def explained(quote: Quote, left: str = "") -> Explanation:
         delta=quote.delta,
         confidence=quote.request.confidence,
         left=left,
+        takes=takes,
     )
 
 
@@ -137,14 +144,30 @@ def _groups(quote: Quote) -> str:
 
 
 def _noise(quote: Quote) -> list[Noise]:
-    parts = [_of_sum(part, quote) for part in quote.sums] + [_of_rank(part) for part in quote.ranks]
-    parts += [_of_mode(part, quote) for part in quote.modes]
+    parts = [_shared(_of_sum(part, quote), part.moment, quote) for part in quote.sums]
+    parts += [_shared(_of_rank(part, quote.request.confidence), part.call, quote) for part in quote.ranks]
+    parts += [_shared(_of_mode(part, quote), part.call, quote) for part in quote.modes]
     parts += [_of_margin(part, quote) for part in quote.margins]
     if quote.keys:
         cost, touched, scale = str(loss(quote.keys.event)), str(quote.reach.units_l1), as_text(quote.keys.scale)
         what = Noise("keys", "threshold on noisy numbers of units", touched, scale, cost)
-        return [what, *parts]
+        return [_shared(what, "keys", quote), *parts]
     return parts
+
+
+def _shared(noise: Noise, what: Moment | Call | str, quote: Quote) -> Noise:
+    """With its share of epsilon, where there is more than one, and the columns that use it."""
+    share = dict(quote.shares).get(what, Fraction(1))
+    if share == 1:
+        return noise
+    columns = [output.name for output in quote.question.outputs if _uses(output, what, quote.question)]
+    used = f", for {', '.join(columns)}" if columns else ""
+    return replace(noise, share=f"{as_text(100 * share)} % of epsilon{used}")
+
+
+def _uses(output: Output, what: Moment | Call | str, question: Question) -> bool:
+    calls = list(calls_of(output.value, question))
+    return what in calls or any(what in moments_of(call, question.calls) for call in calls)
 
 
 _NAMES = {
@@ -204,7 +227,7 @@ def _columnwords_of(node: Row, question: Question) -> str:
     return " ".join([_TOTALS[total.kind], *over, "per unit"])
 
 
-def _of_rank(part: Rank) -> Noise:
+def _of_rank(part: Rank, confidence: Fraction) -> Noise:
     if isinstance(part.mechanism, SmoothQuantile):
         return Noise(
             f"quantile {as_text(part.mechanism.q)}",
@@ -214,14 +237,26 @@ def _of_rank(part: Rank) -> Noise:
             str(loss(part.event)),
             f"chosen because the column has over 2^{FINEST_GRID.bit_length() - 1} possible values; its error bar is the bounds",
         )
-    draws = len(part.mechanism.draws)
+    if isinstance(part.mechanism, Quantile):
+        return Noise(
+            f"quantile {as_text(part.mechanism.q)}",
+            "exponential mechanism, one draw without an interval",
+            f"{as_text(part.mechanism.sensitivity)} ranks",
+            f"{part.mechanism.rank_error(confidence):.4g} ranks from its aim",
+            str(part.mechanism.loss),
+            "asked for without an interval: all of epsilon goes to the value",
+        )
+    extreme, ends, both = part.mechanism.extreme, max(part.mechanism.margins), part.mechanism.of_many
+    drawn = "one draw of both ends" if both.together else "a draw of each end"
     return Noise(
         f"quantile {as_text(part.mechanism.q)}",
-        f"exponential mechanism, {'three draws' if draws == 3 else 'one draw'}",
-        f"{as_text(part.mechanism.draws[0].sensitivity)} ranks",
-        f"{max(part.mechanism.margins)} ranks to each end",
+        f"exponential mechanism, {'one draw' if extreme else f'{drawn}, and one of the value for few rows'}",
+        f"{as_text(both.low.sensitivity)} ranks",
+        f"{ends} ranks to {'the other end' if extreme else 'each end'}",
         str(part.mechanism.loss),
-        "chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval",
+        "chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval"
+        if extreme
+        else f"few rows: below about {part.mechanism.many:,}, which a draw of its own tells; the interval comes from the draws",
     )
 
 
@@ -245,6 +280,8 @@ def _expected(output: Output, quote: Quote) -> Expected:
         short = chosen.rows_short(missed_by(out, question, quote.request, quote.cells or 1))
         most = f"at most {short:.6g} rows below the most frequent at {float(quote.request.confidence):.4g} confidence"
         return Expected(output.name, f"a chosen value, without an interval; {most}")
+    if call is not None and call.name == "quantile" and not quote.request.interval:
+        return Expected(output.name, "no interval: all of epsilon goes to the value")
     if is_word(out):
         return Expected(output.name, "text made from noisy numbers; it has no interval")
     released = out.child if isinstance(out, Window) and out.function == "sum" and window_kind(out, question) == "linear" else out
@@ -261,6 +298,8 @@ def _expected(output: Output, quote: Quote) -> Expected:
             most = "up to " if isinstance(out, Window) and out.order else ""
             held = f", for all {quote.cells} rows together" if together and (quote.cells or 1) > 1 else ""
             return Expected(output.name, f"{most}± {width:.6g} at {float(quote.request.confidence):.4g} confidence{held}")
+    if call is not None and call.name == "avg" and not (quote.keys and together):
+        return Expected(output.name, mean_text(call, quote, missed_by(out, question, quote.request, quote.cells or 1)))
     return Expected(output.name, "not known in advance; it is reported with the answer")
 
 

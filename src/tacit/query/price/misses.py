@@ -1,7 +1,8 @@
 """How many released numbers an output is made of: what the chance of a miss is divided by, so that all of them hold together.
 
 A number of an answer is made from released numbers ("cells": one moment in one group). If each of n cells misses its ends with a
-chance of at most b / n, all ends hold together with 1 - b, and so does every number that interval arithmetic makes of them. A
+chance of at most b / n, all ends hold together with 1 - b, and so does every number that interval arithmetic makes of them. A mean,
+a variance, a sum or a ratio of several cells counts as one: one statement about all of its cells holds it (statements.py). A
 window draws on many rows: on the sum of their noises, whose own law is known, or on a box around all cells.
 
 Where released numbers choose the rows (HAVING, QUALIFY, ORDER BY with LIMIT), a row may be there because its noise was high. The
@@ -18,9 +19,10 @@ from typing import Literal
 from tacit.query.groups import private
 from tacit.query.plan import Call, Moment, Question
 from tacit.query.price.aggregates import moments_of, weights_of
+from tacit.query.price.statements import Statement, statement_of
 from tacit.query.results import Beside, Out, Result, Window, inner, is_noisy, nodes
 
-Cell = tuple[Moment, Fraction | None]
+Cell = tuple[Moment, Fraction | None] | Statement
 
 
 def calls_of(node: object, question: Question) -> Iterator[Call]:
@@ -83,7 +85,7 @@ def _is_sum(child: object, question: Question) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """What one output draws on: cells of its own row, of other rows, sums over rows, and cells of all rows."""
+    """What one output draws on: cells and statements of its own row, of other rows, sums over rows, and those of all rows."""
 
     question: Question
     own: set[Cell] = field(default_factory=set)
@@ -94,8 +96,8 @@ class _Drawn:
 
     def look(self, node: object) -> None:
         """Adds what a node draws on."""
-        if isinstance(node, Result):
-            self.own.update(_cells(node, self.question))
+        if isinstance(node, Result) or statement_of(node, self.question) is not None:
+            self.own.update(_held(node, self.question))
         elif isinstance(node, Window):
             self._window(node)
         elif isinstance(node, Beside):
@@ -106,15 +108,15 @@ class _Drawn:
 
     def _window(self, window: Window) -> None:
         kind = window_kind(window, self.question)
-        cells = set(_cells(window, self.question))
+        cells = set(_inside(window, self.question))
         self.beside.update(beside_in(window))
         if kind == "linear":
-            self.sums.update((window, moment) for moment, _ in cells)
+            self.sums.update((window, moment) for moment, _ in _cells(window, self.question))
         elif kind == "moved":
             self.others.update((window, cell) for cell in cells)
         elif kind == "box":
             having = self.question.having
-            self.everywhere.update(cells, _cells(having, self.question) if having is not None else ())
+            self.everywhere.update(cells, _held(having, self.question) if having is not None else ())
             self.beside.update(beside_in(having) if having is not None else ())
 
     def count(self, groups: int, together: bool) -> int:
@@ -128,7 +130,24 @@ class _Drawn:
         return len(self.everywhere) * groups + single * (groups if together else 1) + sums + alone
 
 
-def _cells(node: object, question: Question) -> Iterator[Cell]:
+def _held(node: object, question: Question) -> Iterator[Cell]:
+    """What holds the numbers inside a node: statements as high up as there are, else cells. A window counts all of its cells."""
+    if (statement := statement_of(node, question)) is not None:
+        yield statement
+    elif isinstance(node, Result):
+        yield from _cells(node, question)
+    else:
+        yield from _inside(node, question)
+
+
+def _inside(node: object, question: Question) -> Iterator[Cell]:
+    for part in inner(node):
+        yield from _held(part, question)
+        if isinstance(part, Window):
+            yield from _cells(part, question)
+
+
+def _cells(node: object, question: Question) -> Iterator[tuple[Moment, Fraction | None]]:
     for call in calls_of(node, question):
         for moment in moments_of(call, question.calls):
             yield moment, call.share

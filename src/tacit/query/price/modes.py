@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -54,9 +55,9 @@ def modes_of(question: Question) -> list[tuple[int, Call]]:
     return [(moments.index(moments_of(call, question.calls)[0]), call) for call in question.calls if call.name == "mode"]
 
 
-def priced_modes(question: Question, epsilon: Fraction, touched: Reach) -> tuple[Mode, ...]:
-    """Every mode of a part at `epsilon` for all of its groups together."""
-    return tuple(Mode(place, call, _mechanism(call, epsilon, touched)) for place, call in modes_of(question))
+def priced_modes(question: Question, epsilon: Callable[[Call], Fraction], touched: Reach) -> tuple[Mode, ...]:
+    """Every mode of a part at its `epsilon` for all of its groups together."""
+    return tuple(Mode(place, call, _mechanism(call, epsilon(call), touched)) for place, call in modes_of(question))
 
 
 def _mechanism(call: Call, epsilon: Fraction, touched: Reach) -> Exponential:

@@ -6,13 +6,18 @@ it has over all groups together: row by row, one unit moves the groups' losses b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from typing import Literal
 
+from tacit.accounting.gaussian_curve import Moves
 from tacit.errors import InvalidBudget, NoBudget
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import Additive
+from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth import SmoothQuantile
@@ -22,10 +27,11 @@ from tacit.query.plan import Call, Moment, Question
 from tacit.query.price.chances import missed_in
 from tacit.query.price.margins import ADDITIVE, Added, Margin, Summed
 from tacit.query.price.modes import priced_modes
+from tacit.query.price.needs import Item
 from tacit.query.price.quote import UNIT, Quote, Rank, Sum, cells_of, together
 from tacit.query.price.released import charged, measured, quantiles
 from tacit.query.price.request import Request
-from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, tables_of
+from tacit.query.price.stability import Reach, entries_moved, l1_sensitivity, l2_sensitivity, largest_move, tables_of
 
 LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute and means nothing
 FINEST_GRID = 2**40  # points from which a quantile is released by smooth sensitivity
@@ -49,12 +55,31 @@ def gaussian(question: Question, moment: Moment, touched: Reach, rho: Fraction) 
 Noises = list[tuple[tuple[Sum, ...], tuple[Margin, ...]]]
 
 
-def noised(
-    question: Question, touched: Sequence[Reach], added: Summed, noise: Callable[[Question, Moment, Reach], Additive]
-) -> Noises:
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What every item gets of `whole`, the epsilon of the question; for a unit that changes, each counts `factor` times."""
+
+    of: Mapping[Item, Fraction]
+    whole: Fraction
+    factor: int
+
+    def epsilon(self, part: int, what: Moment | Call | Literal["keys"]) -> Fraction:
+        """The epsilon of an item; of a sum that no unit can change, the whole, since it costs nothing."""
+        return self.whole * self.of.get(Item(part, what), Fraction(1)) / self.factor
+
+
+def moves_of(question: Question, moment: Moment, touched: Reach) -> Moves:
+    """How far one unit moves the vector of a moment over the groups, in what `gaussian` calls its units."""
+    length, dimension = l2_sensitivity(moment, touched), _dimension(question, touched)
+    entries = min(dimension, entries_moved(moment, touched))
+    total, largest = l1_sensitivity(moment, touched), largest_move(moment, touched)
+    return Moves(Fraction(int(length)) if dimension == 1 else length, entries, total, largest)
+
+
+def noised(question: Question, added: Summed, noise: Callable[[int, Moment], Additive]) -> Noises:
     """For every part the sums that get noise, and those that are added up from the sums of another part."""
     sums = [
-        tuple(Sum(place, moment, noise(part, moment, touched[at])) for place, moment in measured(part, at in added))
+        tuple(Sum(place, moment, noise(at, moment)) for place, moment in measured(part, at in added))
         for at, part in enumerate(question.parts)
     ]
     margins: list[tuple[Margin, ...]] = [()] * len(sums)
@@ -67,8 +92,8 @@ def noised(
     return list(zip(sums, margins, strict=True))
 
 
-def quote_of(question: Question, asked: Request, touched: Sequence[Reach], noises: Noises, share: Fraction, factor: int) -> Quote:
-    """The quote of a question whose sums have their noise; `share` is the epsilon of all else that is released."""
+def quote_of(question: Question, asked: Request, touched: Sequence[Reach], noises: Noises, shares: Shares) -> Quote:
+    """The quote of a question whose sums have their noise; all else that is released has its epsilon by `shares`."""
     concentrated = any(part.mechanism.concentrated for sums, _ in noises for part in sums)
     private_parts = sum(map(private, question.parts))
     for_keys = (asked.delta / 2 if concentrated else asked.delta) / max(1, private_parts)
@@ -77,17 +102,22 @@ def quote_of(question: Question, asked: Request, touched: Sequence[Reach], noise
     for at, (part, (sums, margins)) in enumerate(zip(question.parts, noises, strict=True)):
         reached = touched[at]
         rows = reached.l1 if reached.groups > 1 else 1
+        sure = {call: 1 - missed_in(at, call, question, asked) for _, call in quantiles(part)}
         ranks = tuple(
-            Rank(place, call, rows, _rank(call, share, 1 - missed_in(at, call, question, asked), reached))
+            Rank(place, call, rows, _rank(call, shares.epsilon(at, call), sure[call], reached, asked.interval))
             for place, call in quantiles(part)
         )
-        keys = _keys(part, reached, share, for_keys, factor)
-        modes = priced_modes(part, share, reached)
-        quotes.append(Quote(part, asked, reached, sums, ranks, keys, asked.epsilon or share, spent, margins, modes))
+        keys = _keys(part, reached, shares.epsilon(at, "keys"), for_keys, shares.factor) if private(part) else None
+        modes = priced_modes(part, partial(shares.epsilon, at), reached)
+        mine = tuple((item.what, share) for item, share in shares.of.items() if item.part == at)
+        priced = asked.epsilon or Fraction(0)
+        quotes.append(Quote(part, asked, reached, sums, ranks, keys, priced, spent, margins, modes, shares=mine))
     return together(quotes)
 
 
-def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -> QuantileWithInterval | SmoothQuantile:
+def _rank(
+    call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach, interval: bool
+) -> Quantile | QuantileWithInterval | SmoothQuantile:
     """The exponential mechanism, whose interval comes from draws of its own; on a very fine grid, smooth sensitivity.
 
     The error of the exponential mechanism in ranks grows with the logarithm of the grid. The noise of smooth sensitivity follows
@@ -97,16 +127,16 @@ def _rank(call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach) -
     node = call.over.node if call.over else None
     low, high = (getattr(node, "low", 0), getattr(node, "high", 0))
     share = call.share or Fraction(0)
+    if high - low < FINEST_GRID and not interval:
+        return Quantile(share, 0, high - low, 1, epsilon, touched.l1, neighbours=touched.neighbours)
     if high - low < FINEST_GRID:
         return QuantileWithInterval(share, 0, high - low, 1, epsilon, confidence, touched.l1, touched.neighbours)
     rows, parts = 1 if touched.groups > 1 else touched.l1, 2 if touched.change == "change-one" else 1
     return SmoothQuantile(share, 0, high - low, 1, epsilon * rows / (parts * touched.l1), max_rows=rows, neighbours=UNIT)
 
 
-def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, factor: int) -> KeyThreshold | None:
+def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, factor: int) -> KeyThreshold:
     """`delta` is for the keys; a unit that changes passes it along two neighbours, so it counts 1 + e^epsilon times."""
-    if not private(question):
-        return None
     if not delta:
         raise NoBudget(
             "private keys require a delta: groups are released through a noisy threshold",

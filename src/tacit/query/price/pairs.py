@@ -46,7 +46,7 @@ Finish = Callable[[Sums], Band]
 
 def moments_of_pair(call: Call) -> tuple[Moment, ...]:
     """The sums that an aggregate of two columns needs, in the order of `Sums`; squares last."""
-    one, other = _row(call.over), _row(call.other)
+    one, other = row_of(call.over), row_of(call.other)
     rows = Moment("rows", one) if one.nullable else Moment("rows")
     squares = {"corr": (one, other), "regr_slope": (other,), "regr_intercept": (other,)}.get(call.name, ())
     together = (rows, Moment("centred", one), Moment("centred", other), Moment("products", one, other=other))
@@ -61,19 +61,21 @@ def finished_pair(call: Call, bands: tuple[Band, ...]) -> Band:
 
 def spread(term: Term | None) -> float:
     """The range of a column in steps."""
-    return float(_row(term).high - _row(term).low)
+    return float(row_of(term).high - row_of(term).low)
 
 
-def _row(term: Term | None) -> Row:
+def row_of(term: Term | None) -> Row:
+    """The expression of a term; a constant if it is not a number."""
     return Literal(0) if term is None or isinstance(term.node, TextColumn) else term.node
 
 
-def _step(term: Term | None) -> float:
+def step_of(term: Term | None) -> float:
+    """The size of one step of a column."""
     return float(term.type.step) if term is not None and isinstance(term.type, NumberType) else 1.0
 
 
 def _covariance(sums: Sums) -> Band:
-    return sums.covariance.scaled(_step(sums.call.over) * _step(sums.call.other) / 4)
+    return sums.covariance.scaled(step_of(sums.call.over) * step_of(sums.call.other) / 4)
 
 
 def _sample(sums: Sums) -> Band:
@@ -93,13 +95,13 @@ def _correlation(sums: Sums) -> Band:
 def _slope(sums: Sums) -> Band:
     """The covariance by the variance of the second column: how much the first grows with it."""
     within = sums.covariance / sums.variance(sums.call.other, sums.other, sums.squares[0])
-    return within.scaled(_step(sums.call.over) / _step(sums.call.other))
+    return within.scaled(step_of(sums.call.over) / step_of(sums.call.other))
 
 
 def _intercept(sums: Sums) -> Band:
     """The mean of the first column less the slope times the mean of the second."""
     one, other = (
-        sums.mean(term, summed).shifted(_row(term).low + _row(term).high).scaled(_step(term) / 2)
+        sums.mean(term, summed).shifted(row_of(term).low + row_of(term).high).scaled(step_of(term) / 2)
         for term, summed in ((sums.call.over, sums.one), (sums.call.other, sums.other))
     )
     return one - _slope(sums) * other

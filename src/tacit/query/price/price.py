@@ -6,22 +6,26 @@ over groups follows what one unit can touch (stability.py): disjoint groups are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 
+from tacit.accounting.gaussian_curve import calibrated_rho
 from tacit.errors import NoBudget, NotAllowed, TooManyGroups
-from tacit.privacy.loss import largest_concentrated_down
+from tacit.mechanisms.mechanism import Additive
+from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.neighbours import Change
 from tacit.query.groups import private
-from tacit.query.plan import Question
+from tacit.query.plan import Moment, Question
 from tacit.query.price.by_error import for_error
-from tacit.query.price.chances import missed_by, width
+from tacit.query.price.chances import missed_by
 from tacit.query.price.margins import ADDITIVE, Spread, Summed, summed
-from tacit.query.price.noises import FINEST_GRID, gaussian, laplace, noised, quote_of
+from tacit.query.price.needs import Item, epsilon_shares, placed, rho_shares, spread_out
+from tacit.query.price.noises import FINEST_GRID, Shares, gaussian, laplace, moves_of, noised, quote_of
 from tacit.query.price.quote import UNIT, Quote, Rank, Sum, cells_of
-from tacit.query.price.released import besides_sums, moves, paid, paid_alone
+from tacit.query.price.released import besides_sums, moves, paid
 from tacit.query.price.request import LEAST_EPSILON, Request, request
+from tacit.query.price.seen import relative_error
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range
 from tacit.query.price.work import afford
 
@@ -40,6 +44,8 @@ __all__ = [
     "request",
 ]
 
+Weights = Mapping[int, Fraction]
+MOST_MIXED = 4  # ways to divide sums between Gaussian and Laplace noise that are compared
 MANY_GROUPS = 10_000  # more are answered if the query gives their number, or has a LIMIT
 
 
@@ -63,10 +69,13 @@ def price(question: Question, asked: Request, change: Change = "add-remove", fix
         return (for_error(question, asked, touched, factor),)
     if asked.epsilon is None:
         raise NoBudget("missing budget", remedy="give epsilon=0.5")
-    quotes = [_with_laplace(question, asked, touched, factor)]
-    if asked.delta and any(map(paid, question.parts, touched)):
-        quotes.append(_with_gaussian(question, asked, touched, factor))
-    return tuple(sorted(quotes, key=width))
+    weights = placed(asked.weights, question)
+    pure = _with_laplace(question, asked, touched, factor, weights)
+    if not asked.delta or not any(map(paid, question.parts, touched)):
+        return (pure,)
+    offers = _gaussian_offers(question, asked, touched, factor, weights)
+    best = min(offers, key=lambda offer: relative_error(offer[0], pure, weights))
+    return tuple(sorted([pure, *best], key=lambda quote: relative_error(quote, pure, weights)))
 
 
 def _depends(question: Question, touched: Reach) -> bool:
@@ -86,23 +95,61 @@ def _check_groups(question: Question, asked: Request) -> None:
         )
 
 
-def _with_laplace(question: Question, asked: Request, touched: Sequence[Reach], factor: int) -> Quote:
-    """Every sum, quantile and set of private keys of every part has the same share of epsilon."""
+def _with_laplace(question: Question, asked: Request, touched: Sequence[Reach], factor: int, weights: Weights) -> Quote:
+    """Every sum, quantile and set of private keys of every part has its share of epsilon (needs.md)."""
     added = summed(question, _spread(question, touched, concentrated=False))
-    share = (asked.epsilon or Fraction(0)) / (factor * _shares(question, touched, added))
-    noises = noised(question, touched, added, partial(laplace, epsilon=share))
-    return quote_of(question, asked, touched, noises, share, factor)
+    shares = Shares(epsilon_shares(question, touched, added, weights), asked.epsilon or Fraction(0), factor)
+    parts = question.parts
+    noises = noised(question, added, lambda at, each: laplace(parts[at], each, touched[at], shares.epsilon(at, each)))
+    return quote_of(question, asked, touched, noises, shares)
 
 
-def _with_gaussian(question: Question, asked: Request, touched: Sequence[Reach], factor: int) -> Quote:
-    """All sums of all parts together get their share of epsilon; for a unit that changes, a concentrated loss counts four times."""
+def _gaussian_offers(
+    question: Question, asked: Request, touched: Sequence[Reach], factor: int, weights: Weights
+) -> Iterator[list[Quote]]:
+    """Quotes in which all sums have Gaussian noise, and those in which only sums do that one unit spreads over many groups.
+
+    Laplace noise is scaled to the l1 sensitivity and Gaussian noise to the l2, so a sum gains the more, the smaller l2 is to l1.
+    """
     added = summed(question, _spread(question, touched, concentrated=True))
-    share = (asked.epsilon or Fraction(0)) / (factor * _shares(question, touched, added))
-    number = sum(paid_alone(part, touched[at], at in added) for at, part in enumerate(question.parts))
+    shares = Shares(epsilon_shares(question, touched, added, weights), asked.epsilon or Fraction(0), factor)
+    gains = {item: spread_out(item.what, touched[item.part]) for item in shares.of if isinstance(item.what, Moment)}
+    for limit in sorted(set(gains.values()), reverse=True)[:MOST_MIXED]:
+        among = [item for item, gain in gains.items() if gain <= limit]
+        rhos = rho_shares(question, touched, added, weights, among)
+        yield list(_with_gaussian(question, asked, touched, added, shares, rhos))
+
+
+def _with_gaussian(
+    question: Question, asked: Request, touched: Sequence[Reach], added: Summed, shares: Shares, rhos: Mapping[Item, Fraction]
+) -> Iterator[Quote]:
+    """The sums with a share of rho are (epsilon, delta) together, with the epsilon of their shares; others have Laplace noise.
+
+    The least noise comes first, twice: stated with its epsilon and delta, which a ledger charges with its rho, and as rho alone.
+    Then the noise whose rho is within half of delta by the conversion alone, which a cap of this epsilon and delta still admits.
+    For a unit that changes, a concentrated loss counts four times, and the conversion serves alone.
+    """
+    epsilon = shares.whole * sum(share for item, share in shares.of.items() if item in rhos)
     delta = asked.delta / (2 if any(map(private, question.parts)) else 1)
-    rho = calibrate_rho(factor * share * number, delta) / (factor**2 * number)
-    noises = noised(question, touched, added, partial(gaussian, rho=rho))
-    return quote_of(question, asked, touched, noises, share, factor)
+    parts = question.parts
+
+    def quote(rho: Fraction) -> Quote:
+        def noise(at: int, each: Moment) -> Additive:
+            part, reached, item = parts[at], touched[at], Item(at, each)
+            if item in shares.of and item not in rhos:
+                return laplace(part, each, reached, shares.epsilon(at, each))
+            return gaussian(part, each, reached, rho * rhos.get(item, Fraction(1)))
+
+        return quote_of(question, asked, touched, noised(question, added, noise), shares)
+
+    if shares.factor > 1:
+        yield quote(calibrate_rho(epsilon, delta) / shares.factor**2)
+        return
+    moves = tuple(moves_of(parts[item.part], item.what, touched[item.part]) for item in rhos if isinstance(item.what, Moment))
+    least = quote(calibrated_rho(moves, tuple(rhos.values()), epsilon, delta))
+    yield replace(least, stated=(epsilon, delta))
+    yield least
+    yield quote(calibrate_rho(epsilon, delta / 2))
 
 
 def calibrate_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -110,12 +157,7 @@ def calibrate_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
     A millionth of delta is reserved for the tails that samplers leave out, which are far smaller.
     """
-    return Fraction(int(largest_concentrated_down(epsilon, delta * (1 - Fraction(1, 10**6))) * 10**24), 10**24)
-
-
-def _shares(question: Question, touched: Sequence[Reach], added: Summed) -> int:
-    """Epsilon is split evenly over what is released: every sum that a unit can change, quantile and mode, and private keys."""
-    return max(1, sum(paid_alone(part, touched[at], at in added) + besides_sums(part) for at, part in enumerate(question.parts)))
+    return Fraction(int(largest_rho_down(epsilon, delta * (1 - Fraction(1, 10**6))) * 10**24), 10**24)
 
 
 def _spread(question: Question, touched: Sequence[Reach], concentrated: bool) -> Spread:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 
-from tacit.accounting.events import Batch, Event
+from tacit.accounting.events import Batch, CalibratedGaussian, Event, GaussianNoise
 from tacit.mechanisms.mechanism import Additive
+from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth import SmoothQuantile
@@ -39,15 +40,17 @@ class Rank:
     place: int
     call: Call
     rows: int
-    mechanism: QuantileWithInterval | SmoothQuantile
+    mechanism: Quantile | QuantileWithInterval | SmoothQuantile
 
     @property
     def event(self) -> Event:
         """The event for all groups together. All rows of a unit may be in one group, a chain of neighbours there: one loss, not
         several.
         """
+        if not isinstance(self.mechanism, SmoothQuantile):
+            return self.mechanism.event
         alone = self.mechanism.event
-        return alone if isinstance(alone, Batch) else replace(alone, epsilon=alone.epsilon * self.rows)
+        return replace(alone, epsilon=alone.epsilon * self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,8 @@ class Quote:
     """All that will be done to answer, and its price; `event` is what the ledger records.
 
     Of a question with several parts there is a quote for each, `beside` and `below` as in the question; the price is that of all
-    parts together. `margins` are sums that are not measured, but added up from those of another part.
+    parts together. `margins` are sums that are not measured, but added up from those of another part. `shares` says what part of
+    epsilon each thing released has, `stated` what all Gaussian sums of the question are together, (epsilon, delta).
     """
 
     question: Question
@@ -70,10 +74,18 @@ class Quote:
     modes: tuple[Mode, ...] = ()
     beside: tuple[Quote, ...] = ()
     below: tuple[Quote, ...] = ()
+    shares: tuple[tuple[object, Fraction], ...] = ()
+    stated: tuple[Fraction, Fraction] | None = None
 
     @property
     def event(self) -> Event:
-        return Batch(tuple(event for part in self.parts for event in part._events))
+        """Where `stated`, all Gaussian sums are one event with that epsilon and delta; else each has its rho alone."""
+        events = [event for part in self.parts for event in part._events]
+        if self.stated is None:
+            return Batch(tuple(events))
+        gaussian = tuple(event for event in events if isinstance(event, GaussianNoise))
+        rest = tuple(event for event in events if not isinstance(event, GaussianNoise))
+        return Batch((*rest, CalibratedGaussian(gaussian, *self.stated)))
 
     @property
     def _events(self) -> tuple[Event, ...]:

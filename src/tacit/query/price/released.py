@@ -41,11 +41,6 @@ def measured(question: Question, added: bool) -> list[tuple[int, Moment]]:
     return [(place, moment) for place, moment in charged(question) if not (added and moment.kind in ADDITIVE)]
 
 
-def paid_alone(question: Question, touched: Reach, added: bool) -> int:
-    """How many of these sums a unit can change."""
-    return sum(moves(moment, touched) for _, moment in measured(question, added))
-
-
 def besides_sums(question: Question) -> int:
     """What a part releases besides sums: its quantiles and modes, and its keys where they are private."""
     return len(quantiles(question)) + len(modes_of(question)) + private(question)

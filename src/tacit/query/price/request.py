@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tacit.errors import InvalidBudget, InvalidInput, NoBudget
 from tacit.privacy.arguments import truth_of
 from tacit.privacy.loss import positive_budget, probability
-from tacit.privacy.rounding import Number, brief, exact
+from tacit.privacy.rounding import Number, brief, decimal_text, exact
 
 LEAST_MISS = Fraction(1, 10**200)
 LEAST = Fraction(1, 10**30)
 LEAST_EPSILON = Fraction(1, 10**4)  # of a query: what a query reveals besides its answer counts per query, not per epsilon
 
 
+HEAVIEST = 1000
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The analyst's budget, or the required error; and the confidence of the intervals."""
+    """The analyst's budget, or the required error; and the confidence of the intervals. Those of quantiles can be left out."""
 
     epsilon: Fraction | None = None
     delta: Fraction = Fraction(0)
@@ -25,6 +29,8 @@ class Request:
     confidence: Fraction = Fraction(95, 100)
     simultaneous: bool = False
     groups: int | None = field(default=None, repr=False, compare=False)  # does not affect what is asked
+    interval: bool = True
+    weights: tuple[tuple[str, Fraction], ...] = ()
 
 
 def request(
@@ -34,13 +40,23 @@ def request(
     confidence: Number = Fraction(95, 100),
     simultaneous: bool = False,
     groups: int | None = None,
+    interval: bool = True,
+    weights: Mapping[str, Number] | None = None,
 ) -> Request:
-    """A request from plain numbers: a budget or an error, not both. More than 10,000 groups require `groups`."""
-    if (epsilon is None) == (error is None):
-        raise NoBudget("missing budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95, and not both")
+    """A request from plain numbers: a budget or an error, not both. More than 10,000 groups require `groups`.
+
+    Without `interval`, a quantile is its value alone, to which then all of its epsilon goes. `weights` says how much more than
+    others the error of a column counts when epsilon is split.
+    """
+    if epsilon is None and error is None:
+        raise NoBudget("missing budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95")
+    if epsilon is not None and error is not None:
+        raise NoBudget("both epsilon and error are given: the error determines the epsilon", remedy="leave one of them out")
     sure = exact(confidence, "confidence", InvalidBudget)
     if not 0 < sure <= 1 - LEAST_MISS:
         raise InvalidBudget(f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example confidence=0.95")
+    if weights and error is not None:
+        raise InvalidInput("weights split a given epsilon; with error, every column gets what it needs: leave out weights")
     return Request(
         None if epsilon is None else _enough(_usual(positive_budget(epsilon), "epsilon")),
         probability(delta),
@@ -48,13 +64,36 @@ def request(
         sure,
         truth_of(simultaneous, "simultaneous"),
         None if groups is None else _whole(groups),
+        truth_of(interval, "interval"),
+        read_weights(weights),
     )
+
+
+def weighed(asked: Request) -> str:
+    """The weights as a comment of the SQL that a ledger records; empty without weights."""
+    if not asked.weights:
+        return ""
+    known = ", ".join(f"{name} = {decimal_text(weight)}" for name, weight in asked.weights)
+    return f" /* weights: {known.replace('*/', '* /').replace('/*', '/ *')} */"  # comments nest: neither sign may stand in a name
 
 
 def _whole(groups: int) -> int:
     if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
         raise InvalidInput(f"groups must be a whole number of at least 1, not {str(groups)[:40]}; give for example groups=100000")
     return groups
+
+
+def read_weights(weights: Mapping[str, Number] | None) -> tuple[tuple[str, Fraction], ...]:
+    """The weights in the order of their names."""
+    if weights is None:
+        return ()
+    if not isinstance(weights, Mapping) or not all(isinstance(name, str) for name in weights):
+        raise InvalidInput("weights must be a mapping from column names to numbers; give for example weights={'cost': 3}")
+    found = {name: exact(weight, "weight") for name, weight in weights.items()}
+    for name, weight in found.items():
+        if not Fraction(1, HEAVIEST) <= weight <= HEAVIEST:
+            raise InvalidInput(f"the weight of {brief(name)} must lie between 0.001 and {HEAVIEST}; give for example 3")
+    return tuple(sorted(found.items()))
 
 
 def _usual(number: Fraction, name: str) -> Fraction:

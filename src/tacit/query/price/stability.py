@@ -234,6 +234,21 @@ def l2_sensitivity(moment: Moment, touched: Reach) -> Fraction:
     return sqrt_up(Fraction(squared))
 
 
+def largest_move(moment: Moment, touched: Reach) -> int:
+    """How far one unit moves a moment in a single group."""
+    if moment.kind == "units":
+        return 1
+    low, high = row_range(moment, touched.fixed)
+    size = max(-low, high) if touched.change == "add-remove" else high - low
+    return min(l1_sensitivity(moment, touched), _counted(moment, touched).per_group * size)
+
+
+def entries_moved(moment: Moment, touched: Reach) -> int:
+    """In how many groups one unit can move a moment: those that it has, and where it changes, those that it had."""
+    groups = touched.units_l1 if moment.kind == "units" else touched.groups
+    return 2 * groups if touched.change == "change-one" and touched.several else groups
+
+
 def _l1_of(ends: tuple[int, int], touched: Reach) -> int:
     """How far a number between two ends moves one group (in l1: all of them) when it comes, goes or changes.
 

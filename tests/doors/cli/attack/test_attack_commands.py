@@ -52,7 +52,7 @@ def told(*words: str) -> dict:
 def test_every_attack_is_listed_with_what_it_shows():
     listed = told("list")["attacks"]
     assert [attack["name"] for attack in listed] == [name for name in COMMANDS if name != "list"]
-    assert {*QUICK, "session", "denial"} == {attack["name"] for attack in listed}
+    assert {*QUICK, "session", "denial", "timing"} == {attack["name"] for attack in listed}
     assert all(len(attack["shows"]) > 40 for attack in listed)
     assert "floating-point" in run(app, ["attack", "list"]).output
 

@@ -10,10 +10,11 @@ from tacit.errors import InvalidInput
 from tacit.evidence.attacks.graphs.curves import SuccessCurve, points, points_of
 from tacit.evidence.attacks.graphs.pattern import simple_plan, walk_plan
 from tacit.evidence.attacks.graphs.planted import aims, attack
-from tacit.evidence.attacks.graphs.planting import disturb, plant, relabel, sized_groups
+from tacit.evidence.attacks.graphs.planting import disturb, k_neighbourhood, plant, relabel, sized_groups
 from tacit.evidence.attacks.graphs.power_law import power_law
 from tacit.evidence.attacks.graphs.recovery import Tolerance
 from tacit.publish.graphs.graph import Graph
+from tacit.publish.graphs.neighbourhoods.checker import check_k_neighbourhood
 from tacit.publish.graphs.supernodes.annealing import annealed
 from tacit.publish.graphs.supernodes.blocks import blocks_of
 
@@ -57,6 +58,18 @@ def test_disturbing_removes_and_adds_as_many(share):
     changed = edge_set(disturb(graph, share, seed=1))
     many = round(share * graph.edges)
     assert len(edge_set(graph) - changed) == len(changed - edge_set(graph)) == many
+
+
+def test_accounts_of_few_links_are_found_after_k_neighbourhood_anonymity():
+    """Each neighbourhood is shared by two people, and an exact search finds nothing; a tolerant one reads all targets."""
+    graph = power_law(1500, 1800, seed=3)
+    plan = walk_plan(graph.nodes, 7, aims(graph, 10, 3), 3, (8, 14))
+    planted = plant(graph, plan)
+    made = k_neighbourhood(planted, 2)
+    assert edge_set(planted) < edge_set(made)
+    check_k_neighbourhood(*made.ends(), made.nodes, 2)
+    read = [attack(graph, plan, 3, Tolerance(each, each), lambda _: made).read for each in (0, 4)]
+    assert read == [0, 10]
 
 
 def test_disturbing_takes_a_share():

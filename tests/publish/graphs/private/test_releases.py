@@ -13,6 +13,7 @@ from tacit.accounting.policy import Policy
 from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, WrongRelation
 from tacit.privacy.catalog import Budget
 from tacit.privacy.neighbours import Neighbours
+from tacit.publish.graphs.degree_sequence import is_graphical
 from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.network import network_of
 from tacit.publish.graphs.private import result
@@ -22,6 +23,7 @@ from tacit.publish.graphs.private.histogram import DegreeHistogram
 from tacit.publish.graphs.private.isotonic import never_rising
 from tacit.publish.graphs.private.relations import EDGE, NODE
 from tacit.publish.graphs.private.spending import begin_graph_ledger, open_graph_ledger
+from tacit.publish.graphs.private.theta import THETAS, BoughtHistogram, ThetaChoice
 
 GENERATOR = np.random.default_rng(0)
 GRAPH = Graph.of_edges(GENERATOR.integers(0, 200, 900), GENERATOR.integers(0, 200, 900), nodes=200)
@@ -176,3 +178,46 @@ def test_a_graph_without_edges_is_released_as_any_other(ledgers, tmp_path):
     (tmp_path / "none.tsv").write_text("# nothing\n")
     assert result.release_edges(tmp_path / "none.tsv", open_graph_ledger(ledgers["edge"]), 1, nodes=10).paid.entry == 1
     assert result.release_degrees(tmp_path / "none.tsv", open_graph_ledger(ledgers["node"]), 1, theta=3).paid.entry == 1
+
+
+def test_theta_is_bought_for_the_same_epsilon(ledgers):
+    ledger = open_graph_ledger(ledgers["node"])
+    found = result.release_degrees(GRAPH, ledger, 1, theta="auto")
+    assert (found.paid.left.epsilon, found.relation) == (1, NODE)
+    assert "pure epsilon 1 (add or remove one node)" in found.guarantee
+    assert found.values["theta"] in THETAS
+    assert len(found.values["histogram"]) == found.values["theta"]
+    assert f"at most {found.values['theta']} edges each" in found.note
+    with pytest.raises(InvalidInput, match="whole number or auto"):
+        result.release_degrees(Unread(), ledger, 1, theta="some")
+    with pytest.raises(BudgetExceeded):
+        result.release_degrees(Unread(), ledger, 2, theta="auto")
+
+
+def test_what_is_recorded_covers_the_histogram_of_every_theta():
+    bought = BoughtHistogram(Fraction(1, 3))
+    recorded = bought.event.events[1]
+    for theta in THETAS:
+        used = DegreeHistogram(theta, bought.choice.rest).mechanism.event
+        assert used.sensitivity / used.scale <= recorded.sensitivity / recorded.scale
+
+
+def test_the_best_theta_is_the_likeliest_and_follows_the_degrees():
+    """In a ring of 4,000 people nobody has more than two edges; in a dense graph of 400 cutting people off is worse than noise."""
+    ring = Graph.of_edges(np.arange(4000), (np.arange(4000) + 1) % 4000, nodes=4000)
+    choice = ThetaChoice(epsilon=1, rest=3)
+    law = choice.mechanism.law(choice.exact(ring, np.arange(4000), b"key"))
+    assert max(law.probabilities, key=law.probabilities.get) in (2, 4, 8)
+    draw = np.random.default_rng(1)
+    dense = Graph.of_edges(draw.integers(0, 4000, 120_000), draw.integers(0, 4000, 120_000), nodes=4000)
+    law = choice.mechanism.law(choice.exact(dense, np.arange(4000), b"key"))
+    assert max(law.probabilities, key=law.probabilities.get) >= 32
+
+
+def test_repaired_degrees_belong_to_some_graph(ledgers):
+    ledger = open_graph_ledger(ledgers["edge"])
+    found = result.release_degrees(GRAPH, ledger, "1/10", nodes=200, repair=True)
+    assert is_graphical(found.values["degrees"])
+    assert "of some graph" in found.what
+    with pytest.raises(InvalidInput, match="histogram is not repaired"):
+        result.release_degrees(Unread(), open_graph_ledger(ledgers["node"]), 1, theta=3, repair=True)

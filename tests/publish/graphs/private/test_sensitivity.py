@@ -12,6 +12,7 @@ from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.private.counting import smooth_bound, triangles_and_shared
 from tacit.publish.graphs.private.degrees import SENSITIVITY, sorted_degrees
 from tacit.publish.graphs.private.histogram import DegreeHistogram, projected_histogram
+from tacit.publish.graphs.private.theta import ThetaChoice, full_people
 
 PAIRS = list(combinations(range(5), 2))
 EVERY = range(1 << len(PAIRS))
@@ -141,6 +142,41 @@ def test_the_claim_is_attained():
     names = np.array(["a", "b", "c"])
     distance = np.abs(released(star, names, 2) - released(*without(star, names, 0), 2)).sum()
     assert distance == DegreeHistogram(2, 1).mechanism.sensitivity
+
+
+def full(graph, names, theta):
+    return np.array([full_people(graph, names, theta, KEY)])
+
+
+@pytest.mark.parametrize("theta", [1, 2, 3])
+def test_one_node_moves_the_full_people_by_what_is_claimed(theta):
+    assert worst_node(full, theta, small_graphs()) <= theta + 1
+    assert worst_node(full, theta, larger_graphs()) <= theta + 1
+
+
+def worst_score(scores):
+    """The largest change of the score of any candidate, over graphs and all their nodes that may go."""
+    choice, worst = ThetaChoice(epsilon=1, rest=3, candidates=(1, 2, 4)), Fraction(0)
+    for graph in larger_graphs():
+        names = np.arange(graph.nodes) ** 3 + 7
+        whole = scores(choice, graph, names)
+        for gone in range(graph.nodes):
+            less = scores(choice, *without(graph, names, gone))
+            worst = max(worst, *(abs(one - two) for one, two in zip(whole, less, strict=True)))
+    return worst
+
+
+def compared(choice, graph, names):
+    return choice.scores([full_people(graph, names, theta, KEY) for theta in choice.candidates])
+
+
+def test_one_node_moves_the_scores_of_theta_by_one():
+    assert 0 < worst_score(compared) <= 1
+
+
+def test_planted_scores_of_theta_are_seen():
+    """Errors over the smallest width, as if every candidate were as stable as the first one."""
+    assert worst_score(lambda choice, *where: [-Fraction(full_people(*where, theta, KEY), 1) for theta in choice.candidates]) > 1
 
 
 def removing(graph, names, theta):

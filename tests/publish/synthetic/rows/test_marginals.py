@@ -21,7 +21,7 @@ from tacit.errors import InvalidBudget, NoBounds, NoBudget, NotAllowed, TooManyG
 from tacit.mechanisms.farthest import Farthest
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.catalog import Catalog, Column, Table
-from tacit.privacy.loss import concentrated_epsilon_up
+from tacit.privacy.conversion import least_epsilon_up
 from tacit.privacy.neighbours import Neighbours
 from tacit.publish.synthetic.rows import marginals
 from tacit.publish.synthetic.rows.cells import Axis, chosen_columns
@@ -248,8 +248,8 @@ def test_the_parts_cost_what_was_asked_for_and_no_more(columns: int, epsilon: st
                 assert Fraction(epsilon) * (1 - Fraction(1, 10**30)) <= price.epsilon <= Fraction(epsilon)
                 assert Filter(epsilon, neighbours=price.neighbours).admits(NOTHING_SPENT, price)
             else:
-                assert concentrated_epsilon_up(price.rho, design.delta - price.delta) <= Fraction(epsilon)
-                assert concentrated_epsilon_up(price.rho, design.delta) >= Fraction(epsilon) * Fraction(9, 10)
+                assert least_epsilon_up(price.rho, design.delta - price.delta) <= Fraction(epsilon)
+                assert least_epsilon_up(price.rho, design.delta) >= Fraction(epsilon) * Fraction(9, 10)
 
 
 def test_two_columns_have_one_pair_and_no_choice_and_one_column_none(place: World) -> None:

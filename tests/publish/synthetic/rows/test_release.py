@@ -32,8 +32,9 @@ from tacit.session import DataSet
 CATALOG = """
 neighbours = "{change}"
 [budget]
-epsilon = 50
+epsilon = 78
 delta = 1e-4
+split = 0.5
 
 [analysts.ana]
 epsilon_per_query = 20

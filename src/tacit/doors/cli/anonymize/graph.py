@@ -13,11 +13,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.doors.cli.anonymize.graph_groups import Effort, Example, GroupTerms, by_safe_groups, by_sized_groups
+from tacit.doors.cli.anonymize.graph_neighbourhoods import (
+    LabelFile,
+    LevelFile,
+    Limit,
+    NeighbourhoodTerms,
+    Only,
+    by_neighbourhoods,
+)
 from tacit.doors.cli.anonymize.graph_private import (
     Epsilon,
     LedgerFile,
     Nodes,
     PrivateTerms,
+    Repair,
     Theta,
     private_degrees,
     private_edges,
@@ -46,6 +55,7 @@ class Asked:
     told: Callable[[str, float], None] | None
     groups: GroupTerms
     private: PrivateTerms
+    neighbourhoods: NeighbourhoodTerms
 
     def source(self) -> Path:
         """The edge list; refused if none is named."""
@@ -76,6 +86,7 @@ def _k_degree(asked: Asked) -> Result:
 METHODS: Mapping[str, Callable[[Asked], Result]] = {
     "naive": _naive,
     "k-degree": _k_degree,
+    "k-neighbourhood": by_neighbourhoods,
     "grouping": by_sized_groups,
     "bipartite": by_safe_groups,
     "dp-degrees": private_degrees,
@@ -94,9 +105,14 @@ def graph(
     seed: Annotated[int | None, typer.Option("--seed", help="Seed; keep it secret, as it can undo the renaming.")] = None,
     effort: Effort = 400,
     example: Example = "",
+    only: Only = None,
+    labels: LabelFile = None,
+    hierarchy: LevelFile = None,
+    max_neighbourhood: Limit = 200,
     epsilon: Epsilon = None,
     nodes: Nodes = None,
     theta: Theta = None,
+    repair: Repair = False,
     ledger: LedgerFile = None,
     out: Annotated[Path | None, typer.Option("--out", help="File for what is published; compressed if it ends in .gz.")] = None,
     report: Annotated[
@@ -116,7 +132,8 @@ def graph(
     place = _report_place(report, out)
     if out is not None:
         check_out(out, edges)
-    terms = GroupTerms(effort, example), PrivateTerms(epsilon, nodes, theta, ledger)
+    around = NeighbourhoodTerms(only, labels, hierarchy, max_neighbourhood)
+    terms = GroupTerms(effort, example), PrivateTerms(epsilon, nodes, theta, ledger, repair), around
     with bar("reading") as told:
         made = METHODS[method](Asked(edges, k, l, seed, greedy, delete, told, *terms))
         if told is not None:

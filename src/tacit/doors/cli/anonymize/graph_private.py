@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 Epsilon = Annotated[str | None, typer.Option("--epsilon", help="dp-...: privacy loss of the release.")]
 Nodes = Annotated[int | None, typer.Option("--nodes", help="dp-... with a ledger of edges: number of people, which is public.")]
-Theta = Annotated[int | None, typer.Option("--theta", help="dp-degrees with a ledger of nodes: most edges of a person that count.")]
+Theta = Annotated[
+    str | None,
+    typer.Option("--theta", help="dp-degrees with a ledger of nodes: most edges of a person that count; auto buys it."),
+]
+Repair = Annotated[
+    bool, typer.Option("--repair", help="dp-degrees with a ledger of edges: release the nearest degrees that some graph has.")
+]
 LedgerFile = Annotated[Path | None, typer.Option("--ledger", help="dp-...: ledger, from tacit ledger begin --relation edge|node.")]
 
 
@@ -28,8 +34,9 @@ class PrivateTerms:
 
     epsilon: str | None = None
     nodes: int | None = None
-    theta: int | None = None
+    theta: str | None = None
     ledger: Path | None = None
+    repair: bool = False
 
     def opened(self) -> tuple[Ledger, str]:
         """The ledger, and the epsilon; refused if one is missing."""
@@ -47,7 +54,8 @@ def private_degrees(asked: Asked) -> Result:
     from tacit.publish.graphs.private.result import release_degrees
 
     ledger, epsilon = asked.private.opened()
-    return release_degrees(_source(asked), ledger, epsilon, asked.private.nodes, asked.private.theta)
+    terms = asked.private
+    return release_degrees(_source(asked), ledger, epsilon, terms.nodes, terms.theta, terms.repair)
 
 
 def private_edges(asked: Asked) -> Result:

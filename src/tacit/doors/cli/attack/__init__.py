@@ -20,6 +20,7 @@ from tacit.doors.cli.attack.minimality import minimality
 from tacit.doors.cli.attack.plant import plant
 from tacit.doors.cli.attack.promises import auxiliary, definitions, floating_point, local_sensitivity, posterior
 from tacit.doors.cli.attack.session import session
+from tacit.doors.cli.attack.timing import timing
 from tacit.doors.cli.output import console, print_json
 
 attack = typer.Typer(no_args_is_help=True, help="Run a known attack against a release method or against a tacit session.")
@@ -69,5 +70,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "collude": collude,
     "coalition": coalition,
     "grouping": grouping,
+    "timing": timing,
     "session": session,
 }

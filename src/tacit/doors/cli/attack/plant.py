@@ -35,7 +35,9 @@ def plant(
     targets: Annotated[int, typer.Option(help="Number of people whose edges the attacker wants to know.", min=1)] = 50,
     form: Annotated[Form, typer.Option(help="Accounts shared by targets, or one account per target.")] = Form.walk,
     degrees: Annotated[str, typer.Option(metavar="LOW:HIGH", help="Links of one account to people.")] = "20:60",
-    publish: Annotated[str, typer.Option(metavar="naive|k-degree:K|grouping:K", help="How the graph is anonymized.")] = "naive",
+    publish: Annotated[
+        str, typer.Option(metavar="naive|k-degree:K|k-neighbourhood:K|grouping:K", help="How the graph is anonymized.")
+    ] = "naive",
     noise: Annotated[
         float, typer.Option(help="Percent of edges that the publisher removes and adds at random.", min=0, max=100)
     ] = 0,
@@ -71,12 +73,12 @@ def plant(
 
 def _change(publish: str, noise: float, seed: int) -> Change | None:
     """What the publisher does to the graph before its nodes are relabelled; None if nothing."""
-    from tacit.evidence.attacks.graphs.planting import disturb, k_degree, sized_groups
+    from tacit.evidence.attacks.graphs.planting import disturb, k_degree, k_neighbourhood, sized_groups
 
-    methods = {"k-degree": k_degree, "grouping": sized_groups}
+    methods = {"k-degree": k_degree, "k-neighbourhood": k_neighbourhood, "grouping": sized_groups}
     method, _, k = publish.partition(":")
     if publish != "naive" and (method not in methods or not (k.isascii() and k.isdigit() and 1 <= len(k) < 7)):
-        raise InvalidInput("invalid --publish: expected naive, k-degree:K or grouping:K, for example k-degree:10")
+        raise InvalidInput(f"invalid --publish: expected naive, {':K, '.join(methods)}:K, for example k-degree:10")
     if publish == "naive":
         return (lambda planted: disturb(planted, noise, seed)) if noise else None
     return lambda planted: methods[method](disturb(planted, noise, seed) if noise else planted, int(k), seed)

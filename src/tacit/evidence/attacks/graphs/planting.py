@@ -95,6 +95,19 @@ def k_degree(graph: Graph, k: int, seed: int = 0) -> Graph:
     return supergraph(graph, k, np.random.default_rng([seed, 8]))[0]
 
 
+def k_neighbourhood(graph: Graph, k: int, seed: int = 0) -> Graph:
+    """The graph with edges added until k people share every neighbourhood, its nodes in the same order; nothing is drawn.
+
+    >>> k_neighbourhood(Graph.of_edges([0, 1], [1, 2], nodes=4), k=2).edges
+    4
+    """
+    from tacit.publish.graphs.neighbourhoods.limits import grown
+
+    added = np.array(grown(graph, k).classes.added, dtype=np.int64).reshape(-1, 2)
+    left, right = graph.ends()
+    return Graph.of_edges(np.concatenate([left, added[:, 0]]), np.concatenate([right, added[:, 1]]), graph.nodes)
+
+
 def sized_groups(graph: Graph, k: int, seed: int = 0) -> Graph:
     """A graph with the numbers that a k-sized grouping publishes, drawn uniformly; each node stands in its own group.
 

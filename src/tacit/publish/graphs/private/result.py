@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,13 +17,16 @@ from tacit.privacy.rounding import as_text
 from tacit.publish.graphs.network import Network, network_of
 from tacit.publish.graphs.private.counting import EdgeCount, TriangleCount
 from tacit.publish.graphs.private.degrees import DegreeSequence, distribution
+from tacit.publish.graphs.private.graphical import nearest_graphical
 from tacit.publish.graphs.private.histogram import DegreeHistogram
 from tacit.publish.graphs.private.relations import EDGE, NODE
 from tacit.publish.graphs.private.spending import Paid, relation_of, sold
+from tacit.publish.graphs.private.theta import BoughtHistogram
 from tacit.publish.graphs.saving import save_json
 from tacit.release.curators import curators_page
 from tacit.release.report import listed, paragraph
 
+AUTO = "auto"
 CONFIDENCE = Fraction(95, 100)
 PROTECTS = {
     EDGE: "one edge among a public number of people; a person with d edges is protected at d times epsilon",
@@ -87,10 +90,17 @@ def _short(value: Any) -> str:
 
 
 def release_degrees(
-    source: Any, ledger: Ledger, epsilon: Any, nodes: int | None = None, theta: int | None = None
+    source: Any, ledger: Ledger, epsilon: Any, nodes: int | None = None, theta: int | str | None = None, repair: bool = False
 ) -> PrivateRelease:
-    """The degree sequence from a ledger of edges, or the projected degree histogram from a ledger of nodes."""
-    return _sequence(source, ledger, epsilon, nodes) if relation_of(ledger) == EDGE else _histogram(source, ledger, epsilon, theta)
+    """The degree sequence from a ledger of edges, or the projected degree histogram from a ledger of nodes.
+
+    `theta="auto"` buys theta with a quarter of epsilon. `repair` releases the nearest degrees that some graph has.
+    """
+    if relation_of(ledger) == EDGE:
+        return _sequence(source, ledger, epsilon, nodes, repair)
+    if repair:
+        raise InvalidInput("a histogram is not repaired; use a ledger of edges, or leave out --repair")
+    return _bought(source, ledger, epsilon) if theta == AUTO else _histogram(source, ledger, epsilon, theta)
 
 
 def release_edges(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) -> PrivateRelease:
@@ -111,33 +121,62 @@ def release_triangles(source: Any, ledger: Ledger, epsilon: Any, nodes: int | No
     return _released(source, ledger, count.event, made, lambda net: {"triangles": count.release(net.graph)})
 
 
-def _sequence(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) -> PrivateRelease:
+def _sequence(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None, repair: bool) -> PrivateRelease:
     degrees = DegreeSequence(_given(nodes), epsilon)
     within = degrees.mechanism.interval(CONFIDENCE)
     note = f"95 % interval of each degree before the regression, which makes most of them much more accurate: {within}"
 
     def run(network: Network) -> dict[str, Any]:
         found = degrees.release(network.graph)
+        found = nearest_graphical(found) if repair else found
         return {"degrees": found.tolist(), "distribution": distribution(found).tolist()}
 
-    return _released(source, ledger, degrees.mechanism.event, ("degree sequence, largest first", note), run)
+    what = "degree sequence of some graph, largest first" if repair else "degree sequence, largest first"
+    return _released(source, ledger, degrees.mechanism.event, (what, note), run)
 
 
-def _histogram(source: Any, ledger: Ledger, epsilon: Any, theta: int | None) -> PrivateRelease:
+def _histogram(source: Any, ledger: Ledger, epsilon: Any, theta: int | str | None) -> PrivateRelease:
     if theta is None:
         raise InvalidInput(
-            "missing theta: the most edges of a person that count, chosen without the data; give for example --theta 20"
+            "missing theta: the most edges of a person that count, chosen without the data; give for example --theta 20, or "
+            "--theta auto"
         )
-    histogram = DegreeHistogram(theta, epsilon)
-    within = histogram.mechanism.interval(CONFIDENCE)
-    note = (
-        f"people with degree 1 to {theta} after a projection to at most {theta} edges each; 95 % interval of each number: {within}"
-    )
+    histogram = DegreeHistogram(_whole(theta), epsilon)
+    note = _projection_note(histogram)
 
     def run(network: Network) -> dict[str, Any]:
         return {"histogram": histogram.release(network.graph, network.names).tolist()}
 
     return _released(source, ledger, histogram.mechanism.event, ("degree histogram", note), run)
+
+
+def _bought(source: Any, ledger: Ledger, epsilon: Any) -> PrivateRelease:
+    """The histogram with a theta that is bought; what is said about its noise follows from the theta that is released."""
+    histogram, notes = BoughtHistogram(epsilon), list[str]()
+
+    def run(network: Network) -> dict[str, Any]:
+        made, found = histogram.release(network.graph, network.names)
+        notes.append(_projection_note(made))
+        return {"theta": made.theta, "histogram": found.tolist()}
+
+    released = _released(source, ledger, histogram.event, ("degree histogram with a bought theta", ""), run)
+    return replace(released, note=notes[0])
+
+
+def _projection_note(made: DegreeHistogram) -> str:
+    within = made.mechanism.interval(CONFIDENCE)
+    return (
+        f"people with degree 1 to {made.theta} after a projection to at most {made.theta} edges each; "
+        f"95 % interval of each number: {within}"
+    )
+
+
+def _whole(theta: int | str) -> int:
+    if isinstance(theta, int):
+        return theta
+    if not (theta.isascii() and theta.isdigit() and len(theta) < 10):
+        raise InvalidInput("invalid theta: expected a whole number or auto; give for example --theta 20")
+    return int(theta)
 
 
 def _released(

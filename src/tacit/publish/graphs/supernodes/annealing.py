@@ -1,8 +1,9 @@
 """Simulated annealing over groupings: proposals that raise log|W| by c are accepted with probability exp(-c / temperature).
 
 The temperature falls, and with it the acceptance of worse groupings. Most proposals are swaps; now and then a node moves, a
-group is split in two, or two are merged. A node is proposed for the group of a node that shares a neighbour with it, or that has
-about the same degree.
+group is split in two, or two are merged. A node is mostly proposed for the group of a node that shares a neighbour with it, and has
+not many more neighbours or fewer; of the shared neighbours, those with few neighbours tell most. The others are swapped with a node
+of about the same degree.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ WIDEST = 3  # the largest group is so many times k
 OTHERS = 0.02  # share of proposals that change sizes
 WARM, COLD = 0.08, 0.001  # the first and the last temperature, over the mean change of a random proposal
 FROZEN = 0.0002  # the search ends when fewer proposals are accepted
+SHARED = 0.95  # share of proposals with a node that shares a neighbour
+PICKS = 1  # further neighbours that are looked at, for the one with the fewest neighbours, who tells most
+TRIES, APART = 4, 3  # such nodes that are looked at until one has at most so many times more neighbours, or fewer
 NEAR = 64  # how far apart in the order of degrees two nodes of about the same degree may be
 Told = Callable[[float], None] | None
 
@@ -96,12 +100,20 @@ def _drawn(random: Any) -> Any:
 def _partner(state: Any, order: Any, rank: Any, random: Any, node: Any) -> Any:
     """A node whose place may suit this one: a member of the group of a second neighbour, or one of about the same degree."""
     degree, chosen = state.offsets[node + 1] - state.offsets[node], _drawn(random)
-    if chosen < 0.5 and degree > 0:
-        middle = state.targets[state.offsets[node] + int(_drawn(random) * degree)]
-        begin, end = state.offsets[middle], state.offsets[middle + 1]
-        other = state.targets[begin + int(_drawn(random) * (end - begin))]
-        group = state.group[other]
-        return int(state.members[group, int(_drawn(random) * state.size[group])])
+    if chosen < SHARED and degree > 0:
+        for _ in range(TRIES):
+            middle = state.targets[state.offsets[node] + int(_drawn(random) * degree)]
+            for _ in range(PICKS):
+                second = state.targets[state.offsets[node] + int(_drawn(random) * degree)]
+                if state.offsets[second + 1] - state.offsets[second] < state.offsets[middle + 1] - state.offsets[middle]:
+                    middle = second
+            begin, end = state.offsets[middle], state.offsets[middle + 1]
+            other = state.targets[begin + int(_drawn(random) * (end - begin))]
+            group = state.group[other]
+            found = int(state.members[group, int(_drawn(random) * state.size[group])])
+            its = state.offsets[found + 1] - state.offsets[found]
+            if its <= APART * degree + 1 and degree <= APART * its + 1:
+                return found
     place = rank[node] + int((_drawn(random) * 2 - 1) * NEAR)
     return int(order[min(max(place, 0), len(order) - 1)])
 
@@ -168,14 +180,14 @@ def _resized(state: Any, random: Any, terms: Any) -> Any:
         moved(state, first, two)
     else:
         for _ in range(count):
-            moved(state, state.members[one, int(_drawn(random) * state.size[one])], two)
+            moved(state, np.int64(state.members[one, int(_drawn(random) * state.size[one])]), two)
     change = put_back(state, one, two) - before
     if change <= 0 or _drawn(random) < exp(-change / temperature):
         _note_free(state, one, two, chosen)
         return change if change != 0.0 else 1e-300
     taken_out(state, one, two)
     for _ in range(count):
-        moved(state, state.members[two, state.size[two] - 1], one)
+        moved(state, np.int64(state.members[two, state.size[two] - 1]), one)
     put_back(state, one, two)
     return 0.0
 

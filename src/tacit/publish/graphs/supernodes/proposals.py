@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tacit.publish.graphs.compiled import compiled
 from tacit.publish.graphs.supernodes.state import TOUCHED, moved, put, slot
 
@@ -39,7 +41,7 @@ def swap_change(state: Any, first: Any, second: Any) -> Any:
 def swap(state: Any, first: Any, second: Any) -> None:
     """Exchange the two nodes whose edges the scratch arrays hold."""
     one, two = state.group[first], state.group[second]
-    adjacent = 0
+    adjacent = np.int64(0)
     for each in range(state.offsets[first], state.offsets[first + 1]):
         adjacent += state.targets[each] == second
     inside, across, within = _own_blocks(state, one, two, adjacent)
@@ -97,30 +99,30 @@ def _log_ratio(logs: Any, cells: Any, before: Any, after: Any) -> Any:
 @compiled
 def taken_out(state: Any, one: Any, two: Any) -> Any:
     """The share of two groups in log|W|; their blocks are set to 0."""
-    return _group(state, one, two, False) + _group(state, two, one, False)
+    return _group(state, one, two, np.int64(0)) + _group(state, two, one, np.int64(0))
 
 
 @compiled
 def put_back(state: Any, one: Any, two: Any) -> Any:
     """The share of two groups in log|W|; their blocks are set to what their members have."""
-    return _group(state, one, two, True) + _group(state, two, one, True)
+    return _group(state, one, two, np.int64(1)) + _group(state, two, one, np.int64(1))
 
 
 @compiled
 def _group(state: Any, group: Any, counted: Any, writing: Any) -> Any:
-    """The blocks of a group, counted from the edges of its members and written or erased; their share without that of `counted`.
+    """The blocks of a group, counted from the edges of its members, written (1) or erased (0); their share without `counted`.
 
     The block of both is counted with the group of the smaller number alone.
     """
     share, size = 0.0, state.size[group]
     for each in range(size):
-        _counted(state, state.members[group, each], state.ours, -1)
+        _counted(state, np.int64(state.members[group, each]), state.ours, np.int64(-1))
     for each in range(state.counts[TOUCHED]):
         other = state.listed[each]
         edges, cells = state.ours[other], size * state.size[other]
         if other == group:
             edges, cells = edges // 2, size * (size - 1) // 2
-        put(state, group, other, edges if writing else 0)
+        put(state, group, other, writing * edges)
         if other != counted or group < counted:
             share += state.logs[cells] - state.logs[edges] - state.logs[cells - edges]
     forget(state)

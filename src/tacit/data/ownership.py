@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tacit.data.dialect import Dialect
 from tacit.data.quoting import name
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Owner, Table
+
+if TYPE_CHECKING:
+    from tacit.data.dialect import Dialect
 
 Reference = tuple[str, str]
 

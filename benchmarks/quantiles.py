@@ -1,0 +1,229 @@
+"""Designs of a median with its interval, compared at one epsilon: `python -m benchmarks quantiles`.
+
+20,000 rows on 10,001 grid points. A design is judged by the 95th percentile of the rank error of its value, by the median
+half-width of its interval in ranks, by how often the interval holds the true median, and by the concentrated loss that a ledger
+counts. All draws are by the exponential mechanism of the package; counts get simulated Laplace noise from numpy.
+The tree of counts would serve any number of quantiles at once: it is worth comparing with as many as share epsilon otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.tables import machine, markdown, write_table
+from tacit.chart import save
+from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.rank_blocks import Blocks
+
+PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "quantile-designs.svg"
+EPSILON, CONFIDENCE, HALF = Fraction(1, 10), Fraction(95, 100), Fraction(1, 2)
+POINTS, SIZE, TIMES = 10_001, 20_000, 1000
+LARGEST = 550  # ranks that are drawn
+LEVELS, BRANCHES = 4, 11  # of the tree of counts: 11^4 leaves
+GENERATOR = np.random.default_rng(20)  # data, and noise that is simulated
+TACIT = "tacit: both ends in one draw, their middle; a value apart for few rows"
+
+Found = tuple[float, float, float]
+Design = Callable[[Blocks], Found]
+
+
+def rows() -> np.ndarray[Any, Any]:
+    """Costs with a moderate skew, sorted."""
+    return np.sort(np.clip(np.round(GENERATOR.gamma(4.0, 1000.0, SIZE)), 0, POINTS - 1).astype(np.int64))
+
+
+def draw(per_person: int, share: Fraction, shift: int = 0) -> Quantile:
+    """One draw at a rank, with a share of epsilon."""
+    return Quantile(HALF, 0, POINTS - 1, 1, EPSILON * share, per_person, shift)
+
+
+def margin(per_person: int, share: Fraction) -> int:
+    """How far an end aims that holds with 97.5 % whatever the data."""
+    return math.ceil(math.log(POINTS / 0.025) * float(draw(per_person, share).spread / (EPSILON * share)) + 0.5)
+
+
+def one_draw(per_person: int) -> Design:
+    alone = draw(per_person, Fraction(1))
+    return lambda blocks: (alone.draw_from(blocks), math.nan, math.nan)
+
+
+def as_in_tacit(per_person: int) -> Design:
+    return QuantileWithInterval(HALF, 0, POINTS - 1, 1, EPSILON, CONFIDENCE, per_person).draw_from
+
+
+def two_draws(per_person: int) -> Design:
+    half = Fraction(1, 2)
+    away = margin(per_person, half)
+    low, high = draw(per_person, half, -away), draw(per_person, half, away)
+
+    def drawn(blocks: Blocks) -> Found:
+        ends = sorted(end.draw_from(blocks) for end in (low, high))
+        return (ends[0] + ends[1]) // 2, ends[0], ends[1]
+
+    return drawn
+
+
+def three_draws(per_person: int, value: Fraction) -> Design:
+    end = (1 - value) / 2
+    away = margin(per_person, end)
+    draws = draw(per_person, value), draw(per_person, end, -away), draw(per_person, end, away)
+
+    def drawn(blocks: Blocks) -> Found:
+        middle, *ends = (each.draw_from(blocks) for each in draws)
+        return min(max(middle, min(ends)), max(ends)), min(ends), max(ends)
+
+    return drawn
+
+
+def verified(per_person: int, end: Fraction) -> Design:
+    """Ends that aim nearer, and noisy counts below and between them: an end that the counts do not verify is the bound.
+
+    Each row is in one of three cells, so U = (rows below - rows above) / 2 and B = rows between cost epsilon together, with scales
+    of 1/2 and 1. The value is read between the ends at the rank that the counts give them.
+    """
+    counts = 1 - 2 * end
+    scale, spread = 0.5 * per_person / float(EPSILON * counts), float(per_person / (EPSILON * end))
+    sure = _two_laplace(0.025) * scale
+    away = math.ceil(2 * sure + spread * math.log(0.5 / 0.025))
+    low, high = draw(per_person, end, -away), draw(per_person, end, away)
+
+    def drawn(blocks: Blocks) -> Found:
+        first, last = sorted(each.draw_from(blocks) for each in (low, high))
+        below, through = _rank(blocks, first - 1), _rank(blocks, last)
+        noisy = (below - (blocks.size - through)) / 2 + GENERATOR.laplace(0, scale)
+        between = (through - below) / 2 + GENERATOR.laplace(0, scale)
+        part = min(max((between - noisy) / (2 * between), 0), 1) if between > 0 else 0.5
+        value = first + part * (last - first)
+        return value, first if noisy - between < -sure - 1 else 0, last if noisy + between > sure + 1 else POINTS - 1
+
+    return drawn
+
+
+def _two_laplace(miss: float) -> float:
+    """What the sum of two Laplace variables of scale 1 exceeds with probability `miss`."""
+    tried = np.linspace(0, 50, 200_001)
+    return float(tried[np.argmax(np.exp(-tried) * (2 + tried) / 4 <= miss)])
+
+
+def _rank(blocks: Blocks, offset: float) -> int:
+    """How many rows are at or below an offset."""
+    return int(blocks.through[np.searchsorted(blocks.edges[1:-1], offset, side="right")])
+
+
+def tree(per_person: int) -> Design:
+    """Noisy counts at every level of a tree; ranks are sums over a path, bounded for all points of the grid together."""
+    scale = LEVELS * per_person / float(EPSILON)
+
+    def drawn(blocks: Blocks) -> Found:
+        leaves = np.zeros(BRANCHES**LEVELS)
+        leaves[blocks.edges[1:-1]] = np.diff(blocks.through)
+        ranks, nodes, total = np.zeros(1), np.zeros(1), 0.0
+        for level in range(1, LEVELS + 1):
+            cells = leaves.reshape(BRANCHES**level, -1).sum(axis=1) + GENERATOR.laplace(0, scale, BRANCHES**level)
+            before = np.cumsum(cells.reshape(-1, BRANCHES), axis=1) - cells.reshape(-1, BRANCHES)
+            total = float(cells.sum()) if level == 1 else total
+            ranks = (ranks[:, None] + before).ravel()
+            nodes = (nodes[:, None] + np.arange(BRANCHES)).ravel()
+        ranks, nodes = ranks[:POINTS] - total / 2, nodes[:POINTS] + BRANCHES / 4
+        bound = np.sqrt(2 * nodes) * scale * math.sqrt(2 * math.log(2 * POINTS / 0.05))
+        value = int(np.searchsorted(np.maximum.accumulate(ranks), 0))
+        low = np.flatnonzero(ranks + bound < 0)
+        high = np.flatnonzero(ranks - bound > 0)
+        return min(value, POINTS - 1), int(low[-1]) if low.size else 0, int(high[0]) if high.size else POINTS - 1
+
+    return drawn
+
+
+def designs(per_person: int) -> dict[str, tuple[Design, Sequence[float]]]:
+    """All designs, with the parts of epsilon that go to draws and, last, to counts."""
+    third, listed = Fraction(1, 3), {}
+    listed["one draw, no interval"] = one_draw(per_person), (1, 0)
+    listed[TACIT] = as_in_tacit(per_person), (1 / 25, 24 / 25, 0)
+    listed["two draws, their middle"] = two_draws(per_person), (0.5, 0.5, 0)
+    for share in (Fraction(1, 5), third, Fraction(1, 2)):
+        rest = float((1 - share) / 2)
+        listed[f"three draws, {share} for the value"] = three_draws(per_person, share), (float(share), rest, rest, 0)
+    for end in (Fraction(1, 5), Fraction(3, 10), Fraction(2, 5)):
+        parts = (float(end), float(end), float(1 - 2 * end))
+        listed[f"two draws of {end}, verified by counts"] = verified(per_person, end), parts
+    listed["tree of counts"] = tree(per_person), (1,)
+    return listed
+
+
+def measured(design: Design, blocks: Blocks, data: np.ndarray[Any, Any], times: int) -> tuple[float, float, float]:
+    """The 95th percentile of the rank error, the median half-width in ranks, and the coverage."""
+    middle, errors, widths, held = SIZE / 2, [], [], 0
+    truth = data[[SIZE // 2 - 1, SIZE // 2]]
+    for _ in range(times):
+        value, low, high = design(blocks)
+        errors.append(max(0.0, np.searchsorted(data, value, "left") - middle, middle - np.searchsorted(data, value, "right")))
+        width = (np.searchsorted(data, high, "right") - np.searchsorted(data, low, "left")) / 2
+        widths.append(math.nan if math.isnan(low) else width)
+        held += low <= truth[0] and truth[1] <= high
+    return float(np.quantile(errors, 0.95)), float(np.median(widths)), held / times
+
+
+def rho(parts: Sequence[float]) -> float:
+    """The concentrated loss over epsilon^2: an eighth for draws, a half for counts."""
+    return sum(part**2 for part in parts[:-1]) / 8 + parts[-1] ** 2 / 2
+
+
+def picture(points: Sequence[tuple[str, float, float, float]]) -> None:
+    """The frontier as an SVG, at equal epsilon and at an equal loss in the ledger, with the design of the package marked."""
+    import altair as alt
+
+    own = next(loss for name, _, _, loss in points if name == TACIT)
+
+    def panel(title: str, scaled: bool) -> Any:
+        shown = []
+        for name, error, half, loss in points:
+            factor = math.sqrt(loss / own) if scaled else 1.0
+            label = "tacit: both ends in one draw" if name == TACIT else name
+            shown.append({"design": label, "error": error * factor, "half": half * factor, "own": name == TACIT})
+        shapes = alt.condition("datum.own", alt.value("diamond"), alt.value("circle"))
+        sizes = alt.condition("datum.own", alt.value(220), alt.value(80))
+        drawn = alt.Chart(alt.InlineData(values=[each for each in shown if each["half"] < LARGEST])).encode(
+            x=alt.X("error:Q", title="error of the value: 95th percentile, ranks", scale=alt.Scale(domain=[0, 160])),
+            y=alt.Y("half:Q", title="half-width of the interval, ranks", scale=alt.Scale(domain=[150, LARGEST])),
+            color=alt.Color("design:N", title=None, scale=alt.Scale(scheme="category10"), legend=alt.Legend(labelLimit=300)),
+            shape=shapes,
+            size=sizes,
+        )
+        return drawn.mark_point(filled=True, opacity=1).properties(
+            title=alt.TitleParams(title, anchor="start", fontSize=12), width=340, height=300
+        )
+
+    panels = alt.hconcat(panel("at the same epsilon, 0.1", scaled=False), panel("at the same loss in a ledger (rho)", scaled=True))
+    save(panels.configure_view(stroke=None), PICTURE)
+
+
+def run() -> None:
+    """Measures, prints, and writes the table and the picture."""
+    data = rows()
+    values, counts = np.unique(data, return_counts=True)
+    lines, points = [], []
+    for per_person in (1, 10):
+        blocks = Blocks.of(draw(1, Fraction(1)).grid.rows_of_units((values, counts)), POINTS)
+        for name, (design, parts) in designs(per_person).items():
+            error, half, covered = measured(design, blocks, data, TIMES // 20 if name.startswith("tree") else TIMES)
+            ends = ["-", "-"] if math.isnan(half) else [f"{half:,.0f}", f"{covered:.3f}"]
+            lines.append([f"{per_person}", name, f"{error:,.0f}", *ends, f"{rho(parts):.3f}"])
+            print("  ".join(lines[-1]), file=sys.stderr, flush=True)
+            if per_person == 1 and not math.isnan(half):
+                points.append((name, error, half, rho(parts)))
+    picture(points)
+    headers = ["rows a person", "design", "error, ranks", "half-width, ranks", "coverage", "rho / epsilon^2"]
+    note = f"Epsilon {float(EPSILON)}, {SIZE:,} rows, {POINTS:,} grid points, {TIMES} repetitions (tree: {TIMES // 20})."
+    write_table("quantiles", f"{machine()} {note}\n\n{markdown(headers, lines)}")
+
+
+if __name__ == "__main__":
+    run()

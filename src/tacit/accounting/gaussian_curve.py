@@ -1,0 +1,222 @@
+"""The curve delta(epsilon) of discrete Gaussian noise on vectors of whole numbers, from above, and the least noise for a budget.
+
+Four bounds hold; each calibration takes the one that needs the least noise. gaussian_curve.md proves them:
+
+    one entry moves         the law's own sums (gaussian_sums.py)
+    small moves             the largest delta over every list of whole moves within the limits
+    any moves               a Gaussian density of a little less variance, rounded at random: as good as exact where noise is wide
+    any moves, any noise    the tight conversion from concentrated privacy (conversion.py)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from tacit.accounting.calibrate import gaussian_scale_for, gaussian_scale_up, short_up
+from tacit.accounting.gaussian_moves import listed_delta_up, maximal_moves
+from tacit.accounting.gaussian_sums import PI_DOWN, gaussian_delta_up, normal_tail
+from tacit.errors import InvalidInput
+from tacit.privacy.conversion import largest_rho_down
+from tacit.privacy.rounding import exp_down, exp_up, log_up, sqrt_up
+
+ROUNDINGS = tuple(map(Fraction, ("0.6", "0.7", "0.8", "1", "1.25", "1.5", "2")))
+"""The scales of the random rounding that are tried: a wider one costs variance, a narrower one a factor on every probability."""
+
+LARGEST_EPSILON = 500  # beyond it e^epsilon is beyond floats, and beyond privacy: the conversion serves
+LEAST_DELTA = Fraction(1, 10**250)  # the same
+DIGITS = 30  # of the length of a move, rounded up
+LISTED_SCALE = 16  # noise from here on is as good by rounding as by lists
+LISTED_SQUARE = 32  # the largest squared length whose moves are listed
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """How far neighbours can move one vector of whole numbers: in l2, in l1, in one entry, and in how many entries.
+
+    Only `length` must be known; the other limits are what follows from it where nothing better is given.
+    """
+
+    length: Fraction
+    entries: int
+    total: int | None = None
+    largest: int | None = None
+
+    @property
+    def square(self) -> int:
+        """The largest squared length, a whole number."""
+        return math.floor(self.length**2)
+
+    @property
+    def single(self) -> bool:
+        """Whether no more than one entry can move."""
+        return self.entries == 1 or self.square < 2
+
+    @property
+    def farthest(self) -> int:
+        """The most that one entry moves."""
+        return min(limit for limit in (math.isqrt(self.square), self.total, self.largest) if limit is not None)
+
+
+@lru_cache(maxsize=512)
+def calibrated_rho(moves: tuple[Moves, ...], weights: tuple[Fraction, ...], epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho found at which vectors with these shares of it are (epsilon, delta) together; delta > 0.
+
+    Vector j then has noise of scale `gaussian_scale_up(length_j, weight_j rho)`. What is returned is checked by a bound that is
+    rounded up, so that floats decide only how near it is to the largest.
+
+    >>> one = calibrated_rho((Moves(Fraction(1), entries=1),), (Fraction(1),), Fraction(1), Fraction(1, 10**6))
+    >>> two = calibrated_rho((Moves(Fraction(1000), entries=9),), (Fraction(1),), Fraction(1), Fraction(1, 10**6))
+    >>> round(float(largest_rho_down(Fraction(1), Fraction(1, 10**6))), 4), round(float(one), 4), round(float(two), 4)
+    (0.0244, 0.0279, 0.028)
+    """
+    if len(moves) != len(weights) or sum(weights) != 1 or min(weights) <= 0:
+        raise InvalidInput("the shares of rho must be above 0 and add up to 1, one for each vector")
+    safe = _down(largest_rho_down(epsilon, delta))
+    if epsilon > LARGEST_EPSILON or delta < LEAST_DELTA:
+        return safe
+    found = [safe, _by_rounding(moves, weights, epsilon, delta, safe)]
+    if len(moves) == 1 and moves[0].single:
+        found.append(_by_sums(moves[0], epsilon, delta))
+    elif len(moves) == 1 and moves[0].square <= LISTED_SQUARE:
+        found.append(_by_list(moves[0], epsilon, delta, max(found)))
+    return max(found)
+
+
+def delta_up(moves: Sequence[Moves], scales: Sequence[Fraction], epsilon: Fraction) -> Fraction:
+    """At or above delta(epsilon) of independent discrete Gaussian noise of these scales on these vectors, by the best bound but
+    the conversion.
+
+    >>> counts = [Moves(Fraction(3), entries=2)]
+    >>> round(float(delta_up(counts, [Fraction(12)], Fraction(1)) * 10**6), 3)
+    2.94
+    """
+    bounds = [rounded_delta_up(moves, scales, epsilon, each) for each in ROUNDINGS if each**2 * 2 < min(scales) ** 2]
+    if len(moves) == 1 and moves[0].single:
+        bounds.append(gaussian_delta_up(moves[0].farthest, scales[0], epsilon))
+    elif len(moves) == 1 and moves[0].square <= LISTED_SQUARE and scales[0] < LISTED_SCALE:
+        bounds.append(_listed_up(moves[0], scales[0], epsilon))
+    return min([Fraction(1), *bounds])
+
+
+def rounded_delta_up(moves: Sequence[Moves], scales: Sequence[Fraction], epsilon: Fraction, rounding: Fraction) -> Fraction:
+    """The bound by a Gaussian density that is rounded at random, `rounding` the scale of that: gaussian_curve.md, section 3."""
+    slack = _slack(rounding)
+    entries = sum(each.entries for each in moves)
+    length = short_up(sqrt_up(_squared_length(moves, scales, rounding)), DIGITS)
+    limit = epsilon - entries * (2 * log_up(1 + slack) + log_up(1 / (1 - slack)))
+    if limit <= 0:
+        return Fraction(1)
+    return min(Fraction(1), exp_up(entries * log_up(1 + slack)) * normal_delta_up(length, limit))
+
+
+def normal_delta_up(length: Fraction, epsilon: Fraction) -> Fraction:
+    """At or above delta(epsilon) of a Gaussian density of variance 1 that moves by `length` (Balle and Wang 2018, Theorem 8).
+
+    >>> round(float(normal_delta_up(Fraction(1, 2), Fraction(1))), 8)
+    0.00682959
+    """
+    if length == 0:
+        return Fraction(0)
+    start = epsilon / length - length / 2
+    return max(Fraction(0), normal_tail(start).up - exp_down(epsilon) * normal_tail(start + length).down)
+
+
+def _slack(rounding: Fraction) -> Fraction:
+    """At or above 2 q + 2 q^4 + 2 q^9 + ..., q = exp(-2 (pi r)^2): how far the weights of a shifted grid are from constant."""
+    ratio = exp_up(-2 * PI_DOWN**2 * rounding**2)
+    return 2 * ratio + 3 * ratio**4
+
+
+def _squared_length(moves: Sequence[Moves], scales: Sequence[Fraction], rounding: Fraction) -> Fraction:
+    pairs = zip(moves, scales, strict=True)
+    return sum((each.length**2 / (scale**2 - rounding**2) for each, scale in pairs), start=Fraction(0))
+
+
+def _scales(moves: Sequence[Moves], weights: Sequence[Fraction], rho: Fraction) -> list[Fraction]:
+    return [gaussian_scale_up(each.length, weight * rho) for each, weight in zip(moves, weights, strict=True)]
+
+
+# --- the search --------------------------------------------------------------------------------------------------------------
+
+
+def _by_sums(moves: Moves, epsilon: Fraction, delta: Fraction) -> Fraction:
+    scale = gaussian_scale_for(moves.farthest, epsilon, delta)
+    return moves.length**2 / (2 * scale**2)
+
+
+def _by_rounding(
+    moves: Sequence[Moves], weights: Sequence[Fraction], epsilon: Fraction, delta: Fraction, safe: Fraction
+) -> Fraction:
+    """The best rounding and its rho are found in floats; then the rho is lowered until the bound holds."""
+    near = {each: _near(moves, weights, epsilon, delta, each) for each in ROUNDINGS}
+    best = max(near, key=lambda each: near[each])
+
+    def holds(rho: Fraction) -> bool:
+        scales = _scales(moves, weights, rho)
+        return 2 * best**2 < min(scales) ** 2 and rounded_delta_up(moves, scales, epsilon, best) <= delta
+
+    return next((rho for rho in _falling(near[best], safe) if holds(rho)), safe)
+
+
+def _near(moves: Sequence[Moves], weights: Sequence[Fraction], epsilon: Fraction, delta: Fraction, rounding: Fraction) -> float:
+    """About the largest rho by one rounding; 0.0 where it does not serve."""
+    slack, entries = float(_slack(rounding)), sum(each.entries for each in moves)
+    limit = float(epsilon) - entries * (2 * math.log1p(slack) - math.log1p(-slack))
+    if limit <= 0:
+        return 0.0
+    wanted = float(delta) / math.exp(min(700.0, entries * math.log1p(slack)))
+    thin = [float(rounding / each.length) ** 2 for each in moves]
+
+    def length(rho: float) -> float:
+        return math.sqrt(sum(1 / (1 / (2 * float(weight) * rho) - cut) for weight, cut in zip(weights, thin, strict=True)))
+
+    low, high = 0.0, min(1 / (4 * float(weight) * cut) for weight, cut in zip(weights, thin, strict=True))  # variance halved
+    for _ in range(100):
+        middle = (low + high) / 2 if low else high / 2**20
+        good = _normal_delta(length(middle), limit) <= wanted
+        low, high = (middle, high) if good else (low, middle)
+        if high - low < 1e-14 * high:
+            break
+    return low
+
+
+def _normal_delta(length: float, epsilon: float) -> float:
+    start = epsilon / length - length / 2
+    below = math.erfc((start + length) / math.sqrt(2))
+    return (math.erfc(start / math.sqrt(2)) - math.exp(epsilon) * below) / 2
+
+
+def _by_list(moves: Moves, epsilon: Fraction, delta: Fraction, known: Fraction) -> Fraction:
+    """Bisection on the bound itself, between what another bound allows and twice that."""
+    if gaussian_scale_up(moves.length, known) >= LISTED_SCALE:
+        return known
+    low, high = known, 2 * known
+    for _ in range(18):
+        middle = _down((low + high) / 2)
+        good = _listed_up(moves, gaussian_scale_up(moves.length, middle), epsilon) <= delta
+        low, high = (middle, high) if good else (low, middle)
+    return low
+
+
+def _listed_up(moves: Moves, scale: Fraction, epsilon: Fraction) -> Fraction:
+    lists = maximal_moves(moves.square, moves.entries, moves.total, moves.farthest)
+    return max(listed_delta_up(each, scale, epsilon) for each in lists)
+
+
+def _falling(near: float, safe: Fraction) -> Iterator[Fraction]:
+    """Numbers from a float on, ever further below it, as long as they are above what is safe."""
+    start = Fraction(near)
+    for step in range(24):
+        rho = _down(start * (1 - Fraction(4**step - 1, 10**14)))
+        if rho <= safe:
+            return
+        yield rho
+
+
+def _down(number: Fraction) -> Fraction:
+    """To 24 decimals, so that a ledger stores it exactly."""
+    return Fraction(int(number * 10**24), 10**24)

@@ -1,0 +1,246 @@
+"""How far a weighted sum of independent draws of noise goes: one law for what several released numbers make together.
+
+The mean of a group is a sum over a count, and both have noise. Around the exact mean m, the released sum less m times the released
+count is noise alone: X - m Y. `weighted_error` bounds how far such a sum goes, for many lists of weights at once. Proof in
+weighted.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.accounting.added import LISTED, added_error, listed_law
+
+Floats = NDArray[np.float64]
+
+POINTS = 160  # at which the coarsest noise is summed
+HALVINGS = 16  # of the interval in which a width is looked for
+SLACK = 1e-10  # above what doubles lose
+LEAST_MISS = 1e-7  # a smaller chance is bounded one by one
+ERFC = (
+    -0.6513268598908547, 0.6419697923564902, 0.019476473204185836, -0.009561514786808632, -0.0009465953444820369,
+    0.00036683949785276145, 4.252332480690777e-05, -2.0278578112534242e-05, -1.6242900046470256e-06, 1.3036558355805232e-06,
+    1.5626441722066142e-08, -8.523809591492654e-08, 6.5290544390988515e-09, 5.059343495551469e-09, -9.91364156493033e-10,
+    -2.273651222931836e-10, 9.646791102015527e-11, 2.3940380830391146e-12, -6.886027526497553e-12, 8.944879273090722e-13,
+    3.130921399342962e-13, -1.1270822361367115e-13, 3.810905255097813e-16, 7.106097613630246e-15, -1.5230282014484016e-15,
+    -9.457494594664812e-17, 1.2102371970404282e-16, -2.816663146506955e-17,
+)  # fmt: skip  # of ln(e^(x^2) erfc(x) / t) in 2 t - 1, t = 2 / (2 + x)
+MOST_ADDED = 32  # draws of Laplace noise in one fine noise
+MOST_FINE = 3  # Laplace noises whose sum has a closed form that doubles can bear
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """The sum of `count` independent draws of discrete Laplace or Gaussian noise on the integers; of scale 0 it is 0."""
+
+    noise: str
+    scale: Fraction
+    count: int = 1
+
+    @property
+    def drift(self) -> float:
+        """How far the discrete noise is at most from the continuous one of the same scale that stands for it."""
+        if self.noise == "Gaussian":
+            return self.count / 2
+        scale = float(self.scale)
+        return self.count * max(0.5, 1 - scale * math.log(2 / (1 + math.exp(-1 / scale))) + 1e-9)
+
+    @property
+    def factor(self) -> float:
+        """How much likelier an event can be under the discrete noise than under the rounded continuous one."""
+        return math.exp(self.count / (24 * float(self.scale) ** 2)) if self.noise == "Gaussian" else 1.0
+
+    def error(self, missed: Fraction) -> float:
+        """A whole k that it exceeds with a chance of at most `missed`."""
+        return float(added_error(self.noise, self.scale, self.count, missed))
+
+
+def weighted_error(draws: Sequence[Draws], weights: Floats, missed: Fraction, least: Sequence[float] | None = None) -> Floats:
+    """For every row of weights w a k with P[|v_1 X_1 + ... + v_n X_n| > k] <= missed, for all weights v with least <= |v| <= |w|.
+
+    Without `least`, for the weights of the row and no other; of the last of the draws, for all smaller weights either way. That
+    one is summed place by place: it should be the coarsest.
+
+    >>> laplace = Draws("Laplace", Fraction(220)), Draws("Laplace", Fraction(2))
+    >>> [int(width) for width in weighted_error(laplace, np.array([[1.0, 0.0], [1.0, 110.0]]), Fraction(1, 20))]
+    [659, 901]
+    """
+    sizes = np.abs(np.asarray(weights, dtype=np.float64))
+    live = [at for at, each in enumerate(draws) if each.scale > 0 and sizes[:, at].any()]
+    if not live:
+        return np.zeros(len(sizes))
+    noises, sizes = [draws[at] for at in live], sizes[:, live]
+    known = sizes if least is None else np.minimum(sizes, np.asarray(least)[live])
+    alone = sum((sizes[:, at] * each.error(missed / len(live)) for at, each in enumerate(noises)), start=np.zeros(len(sizes)))
+    if len(live) == 1 or missed < LEAST_MISS or not _is_listed(noises[-1], missed) or not _is_summed(noises[:-1]):
+        return np.asarray(alone)
+    places, chances = _listed(noises[-1], missed)
+    law = _Law(noises[:-1], sizes[:, :-1])
+    gaps = np.where(_is_even(noises, sizes, known), 0.0, sizes[:, -1])
+    return np.minimum(alone, _least(law, gaps, np.outer(sizes[:, -1], places), chances, alone, float(missed)))
+
+
+def _is_summed(fine: Sequence[Draws]) -> bool:
+    """Whether the law of the sum of these noises has a closed form."""
+    alone = len(fine) == 1 and fine[0].noise == "Laplace" and fine[0].count <= MOST_ADDED
+    return alone or (all(map(_is_smooth, fine)) and sum(noise.noise == "Laplace" for noise in fine) <= MOST_FINE)
+
+
+def _is_even(noises: Sequence[Draws], weights: Floats, least: Floats) -> NDArray[np.bool_]:
+    """For each row, whether the chance of a miss only grows with the fine weights; a step of the last noise may stand out else."""
+    fine = [at for at, noise in enumerate(noises[:-1]) if noise.noise == "Laplace"]
+    if len(fine) <= 1 and np.array_equal(weights[:, :-1], least[:, :-1]):
+        return np.ones(len(weights), dtype=np.bool_)  # they are what they are
+    if not fine or noises[-1].noise != "Laplace" or noises[-1].count > 1:
+        return np.zeros(len(weights), dtype=np.bool_)
+    widest = np.max([least[:, at] * float(noises[at].scale) for at in fine], axis=0)
+    return np.asarray(widest >= weights[:, -1] * float(noises[-1].scale))
+
+
+def _is_smooth(noise: Draws) -> bool:
+    """Whether continuous noise can stand for it."""
+    return noise.count == 1 if noise.noise == "Laplace" else noise.scale >= 1 and noise.factor < 2
+
+
+def _is_listed(noise: Draws, missed: Fraction) -> bool:
+    """Whether the chances of single places, or of stretches of them, are known."""
+    if noise.noise == "Laplace" and noise.count == 1:
+        return True
+    deviation = float(noise.scale) * math.sqrt((2 if noise.noise == "Laplace" else 1) * noise.count)
+    return _is_smooth(noise) or (deviation <= LISTED and missed >= 100 * LEAST_MISS)
+
+
+def _least(law: _Law, gaps: Floats, shifts: Floats, chances: Floats, enough: Floats, missed: float) -> Floats:
+    """By halving, the least width for which the chances of a miss at every shift add up to at most `missed`."""
+    low, high = np.zeros_like(enough), enough.copy()
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        room = (middle - law.drift - gaps)[:, None]
+        miss = (law.tail(room - shifts) + law.tail(room + shifts)) @ chances[:-1] + chances[-1]
+        holds = (room[:, 0] > 0) & (law.factor * miss * (1 + 1e-9) + SLACK <= missed)
+        low, high = np.where(holds, low, middle), np.where(holds, middle, high)
+    return high * (1 + 1e-9)
+
+
+class _Law:
+    """The continuous sum of fine noises, row by row of their weights: its tail, and how far the discrete one is from it."""
+
+    def __init__(self, noises: Sequence[Draws], weights: Floats) -> None:
+        self.drift = weights @ np.array([each.drift for each in noises])
+        self.factor = math.prod(each.factor for each in noises)
+        self.count = noises[0].count if noises[0].noise == "Laplace" else 1  # above 1 for a noise that is alone
+        laplace = [at for at, each in enumerate(noises) if each.noise == "Laplace"]
+        normal = [at for at, each in enumerate(noises) if each.noise == "Gaussian"]
+        self.scales = _apart(weights[:, laplace] * np.array([float(noises[at].scale) for at in laplace])) if laplace else None
+        deviations = np.array([float(noises[at].scale) * math.sqrt(noises[at].count) for at in normal])
+        self.deviation = np.sqrt(weights[:, normal] ** 2 @ deviations**2)[:, None] if normal else None
+
+    def tail(self, beyond: Floats) -> Floats:
+        """P[sum > beyond], for each row of weights."""
+        far = np.abs(beyond)
+        upper = self._upper(far)
+        return np.where(beyond >= 0, upper, 1 - upper)
+
+    def _upper(self, far: Floats) -> Floats:
+        if self.count > 1 and self.scales is not None:
+            return added_tail(far / self.scales, self.count)
+        if self.scales is None:
+            return normal_tail(far, self.deviation)  # type: ignore[arg-type]  # without Laplace noise there is Gaussian
+        one = laplace_tail if self.deviation is None else _mixed(self.deviation)
+        found = np.zeros_like(far)
+        for at in range(self.scales.shape[1]):
+            scale = self.scales[:, at, None]
+            share = np.ones_like(scale)
+            for other in range(self.scales.shape[1]):
+                if other != at:
+                    share = share * scale**2 / (scale**2 - self.scales[:, other, None] ** 2)
+            found += share * one(far, scale)
+        return found
+
+
+def _apart(scales: Floats) -> Floats:
+    """The scales in order, each made larger where it is too near to the one below for the closed form."""
+    kept = np.sort(scales, axis=1)
+    kept = np.maximum(kept, 1e-6 * kept[:, -1:] + 1e-140)
+    apart = 1.02 if kept.shape[1] == 2 else 1.05
+    for at in range(1, kept.shape[1]):
+        kept[:, at] = np.maximum(kept[:, at], apart * kept[:, at - 1])
+    return kept
+
+
+def laplace_tail(far: Floats, scale: Floats) -> Floats:
+    """P[L > far] for continuous Laplace noise, far >= 0."""
+    return np.asarray(np.exp(-far / scale) / 2)
+
+
+def added_tail(far: Floats, count: int) -> Floats:
+    """P[L_1 + ... + L_count > far] for continuous Laplace noise of scale 1, far >= 0: a mixture of Gamma laws (added.md)."""
+    shares = np.cumsum([math.comb(count - 1 + at, at) * 2.0 ** -(count + at) for at in range(count)])
+    term = np.exp(-far)
+    found = shares[-1] * term
+    for at in range(1, count):
+        term = term * far / at
+        found += shares[count - 1 - at] * term
+    return np.asarray(found)
+
+
+def normal_tail(far: Floats, deviation: Floats) -> Floats:
+    """P[Z > far] for normal noise, far >= 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        place = np.where(deviation > 0, far / (deviation * math.sqrt(2)), np.inf)
+    return np.asarray(np.exp(-(place**2)) * scaled_erfc(place) / 2)
+
+
+def _mixed(deviation: Floats) -> Callable[[Floats, Floats], Floats]:
+    """P[L + Z > far] for Laplace and normal noise, far >= 0; with d the deviation, s the scale and u = far / d:
+
+    P[Z > far] + e^(-u^2/2) (g((d/s - u) / sqrt 2) - g((d/s + u) / sqrt 2)) / 4, where g(x) = e^(x^2) erfc(x).
+    """
+
+    def tail(far: Floats, scale: Floats) -> Floats:
+        spread = np.maximum(deviation, 1e-9 * scale)
+        ratio, place = spread / scale, far / spread
+        near, apart = np.exp(-(place**2) / 2), (ratio - place) / math.sqrt(2)
+        mirrored = near * scaled_erfc(np.abs(apart))
+        with np.errstate(over="ignore"):
+            first = np.where(apart >= 0, mirrored, 2 * np.exp(np.minimum(ratio**2 / 2 - far / scale, 0.0)) - mirrored)
+        return np.asarray(normal_tail(far, spread) + (first - near * scaled_erfc((ratio + place) / math.sqrt(2))) / 4)
+
+    return tail
+
+
+def scaled_erfc(place: Floats) -> Floats:
+    """e^(x^2) erfc(x) for x >= 0, with a relative error below 1e-14: t e^P(t) with t = 2 / (2 + x), P a Chebyshev series.
+
+    The method of Press et al. 2007 (Numerical Recipes, section 6.2), with coefficients computed to 40 digits.
+    """
+    part = 2 / (2 + place)
+    return np.asarray(part * np.exp(np.polynomial.chebyshev.chebval(2 * part - 1, ERFC)))
+
+
+@lru_cache(maxsize=256)
+def _listed(noise: Draws, missed: Fraction) -> tuple[Floats, Floats]:
+    """Places of |Y| with their chances, each chance put at the far end of its stretch; the last chance is beyond all places."""
+    reach = noise.error(missed / 1000) + 1
+    edges = np.unique(np.ceil(np.linspace(0, reach + 1, POINTS)))
+    beyond = np.array([1.0, *(_beyond(noise, edge) for edge in edges[1:])])
+    beyond = np.minimum.accumulate(np.minimum(beyond, 1.0))
+    return edges[1:] - 1, np.concatenate([beyond[:-1] - beyond[1:], beyond[-1:]])
+
+
+def _beyond(noise: Draws, place: float) -> float:
+    """At or above P[|Y| >= place], place >= 1 and whole."""
+    scale = float(noise.scale)
+    if noise.noise == "Laplace" and noise.count == 1:
+        return 2 * math.exp(-place / scale) / (1 + math.exp(-1 / scale)) * (1 + 1e-12)
+    if noise.noise == "Gaussian" and _is_smooth(noise) and scale > 100:  # else half a step would be wide
+        return noise.factor * math.erfc((place - noise.count / 2) / (scale * math.sqrt(2 * noise.count))) * (1 + 1e-9)
+    inside = listed_law(noise.noise, scale, noise.count)
+    return float(1 - inside[min(int(place) - 1, len(inside) - 1)]) + 1e-8

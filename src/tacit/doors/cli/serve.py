@@ -1,0 +1,215 @@
+"""`tacit serve`: the server, a demonstration of it, and the table of what protects it on this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.doors.cli.ask import AsJson
+from tacit.doors.cli.output import console, print_json, say
+from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
+from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tacit.doors.server.sandbox.limits import User
+    from tacit.doors.server.settings import Settings
+    from tacit.privacy.catalog import Catalog
+
+Users = tuple["User | None", "User | None", "User | None"]
+BACKLOG = 512
+SHARE = 60  # percent of the machine's memory, for all engines together
+CERTIFICATE, KEY = "server.pem", "server.key"
+QUESTION = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
+
+
+def serve(
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 chooses a free one.")] = 8443,
+    name: Annotated[list[str] | None, typer.Option("--name", help="Host name that clients use; may be repeated.")] = None,
+    cert: Annotated[Path | None, typer.Option("--cert", help="TLS certificate (PEM), with its chain.")] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="Private key of the certificate (PEM).")] = None,
+    behind_proxy: Annotated[bool, typer.Option("--behind-proxy", help="A proxy on this machine has the TLS.")] = False,
+    engines: Annotated[int, typer.Option("--engines", min=0, max=64, help="Engines; 0 starts one per core.")] = 0,
+    users: Annotated[
+        str, typer.Option("--users", metavar="FRONT,CLERK,ENGINE", help="Users that root gives the processes to.")
+    ] = "",
+    check: Annotated[bool, typer.Option("--check", help="Print which protections hold on this machine, and stop.")] = False,
+    without_sandbox: Annotated[
+        bool, typer.Option("--without-sandbox", help="Serve more than loopback even if protections are missing.")
+    ] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Serve a generated hospital on loopback, with TLS and four accounts.")
+    ] = False,
+    as_json: AsJson = False,
+    catalog: CatalogOption = None,
+) -> None:
+    """Serve questions over HTTPS to analysts, with the ledger and the data in processes of their own.
+
+    Example: tacit serve --check
+    """
+    from tacit.doors.server.sandbox.check import protections
+    from tacit.doors.server.settings import Settings
+
+    held, owners = protections(), _users(users)
+    if check:
+        _print_protections(held, as_json, owners)
+        return
+    how = How(held, owners, engines, without_sandbox)
+    if demo:
+        with _hospital() as (place, shown):
+            _run(place, Settings("127.0.0.1", port, (), place.parent / CERTIFICATE, place.parent / KEY), how, shown)
+        return
+    _run(find_catalog(catalog), Settings(host, port, tuple(name or ()), cert, key, behind_proxy), how)
+
+
+def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] = lambda _: None) -> None:
+    from tacit.data.catalog import read_catalog
+    from tacit.doors.server.sandbox.check import CALLS, PATHS
+    from tacit.doors.server.sandbox.profiles import is_public
+    from tacit.doors.server.settings import check_exposure
+    from tacit.doors.server.supervisor import Plan, Supervisor
+    from tacit.owner import heads_folder
+
+    declared = read_catalog(place)
+    check_exposure(wanted, declared)
+    how.require(wanted.reached)
+    if is_public(declared.kept) or is_public(declared.store_folder):
+        raise InvalidInput("the data lies in a folder of programs, which every process may read; move the catalog elsewhere")
+    heads_folder(declared)  # what earlier versions kept beside the store is moved while that can be read
+    cores = os.cpu_count() or 1
+    count = how.engines or cores
+    left_out = tuple(kind for kind, name in (("calls", CALLS), ("paths", PATHS)) if not how.held[name])
+    with _listening(wanted) as listening:
+        url = f"{wanted.scheme}://{_shown(wanted)}:{listening.getsockname()[1]}"
+        plan = Plan(declared, wanted, count, f"{max(1, SHARE // count)}%", max(1, cores // count), how.users, left_out)
+
+        def ready() -> None:
+            _note(f"ready at {url}")
+            shown(url)
+
+        Supervisor(plan, listening, _note).run(ready)
+
+
+def _listening(wanted: Settings) -> socket.socket:
+    """The socket that the server listens on; raises if it cannot be had."""
+    try:
+        return socket.create_server((wanted.host.strip("[]"), wanted.port), family=_family(wanted.host), backlog=BACKLOG)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else type(error).__name__
+        raise InvalidInput(f"cannot listen on {wanted.host}, port {wanted.port} ({why}); give another --port or --host") from None
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """What protects the processes, whose they are, and how many engines there are."""
+
+    held: dict[str, bool]
+    users: Users
+    engines: int
+    without_sandbox: bool
+
+    def require(self, reached: bool) -> None:
+        """Say what is missing; refuse to let other machines reach the server without the least."""
+        from tacit.doors.server.sandbox.check import suffices
+
+        if missing := [name for name, holds in self.held.items() if not holds]:
+            _note(f"protections that are missing on this machine: {', '.join(missing)}")
+        if reached and not self.without_sandbox and not suffices(self.held, all(self.users)):
+            raise InvalidInput(
+                "beyond loopback, seccomp is required, and Landlock or users of their own; see --check, or give --without-sandbox"
+            )
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _shown(wanted: Settings) -> str:
+    return wanted.names[0] if wanted.names else "localhost" if wanted.loopback else wanted.host
+
+
+def _note(text: str) -> None:
+    say(f"tacit serve: {text}", to_stderr=True)
+
+
+def _users(given: str) -> Users:
+    """The users of front, clerk and engines; only root can give processes away."""
+    from tacit.doors.server.sandbox.limits import user_named
+
+    if not given:
+        return None, None, None
+    names = [name.strip() for name in given.split(",")]
+    if len(names) != 3 or len(set(names)) != 3:
+        raise InvalidInput("--users takes three different users; give for example --users tacit-front,tacit,tacit-engine")
+    if os.geteuid() != 0:
+        raise InvalidInput("only root can give processes to other users; start as root, or leave --users out")
+    front, clerk, engine = map(user_named, names)
+    return front, clerk, engine
+
+
+def _print_protections(held: dict[str, bool], as_json: bool, users: Users) -> None:
+    from rich.table import Table
+
+    from tacit.doors.server.sandbox.check import PROTECTIONS, suffices
+
+    enough = suffices(held, all(users))
+    if as_json:
+        print_json({"protections": held, "beyond_loopback": enough})
+        return
+    table = Table("protection", "by", "against", "holds", header_style="bold")
+    for name, protection in PROTECTIONS.items():
+        table.add_row(name, protection.by, protection.against, "yes" if held[name] else "no")
+    console().print(table)
+    say("enough to serve more than loopback" if enough else "not enough to serve more than loopback: only this machine is served")
+
+
+# --- the demonstration -------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _hospital() -> Iterator[tuple[Path, Callable[[str], None]]]:
+    """A generated hospital with four accounts and a certificate, and what is said of it; all of it is gone afterwards."""
+    from tacit.doors.cli.demo.hospital import build
+    from tacit.doors.server.certificate import self_signed
+    from tacit.session import open as open_data
+
+    with TemporaryDirectory(prefix="tacit-serve-") as folder:
+        place = build(Path(folder))
+        with open_data(place) as data:
+            data.prepare(yes=True)
+            data.begin_scratch("the demonstration of the server")
+            tokens = _accounts(data.catalog)
+        self_signed(place.parent / CERTIFICATE, place.parent / KEY)
+        yield place, partial(_print_accounts, tokens, place.parent / CERTIFICATE)
+
+
+def _print_accounts(tokens: dict[str, tuple[str, str]], certificate: Path, url: str) -> None:
+    for name, (role, token) in tokens.items():
+        say(f"{role:8} {name:8} {token}")
+    say(f"\ntacit login {url} --ca {certificate}      # with the token of ana")
+    say(f'tacit sql --server {url} "{QUESTION}" --epsilon 0.5')
+    asked = f'{{"sql": "{QUESTION}", "epsilon": "0.5"}}'
+    say(f"curl --cacert {certificate} {url}/v1/questions -H 'Authorization: Bearer {tokens['ana'][1]}' \\")
+    say(f"  -H 'Content-Type: application/json' -d '{asked}'")
+    sys.stdout.flush()
+
+
+def _accounts(catalog: Catalog) -> dict[str, tuple[str, str]]:
+    from tacit.doors.server.accounts import Accounts
+    from tacit.doors.server.records import FILE, Records
+
+    records = Records(catalog.kept / FILE)
+    accounts, roles = Accounts(records), {"ana": "analyst", "mallory": "analyst", "carol": "curator", "otto": "auditor"}
+    made: dict[str, Any] = {name: accounts.add(name, role, declared=catalog.analysts).token for name, role in roles.items()}
+    records.close()
+    return {name: (role, made[name]) for name, role in roles.items()}

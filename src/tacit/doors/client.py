@@ -1,0 +1,240 @@
+"""A session on a server: the same questions and the same `Answer`, over HTTPS.
+
+    ana = tacit.connect("https://stats.example.org", token="tacit_...")
+    ana.sql("SELECT COUNT(*) FROM visits", epsilon=0.5)
+
+Every question has an Idempotency-Key of its own. If the connection is lost, the same request is sent again under the same key, and
+is paid for once. A refusal is the same exception as that of a session on this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit import errors
+from tacit.doors.exact_form import MEDIA, answer_from
+from tacit.errors import InvalidInput, Refused, StoreUnusable, TacitError
+from tacit.mechanisms.noise import bits
+from tacit.privacy.arguments import truth_of
+from tacit.privacy.rounding import decimal_text, exact
+from tacit.query.price.request import read_weights
+from tacit.release.answer import Answer
+
+if TYPE_CHECKING:
+    from tacit.query.language.given import Parameters
+    from tacit.query.price.explain import Explanation
+
+WAIT = 660.0  # seconds for a reply: more than a question may take
+PAUSES = (0.2, 1.0, 3.0)  # seconds before a request is sent again whose reply was lost
+BUDGET = ("epsilon", "delta", "error", "confidence")
+REFUSALS = {kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Refused)}
+LOCAL = ("http://localhost", "http://127.0.0.1", "http://[::1]")
+
+
+def connect(url: str, token: str, *, ca: str | Path | None = None) -> Remote:
+    """The session of a token's account on a server.
+
+    `ca` is a file with the certificate to trust instead of those of this machine: that of an authority, or the server's own.
+    """
+    return Remote(url, token, ca)
+
+
+class Remote:
+    """One analyst's questions to a server."""
+
+    def __init__(
+        self, url: str, token: str, ca: str | Path | None = None, *, transport: Any = None, pauses: Sequence[float] = PAUSES
+    ) -> None:
+        httpx = _httpx()
+        self._pauses = pauses
+        address = checked_url(url)
+        headers = {"Authorization": f"Bearer {_checked_token(token)}", "User-Agent": "tacit"}
+        verify = _trusted(ca) if address.startswith("https://") else True
+        self.url = address
+        self._client = httpx.Client(
+            base_url=address, headers=headers, timeout=WAIT, verify=verify, transport=transport, trust_env=False
+        )
+
+    def __repr__(self) -> str:
+        return f"Remote({self.url!r})"  # never the token
+
+    def __enter__(self) -> Remote:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    # --- questions -----------------------------------------------------------------------------------------------------------
+
+    def sql(
+        self, question: str, *, params: Parameters = None, groups: int | None = None, tidy: bool = False, **budget: Any
+    ) -> Answer:
+        """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts.
+
+        With `tidy`, the released numbers are made tidy here, as `Answer.tidy` does.
+        """
+        asked = {**_asked(question, params, budget), **({} if groups is None else {"groups": groups})}
+        key = bits.random_bytes(24).hex()
+        found = answer_from(self._sent("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
+        return found.tidy() if truth_of(tidy, "tidy") else found
+
+    def explain(self, question: str, *, params: Parameters = None, **budget: Any) -> Explanation:
+        """What the answer would cost and how good it would be. Spends nothing; prices epsilon 1 by default."""
+        from tacit.query.price.explain import Expected, Explanation, Noise
+
+        known = json.loads(self._sent("POST", "/v1/explain", _asked(question, params, budget)))
+        noise = tuple(Noise(**each) for each in known["noise"])
+        expected = tuple(Expected(**each) for each in known["errors"])
+        price = (Fraction(known["price"]["epsilon"]), Fraction(known["price"]["delta"]))
+        confidence = Fraction(repr(known["confidence"]))
+        return Explanation(tuple(known["tree"]), known["groups"], noise, expected, *price, confidence, known["left"])
+
+    def answer(self, entry: int) -> Answer:
+        """An answer that was paid for, by its entry in the ledger."""
+        return answer_from(self._sent("GET", f"/v1/answers/{exact(entry)}?form=exact"))
+
+    def budget(self) -> dict[str, Any]:
+        """The analyst's caps, what was spent and what remains; budgets are exact texts."""
+        return dict(json.loads(self._sent("GET", "/v1/budget")))
+
+    def catalog(self) -> dict[str, Any]:
+        """What the data owner declares of the data."""
+        return dict(json.loads(self._sent("GET", "/v1/catalog")))
+
+    def history(self, last: int = 20) -> list[dict[str, Any]]:
+        """The latest entries of this analyst, the newest first."""
+        found: list[dict[str, Any]] = []
+        before: int | None = None
+        while len(found) < last:
+            more = {} if before is None else {"before": before}
+            query = "&".join(f"{name}={value}" for name, value in {"last": min(last, 200), **more}.items())
+            page = json.loads(self._sent("GET", f"/v1/history?{query}"))
+            found += page["entries"]
+            before = page["before"]
+            if before is None:
+                break
+        return found[:last]
+
+    # --- how -----------------------------------------------------------------------------------------------------------------
+
+    def _sent(self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None) -> str:
+        """The text of a reply; a request whose reply was lost is sent again, which a key or its method makes harmless."""
+        httpx = _httpx()
+        for pause in (*self._pauses, None):
+            try:
+                reply = self._client.request(method, path, json=body, headers=headers)
+            except httpx.TransportError as error:
+                if pause is None or isinstance(error, httpx.UnsupportedProtocol):
+                    raise _unreachable(self.url, error) from None
+                time.sleep(pause)
+            else:
+                if reply.status_code != 200:
+                    raise raised(reply.status_code, reply.text)
+                return str(reply.text)
+        raise AssertionError
+
+
+def raised(status: int, text: str) -> TacitError:
+    """The exception of a problem that a server reported.
+
+    >>> raised(422, '{"error": {"code": "no_bounds", "message": "no bounds", "remedy": "declare them"}}')
+    NoBounds('no bounds; declare them')
+    """
+    try:
+        known = json.loads(text)["error"]
+        code, message, remedy = str(known["code"]), str(known["message"]), str(known.get("remedy", ""))
+        at = (int(known["line"]), int(known["column"])) if "line" in known else None
+    except (ValueError, TypeError, LookupError):
+        return StoreUnusable(f"the server replied {status} without words of tacit", remedy="check the URL")
+    if kind := REFUSALS.get(code):
+        return kind(message, remedy=remedy, at=at)
+    if code == "unauthenticated":
+        return InvalidInput("the server does not accept the token; ask the curator for a new one, then log in again")
+    whole = f"{message}; {remedy}" if remedy else message
+    return StoreUnusable(message, remedy=remedy) if status >= 500 or status == 429 else InvalidInput(whole)
+
+
+def checked_url(url: str) -> str:
+    """The address of a server: https, or http on this machine alone."""
+    address = url.strip().rstrip("/") if isinstance(url, str) else ""
+    host = address.partition("://")[2]
+    if not host or "/" in host or "@" in host or "?" in host or "#" in host:
+        raise InvalidInput("the server must be a URL such as https://stats.example.org")
+    here = any(address == local or address.startswith(f"{local}:") for local in LOCAL)
+    if not (address.startswith("https://") or here):
+        raise InvalidInput("a token is sent over https only, except to this machine; use https://")
+    return address
+
+
+def _asked(question: str, params: Parameters, budget: Mapping[str, Any]) -> dict[str, Any]:
+    """A question as JSON; numbers of budgets are written as exact texts."""
+    known = dict(budget)
+    asked: dict[str, Any] = {"sql": question}
+    asked |= {name: decimal_text(exact(value, name)) for name in BUDGET if (value := known.pop(name, None)) is not None}
+    asked |= {"simultaneous": True} if known.pop("simultaneous", None) else {}
+    asked |= {"interval": False} if known.pop("interval", None) is False else {}
+    if (weights := known.pop("weights", None)) is not None:
+        asked["weights"] = {name: decimal_text(weight) for name, weight in read_weights(weights)}
+    if known:
+        raise InvalidInput(f"unknown argument {sorted(known)[0]!r}; a budget is epsilon and delta, or error, with confidence")
+    if params:
+        named = params if isinstance(params, Mapping) else {str(place): value for place, value in enumerate(params, 1)}
+        asked["params"] = {str(name): _parameter(value) for name, value in named.items()}
+    return asked
+
+
+def _parameter(value: Any) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal | Fraction):
+        return int(value) if value == int(value) else float(value)
+    return (
+        value if value is None or isinstance(value, str | bool | int) else float(value) if isinstance(value, Real) else str(value)
+    )
+
+
+def _checked_token(token: str) -> str:
+    if not isinstance(token, str) or not token.isascii() or not token.strip() or any(sign.isspace() for sign in token.strip()):
+        raise InvalidInput("the token must be one word of ASCII letters; use the one that the curator gave you")
+    return token.strip()
+
+
+def _trusted(ca: str | Path | None) -> ssl.SSLContext:
+    """Certificates of this machine, or those of one file alone."""
+    try:
+        context = ssl.create_default_context(cafile=None if ca is None else str(ca))
+    except FileNotFoundError:
+        raise InvalidInput(f"certificate not found: {ca}; log in again with the server's certificate") from None
+    except (OSError, ssl.SSLError):
+        raise InvalidInput(f"{ca} is not a certificate that can be read; expected a PEM file") from None
+    if ca is not None:
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # the server's own certificate is enough
+    return context
+
+
+def _unreachable(url: str, error: Exception) -> StoreUnusable:
+    doubtful = "CERTIFICATE" in str(error).upper()
+    what = "its certificate is not trusted" if doubtful else "connection failed"
+    remedy = "name the certificate to trust with ca= or --ca" if doubtful else "check the URL, and that the server runs"
+    return StoreUnusable(f"the server {url} cannot be reached: {what}", remedy=remedy)
+
+
+def _httpx() -> Any:
+    try:
+        import httpx
+    except ImportError:
+        raise InvalidInput("a server needs a package that is not installed; run: pip install 'tacit[server]'") from None
+    return httpx

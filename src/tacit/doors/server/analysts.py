@@ -1,0 +1,183 @@
+"""What an analyst may do besides asking: explain, and see their own answers, budget and history, and what is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from tacit.doors.exact_form import MEDIA, exact_text
+from tacit.doors.server.asking import DONE, answer_of, budget_of
+from tacit.doors.server.calls import Reply
+from tacit.doors.server.problems import problem
+from tacit.errors import InvalidInput
+from tacit.privacy.catalog import day_of
+from tacit.privacy.rounding import decimal_text
+from tacit.untrusted import for_json
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from tacit.accounting.ledger.entries import Entry
+    from tacit.doors.server.accounts import Account
+    from tacit.doors.server.models import AnswerWanted, Explained, HistoryWanted, Nothing
+    from tacit.doors.server.office import Office
+    from tacit.privacy.catalog import Column, Table
+    from tacit.release.answer import Answer
+
+READ_AT_ONCE = 2_000  # entries of the ledger that one request for a history looks at
+MOST_DRAWN = 2_000  # rows of a picture
+PAID = ("spend", "recall", "failure")
+CSV, ARROW, SVG = "text/csv; charset=utf-8; header=present", "application/vnd.apache.arrow.stream", "image/svg+xml"
+
+
+def as_json(known: Mapping[str, Any]) -> Reply:
+    """A reply of plain values."""
+    return Reply(DONE, for_json(known).encode())
+
+
+def explain(office: Office, account: Account, asked: Explained, _: str) -> Reply:
+    """What the answer would cost and how good it would be."""
+    session = office.session(account)
+    if session is None:
+        return problem("forbidden")
+    return as_json(session.explain(asked.sql, params=asked.params, **budget_of(asked)).to_dict())
+
+
+# --- answers -----------------------------------------------------------------------------------------------------------------
+
+
+def answer(office: Office, account: Account, wanted: AnswerWanted, _: str) -> Reply:
+    """An answer that this analyst has paid for; one of somebody else is as absent as one that never was."""
+    found = office.data.ledger.paid_by(wanted.entry, account.name)
+    kept = None if found is None else answer_of(office, *found)
+    return problem("not_found") if kept is None else FORMS[wanted.form](office, kept)
+
+
+def _arrow(_: Office, answer: Answer) -> Reply:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    table = answer.to_arrow()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write(table)
+    return Reply(DONE, sink.getvalue().to_pybytes(), ARROW)
+
+
+def _svg(office: Office, answer: Answer) -> Reply:
+    from tacit.chart import svg
+
+    if not any(column.is_number for column in answer.columns):
+        raise InvalidInput("the answer has no number to draw; ask for JSON or CSV")
+    if len(answer) > MOST_DRAWN:
+        raise InvalidInput(f"a picture shows at most {MOST_DRAWN:,} rows; ask for JSON or CSV")
+    with office.drawing:
+        return Reply(DONE, svg(answer.chart()).encode(), SVG)
+
+
+FORMS: Mapping[str, Callable[[Office, Answer], Reply]] = {
+    "json": lambda _, answer: as_json(answer.to_dict()),
+    "csv": lambda _, answer: Reply(DONE, answer.to_csv().encode(), CSV),
+    "exact": lambda _, answer: Reply(DONE, exact_text(answer).encode(), MEDIA),
+    "arrow": _arrow,
+    "svg": _svg,
+}
+
+
+# --- budget and history ------------------------------------------------------------------------------------------------------
+
+
+def budget(office: Office, account: Account, _: Nothing, __: str) -> Reply:
+    """The analyst's cap, what was spent and what one further question may cost; of the data set, the cap and what is left."""
+    if office.session(account) is None:
+        return problem("forbidden")
+    ledger, whole = office.data.ledger, office.data.catalog.budget
+    own, spent, left = ledger.caps.analyst(account.name), ledger.spent(account.name), office.left(account.name)
+    shared, per_query = office.shared_left(ledger.left()), own.epsilon_per_query
+    return as_json(
+        {
+            "analyst": {
+                "name": account.name,
+                "cap": None if own.budget is None else _amounts(own.budget.epsilon, own.budget.delta),
+                "epsilon_per_query": None if per_query is None else decimal_text(per_query),
+                "spent": {
+                    "epsilon": None if spent.epsilon is None else decimal_text(spent.epsilon),
+                    "rho": decimal_text(spent.rho),
+                    "delta": decimal_text(spent.delta),
+                },
+                "left": _amounts(left.epsilon, left.delta),
+            },
+            "data_set": {
+                "cap": _amounts(whole.epsilon, whole.delta),
+                "left": _amounts(shared.epsilon, shared.delta),
+                "shown": office.data.catalog.show_left,
+            },
+        }
+    )
+
+
+def _amounts(epsilon: Fraction, delta: Fraction) -> dict[str, str]:
+    return {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}
+
+
+def history(office: Office, account: Account, wanted: HistoryWanted, _: str) -> Reply:
+    """The analyst's entries, the latest first. Only so many of the ledger are looked at; `before` says where to go on."""
+    ledger = office.data.ledger
+    head = ledger.head.number + 1
+    end = head if wanted.before is None else min(wanted.before, head)
+    first = max(0, end - READ_AT_ONCE)
+    page = islice(ledger.entries(first=first), end - first)
+    own = [entry for entry in page if entry.analyst == account.name and entry.kind in PAID]
+    shown = own[-wanted.last :][::-1]
+    before = shown[-1].number if len(own) > len(shown) else first
+    return as_json({"entries": [_entry(entry) for entry in shown], "before": before or None})
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    epsilon = None if entry.price.epsilon is None else decimal_text(entry.price.epsilon)
+    price = {"epsilon": epsilon, "rho": decimal_text(entry.price.rho), "delta": decimal_text(entry.price.delta)}
+    kind = "spend" if entry.kind == "recall" else entry.kind  # nobody learns that somebody else had asked the same
+    known = {"entry": entry.number, "at": entry.at, "kind": kind, "price": price}
+    about = entry.about if entry.kind == "failure" else None
+    return {**known, "question": entry.question, "data_version": entry.data_version, "about": about}
+
+
+# --- what is declared --------------------------------------------------------------------------------------------------------
+
+
+def catalog(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
+    """What the catalog declares: no source, no other analyst, and no number of rows but that of public tables."""
+    office.data.refresh()
+    declared = office.data.catalog
+    tables = [_table(office, table) for _, table in sorted(declared.tables.items())]
+    known = {"budget": _amounts(declared.budget.epsilon, declared.budget.delta), "neighbours": declared.change, "tables": tables}
+    return as_json({**known, "questions_at_most": declared.questions_at_most})
+
+
+def _table(office: Office, table: Table) -> dict[str, Any]:
+    if table.public:
+        columns = office.data.public.columns(table.name)
+        rows = office.data.public.size(table.name)
+        return {"name": table.name, "public": True, "rows": rows, "columns": [_column(each) for each in columns.values()]}
+    unit = None if table.unit is None else {"column": table.unit.column, "references": table.unit.references}
+    limits = {name: getattr(table, name) for name in ("max_rows", "rows_at_most", "min_people")}
+    limits |= {"max_rows_per_group": table.rows_per_group, "max_joined_rows": table.most_joined_rows}
+    columns_of = [_column(each) for each in table.columns.values()]
+    return {"name": table.name, "public": False, "unit": unit, **limits, "no_unit": table.no_unit, "columns": columns_of}
+
+
+def _column(column: Column) -> dict[str, Any]:
+    number = column.kind in ("number", "date")
+    return {
+        "name": column.name,
+        "kind": column.kind,
+        "bounds": None if column.bounds is None else [_bound(column, bound) for bound in column.bounds],
+        "step": None if column.step is None or not number else decimal_text(column.step),
+        "values": list(column.domain) if column.kind == "category" else None,
+        "nullable": column.nullable,
+        "longest": column.longest if column.kind == "text" else None,
+    }
+
+
+def _bound(column: Column, bound: Fraction) -> str:
+    return day_of(int(bound)).isoformat() if column.kind == "date" else decimal_text(bound)

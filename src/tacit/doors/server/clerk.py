@@ -1,0 +1,196 @@
+"""The clerk: the one process that knows accounts and ledger. It spends, asks an engine, keeps the answer, and replies to the front.
+
+Connections reach it as descriptors from the supervisor: one to each engine, one to the front. It opens no other connection, except
+to a ledger in PostgreSQL, and has no right on the store. The files that it writes are named one by one before the sandbox closes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+from tacit.data.catalog import read_catalog
+from tacit.doors.server.calls import Call, Reply
+from tacit.doors.server.pool import Pool
+from tacit.doors.server.problems import problem
+from tacit.doors.server.sandbox.limits import User, become
+from tacit.doors.server.sandbox.profiles import CLERK, CLERK_OF_A_DATABASE, Profile, close_first, close_last, reach_of
+from tacit.doors.server.wire import CALL, NOT_USABLE, OF_ENGINE, READY, REPLY, Malformed, call_read, framed, receive, reply_written
+from tacit.errors import TacitError
+from tacit.files import make_private_folder, owned
+from tacit.privacy.catalog import Catalog
+from tacit.release.unforeseen import FILE as LOG
+from tacit.release.unforeseen import noted
+from tacit.session import DataSet, stamp_of
+
+AT_ONCE = 32  # calls that are worked on; others wait
+MOST_WAITING = 256  # calls of a front that have no reply yet; it then waits before it sends more
+RECORDS = "server.sqlite"
+NAMES = ("/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/services", "/etc/host.conf", "/etc/gai.conf")
+POSTGRES = 5432
+
+
+class Handles(Protocol):
+    """The desk: the reply to each call, from many threads at once."""
+
+    def handle(self, call: Call) -> Reply:
+        """The reply to one call; it raises nothing."""
+
+
+Desks = Callable[[DataSet, Pool], Handles]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the clerk is started with."""
+
+    catalog: str
+    control: int
+    user: int | None = None
+    group: int | None = None
+    left_out: tuple[str, ...] = ()
+
+
+def main(settings: Settings, desks: Desks, profile: Profile = CLERK) -> NoReturn:
+    """Open what is written, close the sandbox, and reply to calls until the supervisor is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    control = socket.socket(fileno=settings.control)
+    if settings.user is not None and settings.group is not None:
+        become(User(settings.user, settings.group))
+    pool = Pool(changed=lambda: os._exit(3))  # with the clerk all engines end, and all of them open the new data
+    path = Path(settings.catalog)
+    try:
+        data = DataSet(read_catalog(path), read_at=stamp_of(path), holder=pool)
+        desk = desks(data, pool)
+        held = _closed(data, replace(profile, left_out=frozenset(settings.left_out)))
+    except TacitError as error:
+        _give_up(control, error)
+    except Exception as error:
+        _give_up(control, noted(error, path.parent / ".tacit"))
+    serve(control, data, pool, desk, held)
+
+
+def _closed(data: DataSet, profile: Profile) -> list[sqlite3.Connection]:
+    """Open the ledger and the files beside it, then close the sandbox; returns connections that keep the files of SQLite there."""
+    catalog = data.catalog
+    _ = data.ledger  # opened while the register of ledgers can be read
+    address = catalog.ledger_address(os.environ)
+    file = address.removeprefix("sqlite:///")
+    local = file != address
+    log = owned(catalog.kept / LOG)
+    make_private_folder(catalog.heads_folder)
+    databases = [path for path in ((Path(file),) if local else ()) + (catalog.kept / RECORDS,) if path.exists()]
+    held = [_kept_open(path) for path in databases]
+    for ending in (".lock", ".flush") if local else ():
+        owned(Path(file + ending))
+    writes = [Path(f"{path}{ending}") for path in databases for ending in ("", "-wal", "-shm", ".lock", ".flush")]
+    reads = (_file_of(catalog), *(() if local else map(Path, NAMES)))
+    ports = () if local else (_port(address),)
+    profile = profile if local else replace(CLERK_OF_A_DATABASE, left_out=profile.left_out)
+    close_first(profile, reach_of(reads, (log, *writes), (catalog.heads_folder,), ports=ports))
+    close_last(profile)
+    return held
+
+
+def _file_of(catalog: Catalog) -> Path:
+    assert catalog.path is not None  # noqa: S101  # it was read from there
+    return catalog.path
+
+
+def _port(address: str) -> int:
+    found = re.search(r":(\d+)(?:/|$)", address.rpartition("@")[2])
+    return int(found[1]) if found else POSTGRES
+
+
+def _kept_open(file: Path) -> sqlite3.Connection:
+    """A connection that is never closed: the last one to close would remove the write-ahead log, and none may make a new one."""
+    connection = sqlite3.connect(f"file:{file}?mode=rw", uri=True, check_same_thread=False)
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return connection
+
+
+def _give_up(control: socket.socket, error: TacitError) -> NoReturn:
+    """Tell the supervisor why, in words of tacit, and end."""
+    with suppress(OSError):
+        control.sendall(NOT_USABLE + str(error).encode()[:4000])
+    os._exit(1)
+
+
+# --- at work -----------------------------------------------------------------------------------------------------------------
+
+
+def serve(control: socket.socket, data: DataSet, pool: Pool, desk: Handles, _held: list[sqlite3.Connection]) -> NoReturn:
+    """Take up the connections that the supervisor hands over; end when it does."""
+    workers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="call")
+    threading.Thread(target=_report, args=(control, data), daemon=True).start()
+    while True:
+        tag, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+        if not tag or not descriptors:
+            os._exit(0)
+        line = socket.socket(fileno=descriptors[0])
+        if tag == OF_ENGINE:
+            pool.add(line)
+        else:
+            threading.Thread(target=FrontLine(line, desk, workers).listen, daemon=True).start()
+
+
+def _report(control: socket.socket, data: DataSet) -> None:
+    """Tell the supervisor that questions can be answered, or why not."""
+    try:
+        _ = data.store
+    except TacitError as error:
+        _give_up(control, error)
+    with suppress(OSError):
+        control.sendall(READY)
+
+
+@dataclass(slots=True)
+class FrontLine:
+    """The connection to a front: calls come in, and replies go out as they are ready."""
+
+    line: socket.socket
+    desk: Handles
+    workers: ThreadPoolExecutor
+    _sending: threading.Lock = field(default_factory=threading.Lock)
+    _room: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MOST_WAITING))
+
+    def listen(self) -> None:
+        """Take calls until the front is gone, or says what is not a call."""
+        try:
+            while True:
+                _, number, content = receive(self.line, CALL)
+                call = call_read(content)
+                self._room.acquire()
+                self.workers.submit(self._reply, number, call)
+        except OSError:  # Malformed is one
+            pass
+        finally:  # whatever it was: the front notices, and asks for another connection
+            with suppress(OSError):
+                self.line.shutdown(socket.SHUT_RDWR)
+
+    def _message(self, number: int, call: Call) -> bytes:
+        try:
+            return framed(REPLY, number, reply_written(self.desk.handle(call)))
+        except (Malformed, MemoryError):  # a reply above every limit is nobody else's trouble
+            return framed(REPLY, number, reply_written(problem("unavailable")))
+
+    def _reply(self, number: int, call: Call) -> None:
+        try:
+            message = self._message(number, call)
+            with self._sending:
+                self.line.settimeout(None)
+                self.line.sendall(message)
+        except OSError:  # the front is gone; what was paid for is kept
+            pass
+        finally:
+            self._room.release()

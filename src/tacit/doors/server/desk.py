@@ -1,0 +1,132 @@
+"""The desk of the clerk: one closed table of operations, each with the roles that may use it, and one exit for every error.
+
+    credential    checked first, with the same work and the same reply for all that are not valid
+    role          of the operation's list; an operation that lists none denies everybody
+    place         so many requests of an account at once, and so many a second
+    arguments     checked again, by the model of the operation
+    reply         of the operation, or of the closed list of problems
+
+What nobody foresaw is `unavailable`. The data owner's log has a line about it, without its message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from tacit.doors.server import analysts, asking, auditors, curators
+from tacit.doors.server import models as of
+from tacit.doors.server.accounts import ANALYST, AUDITOR, CURATOR, Account, Ended
+from tacit.doors.server.calls import Call, Reply
+from tacit.doors.server.office import Office
+from tacit.doors.server.places import Places, TooManyRequests
+from tacit.doors.server.problems import problem, told
+from tacit.doors.server.requests import KeyReused
+from tacit.errors import InvalidCatalog, StoreUnusable, TacitError, Unforeseen
+from tacit.files import append_line
+from tacit.release.unforeseen import FILE as LOG
+from tacit.release.unforeseen import LARGEST, noted
+from tacit.session import DataSet
+
+LONGEST_KEY = 128
+MOST_REPLY = 64 * 2**20  # bytes, below what the line to the front carries: no answer of one analyst ends it for the others
+Run = Callable[[Office, Account, Any, str], Reply]
+EVERY_ROLE = (ANALYST, CURATOR, AUDITOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What is run, what it is given, and for which roles; none is for nobody."""
+
+    run: Run
+    model: type[of.Strict]
+    roles: tuple[str, ...] = ()
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "ask": Operation(asking.ask, of.Question, (ANALYST,)),
+    "explain": Operation(analysts.explain, of.Explained, (ANALYST,)),
+    "answer": Operation(analysts.answer, of.AnswerWanted, (ANALYST,)),
+    "budget": Operation(analysts.budget, of.Nothing, (ANALYST,)),
+    "history": Operation(analysts.history, of.HistoryWanted, (ANALYST,)),
+    "catalog": Operation(analysts.catalog, of.Nothing, EVERY_ROLE),
+    "renew_token": Operation(curators.renew_token, of.OwnToken, EVERY_ROLE),
+    "accounts": Operation(curators.accounts, of.Nothing, (CURATOR,)),
+    "add_account": Operation(curators.add_account, of.NewAccount, (CURATOR,)),
+    "add_token": Operation(curators.add_token, of.NewToken, (CURATOR,)),
+    "revoke": Operation(curators.revoke, of.Revocation, (CURATOR,)),
+    "caps": Operation(curators.caps, of.Nothing, (CURATOR,)),
+    "set_caps": Operation(curators.set_caps, of.NewCaps, (CURATOR,)),
+    "limits": Operation(curators.limits, of.Nothing, (CURATOR,)),
+    "set_limits": Operation(curators.set_limits, of.NewLimits, (CURATOR,)),
+    "resume": Operation(curators.resume, of.Resumption, (CURATOR,)),
+    "log": Operation(curators.log, of.LogWanted, (CURATOR,)),
+    "ledger": Operation(auditors.ledger, of.LedgerWanted, (AUDITOR,)),
+    "verification": Operation(auditors.verification, of.Nothing, (AUDITOR,)),
+    "head": Operation(auditors.head, of.Nothing, (AUDITOR,)),
+}
+READY = Reply(200, b'{"status": "ready"}')
+
+
+class Desk:
+    """Answers calls, from many threads at once."""
+
+    def __init__(self, office: Office, places: Places | None = None, operations: Mapping[str, Operation] = OPERATIONS) -> None:
+        self.office, self.places, self.operations = office, places or Places(), operations
+
+    def handle(self, call: Call) -> Reply:
+        """The reply to one call; it raises nothing."""
+        try:
+            reply = self._handled(call)
+            return reply if len(reply.body) <= MOST_REPLY else problem("answer_too_large")
+        except TacitError as error:
+            return told(error) or self._unavailable(error)
+        except Exception as error:
+            return self._unavailable(error)
+
+    def _handled(self, call: Call) -> Reply:
+        if call.operation == "health":
+            return READY
+        account = self.office.accounts.who(call.credential)
+        operation = self.operations.get(call.operation)
+        if account is None:
+            return problem("unauthenticated")
+        if operation is None or account.role not in operation.roles:
+            return problem("forbidden")
+        try:
+            with self.places.taken(account.name):
+                return operation.run(self.office, account, _checked(operation, call), call.key)
+        except TooManyRequests:
+            return problem("too_many_requests")
+        except Ended:
+            return problem("unauthenticated")
+        except KeyReused:
+            return problem("key_reused")
+        except ValidationError:  # the front has said what is wrong; a front that did not is not to be trusted
+            return problem("invalid_request", "the arguments do not fit the operation", "see /v1/openapi.json")
+
+    def _unavailable(self, error: Exception) -> Reply:
+        """The one reply to what an analyst cannot change, after a line in the log: in words only if they are tacit's own."""
+        folder = self.office.data.catalog.kept
+        if isinstance(error, StoreUnusable | InvalidCatalog):
+            with suppress(OSError):
+                append_line(folder / LOG, f"{datetime.now(UTC).isoformat(timespec='seconds')} {error.code}: {error}", LARGEST)
+        elif not isinstance(error, Unforeseen):  # of which there is a line already
+            noted(error, folder)
+        return problem("unavailable")
+
+
+def desk(data: DataSet, limit: Callable[[int], None] | None = None) -> Desk:
+    """The desk of a data set; it calls `limit` with the seconds that a question may take, when a curator changes them."""
+    return Desk(Office(data) if limit is None else Office(data, limit))
+
+
+def _checked(operation: Operation, call: Call) -> of.Strict:
+    if len(call.key) > LONGEST_KEY or not call.key.isascii() or not call.key.isprintable():
+        raise ValidationError.from_exception_data("key", [])
+    return operation.model.model_validate(dict(call.arguments), strict=True)

@@ -1,0 +1,229 @@
+"""An engine: the process that reads the store, runs one paid question at a time, adds the noise, and returns what is released.
+
+    open       the store's description of itself, and a hash of the catalog that prices are derived from
+    fan_out    public facts, of public tables alone
+    size
+    free       a question of public tables alone
+    run        a question that was paid for: priced anew here, and run only if the fingerprint of its quote is the one that was paid
+
+Exact numbers never leave it, and any failure is the same empty reply. It has one connection, to the clerk, and ends with it.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import queue
+import signal
+import socket
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tacit.data.catalog import read_catalog
+from tacit.data.store import StoreInfo, column_json, store_info
+from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, request_read
+from tacit.doors.server.sandbox.limits import User
+from tacit.doors.server.sandbox.profiles import ENGINE, OF_ENGINES, Profile, close_first, close_last, reach_of
+from tacit.doors.server.wire import ASK, FAILED, NUMBERS, TOLD, UNUSABLE, Malformed, read, receive, send, written
+from tacit.errors import Refused, StoreUnusable
+from tacit.privacy.catalog import Catalog
+from tacit.query.engines import engine_at, load, opening
+from tacit.query.engines.engine import Limits, StoredFacts
+from tacit.query.engines.public import REFUSALS
+from tacit.query.free import check_free, public_tables
+from tacit.query.language.given import given
+from tacit.query.language.sql import read as read_sql
+from tacit.query.language.syntax import Select
+from tacit.query.language.writer import written as sql_of
+from tacit.query.price.price import Quote
+from tacit.release.frames import GRACE
+from tacit.release.noisy import ran, released
+from tacit.release.packed import packed
+from tacit.release.worker import ended_after, process_bytes
+
+Told = tuple[bytes, bytes]
+Form = Mapping[str, type | tuple[type, ...]]
+FORMS: Mapping[str, Form] = {
+    "open": {"ask": str},
+    "fan_out": {"ask": str, "table": str, "column": str},
+    "size": {"ask": str, "table": str},
+    "free": {"ask": str, "text": str},
+    "run": {"ask": str, "text": str, "request": dict, "entry": int, "fingerprint": str, "seconds": (int, float)},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an engine is started with."""
+
+    catalog: str
+    line: int
+    memory: str = "60%"
+    threads: int = 0
+    user: int | None = None
+    group: int | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def owner(self) -> User | None:
+        """The user that it becomes, if one is named."""
+        return None if self.user is None or self.group is None else User(self.user, self.group)
+
+
+class Answering:
+    """One store, and what may be asked of it."""
+
+    def __init__(self, catalog: Catalog, engine: Any, info: StoreInfo) -> None:
+        self.catalog, self.engine, self.info = catalog, engine, info
+        self.public = StoredFacts(info.public, engine)
+        self.ran: set[int] = set()
+
+    def handle(self, content: bytes) -> Told:
+        """The reply to one message; a message of no known form ends the process."""
+        name = _asked_for(content)
+        asked = read(content, FORMS[name])
+        try:
+            return {"open": self.open, "fan_out": self.fan_out, "size": self.size, "free": self.free, "run": self.run}[name](asked)
+        except Malformed:
+            raise
+        except Exception:  # one reply for every reason
+            return FAILED, b""
+
+    def open(self, _: dict[str, Any]) -> Told:
+        """The description of the store."""
+        public = {table: {key: column_json(one) for key, one in columns.items()} for table, columns in self.info.public.items()}
+        return TOLD, written(asdict(replace(self.info, public={})) | {"public": public, "pricing": pricing_of(self.catalog)})
+
+    def fan_out(self, asked: dict[str, Any]) -> Told:
+        """The fan-out of a column of a public table."""
+        self.public.columns(asked["table"])  # which knows public tables alone
+        return TOLD, written({"number": self.public.fan_out(asked["table"], asked["column"])})
+
+    def size(self, asked: dict[str, Any]) -> Told:
+        """The number of rows of a public table."""
+        self.public.columns(asked["table"])
+        return TOLD, written({"number": self.public.size(asked["table"])})
+
+    def free(self, asked: dict[str, Any]) -> Told:
+        """The answer to a question of public tables alone, or the kind of its refusal."""
+        statement = read_sql(asked["text"], given(None, None)).statement
+        tables = public_tables(statement, self.catalog) if isinstance(statement, Select) else None
+        if tables is None or not isinstance(statement, Select):
+            return FAILED, b""
+        text = sql_of(check_free(statement, tables, self.public))
+        try:
+            columns = self.public.answered(text, [table.name for table in tables])
+        except Refused as refusal:
+            return TOLD, written({"columns": [], "refused": _kind_of(refusal)})
+        return TOLD, written({"columns": [[name, [_plain(value) for value in values]] for name, values in columns], "refused": ""})
+
+    def run(self, asked: dict[str, Any]) -> Told:
+        """The released numbers of a question that was paid for, behind its fingerprint; each entry is run once."""
+        if asked["entry"] in self.ran:
+            return FAILED, b""
+        self.ran.add(asked["entry"])
+        with ended_after(asked["seconds"] + 2 * GRACE):
+            quotes = derived(asked["text"], request_read(asked["request"]), self.catalog, self.public)
+            paid = [quote for quote in quotes if fingerprint_of(quote, self.info.version) == asked["fingerprint"]]
+            if not paid or not self._is_affordable(paid[0]):
+                return FAILED, b""
+            quote = paid[0]
+            self.engine.limits = replace(self.engine.limits, seconds=asked["seconds"])
+            return NUMBERS, asked["fingerprint"].encode() + packed(quote, released(quote, ran(quote, self.engine.run)))
+
+    def _is_affordable(self, quote: Quote) -> bool:
+        """Whether the whole budget of the catalog could pay for it; a clerk that is broken into may not care."""
+        budget = self.catalog.budget
+        return quote.epsilon <= budget.epsilon and quote.delta <= budget.delta
+
+
+def _asked_for(content: bytes) -> str:
+    """The name of what is asked, before its form is known."""
+    try:
+        name = json.loads(content)["ask"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        raise Malformed("a message that asks nothing") from None
+    if not isinstance(name, str) or name not in FORMS:
+        raise Malformed("a message that asks something else")
+    return name
+
+
+def _kind_of(refusal: Refused) -> str:
+    """The name of a refusal in the closed list; the words stay here."""
+    return next(name for name, made in REFUSALS.items() if made().message == refusal.message)
+
+
+def _plain(value: Any) -> Any:
+    """A value of a public table in JSON; decimals keep their digits."""
+    return {"decimal": str(value)} if isinstance(value, Decimal) else value
+
+
+# --- the process -------------------------------------------------------------------------------------------------------------
+
+
+def main(settings: Settings, profile: Profile = ENGINE) -> NoReturn:
+    """Close the first part of the sandbox, open the store, close the rest, and answer until the clerk is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    line = socket.socket(fileno=settings.line)
+    catalog = replace(read_catalog(Path(settings.catalog)), ledger_url=None)  # it may hold a password, which is not for here
+    wanted = opening(catalog, None, Limits(memory=settings.memory, threads=settings.threads))
+    pinned = [os.open(path, os.O_PATH) for path in OF_ENGINES if path.exists()]  # their entries in /proc stay the ones allowed
+    profile = replace(profile, memory=process_bytes(settings.memory), left_out=frozenset(settings.left_out))
+    close_first(profile, reach_of(reads=(wanted.place, *OF_ENGINES)), settings.owner)
+    gc.disable()
+    load()
+    try:
+        answering = _opened(catalog, wanted)
+    except StoreUnusable as error:
+        _say_unusable(line, error)
+    close_last(profile, settings.owner)
+    gc.freeze()
+    serve(line, answering, pinned)
+
+
+def _opened(catalog: Catalog, wanted: Any) -> Answering:
+    info = store_info(catalog)
+    if info is None:
+        raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
+    engine = engine_at(replace(wanted, version=info.version))
+    engine.open()
+    return Answering(catalog, engine, info)
+
+
+def _say_unusable(line: socket.socket, error: StoreUnusable) -> NoReturn:
+    """The reason, which is public, to the first question; then the end."""
+    _, number, _ = receive(line, ASK)
+    send(line, UNUSABLE, number, f"{error.message}\n{error.remedy or ''}".encode()[:4096])
+    os._exit(1)
+
+
+def serve(line: socket.socket, answering: Answering, _pinned: list[int]) -> NoReturn:
+    """Answer one message after the other. After a failure the process ends, since its state may be unfit for another question."""
+    messages: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(line, messages), daemon=True).start()
+    while True:
+        number, content = messages.get()
+        try:
+            kind, reply = answering.handle(content)
+            send(line, kind, number, reply)
+        except OSError:  # also what is not a message, or too long
+            os._exit(1)
+        if kind == FAILED:
+            os._exit(1)
+        gc.collect()  # while no one waits for it
+
+
+def _listen(line: socket.socket, messages: queue.SimpleQueue[tuple[int, bytes]]) -> None:
+    """Listens even while a question runs: if no one can receive the answer any more, the process ends."""
+    try:
+        while True:
+            _, number, content = receive(line, ASK)
+            messages.put((number, content))
+    except OSError:
+        os._exit(0)

@@ -1,0 +1,149 @@
+"""The front: HTTP in, calls to the clerk out. It knows no credential, no ledger and no data; it checks forms and passes them on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Header, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from tacit.doors.server import models as of
+from tacit.doors.server import shapes
+from tacit.doors.server.calls import Call, Clerk, Reply
+from tacit.doors.server.gate import App, Gate
+from tacit.doors.server.problems import problem
+from tacit.doors.server.settings import Settings
+
+EXACT = "application/vnd.tacit.answer+json"
+KEY = r"^[!-~]{1,128}$"
+FORMS = ("text/csv", "application/vnd.apache.arrow.stream", "image/svg+xml")
+
+bearer = HTTPBearer(auto_error=False, description="A token of an account: tacit_...")
+Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+Key = Annotated[
+    str, Header(alias="Idempotency-Key", pattern=KEY, description="The same request under the same key is paid for once.")
+]
+EntryPath = Annotated[int, Path(ge=0, le=of.MOST_ENTRY)]
+Credential = HTTPAuthorizationCredentials | None
+Asking = Callable[[str, Credential, dict[str, Any]], Awaitable[Response]]
+
+
+class HistoryQuery(of.HistoryWanted, strict=False):
+    """The same from a query, where everything is text."""
+
+
+class LogQuery(of.LogWanted, strict=False):
+    """The same from a query."""
+
+
+class LedgerQuery(of.LedgerWanted, strict=False):
+    """The same from a query."""
+
+
+class AnswerQuery(of.Strict, strict=False):
+    """The form of an answer."""
+
+    form: shapes.Form = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One operation of the API: a method and a path, the model of its body (or of its query), and the shape of its reply."""
+
+    method: str
+    path: str
+    operation: str
+    given: type[of.Strict]
+    shape: type[BaseModel]
+
+
+ROUTES = (
+    Route("POST", "/v1/explain", "explain", of.Explained, shapes.Explanation),
+    Route("GET", "/v1/budget", "budget", of.Nothing, shapes.Budgets),
+    Route("GET", "/v1/history", "history", HistoryQuery, shapes.History),
+    Route("GET", "/v1/catalog", "catalog", of.Nothing, shapes.Catalog),
+    Route("POST", "/v1/token", "renew_token", of.OwnToken, shapes.Issued),
+    Route("GET", "/v1/accounts", "accounts", of.Nothing, shapes.Accounts),
+    Route("POST", "/v1/accounts", "add_account", of.NewAccount, shapes.Issued),
+    Route("POST", "/v1/tokens", "add_token", of.NewToken, shapes.Issued),
+    Route("POST", "/v1/revocations", "revoke", of.Revocation, shapes.Revoked),
+    Route("GET", "/v1/caps", "caps", of.Nothing, shapes.EveryCap),
+    Route("PUT", "/v1/caps", "set_caps", of.NewCaps, shapes.Caps),
+    Route("GET", "/v1/limits", "limits", of.Nothing, shapes.Limits),
+    Route("PUT", "/v1/limits", "set_limits", of.NewLimits, shapes.Limits),
+    Route("POST", "/v1/resume", "resume", of.Resumption, shapes.Recorded),
+    Route("GET", "/v1/log", "log", LogQuery, shapes.Log),
+    Route("GET", "/v1/ledger", "ledger", LedgerQuery, shapes.Ledger),
+    Route("GET", "/v1/verification", "verification", of.Nothing, shapes.Verification),
+    Route("GET", "/v1/head", "head", of.Nothing, shapes.Head),
+)
+
+
+def app(clerk: Clerk, settings: Settings) -> App:
+    """The application: routes that pass calls to the clerk, behind the gate."""
+    api = FastAPI(title="tacit", version="1", openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False)
+    api.add_exception_handler(RequestValidationError, _invalid)
+    api.add_exception_handler(HTTPException, _absent)
+    api.add_exception_handler(Exception, _unavailable)
+
+    async def ask(name: str, credential: Credential, given: dict[str, Any], key: str = "") -> Response:
+        return _response(await clerk.ask(Call(name, "" if credential is None else credential.credentials, given, key)))
+
+    @api.get("/v1/health", operation_id="health", responses=shapes.replies(shapes.Health))
+    async def health(_: Annotated[of.Nothing, Query()]) -> Response:
+        return await ask("health", None, {})
+
+    @api.post("/v1/questions", operation_id="ask", responses=shapes.answer())
+    async def questions(asked: of.Asked, who: Bearer, request: Request, key: Key = "") -> Response:
+        form = "exact" if request.headers.get("accept", "") == EXACT else "plain"
+        return await ask("ask", who, {**asked.model_dump(), "form": form}, key)
+
+    @api.get("/v1/answers/{entry}", operation_id="answer", responses=shapes.answer(FORMS))
+    async def answers(entry: EntryPath, wanted: Annotated[AnswerQuery, Query()], who: Bearer) -> Response:
+        return await ask("answer", who, {"entry": entry, "form": wanted.form})
+
+    for route in ROUTES:
+        _add(api, route, ask)
+    return Gate(api, settings)
+
+
+def _add(api: FastAPI, route: Route, ask: Asking) -> None:
+    async def run(given: of.Strict, who: Bearer) -> Response:
+        return await ask(route.operation, who, given.model_dump())
+
+    run.__annotations__["given"] = Annotated[route.given, Query()] if route.method == "GET" else route.given
+    known: dict[str, Any] = {"operation_id": route.operation, "responses": shapes.replies(route.shape)}
+    api.add_api_route(route.path, run, methods=[route.method], name=route.operation, summary=route.given.__doc__, **known)
+
+
+def _response(reply: Reply) -> Response:
+    return Response(reply.body, reply.status, {"content-type": reply.media, **dict(reply.headers)})
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    """Where the request does not fit the document, and by which rule; never what it was."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101  # it is registered for this one
+    first = error.errors()[0]
+    place, *names = first["loc"]
+    inside = "".join(f".{name}" for name in names if re.fullmatch(r"\w{1,40}", str(name), re.ASCII))
+    rule = str(first["type"]).replace("_", " ")
+    return _response(problem("invalid_request", f"{place}{inside} is not valid: {rule}", "see /v1/openapi.json"))
+
+
+async def _absent(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101  # it is registered for this one
+    codes = {404: "not_found", 405: "method_not_allowed"}
+    reply = _response(problem(codes.get(error.status_code, "bad_request")))
+    reply.headers.update({name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"})
+    return reply
+
+
+async def _unavailable(_: Request, __: Exception) -> Response:
+    """The clerk does not answer, or nobody foresaw it; what was raised may quote the request, so nobody gets it."""
+    return _response(problem("unavailable"))

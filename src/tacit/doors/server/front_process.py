@@ -1,0 +1,158 @@
+"""The front as a process: Uvicorn on a socket that the supervisor opened, and one connection to the clerk.
+
+When the clerk is gone, calls under way are answered with `unavailable`; the supervisor hands over a connection to the next clerk.
+If the connection ends for any other reason, the front asks for a new one.
+The certificate is read before the sandbox closes; after that no file is within reach but public code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import uvicorn
+
+from tacit.doors.server.calls import Call, Clerk, Reply
+from tacit.doors.server.sandbox.limits import User
+from tacit.doors.server.sandbox.profiles import FRONT, Profile, close_first, close_last, reach_of
+from tacit.doors.server.wire import CALL, HEAD, LOST, READY, REPLY, Malformed, call_written, framed, head_of, reply_read
+
+PATIENCE = 5.0  # seconds that a call waits for a clerk that is being started
+ALONE = 2.0  # seconds without a clerk after which the front asks for a connection
+
+Configured = Callable[[Clerk], uvicorn.Config]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the front is started with; `settings` are those of the application."""
+
+    control: int
+    listening: int
+    user: int | None = None
+    group: int | None = None
+    left_out: tuple[str, ...] = ()
+    settings: dict[str, Any] | None = None
+
+    @property
+    def owner(self) -> User | None:
+        """The user that it becomes, if one is named."""
+        return None if self.user is None or self.group is None else User(self.user, self.group)
+
+
+class OverSocket:
+    """The clerk at the other end of a connection, which may be replaced by another."""
+
+    def __init__(self, unavailable: Reply) -> None:
+        self._unavailable = unavailable
+        self._numbers, self._waiting = count(1), dict[int, asyncio.Future[Reply]]()
+        self._writer: asyncio.StreamWriter | None = None
+        self._there = asyncio.Event()
+
+    async def ask(self, call: Call) -> Reply:
+        """The reply to one call; `unavailable` if the clerk does not come back in time, or ends before it replies."""
+        try:
+            await asyncio.wait_for(self._there.wait(), PATIENCE)
+            waiting, writer = self._waiting, self._writer  # of this clerk: another one may come meanwhile
+            number = next(self._numbers)
+            reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+            message = framed(CALL, number, call_written(call))
+        except (TimeoutError, Malformed, ValueError):
+            return self._unavailable
+        if writer is None or not self.connected:  # it has gone since
+            return self._unavailable
+        waiting[number] = reply
+        try:
+            writer.write(message)
+            await writer.drain()
+            return await reply
+        except OSError:
+            return self._unavailable
+        finally:
+            waiting.pop(number, None)
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a clerk to ask."""
+        return self._there.is_set()
+
+    async def listen(self, line: socket.socket) -> None:
+        """Take replies from a clerk until it is gone, or says what is not a reply."""
+        reader, writer = await asyncio.open_connection(sock=line)
+        waiting = self._waiting = dict[int, asyncio.Future[Reply]]()
+        self._writer = writer
+        self._there.set()
+        try:
+            while True:
+                _, number, length = head_of(await reader.readexactly(HEAD.size), REPLY)
+                found = reply_read(await reader.readexactly(length))
+                if (asked := waiting.get(number)) and not asked.done():
+                    asked.set_result(found)
+        except (OSError, asyncio.IncompleteReadError, MemoryError):  # without room for a reply, what follows it cannot be read
+            pass
+        finally:
+            if self._writer is writer:  # else another clerk is there already
+                self._there.clear()
+            writer.close()
+            for asked in waiting.values():
+                if not asked.done():
+                    asked.set_exception(ConnectionError("the clerk is gone"))
+
+
+def main(settings: Settings, configured: Configured, unavailable: Reply, profile: Profile = FRONT) -> None:
+    """Read the certificate, close the sandbox, and serve until the supervisor is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    profile = replace(profile, left_out=frozenset(settings.left_out))
+    control, listening = socket.socket(fileno=settings.control), socket.socket(fileno=settings.listening)
+    clerk = OverSocket(unavailable)
+    config = configured(clerk)
+    config.load()  # reads the certificate and its key, which stay within reach of nothing later
+    close_first(profile, reach_of(), settings.owner)
+    close_last(profile, settings.owner)
+    asyncio.run(_served(clerk, uvicorn.Server(config), control, listening))
+
+
+async def _served(clerk: OverSocket, server: uvicorn.Server, control: socket.socket, listening: socket.socket) -> None:
+    lines = set[asyncio.Task[None]]()
+
+    def news() -> None:
+        """A connection to a clerk, or the end of the supervisor."""
+        tag, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+        if not tag or not descriptors:
+            os._exit(0)
+        task = asyncio.create_task(clerk.listen(socket.socket(fileno=descriptors[0])))
+        lines.add(task)
+        task.add_done_callback(lines.discard)
+
+    asyncio.get_running_loop().add_reader(control, news)
+    told, kept = asyncio.create_task(_report(server, control)), asyncio.create_task(_missed(clerk, control))
+    await server.serve(sockets=[listening])
+    kept.cancel()
+    await told
+
+
+async def _report(server: uvicorn.Server, control: socket.socket) -> None:
+    """Tell the supervisor when connections are accepted."""
+    while not server.started:
+        await asyncio.sleep(0.01)
+    with suppress(OSError):
+        control.sendall(READY)
+
+
+async def _missed(clerk: OverSocket, control: socket.socket) -> None:
+    """Ask the supervisor for a connection to the clerk, whenever there was none for a while."""
+    alone = 0
+    while True:
+        await asyncio.sleep(ALONE / 2)
+        alone = 0 if clerk.connected else alone + 1
+        if alone >= 2:
+            with suppress(OSError):
+                control.sendall(LOST)
+            alone = 0

@@ -1,0 +1,138 @@
+"""What the operations work with: the data set, the accounts, the requests, and the rules of this server on top of the catalog's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from math import floor
+from threading import Lock
+from typing import Any
+
+import sqlalchemy as sql
+
+from tacit.accounting.filter import Left
+from tacit.accounting.policy import Policy, policy_of
+from tacit.doors.server.accounts import ANALYST, Account, Accounts
+from tacit.doors.server.records import CAPS, FILE, Records
+from tacit.doors.server.requests import Requests
+from tacit.errors import InvalidInput
+from tacit.privacy.catalog import Analyst, Budget, Catalog
+from tacit.privacy.rounding import exact
+from tacit.session import DataSet, Session
+
+Caps = Mapping[str, Fraction]  # those of epsilon, delta and epsilon_per_query that were lowered
+SECONDS = "seconds"
+
+
+def _kept_as_it_is(_: int) -> None:
+    return None
+
+
+class Office:
+    """One data set behind a door. It calls `limit` with the seconds that a question may take, when they change."""
+
+    def __init__(self, data: DataSet, limit: Callable[[int], None] = _kept_as_it_is) -> None:
+        self.data, self.limit = data, limit
+        self.records = Records(data.catalog.kept / FILE)
+        self.accounts = Accounts(self.records)
+        self.requests = Requests(self.records)
+        self.drawing, self.verifying = Lock(), Lock()  # one picture, and one reading of the whole ledger, at a time
+        self._caps: dict[str, Caps] = self._read_caps()
+        data.policy = self.policy
+        if (seconds := self.seconds) is not None:
+            limit(seconds)
+
+    # --- what analysts see of the budget -------------------------------------------------------------------------------------
+
+    def left(self, analyst: str) -> Left:
+        """What one further question of an analyst may cost: exact under their own cap, rounded down under the data set's."""
+        both, left = self.data.ledger.balances(analyst)
+        whole = self.shared_left(left)
+        return replace(both, epsilon=min(both.epsilon, whole.epsilon), delta=min(both.delta, whole.delta))
+
+    def shared_left(self, left: Left) -> Left:
+        """What the data set has left, as analysts may see it: rounded down to tenths of its budget unless it is declared exact."""
+        if self.data.catalog.show_left == "exact":
+            return left
+        cap = self.data.catalog.budget
+        return replace(left, epsilon=_tenths(left.epsilon, cap.epsilon), delta=_tenths(left.delta, cap.delta))
+
+    def session(self, account: Account) -> Session | None:
+        """The session of an analyst; None if the catalog declares analysts, and no longer this one."""
+        self.data.refresh()
+        declared = self.data.catalog.analysts
+        if declared and account.name not in declared:
+            return None
+        session = Session(self.data, account.name)
+        session.balance = self.left
+        return session
+
+    # --- caps below the catalog's --------------------------------------------------------------------------------------------
+
+    def policy(self, catalog: Catalog) -> Policy:
+        """The catalog's policy with the caps that were lowered here; none is above the catalog's, whatever is stored."""
+        known = policy_of(catalog)
+        if not self._caps:
+            return known
+        names = list(known.analysts) or self.accounts.names(ANALYST)
+        analysts = {
+            name: _lowered(known.analysts.get(name, Analyst(name)), self._caps.get(name, {}), known.budget) for name in names
+        }
+        return replace(known, analysts=analysts)
+
+    def lower(self, name: str, caps: Caps) -> None:
+        """Lower the caps of an analyst, or return to the catalog's with none; refused above the catalog's."""
+        known = policy_of(self.data.catalog)
+        own = known.analyst(name)
+        if own is None or name not in self.accounts.names(ANALYST):
+            raise InvalidInput(f"{name!r} has no analyst account; add the account first")
+        budget = own.budget or known.budget
+        most = {"epsilon": budget.epsilon, "delta": budget.delta, "epsilon_per_query": own.epsilon_per_query or budget.epsilon}
+        for cap, value in caps.items():
+            if not value and cap != "delta":
+                raise InvalidInput(f"{cap} must be above 0; to end an account, revoke its tokens")
+            if value > most[cap]:
+                raise InvalidInput(f"{cap} is above the cap of the catalog; give at most the catalog's, or raise it in tacit.toml")
+        with self.records.writing() as connection:
+            connection.execute(sql.delete(CAPS).where(CAPS.c.analyst == name))
+            if caps:
+                connection.execute(sql.insert(CAPS), {"analyst": name, **{cap: str(value) for cap, value in caps.items()}})
+        self._caps = self._read_caps()
+
+    @property
+    def caps(self) -> dict[str, Caps]:
+        """The caps that were lowered, by analyst."""
+        return dict(self._caps)
+
+    def _read_caps(self) -> dict[str, Caps]:
+        with self.records.reading() as connection:
+            rows: list[dict[str, Any]] = [dict(row) for row in connection.execute(sql.select(CAPS)).mappings()]
+        return {row.pop("analyst"): {cap: exact(value) for cap, value in row.items() if value is not None} for row in rows}
+
+    # --- time-outs -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def seconds(self) -> int | None:
+        """The seconds that a question may take, if they were changed here."""
+        found = self.records.setting(SECONDS)
+        return None if found is None else int(found)
+
+    def set_seconds(self, seconds: int) -> None:
+        """Change the seconds that a question may take."""
+        self.records.set(SECONDS, str(seconds))
+        self.limit(seconds)
+
+
+def _tenths(left: Fraction, cap: Fraction) -> Fraction:
+    return floor(10 * left / cap) * cap / 10 if cap else Fraction(0)
+
+
+def _lowered(analyst: Analyst, caps: Caps, whole: Budget) -> Analyst:
+    if not caps:
+        return analyst
+    most = analyst.budget or whole
+    budget = Budget(min(caps.get("epsilon", most.epsilon), most.epsilon), min(caps.get("delta", most.delta), most.delta))
+    own = None if analyst.budget is None and not caps.keys() & {"epsilon", "delta"} else budget
+    each = [cap for cap in (analyst.epsilon_per_query, caps.get("epsilon_per_query")) if cap is not None]
+    return replace(analyst, budget=own, epsilon_per_query=min(each) if each else None)

@@ -1,0 +1,98 @@
+"""Starting a process of the server: by `exec`, with the descriptors that it needs, a minimal environment and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tacit.doors.server.sandbox.profiles import program_folders
+from tacit.privacy.catalog import Catalog
+
+BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from tacit.doors.server.parts import run; run(*sys.argv[2:])"
+ENVIRONMENT = {
+    "LANG": "C.UTF-8",
+    "HOME": "/nonexistent",  # libraries ask for it; nothing is to be found there
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "OPENBLAS_NUM_THREADS": "1",  # threads that start with an import would stay outside the sandbox
+    "OMP_NUM_THREADS": "1",
+}
+FAREWELL = 2  # seconds that the front waits for replies under way when it is to end
+STATE = ("HOME", "XDG_STATE_HOME")  # where the register of ledgers lies
+
+
+def started(role: str, settings: Any, descriptors: Iterable[int], more: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """A new process in its own session: input, output and errors lead nowhere, and Ctrl-C does not reach it."""
+    return subprocess.Popen(  # noqa: S603  # this Python, with a constant program
+        [sys.executable, "-P", "-c", BOOT, json.dumps(_path()), role, json.dumps(asdict(settings))],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=tuple(descriptors),
+        env=ENVIRONMENT | dict(more or {}),
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def _path() -> list[str]:
+    """Where Python looks for modules: its own folders, packages, and tacit; never the current folder."""
+    own = [place for place in sys.path if place and any(Path(place).is_relative_to(folder) for folder in program_folders())]
+    return [*own, *(place for place in sys.path if place.endswith(".zip")), str(Path(__file__).resolve().parents[3])]
+
+
+def environment_of_the_clerk(catalog: Catalog, same_user: bool) -> dict[str, str]:
+    """What the clerk needs of the environment: where its user's register lies, and the variables that the ledger's URL names."""
+    named = re.findall(r"\$\{?(\w+)", catalog.ledger_url or "")
+    postgres = [name for name in os.environ if name.startswith("PG")] if catalog.ledger_url else []
+    return {name: os.environ[name] for name in (*(STATE if same_user else ()), *named, *postgres) if name in os.environ}
+
+
+def run(role: str, settings: str) -> None:
+    """The whole life of a process, from what it was started with."""
+    ROLES[role](json.loads(settings))
+
+
+def _engine(known: dict[str, Any]) -> None:
+    from tacit.doors.server import engine
+
+    engine.main(engine.Settings(**_tuples(known)))
+
+
+def _clerk(known: dict[str, Any]) -> None:
+    from tacit.doors.server import clerk
+    from tacit.doors.server.desk import desk
+
+    clerk.main(clerk.Settings(**_tuples(known)), lambda data, pool: desk(data, pool.limit))
+
+
+def _front(known: dict[str, Any]) -> None:
+    from tacit.doors.server import front_process
+    from tacit.doors.server.front import app
+    from tacit.doors.server.problems import problem
+    from tacit.doors.server.protocol import configured
+    from tacit.doors.server.settings import Settings
+
+    own = front_process.Settings(**_tuples(known))
+    given = dict(own.settings or {})
+    paths = {name: None if given[name] is None else Path(given[name]) for name in ("certificate", "key")}
+    wanted = Settings(**{**given, **paths, "names": tuple(given["names"])})
+    tls = {} if wanted.certificate is None else {"ssl_certfile": str(wanted.certificate), "ssl_keyfile": str(wanted.key)}
+    front_process.main(
+        own,
+        lambda clerk: configured(app(clerk, wanted), loop="asyncio", timeout_graceful_shutdown=FAREWELL, **tls),
+        problem("unavailable"),
+    )
+
+
+def _tuples(known: dict[str, Any]) -> dict[str, Any]:
+    return known | {"left_out": tuple(known["left_out"])}
+
+
+ROLES = {"engine": _engine, "clerk": _clerk, "front": _front}

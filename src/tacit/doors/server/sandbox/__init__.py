@@ -1,0 +1,8 @@
+"""What each process of the server is not able to do: the kernel's own restrictions, asked for through `ctypes`.
+
+limits.py      no new privileges, no core files, no capabilities, limits of memory and files, a user of its own
+landlock.py    which files and ports can be reached, and whom a signal reaches
+seccomp.py     which system calls exist
+profiles.py    these three for the front, the clerk and an engine, as data
+check.py       what of it holds on this machine, tried
+"""

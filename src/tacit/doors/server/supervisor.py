@@ -1,0 +1,273 @@
+"""The supervisor: it opens the socket, starts the other processes, ties them together, and starts again what dies.
+
+It reads no question and no answer. Two processes are tied by a pair of sockets, of which each gets one end: an engine when it is
+started, front and clerk over the control connection that each of them has to the supervisor.
+
+    an engine ends      another is started, and the clerk gets its end
+    the clerk ends      the engines end with it; all are started again, and the front gets a connection to the new clerk
+    the front ends      another is started on the same listening socket
+    they lose one another    they are tied anew
+    the catalog changes, or SIGHUP    clerk and engines are started again
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tacit.doors.server import clerk, engine, front_process
+from tacit.doors.server.parts import environment_of_the_clerk, started
+from tacit.doors.server.sandbox.limits import User
+from tacit.doors.server.wire import LOST, NOT_USABLE, OF_ENGINE, OF_FRONT, READY
+from tacit.errors import StoreUnusable
+from tacit.privacy.catalog import Catalog
+from tacit.session import stamp_of
+
+FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds before a process that died at once is started again, doubled each time
+WELL = 30.0  # seconds after which a process counts as having started well
+LOOK = 0.5  # seconds between two looks at the catalog
+FAREWELL = 5.0  # seconds that processes have to end by themselves
+TAKEN = 4096  # bytes of a report
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to run: the settings of the application, how many engines within which limits, and whose each process is."""
+
+    catalog: Catalog
+    front: Any
+    engines: int = 2
+    memory: str = "60%"
+    threads: int = 1
+    users: tuple[User | None, User | None, User | None] = (None, None, None)  # of front, clerk and engines
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        """The catalog's file."""
+        assert self.catalog.path is not None  # noqa: S101  # it was read from there
+        return self.catalog.path.absolute()
+
+
+@dataclass(slots=True)
+class Part:
+    """One process that is to run, and when it may be started again."""
+
+    name: str
+    process: subprocess.Popen[bytes] | None = None
+    control: socket.socket | None = None
+    ready: bool = False
+    due: float = 0.0
+    wait: float = FIRST_WAIT
+    since: float = 0.0
+
+    def lives(self) -> bool:
+        """Whether it runs."""
+        return self.process is not None and self.process.poll() is None
+
+    def ended(self) -> None:
+        """Note that it ended, and when it may be started again: later each time that it dies soon."""
+        now = time.monotonic()
+        self.wait = FIRST_WAIT if now - self.since > WELL else min(LONGEST_WAIT, 2 * self.wait)
+        self.process, self.ready, self.due = None, False, now + self.wait
+        if self.control is not None:
+            self.control.close()
+            self.control = None
+
+    def end(self) -> None:
+        """End it at once, and wait until it is gone."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.ended()
+
+
+@dataclass(slots=True)
+class Supervisor:
+    """All processes of one server. `say` takes what happens, in words without any data."""
+
+    plan: Plan
+    listening: socket.socket
+    say: Callable[[str], None]
+    front: Part = field(default_factory=lambda: Part("front"))
+    clerk: Part = field(default_factory=lambda: Part("clerk"))
+    engines: list[Part] = field(default_factory=list)
+    tied: tuple[int, int] = (0, 0)  # the processes of front and clerk that are connected
+    stopping: bool = False
+    changed: bool = False
+    was_ready: bool = False
+    stamp: Any = None
+
+    def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Serve until SIGTERM or SIGINT; raises `StoreUnusable` if the first start fails for a reason that will not go away."""
+        self.engines = [Part(f"engine {number + 1}") for number in range(self.plan.engines)]
+        self.stamp = stamp_of(self.plan.path)
+        with self._signals() as woken:
+            try:
+                while not self.stopping:
+                    self._step(woken)
+                    if not self.was_ready and self.front.ready and self.clerk.ready:
+                        self.was_ready = True
+                        notify("READY=1")
+                        ready()
+            finally:
+                notify("STOPPING=1")
+                self._end()
+
+    def _step(self, woken: int) -> None:
+        self._look_at_catalog()
+        self._reap()
+        self._start()
+        controls = [part.control for part in (self.front, self.clerk) if part.control is not None]
+        watched: list[Any] = [woken, *controls]
+        readable, _, _ = select.select(watched, [], [], LOOK if self.was_ready else FIRST_WAIT)
+        if woken in readable:
+            with suppress(BlockingIOError):
+                os.read(woken, TAKEN)
+        for part in (self.front, self.clerk):
+            if part.control in readable:
+                self._report(part)
+
+    def _look_at_catalog(self) -> None:
+        """A changed catalog binds at once: the clerk reads it where it can, and is started again in any case."""
+        now = stamp_of(self.plan.path)
+        if self.changed or now != self.stamp:
+            self.changed, self.stamp = False, now
+            self.say("the catalog has changed: clerk and engines start again")
+            self.clerk.end()
+
+    def _reap(self) -> None:
+        for part in (self.front, self.clerk, *self.engines):
+            if part.process is not None and not part.lives():
+                code = part.process.returncode
+                part.ended()
+                if self.was_ready:
+                    self.say(f"{part.name} ended ({code}); it is started again")
+        if not self.clerk.lives():
+            for part in self.engines:  # what they know is told to the clerk that started with them
+                part.end()
+
+    def _start(self) -> None:
+        now = time.monotonic()
+        if not self.clerk.lives() and now >= self.clerk.due:
+            user = _ids(self.plan.users[1])
+            self._controlled(self.clerk, lambda at: clerk.Settings(str(self.plan.path), at, *user, self.plan.left_out))
+            for part in self.engines:
+                part.due = now
+        if self.clerk.lives():
+            for part in self.engines:
+                if not part.lives() and now >= part.due:
+                    self._start_engine(part)
+        if not self.front.lives() and now >= self.front.due:
+            user, at = _ids(self.plan.users[0]), self.listening.fileno()
+            known = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self.plan.front).items()}
+            made = lambda control: front_process.Settings(control, at, *user, self.plan.left_out, known)  # noqa: E731
+            self._controlled(self.front, made, at)
+        self._tie()
+
+    def _controlled(self, part: Part, settings: Callable[[int], Any], *descriptors: int) -> None:
+        """Start a process with a control connection."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            more = environment_of_the_clerk(self.plan.catalog, self.plan.users[1] is None) if part is self.clerk else None
+            part.process = started(part.name, settings(theirs.fileno()), (theirs.fileno(), *descriptors), more)
+        part.control, part.since = ours, time.monotonic()
+
+    def _start_engine(self, part: Part) -> None:
+        ours, theirs = socket.socketpair()
+        plan, user = self.plan, _ids(self.plan.users[2])
+        with ours, theirs:
+            known = engine.Settings(str(plan.path), theirs.fileno(), plan.memory, plan.threads, *user, plan.left_out)
+            part.process, part.since = started("engine", known, (theirs.fileno(),)), time.monotonic()
+            self._hand_over(self.clerk, OF_ENGINE, ours)
+
+    def _tie(self) -> None:
+        """Connect front and clerk, where one of them is new."""
+        if self.front.process is None or self.clerk.process is None:
+            return
+        pair = (self.front.process.pid, self.clerk.process.pid)
+        if pair != self.tied:
+            of_front, of_clerk = socket.socketpair()
+            with of_front, of_clerk:
+                self._hand_over(self.front, OF_FRONT, of_front)
+                self._hand_over(self.clerk, OF_FRONT, of_clerk)
+            self.tied = pair
+
+    def _hand_over(self, part: Part, tag: bytes, line: socket.socket) -> None:
+        with suppress(OSError):  # it has just ended, which the next look finds
+            if part.control is not None:
+                socket.send_fds(part.control, [tag], [line.fileno()])
+
+    def _report(self, part: Part) -> None:
+        assert part.control is not None  # noqa: S101  # it was readable
+        try:
+            said = part.control.recv(TAKEN)
+        except OSError:
+            said = b""
+        if said[:1] == READY:
+            part.ready = True
+        elif said[:1] == NOT_USABLE:
+            reason = said[1:].decode(errors="replace")
+            if not self.was_ready:
+                raise StoreUnusable(reason)
+            self.say(f"{part.name}: {reason}")
+        elif said[:1] == LOST:
+            self.tied = (0, 0)
+        else:
+            part.end()
+
+    def _end(self) -> None:
+        """End all processes: the front first, so that no call is half done; what does not end by itself is ended."""
+        if self.front.process is not None:
+            self.front.process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self.front.process.wait(FAREWELL)
+        for part in (self.front, self.clerk, *self.engines):
+            part.end()
+
+    @contextmanager
+    def _signals(self) -> Iterator[int]:
+        """A descriptor that is readable after a signal; the flags say which one it was."""
+        reads, writes = os.pipe()
+        os.set_blocking(reads, False)
+        os.set_blocking(writes, False)
+        woken = signal.set_wakeup_fd(writes, warn_on_full_buffer=False)
+
+        def stop(*_: object) -> None:
+            self.stopping = True
+
+        def change(*_: object) -> None:
+            self.changed = True
+
+        handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: change, signal.SIGCHLD: lambda *_: None}
+        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        try:
+            yield reads
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(woken)
+            os.close(reads)
+            os.close(writes)
+
+
+def _ids(user: User | None) -> tuple[int | None, int | None]:
+    return (None, None) if user is None else (user.user, user.group)
+
+
+def notify(said: str) -> None:
+    """Tell systemd, if it started this process and wants to know."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if address.startswith(("/", "@")):
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
+            line.connect(address.replace("@", "\0", 1))
+            line.sendall(said.encode())

@@ -1,0 +1,216 @@
+"""What each number of an answer needs of what is released: the split of epsilon inside a question. needs.md has the proofs.
+
+Every released sum, quantile, mode and set of private keys is an item with a share of epsilon. A number that the analyst sees is
+made of items; how far it misses follows from their noise, by factors that are public or forecast from declared bounds. The split
+minimizes the weighted squares of all errors, each relative to what it would be if it were the only one. All of it is exact: whole
+roots and fractions, the same on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from tacit.errors import InvalidInput
+from tacit.privacy.rounding import brief
+from tacit.query.groups import private
+from tacit.query.plan import Call, Moment, Question
+from tacit.query.price.aggregates import moments_of
+from tacit.query.price.margins import ADDITIVE, Summed
+from tacit.query.price.misses import beside_in, calls_of
+from tacit.query.price.modes import modes_of
+from tacit.query.price.released import measured, moves, quantiles
+from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, row_range
+from tacit.query.results import Output, is_noisy
+
+MEAN_ANYWHERE = Fraction(1, 3)  # the square of a mean that is anywhere between -1 and 1 with equal chance, on average
+PLACES = 10**12  # of a root
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What has a share of epsilon: a sum, a drawn value or the private keys of the part with the number `part`."""
+
+    part: int
+    what: Moment | Call | Literal["keys"]
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A number of the answer: its column, its weight, and the squared factor with which each item's noise enters its error."""
+
+    column: Output | None
+    part: int
+    weight: Fraction
+    squares: tuple[tuple[Item, Fraction], ...]
+
+
+Touched = Sequence[Reach]
+
+
+def items_of(question: Question, touched: Touched, added: Summed) -> list[Item]:
+    """All that is paid for, in the order of the parts."""
+    found: list[Item] = []
+    for at, part in enumerate(question.parts):
+        found += [Item(at, "keys")] if private(part) else []
+        found += [Item(at, moment) for _, moment in measured(part, at in added) if moves(moment, touched[at])]
+        found += [Item(at, call) for _, call in (*quantiles(part), *modes_of(part))]
+    return found
+
+
+def needs_of(question: Question, weights: Mapping[int, Fraction]) -> list[Need]:
+    """Every aggregate of every column, those that HAVING or ORDER BY use alone, and private keys; items are of its own part."""
+    return [need for at, part in enumerate(question.parts) for need in _of_part(at, part, question, weights)]
+
+
+def _of_part(at: int, part: Question, question: Question, weights: Mapping[int, Fraction]) -> Iterator[Need]:
+    beside, used = 0 <= at - 1 < len(question.beside), set[Call]()
+    for place, output in enumerate(part.outputs):
+        weight = _beside(at - 1, question, weights) if beside else weights.get(place, Fraction(1))
+        for call in dict.fromkeys(calls_of(output.value, part)):
+            used.add(call)
+            yield Need(output, at, weight, tuple(_factors(at, part, call)))
+    for call in dict.fromkeys(part.calls):
+        if call not in used:
+            yield Need(None, at, Fraction(1), tuple(_factors(at, part, call)))
+    if private(part):
+        yield Need(None, at, Fraction(1), ((Item(at, "keys"), Fraction(1)),))
+
+
+def _beside(index: int, question: Question, weights: Mapping[int, Fraction]) -> Fraction:
+    """The largest weight of a column that uses the number of a question beside this one."""
+    columns = [place for part in question.shown for place, out in enumerate(part.outputs) if index in beside_in(out.value)]
+    return max((weights.get(place, Fraction(1)) for place in columns), default=Fraction(1))
+
+
+def _factors(at: int, part: Question, call: Call) -> Iterator[tuple[Item, Fraction]]:
+    """The items of a call, each with its squared factor, in what one row can add to it."""
+    if call.name in ("quantile", "mode"):
+        yield Item(at, call), Fraction(1)
+        return
+    moments = moments_of(call, part.calls)
+    for moment, square in zip(moments, _forecast(call, moments), strict=True):
+        counted = private(part) and moment.kind == "units"
+        yield (Item(at, "keys"), Fraction(1)) if counted else (Item(at, moment), square)
+
+
+def _forecast(call: Call, moments: tuple[Moment, ...]) -> tuple[Fraction, ...]:
+    """The squared factors: known for counts and sums, forecast for a mean; others need all their sums alike (needs.md)."""
+    node = call.over.node if call.over is not None else None
+    low, high = Fraction(getattr(node, "low", 0)), Fraction(getattr(node, "high", 0))
+    if call.other is not None or len(moments) != 2:
+        return tuple(Fraction(1) for _ in moments)
+    if call.name == "avg" and moments[1].kind == "centred":
+        return MEAN_ANYWHERE, Fraction(1)
+    if call.name == "avg":
+        return (low**2 + low * high + high**2) / (3 * max(Fraction(1), low**2, high**2)), Fraction(1)
+    return ((low + high) / max(Fraction(1), high - low)) ** 2, Fraction(1)
+
+
+# --- the split ---------------------------------------------------------------------------------------------------------------
+
+
+def epsilon_shares(question: Question, touched: Touched, added: Summed, weights: Mapping[int, Fraction]) -> dict[Item, Fraction]:
+    """The share of epsilon of every item; they add up to 1. An error grows as 1 / share: each is as the cube root of its need."""
+    return _shares(question, touched, added, weights, l1=True)
+
+
+def rho_shares(
+    question: Question, touched: Touched, added: Summed, weights: Mapping[int, Fraction], among: Sequence[Item] | None = None
+) -> dict[Item, Fraction]:
+    """The share of rho of sums with Gaussian noise: all, or those `among`. A squared error grows as 1 / share: the square root."""
+    return _shares(question, touched, added, weights, l1=False, among=among)
+
+
+def spread_out(moment: Moment, touched: Reach) -> Fraction:
+    """The square of the l2 sensitivity over the l1: 1 where one unit moves one group, less where it moves many."""
+    return (l2_sensitivity(moment, touched) / max(1, l1_sensitivity(moment, touched))) ** 2
+
+
+def _shares(
+    question: Question,
+    touched: Touched,
+    added: Summed,
+    weights: Mapping[int, Fraction],
+    l1: bool,
+    among: Sequence[Item] | None = None,
+) -> dict[Item, Fraction]:
+    items = [item for item in items_of(question, touched, added) if l1 or isinstance(item.what, Moment)]
+    items = items if among is None else [item for item in items if item in among]
+    needed = dict.fromkeys(items, Fraction(0))
+    degree = 3 if l1 else 2
+    for need in needs_of(question, weights):
+        parts = [(item, square) for item, square in _measured(need, touched, added, l1) if item in needed]
+        alone = sum((root(square, degree) for _, square in parts), start=Fraction(0)) ** degree
+        for item, square in parts:
+            needed[item] += need.weight**2 * square / alone if alone else 0
+    return dict(zip(items, rounded([root(each, degree) for each in needed.values()]), strict=True))
+
+
+def _measured(need: Need, touched: Touched, added: Summed, l1: bool) -> Iterator[tuple[Item, Fraction]]:
+    """The items measured for a number, with the squares of what their noise does to it: of a margin, those of its cells."""
+    for item, square in need.squares:
+        if not isinstance(item.what, Moment):
+            yield item, square
+            continue
+        source, count = added.get(item.part, (item.part, 1)) if item.what.kind in ADDITIVE else (item.part, 1)
+        size = (l1_sensitivity if l1 else l2_sensitivity)(item.what, touched[source])
+        yield Item(source, item.what), square * count * (Fraction(size) / row_size(item.what)) ** 2
+
+
+def row_size(moment: Moment) -> int:
+    """The most that one row adds to a moment."""
+    return max(1, *map(abs, row_range(moment)))
+
+
+def root(number: Fraction, degree: int) -> Fraction:
+    """The square or cube root of a number of at least 0, rounded down to 12 places, by whole numbers alone.
+
+    >>> root(Fraction(8, 27), 3), root(Fraction(1, 4), 2)
+    (Fraction(333333333333, 500000000000), Fraction(1, 2))
+    """
+    wanted = number.numerator * PLACES**degree // number.denominator
+    low, high = 0, 1 << (wanted.bit_length() // degree + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if middle**degree <= wanted else (low, middle)
+    return Fraction(low, PLACES)
+
+
+def rounded(sizes: Sequence[Fraction]) -> list[Fraction]:
+    """Shares in proportion to `sizes`, in hundredths (of more than nine: thousandths, and so on); each above 0, together exactly 1.
+
+    >>> rounded([Fraction(2), Fraction(1)]), rounded([Fraction(5)] * 3)[0]
+    ([Fraction(67, 100), Fraction(33, 100)], Fraction(1, 3))
+    """
+    count = len(sizes)
+    if not sizes or min(sizes) == max(sizes):
+        return [Fraction(1, count)] * count
+    whole, total = 10 ** (1 + len(str(count))), sum(sizes)
+    parts = [max(1, int(size * whole / total)) for size in sizes]
+    while sum(parts) != whole:
+        step = 1 if sum(parts) < whole else -1
+        free = [each for each in range(count) if parts[each] + step > 0]
+        at = max(free, key=lambda each: (step * (sizes[each] * whole / total - parts[each]), -each))
+        parts[at] += step
+    return [Fraction(part, whole) for part in parts]
+
+
+# --- weights -----------------------------------------------------------------------------------------------------------------
+
+
+def placed(weights: Sequence[tuple[str, Fraction]], question: Question) -> dict[int, Fraction]:
+    """The weights by the places of their columns; raises for a column that the answer does not have, or that has no noise."""
+    places = {output.name.casefold(): place for place, output in enumerate(question.outputs)}
+    found: dict[int, Fraction] = {}
+    for name, weight in weights:
+        place = places.get(name.casefold())
+        names = ", ".join(output.name for output in question.outputs if is_noisy(output.value))
+        if place is None:
+            raise InvalidInput(f"unknown column in weights: {brief(name)}; expected one of: {names}")
+        if not is_noisy(question.outputs[place].value):
+            raise InvalidInput(f"{brief(name)} has no noise, so it needs no weight; expected one of: {names}")
+        found[place] = weight
+    return found

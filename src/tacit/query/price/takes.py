@@ -1,0 +1,54 @@
+"""What a question with Gaussian noise takes from the data set, and what would fit where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from tacit.accounting.composition import cost
+from tacit.privacy.rounding import as_text
+from tacit.query.price.quote import Quote
+
+STEPS = 7  # of the search for an epsilon that fits: to less than a hundredth of the one asked for
+
+Admitted = Callable[[Sequence[Quote]], int | None]
+
+
+def taken(quotes: Sequence[Quote], admitted: Admitted, priced: Callable[[Fraction], Sequence[Quote]]) -> tuple[Quote, list[str]]:
+    """The quote that would be answered, and lines on what it takes, or on why the best one does not fit.
+
+    The least noise for an epsilon and a delta has more rho than a cap of the same epsilon and delta holds: one release is
+    (epsilon, delta) by its own curve, and a sequence of releases only by the sum of their rhos. `admitted` says which of some
+    quotes the ledger would admit, `priced` gives those for another epsilon.
+    """
+    best, offer = quotes[0], admitted(quotes)
+    if offer is not None and not _gaussian(quotes[offer]):
+        return quotes[offer], _instead(best, quotes[offer]) if _gaussian(best) else []
+    if offer is None:
+        return best, _smaller(best, admitted, priced) if _gaussian(best) else []
+    found = quotes[offer]
+    charged = cost(found.event)
+    epsilon = f"epsilon {as_text(charged.epsilon)}, " if charged.epsilon is not None else ""
+    delta = f"delta {as_text(charged.delta)}, " if charged.delta else ""
+    lines = _instead(best, found) if _gaussian(best) and replace(found, stated=best.stated) != best else []
+    return found, [*lines, f"takes from the budget of the data set: {epsilon}{delta}rho {as_text(charged.rho)}"]
+
+
+def _gaussian(quote: Quote) -> bool:
+    return any(each.mechanism.concentrated for part in quote.parts for each in part.sums)
+
+
+def _instead(best: Quote, found: Quote) -> list[str]:
+    needed = as_text(cost(best.event).rho)
+    kind = "Gaussian noise of a smaller rho" if _gaussian(found) else "Laplace noise"
+    return [f"the least Gaussian noise takes rho {needed}, which the remaining budget does not admit; {kind} fits"]
+
+
+def _smaller(best: Quote, admitted: Admitted, priced: Callable[[Fraction], Sequence[Quote]]) -> list[str]:
+    low, high = Fraction(0), best.epsilon
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if admitted(priced(middle)) is not None else (low, middle)
+    fits = f"epsilon {as_text(low)} fits" if low else "ask the data owner for a larger budget"
+    return [f"it takes rho {as_text(cost(best.event).rho)}, which the remaining budget does not admit; {fits}"]

@@ -1,0 +1,58 @@
+"""`tacit serve` before it serves: what it refuses, and what it prints of its protections."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hospital import files
+from tacit.doors.cli import app
+from tacit.doors.server.sandbox import check
+from tacit.doors.server.sandbox.check import PATHS, PROTECTIONS
+
+HELD = dict.fromkeys(PROTECTIONS, True)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(check, "protections", lambda: HELD)
+    return files(tmp_path)
+
+
+def refused(place: Path, *words: str) -> str:
+    result = CliRunner().invoke(app, ["serve", "--catalog", str(place), *words])
+    assert result.exit_code == 2, result.output
+    return result.output + result.stderr
+
+
+def test_more_than_loopback_needs_tls_names_and_sizes(place):
+    assert "TLS is required" in refused(place, "--host", "0.0.0.0")  # noqa: S104
+    assert "names of the server" in refused(place, "--host", "0.0.0.0", "--behind-proxy")  # noqa: S104
+    assert "belong together" in refused(place, "--cert", "a.pem")
+
+
+def test_more_than_loopback_needs_a_sandbox(place, monkeypatch):
+    monkeypatch.setattr(check, "protections", lambda: HELD | {PATHS: False})
+    monkeypatch.setattr("tacit.doors.server.settings.undeclared_sizes", lambda _: [])
+    said = refused(place, "--host", "0.0.0.0", "--behind-proxy", "--name", "stats.example.org")  # noqa: S104
+    assert "missing on this machine: files" in said
+    assert "Landlock or users of their own" in said
+
+
+def test_data_among_the_programs_is_not_served(place, monkeypatch):
+    monkeypatch.setattr("tacit.doors.server.sandbox.profiles.program_folders", lambda: [place.parent])
+    assert "folder of programs" in refused(place)
+
+
+def test_users_are_three(place):
+    assert "three different users" in refused(place, "--users", "nobody")
+    assert "three different users" in refused(place, "--users", "a,a,b")
+
+
+def test_the_table_of_protections(place):
+    result = CliRunner().invoke(app, ["serve", "--check", "--json"])
+    assert json.loads(result.output) == {"protections": HELD, "beyond_loopback": True}
+    assert "enough to serve more than loopback" in CliRunner().invoke(app, ["serve", "--check"]).output

@@ -1,0 +1,42 @@
+"""The closed list of codes: one status each, one table in the reference."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from pages import ROOT
+from tacit.doors.server.problems import STATUS, TEXTS, problem, told
+from tacit.errors import BudgetExceeded, InvalidBudget, Refused, StoreUnusable, Unforeseen
+
+
+def kinds(kind: type[Refused] = Refused) -> Iterator[type[Refused]]:
+    yield kind
+    for other in kind.__subclasses__():
+        yield from kinds(other)
+
+
+def test_the_reference_has_every_code_with_its_status():
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d{3}) \| (.+) \|$", page, re.MULTILINE)
+    assert {code: int(status) for status, codes in rows for code in re.findall(r"`(\w+)`", codes)} == STATUS
+
+
+def test_every_refusal_has_a_status():
+    assert {kind.code for kind in kinds()} <= set(STATUS)
+    for code in TEXTS:
+        known = json.loads(problem(code).body)["error"]
+        assert set(known) == {"code", "message", "remedy"}
+
+
+def test_what_is_the_data_owners_is_told_to_nobody():
+    assert told(StoreUnusable("/place")) is None
+    assert told(Unforeseen()) is None
+    assert told(InvalidBudget("epsilon must be positive")).status == 422
+    exact = told(
+        BudgetExceeded("the budget of the data set does not admit this question: it costs epsilon 1, and epsilon 0.123 remains")
+    )
+    assert b"0.123" not in exact.body, "what the data set has left is shown in tenths, in refusals too"
+    own = told(BudgetExceeded("ana's own budget does not admit this question: it costs epsilon 1, and epsilon 0.123 remains"))
+    assert b"0.123" in own.body

@@ -1,0 +1,198 @@
+"""One Idempotency-Key, one debit: retries at once, lost replies, crashes between the spend and the reply."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from served import Served, served
+from tacit.accounting.ledger.databases import REASONS
+from tacit.doors.server import asking
+from tacit.doors.server.calls import Reply
+from tacit.doors.server.desk import desk
+from tacit.doors.server.requests import MOST_UNPAID, Begun, Kept, Requests, digest_of
+from tacit.errors import StoreUnusable
+from tacit.session import Session
+from tacit.session import open as open_data
+
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+
+
+class Crash(BaseException):
+    """The process ends here: nothing after it runs."""
+
+
+def spends(found: Served) -> int:
+    return found.data.ledger.head.questions
+
+
+def code(reply: Reply) -> str:
+    return json.loads(reply.body)["error"]["code"]
+
+
+def restarted(found: Served) -> Served:
+    """The same folder after a crash, with a new desk; the tokens are those of before."""
+    other = Served.__new__(Served)
+    data = open_data(found.folder / "tacit.toml", own_process=False)
+    place = desk(data)
+    other.desk, other.folder, other.office, other.data, other.tokens = place, found.folder, place.office, data, found.tokens
+    return other
+
+
+def crashing(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, after: bool) -> None:
+    """The method ends the process: before it has done anything, or after."""
+    whole = getattr(where, name)
+
+    def crashes(*given: Any, **named: Any) -> None:
+        if after:
+            whole(*given, **named)
+        raise Crash
+
+    monkeypatch.setattr(where, name, crashes)
+
+
+def test_the_same_request_is_the_same_reply_and_another_one_is_refused(tmp_path):
+    with served(tmp_path) as found:
+        first = found.call("ask", key="k", sql=COUNT, epsilon="0.1")
+        assert found.call("ask", key="k", sql=COUNT, epsilon="0.1") == first
+        assert code(found.call("ask", key="k", sql=COUNT, epsilon="0.2")) == "key_reused"
+        assert spends(found) == 1
+        assert found.call("ask", key="k", by="bob", sql="SELECT COUNT(*) FROM patients", epsilon="0.1").status == 200, (
+            "another analyst's key says nothing, and stands in nobody's way"
+        )
+        refused = found.call("ask", key="r", sql="SELECT nothing FROM visits", epsilon="0.1")
+        assert found.call("ask", key="r", sql="SELECT nothing FROM visits", epsilon="0.1") == refused
+        exact = found.call("ask", key="k", sql=COUNT, epsilon="0.1", form="exact")
+        assert json.loads(exact.body)["receipt"]["entry"] == json.loads(first.body)["entry"], "the form is not part of the request"
+        assert found.data.ledger.verify().whole
+
+
+def test_requests_at_once_under_one_key_are_one_debit(tmp_path):
+    with served(tmp_path) as found, ThreadPoolExecutor(8) as threads:
+        found.desk.places.places = 8
+        replies = set(threads.map(lambda _: found.call("ask", key="k", sql=COUNT, epsilon="0.1"), range(8)))
+        assert (len(replies), spends(found)) == (1, 1)
+        assert not found.office.requests._locks
+
+
+CRASHES = {
+    "before the request is begun": (Requests, "_begun", False),
+    "after it is begun": (Requests, "_begun", True),
+    "before the answer is made": (Session, "_released", False),
+    "after the answer is kept": (Session, "_receipt", True),
+    "before the reply is kept": (Requests, "finish", False),
+    "after the reply is kept": (Requests, "finish", True),
+}
+
+
+@pytest.mark.parametrize("where", CRASHES)
+def test_a_crash_anywhere_is_one_debit(tmp_path, monkeypatch, where):
+    with served(tmp_path) as found:
+        with monkeypatch.context() as patch:
+            crashing(patch, *CRASHES[where])
+            with pytest.raises(Crash):
+                found.call("ask", key="k", sql=COUNT, epsilon="0.1")
+        later = restarted(found)
+        reply = later.call("ask", key="k", sql=COUNT, epsilon="0.1")
+        assert spends(later) == 1
+        assert later.call("ask", key="k", sql=COUNT, epsilon="0.1") == reply
+        if where == "before the answer is made":
+            assert (reply.status, code(reply)) == (504, "timed_out"), "it was paid for, and has no answer"
+        else:
+            assert reply.status == 200
+            assert json.loads(reply.body)["price"]["epsilon"] == "0.1"
+        assert later.data.ledger.verify().whole
+        later.office.records.close()
+        later.data.close()
+
+
+def test_a_desk_that_asks_again_after_a_crash_is_caught(tmp_path, monkeypatch):
+    """Planted: the ledger is not looked at, and a question that means another day's costs again."""
+    with served(tmp_path) as found:
+        with monkeypatch.context() as patch:
+            crashing(patch, Requests, "finish", after=False)
+            with pytest.raises(Crash):
+                found.call("ask", key="k", sql=COUNT, epsilon="0.1")
+        monkeypatch.setattr(asking, "_recovered", lambda *_: None)
+        later = restarted(found)
+        monkeypatch.setattr("tacit.session._key", lambda *_: "b" * 64)  # the next day, another question
+        later.call("ask", key="k", sql=COUNT, epsilon="0.1")
+        assert spends(later) == 2
+        later.office.records.close()
+        later.data.close()
+
+
+def test_records_that_cannot_be_written_stop_a_request_before_it_spends(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.doors.server.records.PATIENCE", 0.05)
+    with served(tmp_path) as found:
+        found.data.ledger  # noqa: B018  # opened
+        holder = sqlite3.connect(found.office.records.file, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        reply = found.call("ask", key="k", sql=COUNT, epsilon="0.1")
+        assert (reply.status, spends(found)) == (503, 0)
+        holder.execute("ROLLBACK")
+        holder.close()
+        assert found.call("ask", key="k", sql=COUNT, epsilon="0.1").status == 200
+        assert "SQLITE_BUSY" in json.loads(found.call("log", by="cara").body)["lines"][-1]
+
+
+@pytest.mark.parametrize("why", ["SQLITE_FULL", "SQLITE_BUSY"])
+def test_a_ledger_that_cannot_be_written_is_unavailable_and_spends_nothing(tmp_path, monkeypatch, why):
+    message, remedy = REASONS[why]
+
+    def fails(*_: Any) -> None:
+        raise StoreUnusable(message, remedy=remedy)
+
+    with served(tmp_path) as found:
+        with monkeypatch.context() as patch:
+            patch.setattr("tacit.accounting.ledger.tables.Store.write", fails)
+            replies = {found.call("ask", key="k", sql=COUNT, epsilon="0.1"), found.call("ask", sql=COUNT, epsilon="0.1")}
+        assert [(each.status, code(each)) for each in replies] == [(503, "unavailable")]
+        assert message in json.loads(found.call("log", by="cara").body)["lines"][-1]
+        assert spends(found) == 0
+        assert found.call("ask", key="k", sql=COUNT, epsilon="0.1").status == 200
+        assert spends(found) == 1
+
+
+def test_clocks_that_jump_have_closed_codes_and_bring_nothing_back(tmp_path):
+    with served(tmp_path) as found:
+        now = [time.time()]
+        found.office.accounts._clock = lambda: now[0]
+        for step in (-1e9, 2e9, -3e9, 1e12):
+            assert found.call("ask", key=f"{step:g}", sql=COUNT, epsilon="0.1").status in (200, 401)
+            now[0] += step
+        assert found.call("budget").status == 401, "a token that expired once stays expired"
+        assert spends(found) == 1
+
+
+def test_a_reply_that_cannot_be_kept_still_leaves_and_the_ledger_decides_later(tmp_path, monkeypatch):
+    with served(tmp_path) as found:
+        with monkeypatch.context() as patch:
+            patch.setattr(Requests, "finish", lambda *_: None)
+            first = json.loads(found.call("ask", key="k", sql=COUNT, epsilon="0.1").body)
+        again = json.loads(found.call("ask", key="k", sql=COUNT, epsilon="0.1").body)
+        assert again == first
+        assert spends(found) == 1
+
+
+def test_keys_that_spent_are_remembered_and_others_only_so_many(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.doors.server.requests.MOST_UNPAID", 3)
+    with served(tmp_path) as found:
+        paid = found.call("ask", key="paid", sql=COUNT, epsilon="0.1")
+        for number in range(6):
+            found.call("ask", key=f"free {number}".replace(" ", "-"), sql="SELECT ward FROM wards")
+        with found.office.records.reading() as connection:
+            assert connection.exec_driver_sql("SELECT count(*) FROM requests").scalar() == 4
+        assert found.call("ask", key="paid", sql=COUNT, epsilon="0.1") == paid
+    assert MOST_UNPAID == 1000
+
+
+def test_no_two_keys_of_analysts_are_one():
+    assert digest_of("a", "bc") != digest_of("ab", "c")
+    assert Begun("a", "k", 0, again=False).finished is None
+    assert Kept(200, "{}").entry is None

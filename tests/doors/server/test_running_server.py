@@ -1,0 +1,213 @@
+"""The server as real processes: answers, kills of each kind of process while clients ask, restarts, and what each process has."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from asking_clients import EPSILON, Clients, Told, entries, faults, new_question, waiting
+from served import served
+from serving import Server, serving
+from tacit.doors.server.sandbox.kernel import KNOWN
+
+pytestmark = pytest.mark.skipif(not KNOWN, reason="processes are looked up in /proc")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("server")
+    with served(folder) as place:
+        tokens = place.tokens
+    with serving(folder, tokens) as running:
+        yield running
+
+
+def test_questions_are_answered_and_paid_for(server):
+    status, told = server.ask(new_question(), epsilon="0.005")
+    assert status == 200, told
+    entry = entries(server)[told["entry"]]
+    assert (entry.kind, entry.price.epsilon) == ("spend", EPSILON)
+    assert server.ask("SELECT site FROM nowhere")[0] == 422
+    assert server.ask("SELECT floor, COUNT(*) AS n FROM wards GROUP BY floor")[1]["price"]["epsilon"] == "0"
+
+
+def test_every_thread_of_every_process_is_restricted(server):
+    for kind, processes in server.parts().items():
+        assert processes, kind
+        for process in processes:
+            for task in Path(f"/proc/{process}/task").iterdir():
+                status = dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines() if ":\t" in line)
+                assert (status["Seccomp"], status["NoNewPrivs"], status["CapEff"]) == ("2", "1", "0" * 16), kind
+
+
+def test_no_process_has_a_descriptor_that_it_does_not_need(server):
+    store, ledger = "store.duckdb", "ledger.sqlite"
+    for kind, processes in server.parts().items():
+        links = [str(link.readlink()) for link in Path(f"/proc/{processes[0]}/fd").iterdir() if link.is_symlink()]
+        assert any(link.endswith(store) for link in links) == (kind == "engine")
+        assert any(ledger in link for link in links) == (kind == "clerk")
+        assert not any(link.endswith(("rank.key", ".parquet")) for link in links)
+
+
+def test_no_token_is_in_the_list_of_processes(server):
+    for processes in server.parts().values():
+        for process in processes:
+            shown = Path(f"/proc/{process}/cmdline").read_bytes() + Path(f"/proc/{process}/environ").read_bytes()
+            assert not any(token.encode() in shown for token in server.tokens.values())
+
+
+@pytest.mark.parametrize("step", ["paid", pytest.param("any", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["engine", "clerk", "front"])
+def test_a_kill_gives_no_answer_without_its_entry_and_spends_nothing_twice(server, kind, step):
+    """The kill comes while questions are paid for and not yet answered, or whenever it comes."""
+    lost = waiting(server)  # with clerks that were killed before
+    with Clients(server) as clients:
+        while not clients.answered:
+            time.sleep(0.02)
+        if step == "paid":
+            stopped = server.kill("engine", signal.SIGSTOP)
+            while not waiting(server) - lost:  # one for the one engine: nobody else has paid yet
+                time.sleep(0.02)
+        killed = server.kill(kind)
+        if step == "paid" and kind != "engine":
+            os.kill(stopped, signal.SIGCONT)
+        took = server.wait_until_ready()
+    assert killed not in server.parts()[kind]
+    assert took < 25
+    clients.ask_lost_again()
+    assert faults(clients.answered, entries(server)) == []
+    assert server.request("POST", "/v1/resume", "cara", {"reason": "a kill that was meant"})[0] == 200
+
+
+def settled(server: Server, kind: str) -> None:
+    """Wait until a process has nothing to do."""
+    clock, before = ~server.parts()[kind][0] << 3 | 2, -1.0
+    while (now := time.clock_gettime(clock)) != before:
+        before = now
+        time.sleep(0.3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [
+        ("engine", "drawn"),
+        pytest.param("clerk", "drawn", marks=pytest.mark.slow),
+        pytest.param("clerk", "kept", marks=pytest.mark.slow),
+        pytest.param("front", "kept", marks=pytest.mark.slow),
+    ],
+)
+def test_a_kill_after_the_noise_is_drawn_or_the_answer_is_kept(server, kind, step):
+    """Drawn: the engine has sent its numbers, and the clerk has not read them. Kept: the clerk has replied, the front has not."""
+    lost = waiting(server)  # with clerks that were killed before
+    with Clients(server) as clients:
+        while not clients.answered:
+            time.sleep(0.02)
+        engine = server.kill("engine", signal.SIGSTOP)
+        while not waiting(server) - lost:  # one for the one engine
+            time.sleep(0.02)
+        paid, later = waiting(server) - lost, "clerk" if step == "drawn" else "front"
+        stopped = server.kill(later, signal.SIGSTOP)
+        os.kill(engine, signal.SIGCONT)
+        settled(server, "engine")
+        settled(server, "clerk")
+        if step == "kept":
+            assert not paid & waiting(server), "all of them are answered"
+        server.kill(kind)
+        if kind != later:
+            os.kill(stopped, signal.SIGCONT)
+        server.wait_until_ready()
+    clients.ask_lost_again()
+    assert faults(clients.answered, entries(server)) == []
+    if step == "kept":
+        assert paid <= {told.entry for told in clients.answered}, "what is kept reaches whoever asks again"
+    assert server.request("POST", "/v1/resume", "cara", {"reason": "a kill that was meant"})[0] == 200
+
+
+def test_planted_answers_without_their_entries_are_found(server):
+    status, told = server.ask(question := new_question(), epsilon="0.005", key="planted")
+    assert status == 200
+    good, found = Told(question, "planted", told["entry"], EPSILON), entries(server)
+    assert faults([good], found) == []
+    unpaid = {number: entry for number, entry in found.items() if number != good.entry}
+    twice = found | {10**6: replace(found[good.entry], number=10**6)}
+    assert faults([good], unpaid) == ["an answer without its entry"]
+    assert faults([replace(good, price=EPSILON / 2)], found) == ["an answer without its entry"]
+    assert faults([good, replace(good, key="other")], found) == ["two answers for one entry"]
+    assert faults([good], twice) == ["a question was paid for twice"]
+    assert faults([good], found, cap=EPSILON / 2) == ["more was spent than the cap"]
+
+
+@pytest.mark.slow
+def test_a_lowered_cap_binds_at_once(server):
+    catalog = server.folder / "tacit.toml"
+    text = catalog.read_text("utf-8")
+    lowered = text.replace("\nepsilon = 2\n", "\nepsilon = 0.001\n")
+    assert lowered != text
+    try:
+        catalog.write_text(lowered, "utf-8")
+        for _ in range(400):
+            status, told = server.ask(new_question(), epsilon="0.005")
+            if status == 409:
+                break
+            assert status in (503, 0), (status, told)
+            time.sleep(0.05)
+        assert told["error"]["code"] == "budget_exceeded"
+    finally:
+        catalog.write_text(text, "utf-8")
+        time.sleep(1)
+        server.wait_until_ready()
+
+
+@pytest.mark.slow
+def test_a_supervisor_that_is_killed_takes_all_with_it(tmp_path):
+    with served(tmp_path) as place:
+        tokens = place.tokens
+    with serving(tmp_path, tokens) as running:
+        processes = [process for found in running.parts().values() for process in found]
+        running.process.kill()
+        running.process.wait()
+        for _ in range(200):
+            alive = [process for process in processes if _runs(process)]
+            if not alive:
+                break
+            time.sleep(0.05)
+        assert not alive
+
+
+def _runs(process: int) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
+
+
+@pytest.mark.slow
+def test_what_cannot_be_served_is_said_at_the_start(tmp_path, capfd):
+    with served(tmp_path):
+        (tmp_path / ".tacit" / "store" / "store.duckdb").unlink()
+    with pytest.raises(RuntimeError), serving(tmp_path, {}):
+        pass
+    assert "the data has not been prepared" in capfd.readouterr().err
+
+
+def test_json_of_the_api_is_what_the_desk_says(server):
+    status, headers, body = server.request("GET", "/v1/catalog", "otto")
+    assert (status, headers["content-type"]) == (200, "application/json")
+    assert json.loads(body)
+
+
+def test_the_server_ends_with_all_its_processes(server):
+    """The last one on this server."""
+    processes = [process for found in server.parts().values() for process in found]
+    assert len(processes) == 3
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(20) == 0
+    assert not any(Path(f"/proc/{process}").exists() for process in processes)
+    assert entries(server)

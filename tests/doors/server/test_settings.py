@@ -1,0 +1,53 @@
+"""What must hold before another machine can reach the server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacit.data.catalog import parse_catalog
+from tacit.doors.server.settings import Settings, check_exposure
+from tacit.errors import InvalidInput
+
+DECLARED = '[budget]\nepsilon = 1\n[tables.people]\nsource = "p.csv"\nunit = "row"\nrows_at_most = 10\n'
+UNDECLARED = DECLARED.replace("rows_at_most = 10\n", "")
+PUBLIC = UNDECLARED.replace('unit = "row"', "public = true") + '[tables.more]\nsource = "m.csv"\nunit = "row"\nrows_at_most = 10\n'
+TLS = {"certificate": Path("c.pem"), "key": Path("k.pem")}
+EVERYWHERE = {"host": "0.0.0.0", "names": ("stats.example.org",)}  # noqa: S104  # nothing listens
+
+
+@pytest.mark.parametrize(
+    ("settings", "catalog", "problem"),
+    [
+        (Settings(**EVERYWHERE), DECLARED, "TLS is required"),
+        (Settings(host="192.0.2.1", **TLS), DECLARED, "names of the server"),
+        (Settings(**EVERYWHERE, **TLS), UNDECLARED, "rows_at_most = 1000000 in \\[tables.people\\]"),
+        (Settings(**EVERYWHERE, behind_proxy=True), UNDECLARED, "loopback only"),
+        (Settings(names=("stats.example.org",), behind_proxy=True), UNDECLARED, "loopback only"),  # the proxy reaches it for all
+        (Settings(behind_proxy=True), DECLARED, "names of the server"),
+        (Settings(certificate=Path("c.pem")), DECLARED, "belong together"),
+    ],
+)
+def test_what_may_not_be_served_is_refused_with_a_remedy(settings, catalog, problem):
+    with pytest.raises(InvalidInput, match=problem):
+        check_exposure(settings, parse_catalog(catalog))
+
+
+@pytest.mark.parametrize(
+    ("settings", "catalog"),
+    [
+        (Settings(), UNDECLARED),
+        (Settings(host="::1"), UNDECLARED),
+        (Settings(**EVERYWHERE, **TLS), DECLARED),
+        (Settings(**EVERYWHERE, behind_proxy=True), PUBLIC),
+    ],
+)
+def test_what_may_be_served_is(settings, catalog):
+    check_exposure(settings, parse_catalog(catalog))
+
+
+def test_names_of_this_machine_are_for_loopback_alone():
+    assert "localhost" in Settings().hosts
+    assert Settings(**EVERYWHERE, **TLS).hosts == {"stats.example.org"}
+    assert Settings(names=("stats.example.org",), behind_proxy=True).hosts == {"stats.example.org"}

@@ -1,0 +1,164 @@
+"""The client on a real server with TLS: the same answers, the same refusals, and one debit whatever is lost."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+import tacit
+from served import Served, listening, self_signed, served
+from tacit.doors.cli import app
+from tacit.doors.client import Remote, checked_url, raised
+from tacit.doors.server.places import Places
+from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, UnknownName
+
+WARDS = "SELECT ward, COUNT(*) AS n, AVG(cost) AS cost FROM visits GROUP BY ward"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, str, Path]]:
+    with served(tmp_path_factory.mktemp("served")) as found:
+        found.desk.places = Places(rate=1e9, burst=1e9)
+        certificate = self_signed(tmp_path_factory.mktemp("tls"))
+        with listening(found.desk, certificate) as url:
+            yield found, url, certificate[0]
+
+
+def run(*words: str, text: str | None = None) -> Any:
+    return CliRunner().invoke(app, words, input=text, prog_name="tacit")
+
+
+def test_an_answer_is_that_of_a_session(server):
+    found, url, ca = server
+    with tacit.connect(url, found.tokens["ana"], ca=ca) as ana:
+        answer = ana.sql(WARDS, epsilon=0.25)
+        assert isinstance(answer, tacit.Answer)
+        again = found.data.session("ana").sql(WARDS, epsilon=0.25)
+        assert (answer.columns, answer.confidence, answer.notes, answer.limits) == (
+            again.columns, again.confidence, again.notes, again.limits,
+        )  # fmt: skip
+        assert again.receipt.again
+        assert ana.answer(answer.receipt.entry).columns == answer.columns
+        local = found.data.session("ana").explain(WARDS, epsilon=0.25)
+        assert ana.explain(WARDS, epsilon="0.25").to_dict() == local.to_dict()
+        assert ana.budget()["analyst"]["spent"]["epsilon"] == "0.25"
+        assert [each["question"] for each in ana.history()] == [WARDS]
+        filled = ana.sql(
+            "SELECT COUNT(*) AS n FROM visits WHERE cost > :c AND day < :d", params={"c": 10.5, "d": "2024-01-31"}, epsilon=0.01
+        )
+        assert len(filled) == 1
+        assert ana.sql("SELECT MEDIAN(cost) AS m FROM visits", epsilon=0.01, interval=False).column("m").values
+        assert ana.sql("SELECT ward FROM wards ORDER BY ward")["ward"] == ("east", "north", "south", "west")
+
+
+def test_weights_go_with_a_question_and_tidying_is_done_here(server):
+    found, url, ca = server
+    asked, heavy = "SELECT ward, COUNT(*) AS n, SUM(cost) AS cost FROM visits GROUP BY ward", {"cost": 3}
+    with tacit.connect(url, found.tokens["bob"], ca=ca) as bob:
+        weighed = bob.explain(asked, epsilon=0.1, weights=heavy).to_dict()
+        assert weighed == found.data.session("bob").explain(asked, epsilon=0.1, weights=heavy).to_dict()
+        assert weighed != bob.explain(asked, epsilon=0.1).to_dict()
+        answer = bob.sql(asked, epsilon=0.1, weights=heavy, tidy=True)
+        assert answer.tidied
+        again = found.data.session("bob").sql(asked, epsilon=0.1, weights=heavy, tidy=True)
+        assert again.receipt.again
+        assert again.columns == answer.columns
+        with pytest.raises(InvalidInput, match="must lie between"):
+            bob.sql(asked, epsilon=0.1, weights={"cost": 0})
+
+
+def test_refusals_are_the_same_exceptions(server):
+    found, url, ca = server
+    with tacit.connect(url, found.tokens["bob"], ca=ca) as bob:
+        with pytest.raises(UnknownName) as refused:
+            bob.sql("SELECT COUNT(*) FROM nowhere", epsilon=0.1)
+        with pytest.raises(UnknownName) as local:
+            found.data.session("bob").sql("SELECT COUNT(*) FROM nowhere", epsilon=0.1)
+        assert (str(refused.value), refused.value.at) == (str(local.value), local.value.at)
+        with pytest.raises(BudgetExceeded, match="bob's own budget"):
+            bob.sql("SELECT COUNT(*) FROM visits", epsilon=1.5)
+        with pytest.raises(InvalidInput, match="unknown argument 'budget'"):
+            bob.sql("SELECT COUNT(*) FROM visits", budget=1)
+    with tacit.connect(url, f"tacit_{'x' * 43}", ca=ca) as nobody, pytest.raises(InvalidInput, match="does not accept the token"):
+        nobody.budget()
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(server):
+    found, url, _ = server
+    remote = Remote(url, found.tokens["ana"], pauses=())
+    with remote, pytest.raises(StoreUnusable, match="certificate is not trusted"):
+        remote.budget()
+    assert found.tokens["ana"] not in repr(remote)
+
+
+def test_lost_replies_are_paid_for_once(server):
+    """The server answers, and the connection breaks before the client reads it."""
+    found, url, ca = server
+
+    class Losing(httpx.HTTPTransport):
+        lost = 0
+
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            reply = super().handle_request(request)
+            if self.lost < 2:
+                self.lost += 1
+                reply.read()
+                raise httpx.ReadError("lost")
+            return reply
+
+    before = found.data.ledger.head.questions
+    context = ssl.create_default_context(cafile=str(ca))
+    with Remote(url, found.tokens["ana"], ca, transport=Losing(verify=context), pauses=(0.0, 0.0)) as ana:
+        answer = ana.sql("SELECT COUNT(*) AS n FROM visits WHERE cost > 1", epsilon=0.01)
+    assert found.data.ledger.head.questions == before + 1
+    assert not answer.receipt.again, "the same reply, byte for byte"
+
+
+def test_the_command_line_asks_a_server(server, tmp_path, monkeypatch):
+    found, url, ca = server
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert run("budget", "--server", url).exit_code == 2, "without a login there is no token"
+    logged = run("login", url, "--ca", str(ca), text=found.tokens["ana"] + "\n")
+    assert logged.exit_code == 0, logged.output
+    assert (tmp_path / "tacit" / "logins.json").stat().st_mode & 0o777 == 0o600
+    asked = run("sql", "SELECT COUNT(*) AS n FROM patients", "--epsilon", "0.1", "--server", url, "--json")
+    assert asked.exit_code == 0, asked.output
+    assert json.loads(asked.output)["price"] == {"epsilon": "0.1", "delta": "0"}
+    assert "price: epsilon 0.1" in run("explain", "SELECT COUNT(*) FROM patients", "--epsilon", "0.1", "--server", url).output
+    assert "ana" in run("budget", "--server", url).output
+    assert "SELECT COUNT(*) AS n FROM patients" in run("history", "--server", url).output
+    assert run("sql", "SELECT nothing", "--epsilon", "0.1", "--server", url).exit_code == 3
+    assert run("login", url, "--ca", str(ca), text="tacit_wrong\n").exit_code == 2
+    assert run("login", url, "--ca", str(ca), text="\n").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "stats.example.org", "http://stats.example.org", "https://", "https://a/b", "https://u:p@h", "http://localhost.evil", 3],
+)
+def test_a_token_goes_over_https_or_stays_on_this_machine(url):
+    with pytest.raises(InvalidInput, match="https"):
+        checked_url(url)
+    assert checked_url("http://localhost:8000/") == "http://localhost:8000"
+
+
+def test_what_is_not_a_server_of_tacit_is_said_so():
+    for text in ("<html>", "[]", '{"error": 1}', '{"error": {"code": "x"}}'):
+        assert "without words of tacit" in str(raised(502, text))
+    assert isinstance(raised(422, '{"error": {"code": "of_tomorrow", "message": "m"}}'), InvalidInput)
+
+
+def test_an_analyst_named_beside_a_server_is_refused(server, monkeypatch):
+    """The token says who asks: another name must not be charged to its owner."""
+    monkeypatch.delenv("TACIT_ANALYST", raising=False)
+    result = run("sql", "SELECT COUNT(*) FROM visits", "--epsilon", "0.1", "--server", server[1], "--analyst", "mallory")
+    assert result.exit_code == 2
+    assert "leave out --analyst" in result.output

@@ -1,0 +1,94 @@
+"""`interval=False`: a quantile is one draw with all of its epsilon, and the answer says that it has no interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from tacit.accounting.events import BoundedRangeChoice
+from tacit.errors import InvalidInput
+from tacit.mechanisms.quantile import Quantile
+from tacit.query.canonical import canonical_text
+from tacit.query.price.explain import explained
+from tacit.query.price.price import price, request
+from tacit.query.price.request import Request
+from tacit.release.answer import NO_INTERVAL, Answer, Receipt
+from tacit.release.noisy import noised
+from tacit.release.record import record, recorded
+from tacit.release.tabulate import answer
+from worlds import PUBLIC, World, clinic, ranked, world_in_memory
+
+ROW = {"ward": 0, "cost": 0, "age": 0, "day": 0, "diagnosis": None, "scan": None}
+MEDIAN = "SELECT MEDIAN(cost) AS half, MEDIAN(cost) * 2 AS twice, COUNT(*) AS n FROM visits"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    rows = ranked([[{**ROW, "cost": cost}] for cost in range(0, 5000, 5)])
+    with world_in_memory(clinic(tmp_path_factory.mktemp("alone"), max_rows=1), {"visits": rows, "wards": PUBLIC}) as made:
+        yield made
+
+
+def asked(place: World, text: str, **budget: Any) -> Answer:
+    (quote,) = price(place.plan(text), request(**budget))
+    return answer(quote, noised(quote, place.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta))
+
+
+def test_all_of_epsilon_goes_to_the_value(place: World) -> None:
+    (quote,) = price(place.plan("SELECT MEDIAN(cost), MAX(cost) FROM visits"), request(epsilon=1, interval=False))
+    assert all(type(rank.mechanism) is Quantile for rank in quote.ranks)
+    assert [rank.event for rank in quote.ranks] == [
+        BoundedRangeChoice(Fraction(1, 2), rank.mechanism.neighbours) for rank in quote.ranks
+    ]
+
+
+def test_no_interval_is_shown_of_what_a_quantile_decides(place: World) -> None:
+    found = asked(place, MEDIAN, epsilon=50, interval=False)
+    assert found["half"][0] == pytest.approx(25, abs=2)
+    assert (found.column("half").low, found.column("twice").high) == (None, None)
+    assert found.column("n").has_interval
+    assert NO_INTERVAL in found.notes
+    assert NO_INTERVAL in str(found)
+    assert list(found.flat()) == ["half", "twice", "n", "n_low", "n_high"]
+    assert found.rows()[0]["half"] == {"value": found["half"][0], "low": None, "high": None}
+    assert str(recorded(record(found))) == str(found)
+
+
+def test_an_answer_of_nothing_else_has_no_intervals(place: World) -> None:
+    found = asked(place, "SELECT MEDIAN(cost) AS half FROM visits", epsilon=50, interval=False)
+    assert "No intervals. Spent: epsilon 50." in str(found)
+    assert "(noisy)" in str(found)
+    assert found.chart() is not None
+
+
+def test_released_numbers_still_choose_rows(place: World) -> None:
+    text = "SELECT ward, MEDIAN(cost) AS half FROM visits GROUP BY ward HAVING MEDIAN(cost) >= 0 ORDER BY half LIMIT 2"
+    assert len(asked(place, text, epsilon=5, interval=False)) == 2
+
+
+def test_with_intervals_nothing_is_said(place: World) -> None:
+    found = asked(place, MEDIAN, epsilon=50)
+    assert all(column.has_interval for column in found.columns)
+    assert NO_INTERVAL not in found.notes
+
+
+def test_it_makes_another_question_and_leaves_old_keys_as_they_were() -> None:
+    with_one, without = request(epsilon=1), request(epsilon=1, interval=False)
+    assert canonical_text(with_one) != canonical_text(without)
+    assert "interval" not in canonical_text(with_one), "answers stored before the option existed are still found"
+    assert with_one == Request(Fraction(1))
+
+
+def test_it_is_true_or_false() -> None:
+    with pytest.raises(InvalidInput, match="interval"):
+        request(epsilon=1, interval="no")  # type: ignore[arg-type]
+
+
+def test_explain_says_so(place: World) -> None:
+    (quote,) = price(place.plan(MEDIAN), request(epsilon=1, interval=False))
+    told = str(explained(quote))
+    assert "one draw without an interval" in told
+    assert "half: no interval" in told

@@ -1,0 +1,76 @@
+"""A process of the server with its sandbox closed as in service, which then tries what it must not, instead of serving.
+
+    python inside_real.py ROLE CATALOG DESCRIPTOR OTHER_FILES...
+
+The engine has opened its store, the clerk its ledger and its records, the front its certificate. What the system said to each
+attempt goes to the descriptor as one line of JSON.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tacit.doors.server import clerk, engine, front_process, parts
+
+
+def attempts(catalog: Path, files: list[Path]) -> dict[str, Callable[[], Any]]:
+    parent = os.getppid()
+    reading = {f"read {path.name}": (lambda path=path: os.close(os.open(path, os.O_RDONLY))) for path in files}
+    writing = {f"write {path.name}": (lambda path=path: os.close(os.open(path, os.O_WRONLY))) for path in files}
+    return {
+        **reading,
+        **writing,
+        "list the folder": lambda: os.listdir(catalog.parent),
+        "make a file": lambda: (catalog.parent / ".tacit" / "new").touch(),
+        "environment of the supervisor": lambda: Path(f"/proc/{parent}/environ").read_bytes(),
+        "open a socket": lambda: socket.socket().close(),
+        "fork": os.fork,
+        "execute": lambda: os.execv("/bin/true", ["true"]),  # noqa: S606
+        "signal the supervisor": lambda: os.kill(parent, 0),
+        "root": lambda: os.setresuid(0, 0, 0),
+    }
+
+
+def tell(where: int, catalog: Path, files: list[Path]) -> NoReturn:
+    said = {}
+    for name, attempt in attempts(catalog, files).items():
+        try:
+            attempt()
+            said[name] = ""
+        except OSError as error:
+            said[name] = errno.errorcode.get(error.errno or 0, "?")
+    os.write(where, json.dumps(said).encode() + b"\n")
+    os._exit(0)
+
+
+def main() -> None:
+    role, catalog, where, *files = sys.argv[1:]
+    place, named = Path(catalog), [Path(file) for file in files]
+    line, _other = socket.socketpair()
+
+    def instead(*_: Any) -> NoReturn:
+        tell(int(where), place, named)
+
+    if role == "engine":
+        engine.serve = instead  # type: ignore[assignment]
+        engine.main(engine.Settings(catalog, line.detach(), "500MB", 1))
+    elif role == "clerk":
+        clerk.serve = instead  # type: ignore[assignment]
+        parts._clerk({"catalog": catalog, "control": line.detach(), "left_out": []})
+    else:
+        front_process.asyncio.run = instead  # type: ignore[assignment]
+        listening = socket.create_server(("127.0.0.1", 0))
+        own = {"host": "127.0.0.1", "port": 1, "names": [], "certificate": files[-2], "key": files[-1], "behind_proxy": False}
+        known = {"control": line.detach(), "listening": listening.detach(), "left_out": [], "settings": own}
+        parts._front(known)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""The server as it runs: a supervisor in a process of its own, and the front, the clerk and the engines that it starts.
+
+Run as a program it is that supervisor: python serving.py CATALOG PORT_FILE ENGINES
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+WAIT = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server on loopback, without TLS, and the tokens of its accounts."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    folder: Path
+    tokens: dict[str, str]
+
+    def request(self, method: str, path: str, by: str = "", body: Any = None, key: str = "", seconds: float = WAIT) -> Any:
+        """Status, headers and body of a reply; status 0 where the connection ended without one."""
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.tokens[by]}"} if by else {})
+        headers |= {"Idempotency-Key": key} if key else {}
+        data = None if body is None else json.dumps(body).encode()
+        wanted = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers, method=method)
+        try:
+            with urllib.request.urlopen(wanted, timeout=seconds) as reply:  # noqa: S310
+                return reply.status, dict(reply.headers), reply.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, dict(error.headers), error.read()
+        except OSError:
+            return 0, {}, b""
+
+    def ask(self, text: str, by: str = "ana", epsilon: str = "0.01", key: str = "") -> tuple[int, Any]:
+        """The status and the body of the reply to a question."""
+        status, _, body = self.request("POST", "/v1/questions", by, {"sql": text, "epsilon": epsilon}, key)
+        return status, json.loads(body) if body else None
+
+    def parts(self) -> dict[str, list[int]]:
+        """The processes by what they are."""
+        found: dict[str, list[int]] = {"front": [], "clerk": [], "engine": []}
+        for place in Path("/proc").glob("[0-9]*"):
+            try:
+                if f"PPid:\t{self.process.pid}\n" in (place / "status").read_text():
+                    words = (place / "cmdline").read_bytes().split(b"\0")
+                    if len(words) > 5 and words[5].decode() in found:
+                        found[words[5].decode()].append(int(place.name))
+            except OSError:
+                continue
+        return found
+
+    def kill(self, kind: str, number: signal.Signals = signal.SIGKILL) -> int:
+        """Send a signal to a process of a kind; returns which it was."""
+        process = self.parts()[kind][0]
+        os.kill(process, number)
+        return process
+
+    def wait_until_ready(self, seconds: float = WAIT) -> float:
+        """Wait until a free question is answered; returns how long that took."""
+        begun = time.monotonic()
+        while time.monotonic() - begun < seconds:
+            if self.ask("SELECT COUNT(*) AS n FROM wards")[0] == 200:
+                return time.monotonic() - begun
+            time.sleep(0.05)
+        raise TimeoutError("the server is not ready")
+
+
+@contextmanager
+def serving(folder: Path, tokens: dict[str, str], engines: int = 1) -> Iterator[Server]:
+    """A server over the prepared catalog in a folder, ready; it is ended at the end."""
+    port_file = folder / "port"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*map(str, sys.path), str(Path(__file__).parent)])}
+    process = subprocess.Popen(
+        [sys.executable, __file__, str(folder / "tacit.toml"), str(port_file), str(engines)], env=environment
+    )
+    try:
+        begun = time.monotonic()
+        while not port_file.exists():
+            if process.poll() is not None or time.monotonic() - begun > WAIT:
+                raise RuntimeError("the server did not start")
+            time.sleep(0.02)
+        yield Server(process, int(port_file.read_text()), folder, tokens)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def main() -> None:
+    from tacit.data.catalog import read_catalog
+    from tacit.doors.server.settings import Settings
+    from tacit.doors.server.supervisor import Plan, Supervisor
+
+    catalog, port_file, engines = sys.argv[1:]
+    listening = socket.create_server(("127.0.0.1", 0), backlog=128)
+    port = listening.getsockname()[1]
+    plan = Plan(read_catalog(Path(catalog)), Settings(port=port), int(engines), memory="500MB")
+
+    def ready() -> None:
+        new = Path(f"{port_file}.new")
+        new.write_text(str(port))
+        new.rename(port_file)
+
+    Supervisor(plan, listening, lambda said: print(said, file=sys.stderr)).run(ready)
+
+
+if __name__ == "__main__":
+    main()
