@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from clusters import SPARK
 from hospital import hospital_session
 from pages import ROOT
 from tacit.data.moving import from_parquet, to_parquet
@@ -24,20 +24,13 @@ from tacit.query.language.sql import read
 from tacit.query.passes import rewrite
 from tacit.session import Session
 
-pytest.importorskip("pyspark", reason="install PySpark to run these tests: pip install 'tacit[spark]'")
-if shutil.which("java") is None:
-    pytest.skip("install Java 17 to run these tests (Debian: apt-get install default-jre-headless)", allow_module_level=True)
-
-pytestmark = [  # py4j leaves its sockets to the garbage collector
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = SPARK
 ENTRY = re.compile(r"^-- answered: \d+(?: .*)?\n(.+);$", re.MULTILINE)
 QUESTIONS = [each for file in sorted((ROOT / "tests/queries/hospital").glob("*.sql")) for each in ENTRY.findall(file.read_text())]
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Session, Any, Path]]:
+def place(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Iterator[tuple[Session, Any, Path]]:
     """A session on the hospital, the same store on Spark, and its description."""
     from tacit.query.engines.spark import SparkEngine
 
@@ -46,7 +39,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Session, A
         (folder / "parquet").mkdir()
         described = to_parquet(store_file(session.data.catalog), folder / "parquet")
         (folder / "store.json").write_text(described.written(), "utf-8")
-        engine = SparkEngine(Opening(folder / "store.json", "spark", described.version, master="local[2]"))
+        engine = SparkEngine(Opening(folder / "store.json", "spark", described.version), spark)
         yield session, engine, folder / "store.json"
         engine.close()
 

@@ -26,6 +26,8 @@ from tacit.query.plan import Bound, Group
 
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # PySpark's, which print SQL whatever the level of Spark
 MOST_COMPILED = 64
+PARTS_PER_CORE = 2  # of what is shuffled; Spark's 200 take two seconds on a small machine, whatever is asked
+MOST_CORES = 4096
 START = {
     "spark.ui.enabled": "false",  # its pages show SQL and sizes
     "spark.eventLog.enabled": "false",
@@ -173,8 +175,8 @@ class SparkEngine:
             done.set()
 
 
-def started(master: str | None) -> Any:
-    """A session on a cluster, or on this machine; `sc://` is Spark Connect."""
+def started(master: str | None, settings: Mapping[str, str] | None = None) -> Any:
+    """A session on a cluster, or on this machine; `sc://` is Spark Connect. The first one of a process decides its settings."""
     _silence()
     try:
         from pyspark.sql import SparkSession
@@ -183,7 +185,7 @@ def started(master: str | None) -> Any:
     place = master or "local[*]"
     try:
         builder = SparkSession.builder.appName("tacit")
-        for name, value in START.items():
+        for name, value in {**START, **(settings or {})}.items():
             builder = builder.config(name, value)
         made = builder.remote(place).getOrCreate() if place.startswith("sc://") else builder.master(place).getOrCreate()
         return quiet(made)
@@ -197,7 +199,16 @@ def quiet(session: Any) -> Any:
     own = session.newSession()
     for name, value in SETTINGS.items():
         own.conf.set(name, value)
+    own.conf.set("spark.sql.shuffle.partitions", str(PARTS_PER_CORE * cores(own)))
     return own
+
+
+def cores(session: Any) -> int:
+    """How many tasks the cluster runs at a time, as it says of itself; asking reaches it, and reads nothing."""
+    from pyspark.sql import functions
+
+    parts = session.range(MOST_CORES).select(functions.spark_partition_id().alias("part"))
+    return int(parts.agg(functions.max("part").alias("last")).toArrow().column("last")[0].as_py()) + 1
 
 
 def _silence() -> None:
