@@ -7,7 +7,6 @@ row can make an expression fail.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from itertools import count
 from typing import Any
 
 from tacit.data.parquet_store import ParquetStore, parquet_store
+from tacit.data.spark_session import quiet, started, unreachable
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
 from tacit.query.canonical import canonical_text
@@ -24,22 +24,7 @@ from tacit.query.engines.engine import Opening, out_of_limits
 from tacit.query.engines.exact import Exact, assemble
 from tacit.query.plan import Bound, Group
 
-LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # PySpark's, which print SQL whatever the level of Spark
 MOST_COMPILED = 64
-START = {
-    "spark.ui.enabled": "false",  # its pages show SQL and sizes
-    "spark.eventLog.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "OFF",
-}
-SETTINGS = {
-    "spark.sql.ansi.enabled": "false",  # no expression raises; ranges are known beforehand, so none overflows either
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.caseSensitive": "true",
-    "spark.sql.adaptive.enabled": "false",  # by what the rows hold it chooses another plan
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.legacy.charVarcharAsString": "true",
-}
 _names = count()
 
 
@@ -68,7 +53,7 @@ class SparkEngine:
                 self._session.range(1).count()
             except Exception:
                 self.close()
-                raise _unreachable() from None
+                raise unreachable() from None
 
     def run(self, group: Group) -> Exact:
         """The exact moments of every group, sealed; a time-out or a failure of the cluster reveals nothing about the data."""
@@ -173,43 +158,7 @@ class SparkEngine:
             done.set()
 
 
-def started(master: str | None) -> Any:
-    """A session on a cluster, or on this machine; `sc://` is Spark Connect."""
-    _silence()
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise StoreUnusable("the engine 'spark' needs PySpark", remedy="run: pip install 'tacit[spark]'") from None
-    place = master or "local[*]"
-    try:
-        builder = SparkSession.builder.appName("tacit")
-        for name, value in START.items():
-            builder = builder.config(name, value)
-        made = builder.remote(place).getOrCreate() if place.startswith("sc://") else builder.master(place).getOrCreate()
-        return quiet(made)
-    except Exception:  # its message may name hosts and users
-        raise _unreachable() from None
-
-
-def quiet(session: Any) -> Any:
-    """A session of its own on the same cluster, with the settings on which exactness rests."""
-    _silence()
-    own = session.newSession()
-    for name, value in SETTINGS.items():
-        own.conf.set(name, value)
-    return own
-
-
-def _silence() -> None:
-    for name in LOGGERS:
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-
-
 def _backend(session: Any) -> Any:
     import ibis
 
     return ibis.pyspark.connect(session)
-
-
-def _unreachable() -> StoreUnusable:
-    return StoreUnusable("the Spark cluster cannot be reached", remedy="check [store] master, and that the cluster runs")
