@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from clusters import quick_session
+from equality import EQUAL
 from services import Missing, chromium_browser, fresh_database, postgres_server
 from sharing import shared
 
@@ -98,6 +99,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return "spark" if "spark" in Path(file).name else file
 
     return Together(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How much was the same on both engines, where that was compared in this process."""
+    if EQUAL:
+        counted = ", ".join(f"{number} {what}" for what, number in sorted(EQUAL.items(), reverse=True))
+        terminalreporter.write_line(f"equal on DuckDB and Spark: {counted}")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import pytest
 from services import Missing, java_program
 
 INSTALL_SPARK = "install PySpark (pip install 'tacit[spark]') and run the tests again"
-LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"  # half of the processor time of a short life
+LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # half of the processor time of a short life
 SPARK = [  # py4j leaves its sockets to the garbage collector
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -26,9 +26,9 @@ def quick_session(master: str = "local[2]") -> Iterator[Any]:
         import pyspark  # noqa: F401
     except ImportError:
         raise Missing(INSTALL_SPARK) from None
-    from tacit.query.engines.spark import started
+    from tacit.data.spark_session import STACK, started
 
-    session = started(master, {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": LIGHT})
+    session = started(master, {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": f"{LIGHT} {STACK}"})
     try:
         yield session
     finally:

@@ -67,22 +67,26 @@ def noted(error: BaseException, folder: Path | None = None) -> Unforeseen:
 
     `folder` is the catalog's own; without one, or if it cannot be written to, the log goes to the user's state folder.
     """
-    line = line_of(error)
-    for place in (folder if folder is not None and folder.is_dir() else None, state_folder(os.environ)):
-        with suppress(OSError):  # a log that cannot be written does not change what is reported
-            if place is not None:
-                append_line(place / FILE, line, LARGEST)
-                break
+    log_line(line_of(error), folder)
     return Unforeseen()
 
 
-def line_of(error: BaseException) -> str:
-    """The time, the types of the exceptions, and the places in the code; no message, no value.
+def log_line(line: str, folder: Path | None = None) -> None:
+    """Add a line, with the time, to the owner's log: in the catalog's own folder, else in the user's state folder."""
+    for place in (folder if folder is not None and folder.is_dir() else None, state_folder(os.environ)):
+        with suppress(OSError):  # a log that cannot be written does not change what is reported
+            if place is not None:
+                append_line(place / FILE, f"{datetime.now(UTC).isoformat(timespec='seconds')} {line}", LARGEST)
+                break
 
-    >>> line_of(ValueError("a cell")).split(" ", 1)[1]
+
+def line_of(error: BaseException) -> str:
+    """The types of the exceptions, and the places in the code; no message, no value.
+
+    >>> line_of(ValueError("a cell"))
     'ValueError at no place'
     """
-    return f"{datetime.now(UTC).isoformat(timespec='seconds')} {' after '.join(_links(error))}"
+    return " after ".join(_links(error))
 
 
 def _links(error: BaseException | None) -> Iterator[str]:
