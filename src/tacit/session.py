@@ -25,7 +25,7 @@ from tacit.owner import Account, Preparing
 from tacit.privacy.arguments import text_of, truth_of
 from tacit.privacy.catalog import Catalog, analyst_name, fingerprint
 from tacit.privacy.rounding import Number
-from tacit.query.engines import engine_for, opening
+from tacit.query.engines import EMBEDDED, engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.free import check_free, declared_values, described, public_tables, shown_tables
 from tacit.query.groups import MOST_CELLS
@@ -326,7 +326,7 @@ class DataSet:
         """Where queries run; nothing else decides it."""
         if self._holder is not None:
             return self._holder.runner(lambda: self.catalog, self.version)
-        if self.own_process:
+        if self.own_process and self.catalog.store_engine == EMBEDDED:  # the work of any other is done elsewhere, and ended there
             return OwnProcess(opening(self.catalog, self.version))
         return InProcess(self.engine)
 
