@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tacit.doors.server import clerk, engine, front_process, parts
+from tacit.files import append_line
+from tacit.release.unforeseen import FILE as LOG
 
 
 def attempts(catalog: Path, files: list[Path]) -> dict[str, Callable[[], Any]]:
@@ -29,6 +31,7 @@ def attempts(catalog: Path, files: list[Path]) -> dict[str, Callable[[], Any]]:
         **writing,
         "list the folder": lambda: os.listdir(catalog.parent),
         "make a file": lambda: (catalog.parent / ".tacit" / "new").touch(),
+        "put the log aside": lambda: _put_aside(catalog.parent / ".tacit" / LOG),
         "environment of the supervisor": lambda: Path(f"/proc/{parent}/environ").read_bytes(),
         "open a socket": lambda: socket.socket().close(),
         "fork": os.fork,
@@ -36,6 +39,14 @@ def attempts(catalog: Path, files: list[Path]) -> dict[str, Callable[[], Any]]:
         "signal the supervisor": lambda: os.kill(parent, 0),
         "root": lambda: os.setresuid(0, 0, 0),
     }
+
+
+def _put_aside(log: Path) -> None:
+    """Two lines of a log that is full after each."""
+    for _ in range(2):
+        append_line(log, "a line", 0)
+    if not log.with_name(f"{log.name}.1").exists():
+        raise PermissionError(errno.EPERM, "it goes on with a full log")
 
 
 def tell(where: int, catalog: Path, files: list[Path]) -> NoReturn:

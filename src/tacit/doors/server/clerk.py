@@ -87,8 +87,9 @@ def _closed(data: DataSet, profile: Profile) -> list[sqlite3.Connection]:
     address = catalog.ledger_address(os.environ)
     file = address.removeprefix("sqlite:///")
     local = file != address
-    log = owned(catalog.kept / LOG)
-    make_private_folder(catalog.heads_folder)
+    changes = (catalog.heads_folder, (catalog.kept / LOG).parent)  # where it makes, renames and removes files
+    for folder in changes:
+        make_private_folder(folder)
     databases = [path for path in ((Path(file),) if local else ()) + (catalog.kept / RECORDS,) if path.exists()]
     held = [_kept_open(path) for path in databases]
     for ending in (".lock", ".flush") if local else ():
@@ -97,7 +98,7 @@ def _closed(data: DataSet, profile: Profile) -> list[sqlite3.Connection]:
     reads = (_file_of(catalog), *(() if local else map(Path, NAMES)))
     ports = () if local else (_port(address),)
     profile = profile if local else replace(CLERK_OF_A_DATABASE, left_out=profile.left_out)
-    close_first(profile, reach_of(reads, (log, *writes), (catalog.heads_folder,), ports=ports))
+    close_first(profile, reach_of(reads, tuple(writes), changes, ports=ports))
     close_last(profile)
     return held
 

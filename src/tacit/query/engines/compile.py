@@ -127,7 +127,8 @@ def _(node: Choose, rows: ir.Table) -> Any:
 def _(node: Lookup, rows: ir.Table) -> Any:
     """Codes with the same image share a branch; a long table becomes a list with an index."""
     if len(node.table) > LONGEST_BRANCHES:
-        return ibis.literal(list(node.table), type="array<int64>")[value(node.child, rows)].cast("int64")
+        place = value(node.child, rows).cast("int32")  # which Spark requires; a code is always in the range of its table
+        return ibis.literal(list(node.table), type="array<int64>")[place].cast("int64")
     images: dict[int | None, list[int]] = {}
     for code, image in enumerate(node.table):
         images.setdefault(image, []).append(code)
