@@ -5,7 +5,6 @@ The data owner's actions are in `owner.py`.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -26,22 +25,21 @@ from tacit.owner import Account, Preparing
 from tacit.privacy.arguments import text_of, truth_of
 from tacit.privacy.catalog import Catalog, analyst_name, fingerprint
 from tacit.privacy.rounding import Number
-from tacit.query.canonical import canonical_plan, canonical_text
-from tacit.query.engines import engine_for, opening
+from tacit.query.engines import EMBEDDED, engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.free import check_free, declared_values, described, public_tables, shown_tables
 from tacit.query.groups import MOST_CELLS
 from tacit.query.language.given import Parameters, given
 from tacit.query.language.places import pointing
-from tacit.query.language.sql import read
+from tacit.query.language.sql import Written, read
 from tacit.query.language.syntax import Describe, Select, ShowTables, Statement
 from tacit.query.language.writer import written
 from tacit.query.passes import rewrite
-from tacit.query.price.forecast import declared_rows, means_in
-from tacit.query.price.needs import placed
+from tacit.query.price.offers import Offer, offered
 from tacit.query.price.price import Quote, Request, price, request
 from tacit.query.price.request import weighed
-from tacit.query.price.stability import rows_are_public, tables_of
+from tacit.query.price.stability import rows_are_public
+from tacit.query.remembered import Remembered
 from tacit.release.answer import Answer, Receipt
 from tacit.release.free import free_answer
 from tacit.release.once import Form, Sold, Till, once
@@ -81,26 +79,31 @@ class Session:
         """Answer one query within `asked`; the ledger records the cost, with the query as SQL, before any data is read."""
         self.data.refresh()
         self.data.runner.start()
-        question = rewrite(select, self.data.catalog, self.data.public)
         text = written(select) if text is None else text
-        quotes = price(question, asked, self.data.catalog.change, rows_are_public(question, self.data.catalog))
-        events = tuple(quote.event for quote in quotes)
-        sale = Sale(
-            events,
-            self.analyst,
-            text + weighed(asked),
-            self.data.version,
-            _key(quotes[0], self.data.version),
-            tuple(dict.fromkeys(table.name for part in question.parts for table in tables_of(part.group))),
-            self.request,
-        )
+        offer = self._offer(select, asked, text)
+        quotes, version = offer.quotes, self.data.version
+        sale = Sale(offer.events, self.analyst, text + weighed(asked), version, offer.key, offer.tables, self.request)
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sold = once(till, sale, lambda granted: self._released(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
         finally:
             self.data.runner.free()
-        names = [output.name for output in question.outputs]
+        names = [output.name for output in offer.question.outputs]
         return renamed(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold)), names)
+
+    def _offer(self, select: Select, asked: Request, text: str) -> Offer:
+        """The quotes for the question that a text asks; remembered by all that they follow from: `groups` is not in an equality."""
+        remembered = self.data.remembered  # read before the catalog: what an older one says is never put into a newer memory
+        catalog, public, version = self.data.catalog, self.data.public, self.data.version
+        key = ("offer", self.analyst, asked, asked.groups, version)
+        return remembered.of(text, key, lambda: offered(select, asked, catalog, public, version))
+
+    def _read(self, question: str, params: Parameters) -> Written:
+        """What a text asks; without parameters, it follows from the text and the date."""
+        today = self._today()
+        if params is not None or not isinstance(question, str):
+            return read(question, given(params, today))
+        return self.data.remembered.of(question, ("read", self.analyst, today), lambda: read(question, given(None, today)))
 
     def _released(self, quote: Quote, paid: Paid) -> Answer:
         return answer(quote, self.data.runner.noisy(quote, paid), Receipt(quote.epsilon, quote.delta), [BIASES])
@@ -113,7 +116,7 @@ class Session:
         tables or the catalog alone is free. With `tidy=True` counts are whole and not negative, and totals agree with their parts.
         """
         with pointing(question):
-            asked = read(question, given(params, self._today()))
+            asked = self._read(question, params)
             text = written(asked.statement) if asked.filled and isinstance(asked.statement, Select) else question
             return self._answered(asked.statement, budget, text)
 
@@ -148,7 +151,7 @@ class Session:
         from tacit.query.price.explain import explained, explained_free
         from tacit.query.price.takes import taken
 
-        asked = question if isinstance(question, Select) else read(question, given(params, self._today())).statement
+        asked = question if isinstance(question, Select) else self._read(question, params).statement
         if not isinstance(asked, Select) or public_tables(asked, self.data.catalog) or declared_values(asked, self.data.catalog):
             return explained_free(self._left())
         select = asked
@@ -201,6 +204,7 @@ class DataSet:
         self.catalog, self.own_process = catalog, OWN_PROCESS if own_process is None else own_process
         self._read_at, self._holder = read_at, holder
         self._opened: Ledger | None = None
+        self.remembered = Remembered()
         self.policy = policy_of  # a door may lower caps, never raise them
 
     def session(self, analyst: str | None = None) -> Session:
@@ -220,6 +224,7 @@ class DataSet:
             self.engine.close()
         for known in ("runner", "engine", "store", "public"):
             self.__dict__.pop(known, None)
+        self.remembered = Remembered()
 
     def __enter__(self) -> DataSet:
         return self
@@ -321,7 +326,7 @@ class DataSet:
         """Where queries run; nothing else decides it."""
         if self._holder is not None:
             return self._holder.runner(lambda: self.catalog, self.version)
-        if self.own_process:
+        if self.own_process and self.catalog.store_engine == EMBEDDED:  # the work of any other is done elsewhere, and ended there
             return OwnProcess(opening(self.catalog, self.version))
         return InProcess(self.engine)
 
@@ -351,6 +356,7 @@ class DataSet:
         if fingerprint(found) != fingerprint(self.catalog):
             raise StoreUnusable("the catalog changed after it was opened", remedy="open it again")
         self.catalog, self._read_at = found, now
+        self.remembered = Remembered()  # after the catalog
 
 
 def stamp_of(path: Path) -> Stamp | None:
@@ -381,13 +387,3 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
     if select.options and {"epsilon", "delta", "error"} & set(given):
         raise NoBudget("the budget is given twice: in the question and as an argument", remedy="leave one of them out")
     return request(**{**dict(select.options), **given})
-
-
-def _key(quote: Quote, version: str) -> str:
-    """What makes two queries the same: the plan, the budget and the prepared data; never the text, nor the column names."""
-    by_place = sorted(placed(quote.request.weights, quote.question).items())
-    asked = replace(quote.request, weights=tuple((str(place), weight) for place, weight in by_place))
-    known: tuple[object, ...] = (version, canonical_plan(quote.question), canonical_text(asked))
-    if quote.request.error is not None and means_in(quote.question) and (rows := declared_rows(quote.question)):
-        known = (*known, rows)  # an average with an error is priced by it
-    return hashlib.sha256(canonical_text(known).encode()).hexdigest()

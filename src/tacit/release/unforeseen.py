@@ -68,13 +68,17 @@ def noted(error: BaseException, folder: Path | None = None) -> Unforeseen:
 
     `folder` is the catalog's own; without one, or if it cannot be written to, the log goes to the user's state folder.
     """
-    line = line_of(error)
+    log_line(line_of(error), folder)
+    return Unforeseen()
+
+
+def log_line(line: str, folder: Path | None = None) -> None:
+    """Add a line, with the time, to the owner's log: in the catalog's own folder, else in the user's state folder."""
     for place in (folder if folder is not None and folder.is_dir() else None, state_folder(os.environ)):
         with suppress(OSError):  # a log that cannot be written does not change what is reported
             if place is not None:
-                append_line(place / FILE, line, LARGEST, OLDER)
+                append_line(place / FILE, f"{datetime.now(UTC).isoformat(timespec='seconds')} {line}", LARGEST, OLDER)
                 break
-    return Unforeseen()
 
 
 def latest(folder: Path, most: int) -> list[str]:
@@ -89,12 +93,12 @@ def latest(folder: Path, most: int) -> list[str]:
 
 
 def line_of(error: BaseException) -> str:
-    """The time, the types of the exceptions, and the places in the code; no message, no value.
+    """The types of the exceptions, and the places in the code; no message, no value.
 
-    >>> line_of(ValueError("a cell")).split(" ", 1)[1]
+    >>> line_of(ValueError("a cell"))
     'ValueError at no place'
     """
-    return f"{datetime.now(UTC).isoformat(timespec='seconds')} {' after '.join(_links(error))}"
+    return " after ".join(_links(error))
 
 
 def _links(error: BaseException | None) -> Iterator[str]:
