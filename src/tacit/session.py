@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,8 +17,8 @@ from tacit import owner
 from tacit.accounting.ledger.caps import at_most
 from tacit.accounting.ledger.ledger import Ledger
 from tacit.accounting.ledger.selling import Sale
-from tacit.accounting.policy import policy_of
-from tacit.data.catalog import read_catalog
+from tacit.accounting.policy import Policy, policy_of
+from tacit.data.catalog import Stamp, read_catalog, stamp_of
 from tacit.data.store import StoreInfo, store_info, swept
 from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
 from tacit.owner import Account, Preparing
@@ -34,8 +34,8 @@ from tacit.query.language.places import pointing
 from tacit.query.language.sql import Written, read
 from tacit.query.language.syntax import Describe, Select, ShowTables, Statement
 from tacit.query.language.writer import written
+from tacit.query.offers import Offer, offered
 from tacit.query.passes import rewrite
-from tacit.query.price.offers import Offer, offered
 from tacit.query.price.price import Quote, Request, price, request
 from tacit.query.price.request import weighed
 from tacit.query.price.stability import rows_are_public
@@ -56,18 +56,28 @@ if TYPE_CHECKING:
     from tacit.query.price.explain import Explanation
 
 OWN_PROCESS = True
-Stamp = tuple[int, int, int]
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 KEPT = Form(record, recorded)
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """What a door for analysts changes: caps below the catalog's, and a balance that shows less than the ledger knows."""
+
+    policy: Callable[[Catalog], Policy] = policy_of
+    balance: Callable[[str], Left] | None = None
 
 
 class Session:
     """One analyst's questions. Every answer is paid for from the one budget of the data set."""
 
-    def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None) -> None:
+    def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None, request: str = "") -> None:
         self.data, self.analyst, self.clock = data, analyst, clock or partial(datetime.now, UTC)
-        self.request = ""  # of a door that must not pay twice for one request
-        self.balance: Callable[[str], Left] | None = None  # of a door that shows less than the ledger knows
+        self._request = request  # what the ledger is told of a request that must not be paid for twice
+
+    def for_request(self, request: str) -> Session:
+        """The same session for one request of a door; the ledger's entry names it."""
+        return Session(self.data, self.analyst, self.clock, request)
 
     @property
     def kept(self) -> Path:
@@ -82,7 +92,7 @@ class Session:
         text = written(select) if text is None else text
         offer = self._offer(select, asked, text)
         quotes, version = offer.quotes, self.data.version
-        sale = Sale(offer.events, self.analyst, text + weighed(asked), version, offer.key, offer.tables, self.request)
+        sale = Sale(offer.events, self.analyst, text + weighed(asked), version, offer.key, offer.tables, self._request)
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sold = once(till, sale, lambda granted: self._released(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
@@ -187,7 +197,8 @@ class Session:
         return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, sold.entry, version, sold.repeated)
 
     def _left(self) -> str:
-        left = self.data.ledger.left(self.analyst) if self.balance is None else self.balance(self.analyst)
+        balance = self.data.door.balance or self.data.ledger.left
+        left = balance(self.analyst)
         return f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
 
 
@@ -205,7 +216,13 @@ class DataSet:
         self._read_at, self._holder = read_at, holder
         self._opened: Ledger | None = None
         self.remembered = Remembered()
-        self.policy = policy_of  # a door may lower caps, never raise them
+        self.door = Door()
+
+    def behind(self, door: Door) -> None:
+        """Put the data set behind a door for analysts: once, and before the ledger is opened."""
+        if self.door != Door() or self._opened is not None:
+            raise RuntimeError("a data set gets its door once, before its ledger is opened")
+        self.door = door
 
     def session(self, analyst: str | None = None) -> Session:
         """The session of one analyst: the named one, else the only one declared, else "curator"."""
@@ -345,7 +362,7 @@ class DataSet:
     def ledger(self) -> Ledger:
         """The ledger, under the budget and the caps that the catalog declares now: a lowered cap also binds open sessions."""
         self.refresh()
-        self._opened = found = (self._opened or owner.own_ledger(self.catalog)).under(self.policy(self.catalog))
+        self._opened = found = (self._opened or owner.own_ledger(self.catalog)).under(self.door.policy(self.catalog))
         return found
 
     def refresh(self) -> None:
@@ -357,15 +374,6 @@ class DataSet:
             raise StoreUnusable("the catalog changed after it was opened", remedy="open it again")
         self.catalog, self._read_at = found, now
         self.remembered = Remembered()  # after the catalog
-
-
-def stamp_of(path: Path) -> Stamp | None:
-    """A value that changes when a file is rewritten; None if the file does not exist."""
-    try:
-        known = path.stat()
-    except (OSError, ValueError):  # a path with a NUL is a ValueError; reading it reports that
-        return None
-    return known.st_mtime_ns, known.st_size, known.st_ino
 
 
 def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> DataSet:  # noqa: A001  # read as tacit.open

@@ -42,8 +42,7 @@ def ask(office: Office, account: Account, asked: Question, key: str) -> Reply:
             return rendered(unframed(begun.finished, stored), asked.form)
         kept = _recovered(office, session, begun) if begun.again else None
         if kept is None:
-            session.request = begun.key
-            kept = _asked(office, session, asked, begun)
+            kept = _asked(office, session.for_request(begun.key), asked, begun)
         office.requests.finish(begun, framed(kept, stored))
         return rendered(kept, asked.form)
 

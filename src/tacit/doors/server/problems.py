@@ -11,7 +11,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tacit.doors.server.calls import Reply
-from tacit.errors import BudgetExceeded, InvalidBudget, InvalidInput, Refused, TacitError, TimedOut, TooManyFailures
+from tacit.errors import (
+    BudgetExceeded,
+    InvalidBudget,
+    InvalidInput,
+    InvalidSensitivity,
+    InvalidValue,
+    Refused,
+    TacitError,
+    TimedOut,
+    TooManyFailures,
+)
 from tacit.untrusted import for_json
 
 REFUSED = 422  # a question that its analyst can change
@@ -122,4 +132,6 @@ def told(error: TacitError) -> Reply | None:
         return problem(error.code, error.message, error.remedy, error.at)
     if isinstance(error, InvalidBudget):
         return problem("invalid_budget", str(error))
+    if isinstance(error, InvalidValue | InvalidSensitivity):  # of a mechanism, and so perhaps of the data
+        return None
     return problem("invalid_input", str(error)) if isinstance(error, InvalidInput) else None
