@@ -198,12 +198,19 @@ def _scaled(texts: Any, places: Places, content: bytes, missing: NDArray[np.bool
     """Decimals by way of doubles, which are exact enough for numbers of so few digits; None if a number has more."""
     import pyarrow as pa
 
-    points = np.flatnonzero(np.frombuffer(content, np.uint8) == POINT)
-    has_point = np.diff(np.searchsorted(points, places)) > 0
     scaled = _held(texts.cast(pa.float64()), missing) * 10.0**DIGITS  # raises where a number has two points
-    if (places[1:][has_point] - points).max() > DIGITS + 1 or max(-scaled.min(), scaled.max()) > MOST_SCALED:
+    if _decimals(places, content) > DIGITS or max(-scaled.min(), scaled.max()) > MOST_SCALED:
         return None
     return Scaled(np.rint(scaled, out=scaled).astype(np.int64), DIGITS, missing)
+
+
+def _decimals(places: Places, content: bytes) -> int:
+    """A bound on the digits after the point of texts with one point at most: exact, unless all are too short to have too many."""
+    if (longest := int(np.diff(places).max())) <= DIGITS + 1:
+        return longest - 1
+    points = np.flatnonzero(np.frombuffer(content, np.uint8) == POINT)
+    has_point = np.diff(np.searchsorted(points, places)) > 0
+    return int((places[1:][has_point] - points).max()) - 1
 
 
 def _held(column: Any, missing: NDArray[np.bool_] | None) -> Any:
