@@ -81,9 +81,9 @@ class Workshop:
         self._watched(lambda: self.engine.execute(statement, parameters), words)
         self.done, self.share = self.done + 1, 0.0
 
-    def run(self, statement: str) -> None:
-        """Run one statement without reporting progress."""
-        self._watched(lambda: self.engine.execute(statement))
+    def run(self, statement: str, words: str = "") -> None:
+        """Run one statement that is no step of its own; without words, it reports no progress."""
+        self._watched(lambda: self.engine.execute(statement), words)
 
     def rows(self, query: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         """All rows of a small result."""

@@ -93,6 +93,37 @@ def test_plain_numbers_of_one_block_are_what_each_is_alone(workshop: Workshop, c
     assert found == numbers_of(workshop, column, texts, quickly=False)
 
 
+def test_rows_come_in_few_runs_and_none_is_lost() -> None:
+    """Batches of plain numbers, of others, of whole keys and of tidy ones take turns."""
+    batches = [
+        pa.record_batch([pa.array([key] * 2, pa.large_string()), pa.array([x] * 2, pa.large_string())], names=["c0", "c1"])
+        for _ in range(5)
+        for key, x in [("1", "2"), ("1", "y"), ("a", "2"), (" a", "2")]
+    ]
+    runs = tidy.Runs(pa.RecordBatchReader.from_batches(batches[0].schema, batches), {"c0": "key", "c1": on_grid(GRIDS[0])})
+    found = []
+    while runs:
+        found.append(runs.following().read_all())
+    assert [len(each) for each in found] == [2, 2, 2, 34], "each new form begins a run, until all have occurred"
+    assert [each.column_names for each in found[:2]] == [["nc0", "nc1", "fc1"], ["nc0", "c1", "nc1", "fc1"]]
+    general = tidy.tidied(pa.RecordBatchReader.from_batches(batches[0].schema, batches), {"c0": "key", "c1": on_grid(GRIDS[0])})
+    assert pa.concat_tables(found, promote_options="default").select(general.schema.names) == general.read_all()
+
+
+def test_after_some_runs_one_takes_all_forms() -> None:
+    names = [f"c{place}" for place in range(9)]
+    batches = [
+        pa.record_batch([pa.array(["x" if place < row else "1"], pa.large_string()) for place in range(9)], names=names)
+        for row in range(9)
+    ]
+    runs = tidy.Runs(pa.RecordBatchReader.from_batches(batches[0].schema, batches), dict.fromkeys(names, on_grid(GRIDS[0])))
+    found = []
+    while runs:
+        found.append(runs.following().read_all())
+    assert [len(each) for each in found] == [1] * tidy.MOST_RUNS + [9 - tidy.MOST_RUNS]
+    assert len(found[-1].column_names) == 27
+
+
 def scaled(*texts: str) -> tuple[list[int], int] | None:
     found = tidy.plain_numbers(pa.array(["x", *texts], pa.large_string())[1:])
     return None if found is None else (found.numbers.tolist(), found.digits)

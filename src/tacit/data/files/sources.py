@@ -8,7 +8,7 @@ comes in Arrow batches (postgres.py). Column names match case-insensitively.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.data.declaration.problems import folded
+from tacit.data.dialect import Dialect
 from tacit.data.engine import EngineError, Workshop
 from tacit.data.files.csv_rows import CsvRows, Header, csv_header
 from tacit.data.files.kinds import not_found
 from tacit.data.files.postgres import postgres_batches
 from tacit.data.files.raw import Raw
-from tacit.data.files.tidy import Form, OnGrid, fate_name, number_name, tidied, tidy_name
+from tacit.data.files.tidy import MOST_RUNS, Form, OnGrid, Runs, fate_name, number_name, tidy_name
 from tacit.data.files.tolerant import FILE, PLACE, mended_batches, moments_in
 from tacit.data.quoting import name, text
 from tacit.errors import InvalidCatalog
@@ -41,12 +42,14 @@ Reader = Callable[[Workshop, Catalog, Source, Wanted], AbstractContextManager["R
 class Rows:
     """Rows to select from once: SQL for a FROM clause, and the columns by their case-folded names.
 
-    `typed` says whether the source has types of its own; CSV has only texts.
+    `typed` says whether the source has types of its own; CSV has only texts. A source may come in several runs, whose columns are
+    in different forms: `further` gives the next, after all rows of this one have been selected.
     """
 
     relation: str
     columns: Mapping[str, Raw]
     typed: bool = True
+    further: Callable[[], Rows | None] = lambda: None
 
 
 @contextmanager
@@ -82,15 +85,18 @@ def _csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -
     header = _common_header(files, source.encoding)
     places = {key: f"c{place}" for key, place in header.places.items() if wanted is None or key in wanted}
     rows = CsvRows(files, header, source.multiline, [header.places[key] for key in places], source.encoding)
-    columns = {key: Raw(column, workshop.words.types.text, words=workshop.words) for key, column in places.items()}
     batches = rows.batches(workshop.tell_share)
-    if wanted is not None:
-        forms = {column: _form(wanted[key]) for key, column in places.items()}
-        batches = tidied(batches, forms)
-        columns = {key: _with_forms(raw, forms[raw.sql]) for key, raw in columns.items()}
     try:
-        with _registered(workshop, batches):
-            yield Rows("batches", columns, typed=False)
+        if wanted is None:
+            with _registered(workshop, batches):
+                columns = {key: Raw(column, workshop.words.types.text, words=workshop.words) for key, column in places.items()}
+                yield Rows("batches", columns, typed=False)
+        else:
+            forms = {column: _form(wanted[key]) for key, column in places.items()}
+            most = MOST_RUNS if any(map(callable, forms.values())) else 0
+            yield from _in_runs(
+                workshop, Runs(batches, forms, most), {key: (column, forms[column]) for key, column in places.items()}
+            )
     except EngineError:
         if rows.problem is not None:
             raise rows.problem from None
@@ -101,10 +107,33 @@ def _form(wanted: Kind | OnGrid) -> Form:
     return wanted if callable(wanted) else "key" if wanted == "key" else "text"
 
 
-def _with_forms(raw: Raw, form: Form) -> Raw:
+def _in_runs(workshop: Workshop, runs: Runs, columns: Mapping[str, tuple[str, Form]]) -> Iterator[Rows]:
+    """The first run of rows, which leads to the others."""
+
+    def following() -> Rows:
+        batches = runs.following()
+        workshop.engine.register("batches", batches)
+        found = {key: _with_forms(workshop.words, *each, batches.schema.names) for key, each in columns.items()}
+        return Rows("batches", found, typed=False, further=lambda: following() if runs else None)
+
+    try:
+        yield following()
+    finally:
+        workshop.engine.unregister("batches")
+        runs.close()
+
+
+def _with_forms(words: Dialect, column: str, form: Form, there: Collection[str]) -> Raw:
+    """A column in the forms that are there; the others are NULL."""
+
+    def sql(name: str, kind: str) -> str:
+        return name if name in there else f"CAST(NULL AS {kind})"
+
+    raw = Raw(sql(column, words.types.text), words.types.text, words=words)
+    number = sql(number_name(column), words.types.whole)
     if callable(form):
-        return replace(raw, number=number_name(raw.sql), fate=fate_name(raw.sql))
-    return replace(raw, tidy=tidy_name(raw.sql), number=number_name(raw.sql) if form == "key" else None)
+        return replace(raw, number=number, fate=sql(fate_name(column), words.types.small))
+    return replace(raw, tidy=sql(tidy_name(column), words.types.text), number=number if form == "key" else None)
 
 
 @contextmanager

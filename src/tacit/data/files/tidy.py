@@ -26,6 +26,7 @@ DECIMALS = b"0123456789"
 PLAIN = DECIMALS + b".-"
 MOST_DIGITS = 18  # of a whole number
 BLANK, ZERO, POINT = b" 0."
+MOST_RUNS = 4  # before a run that takes all forms
 
 Places = NDArray[np.int64]
 
@@ -60,21 +61,53 @@ def fate_name(column: str) -> str:
 
 def tidied(batches: pa.RecordBatchReader, forms: Mapping[str, Form]) -> pa.RecordBatchReader:
     """The same rows: each column of texts with one for those that are tidy, or for plain numbers, or with both, for keys."""
-    import pyarrow as pa
+    return Runs(batches, forms, most=0).following()
 
-    forms = {column: forms.get(column, "text") for column in batches.schema.names}
-    types = {column: _types(column, form) for column, form in forms.items()}
-    schema = pa.schema([(each, kind) for column in types for each, kind in types[column].items()])
 
-    def parted() -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            found: dict[str, Any] = {}
-            for column in forms:
-                found |= _parted(column, batch.column(column), forms[column])
-            nothing = {each: pa.nulls(len(batch), kind) for each, kind in zip(schema.names, schema.types, strict=True)}
-            yield pa.record_batch(list({**nothing, **found}.values()), schema=schema)
+class Runs:
+    """The rows of batches in runs: a run has columns for the forms that occurred up to then alone, and the last one for all.
 
-    return pa.RecordBatchReader.from_batches(schema, parted())
+    For an engine computes with a column that is NULL in all rows, too. There are `most` runs before the last.
+    """
+
+    def __init__(self, batches: pa.RecordBatchReader, forms: Mapping[str, Form], most: int = MOST_RUNS) -> None:
+        self._forms: dict[str, Form] = {column: forms.get(column, "text") for column in batches.schema.names}
+        self._types = {each: kind for column, form in self._forms.items() for each, kind in _types(column, form).items()}
+        self._batches, self._parts = batches, (self._parted(batch) for batch in batches)
+        self._names: set[str] = set()
+        self._left, self._next = most, next(self._parts, None)
+
+    def __bool__(self) -> bool:
+        """Whether there are rows left."""
+        return self._next is not None
+
+    def close(self) -> None:
+        """Give up the rows that are left."""
+        self._batches.close()
+
+    def following(self) -> pa.RecordBatchReader:
+        """The next run; its reader must be read to the end before the next."""
+        import pyarrow as pa
+
+        self._names |= (self._next or {}).keys() if self._left else self._types.keys()
+        self._left = max(self._left - 1, 0)
+        schema = pa.schema([(each, kind) for each, kind in self._types.items() if each in self._names])
+        return pa.RecordBatchReader.from_batches(schema, self._run(schema))
+
+    def _run(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        while self._next is not None and self._next.keys() <= set(schema.names):
+            rows = len(next(iter(self._next.values())))
+            nothing = {each: pa.nulls(rows, kind) for each, kind in zip(schema.names, schema.types, strict=True)}
+            yield pa.record_batch(list({**nothing, **self._next}.values()), schema=schema)
+            self._next = next(self._parts, None)
+
+    def _parted(self, batch: pa.RecordBatch) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for column, form in self._forms.items():
+            found |= _parted(column, batch.column(column), form)
+        return found
 
 
 def _types(column: str, form: Form) -> dict[str, Any]:
@@ -165,12 +198,19 @@ def _scaled(texts: Any, places: Places, content: bytes, missing: NDArray[np.bool
     """Decimals by way of doubles, which are exact enough for numbers of so few digits; None if a number has more."""
     import pyarrow as pa
 
-    points = np.flatnonzero(np.frombuffer(content, np.uint8) == POINT)
-    has_point = np.diff(np.searchsorted(points, places)) > 0
     scaled = _held(texts.cast(pa.float64()), missing) * 10.0**DIGITS  # raises where a number has two points
-    if (places[1:][has_point] - points).max() > DIGITS + 1 or max(-scaled.min(), scaled.max()) > MOST_SCALED:
+    if _decimals(places, content) > DIGITS or max(-scaled.min(), scaled.max()) > MOST_SCALED:
         return None
     return Scaled(np.rint(scaled, out=scaled).astype(np.int64), DIGITS, missing)
+
+
+def _decimals(places: Places, content: bytes) -> int:
+    """A bound on the digits after the point of texts with one point at most: exact, unless all are too short to have too many."""
+    if (longest := int(np.diff(places).max())) <= DIGITS + 1:
+        return longest - 1
+    points = np.flatnonzero(np.frombuffer(content, np.uint8) == POINT)
+    has_point = np.diff(np.searchsorted(points, places)) > 0
+    return int((places[1:][has_point] - points).max()) - 1
 
 
 def _held(column: Any, missing: NDArray[np.bool_] | None) -> Any:

@@ -75,9 +75,12 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
     """Put what `select` makes of a source into the staged table; a file that the engine's own reader rejects is mended."""
     readers = [each[table.source.kind] for each in (READERS, MENDING) if table.source.kind in each]
     for reader in readers:
+        run: Rows | None = None
         try:
             with reader(workshop, catalog, table.source, wanted) as rows:
                 workshop.step(f"reading {table.name}", f"CREATE OR REPLACE TEMP TABLE {staged_name(table)} AS {select(rows)}")
+                while (run := (rows if run is None else run).further()) is not None:
+                    workshop.run(f"INSERT INTO {staged_name(table)} {select(run)}", f"reading {table.name}")
             return
         except OutOfMemory:
             raise
