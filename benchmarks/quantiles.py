@@ -1,8 +1,9 @@
 """Designs of a median with its interval, compared at one epsilon: `python -m benchmarks quantiles`.
 
-20,000 rows on 10,001 grid points. A design is judged by the 95th percentile of the rank error of its value, by the median
-half-width of its interval in ranks, by how often the interval holds the true median, and by the concentrated loss that a ledger
-counts. All draws are by the exponential mechanism of the package; counts get simulated Laplace noise from numpy.
+20,000 rows on 10,001 grid points; the design of the package on 100,001, too. A design is judged by the 95th percentile of the rank
+error of its value, by the median half-width of its interval in ranks, by how often the interval holds the true median, and by the
+concentrated loss that a ledger counts. All draws are by the exponential mechanism of the package; counts get simulated Laplace
+noise from numpy.
 The tree of counts would serve any number of quantiles at once: it is worth comparing with as many as share epsilon otherwise.
 """
 
@@ -25,7 +26,7 @@ from tacit.mechanisms.rank_blocks import Blocks
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "quantile-designs.svg"
 EPSILON, CONFIDENCE, HALF = Fraction(1, 10), Fraction(95, 100), Fraction(1, 2)
-POINTS, SIZE, TIMES = 10_001, 20_000, 1000
+POINTS, FINER, SIZE, TIMES = 10_001, 10, 20_000, 400
 LARGEST = 550  # ranks that are drawn
 LEVELS, BRANCHES = 4, 11  # of the tree of counts: 11^4 leaves
 GENERATOR = np.random.default_rng(20)  # data, and noise that is simulated
@@ -38,6 +39,20 @@ Design = Callable[[Blocks], Found]
 def rows() -> np.ndarray[Any, Any]:
     """Costs with a moderate skew, sorted."""
     return np.sort(np.clip(np.round(GENERATOR.gamma(4.0, 1000.0, SIZE)), 0, POINTS - 1).astype(np.int64))
+
+
+def finer() -> list[list[str]]:
+    """The design of the package on ten times as many points, for the amounts of `benchmarks/accuracy.py`, whose skew is larger."""
+    from benchmarks.accuracy import amounts
+
+    data, points = np.sort(amounts()), FINER * (POINTS - 1) + 1
+    lines = []
+    for per_person in (1, 10):
+        median = QuantileWithInterval(HALF, 0, points - 1, 1, EPSILON, CONFIDENCE, per_person)
+        blocks = Blocks.of(median.grid.rows(data), points)
+        error, half, covered = measured(median.draw_from, blocks, data, TIMES)
+        lines.append([f"{per_person}", f"{error:,.0f}", f"{half:,.0f}", f"{covered:.3f}"])
+    return lines
 
 
 def draw(per_person: int, share: Fraction, shift: int = 0) -> Quantile:
@@ -222,7 +237,9 @@ def run() -> None:
     picture(points)
     headers = ["rows a person", "design", "error, ranks", "half-width, ranks", "coverage", "rho / epsilon^2"]
     note = f"Epsilon {float(EPSILON)}, {SIZE:,} rows, {POINTS:,} grid points, {TIMES} repetitions (tree: {TIMES // 20})."
-    write_table("quantiles", f"{machine()} {note}\n\n{markdown(headers, lines)}")
+    fine = markdown(["rows a person", "error, ranks", "half-width, ranks", "coverage"], finer())
+    text = f"The design of tacit on {FINER * (POINTS - 1) + 1:,} grid points, gamma of order 2:"
+    write_table("quantiles", f"{machine()} {note}\n\n{markdown(headers, lines)}\n\n{text}\n\n{fine}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
 """The grid and its blocks of equal rank, against the definitions by counting."""
 
 import math
-from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput, InvalidValue
-from tacit.mechanisms.rank_blocks import MOST_PAIRED, Blocks, Grid, Rank
+from tacit.mechanisms.rank_blocks import Blocks, Grid, Rank
 from tacit.mechanisms.sorted_rows import sorted_rows
 
 rows_on_grid = st.lists(st.integers(0, 11), max_size=15)
@@ -61,68 +59,6 @@ def test_public_rows_stand_at_both_ends(rows, padding, share):
         max(Fraction(0), sum(x < v for x in rows + public) - rank, rank - sum(x <= v for x in rows + public)) for v in range(12)
     ]
     assert distances(blocks_of(rows), rank - padding) == counted
-
-
-def paired(blocks, low, high):
-    """Every pair that is in a candidate, with its cost, as often as it is in one."""
-    pairs, edges = blocks.pairs(low, high), len(blocks.edges)
-    for index, (length, first, width) in enumerate(zip(pairs.lengths, pairs.firsts, pairs.widths, strict=True)):
-        of_high, run = divmod(index, edges)
-        assert length == blocks.lengths[run] * width >= 0
-        own = [blocks.offset(run, inside, blocks.middle((low, high)[of_high])) for inside in range(blocks.lengths[run])]
-        for pair in product(own, range(first, first + width)):
-            yield pair[::-1] if of_high else pair, pairs.costs.exponent(index, Fraction(1))
-
-
-def ranks(rows, share, down, up):
-    return tuple(Rank(share.numerator * len(rows) + shift * share.denominator, share.denominator) for shift in (-down, up))
-
-
-def larger_distances(rows, low, high, points):
-    both = product(range(points), repeat=2)
-    return sorted(((v, w), max(distance(rows, v, low, points), distance(rows, w, high, points))) for v, w in both)
-
-
-small_rows, margins = st.lists(st.integers(0, 5), max_size=9), st.integers(0, 8)
-
-
-@given(small_rows, st.fractions(min_value=0, max_value=1, max_denominator=9), margins, margins)
-@settings(max_examples=150)
-def test_every_pair_is_once_in_a_candidate_with_the_larger_distance(rows, share, down, up):
-    low, high = ranks(rows, share, down, up)
-    expected = larger_distances(rows, Fraction(*low), Fraction(*high), 6)
-    assert sorted(paired(blocks_of(rows, 6), low, high)) == expected
-
-
-def test_planted_pairs_at_equal_distance_that_count_twice_are_seen(monkeypatch):
-    rows, (low, high) = [1, 2, 2, 4], ranks([1, 2, 2, 4], Fraction(1, 2), 1, 1)
-    honest = larger_distances(rows, Fraction(*low), Fraction(*high), 6)
-    assert sorted(paired(blocks_of(rows, 6), low, high)) == honest
-    monkeypatch.setattr(Blocks, "_nearer", lambda self, rank, away: [part[:-1] for part in self._no_farther(rank, -away)])
-    assert len(list(paired(blocks_of(rows, 6), low, high))) > len(honest)
-
-
-def test_the_law_of_pairs_and_its_draws():
-    rows, (low, high) = [1, 2, 2, 4], ranks([1, 2, 2, 4], Fraction(1, 2), 1, 2)
-    blocks, factor, size = blocks_of(rows, 6), Fraction(2, 3), 4000
-    weights = {pair: math.exp(-factor * cost) for pair, cost in larger_distances(rows, Fraction(*low), Fraction(*high), 6)}
-    law = {pair: weight / sum(weights.values()) for pair, weight in weights.items()}
-    listed = blocks.law_of_pairs(low, high, factor)
-    assert {pair: float(p) for pair, p in listed.items()} == pytest.approx(law)
-    drawn = Counter(blocks.draw_pair(low, high, factor) for _ in range(size))
-    limit = math.log(2 * len(law) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
-    for pair, p in law.items():
-        assert abs(drawn[pair] - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3
-
-
-def test_pairs_of_long_grids_are_counted_in_62_bits():
-    points = MOST_PAIRED
-    blocks = blocks_of([0, points // 2, points - 1], points)
-    pairs = blocks.pairs(Rank(-1, 2), Rank(7, 2))
-    assert sum(pairs.lengths.tolist()) == points**2
-    assert min(pairs.lengths.tolist()) >= 0
-    with pytest.raises(InvalidInput, match="too many to list"):
-        blocks.law_of_pairs(Rank(-1, 2), Rank(7, 2), Fraction(1))
 
 
 @given(rows_on_grid)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,7 +24,6 @@ Integers = NDArray[np.int64]
 Listed = TypeVar("Listed")
 
 MOST_POINTS = 2**62
-MOST_PAIRED = 2**31  # points of a grid whose pairs are counted in 62 bits
 MOST_LISTED = 100_000
 
 
@@ -94,15 +90,6 @@ class Grid:
         return sorted_rows(pair[0], 0, self.points - 1, pair[1])
 
 
-class Pairs(NamedTuple):
-    """Pairs of grid values, cut into candidates: one value is in a run, the other one of `widths` values from `firsts` on."""
-
-    lengths: Integers
-    costs: MixedCosts
-    firsts: Integers
-    widths: Integers
-
-
 @dataclass(frozen=True, slots=True, repr=False)  # a repr would quote the data
 class Blocks:
     """Rows as runs of grid values between them, built once for any number of draws.
@@ -128,6 +115,11 @@ class Blocks:
         lengths = np.ones(len(edges), dtype=np.int64)
         np.subtract(edges[1:], edges[:-1], out=lengths[:-1])
         return cls(edges, lengths, np.concatenate([[0], ends]))
+
+    @property
+    def points(self) -> int:
+        """How many points the grid has."""
+        return int(self.edges[-1]) + 1
 
     @property
     def size(self) -> int:
@@ -163,64 +155,12 @@ class Blocks:
         place = (run, middle)[run == last]  # no branch: the clock would tell a value that is a row's from one that is not
         return int(self.edges[place]) + inside + ((middle <= run) & (run < last))
 
-    def draw_pair(self, low: Rank, high: Rank, factor: Fraction) -> tuple[int, int]:
-        """Two offsets, each pair with probability proportional to e^(-factor * the larger of the distances from `low` and `high`).
-
-        A candidate, then its run and its stretch uniformly. The ranks are a whole number apart, and MOST_PAIRED points are enough.
-        """
-        pairs = self.pairs(low, high)
-        index = int(choose(pairs.lengths, pairs.costs, factor)[0])
-        of_high = index >= len(self.edges)
-        run, middle = index - of_high * len(self.edges), self.middle((low, high)[of_high])
-        inside = uniform_integer(int(self.lengths[run]), MOST_POINTS)
-        other = int(pairs.firsts[index]) + uniform_integer(int(pairs.widths[index]), MOST_POINTS)
-        both = self.offset(run, inside, middle), other
-        return both[of_high], both[not of_high]  # no branch, for the clock
-
-    def pairs(self, low: Rank, high: Rank) -> Pairs:
-        """Every pair once: by the run of `low` if the value for `high` is no farther from its rank, else by the run of `high`."""
-        away = high.numerator // high.denominator - low.numerator // low.denominator
-        (firsts, widths), (strict_firsts, strict_widths) = self._no_farther(low, away), self._nearer(high, away)
-        at_low, at_high, runs = self.costs(low), self.costs(high), len(self.through)
-        lengths = np.concatenate([self.lengths * widths, self.lengths[:runs] * strict_widths])
-        wholes = np.concatenate([at_low.wholes, at_high.wholes[:runs]])
-        costs = MixedCosts(wholes, np.concatenate([at_low.kinds, at_high.kinds[:runs]]), at_low.parts, at_low.denominator)
-        return Pairs(lengths, costs, np.concatenate([firsts, strict_firsts]), np.concatenate([widths, strict_widths]))
-
-    def _no_farther(self, low: Rank, away: int) -> tuple[Integers, Integers]:
-        """For each run of `low`, and its middle: the values no farther from `low` + away than it is from `low`; first and width."""
-        rank = Fraction(*low)
-        lowest = np.append(np.minimum(self.through, math.ceil(2 * rank) - self.through), math.ceil(rank)) + away
-        highest = np.append(np.maximum(self.through, math.floor(2 * rank) - self.through), math.floor(rank)) + away
-        first = self.edges[np.searchsorted(self.through, lowest, side="left")]
-        return first, self.edges[np.searchsorted(self.through, highest, side="right")] - first + 1
-
-    def _nearer(self, high: Rank, away: int) -> tuple[Integers, Integers]:
-        """For each run of `high`: the values nearer to `high` - away than it is to `high`, as first and width."""
-        rank = Fraction(*high)
-        lowest = np.minimum(self.through, math.floor(2 * rank) - self.through)
-        highest = np.maximum(self.through, math.ceil(2 * rank) - self.through)
-        first = self.edges[np.searchsorted(self.through, lowest - away, side="right")]
-        width = self.edges[np.searchsorted(self.through, highest - away, side="left")] - first + 1
-        return first, width * (highest > lowest)
-
     def law(self, rank: Fraction | Rank, factor: Fraction) -> list[Decimal]:
         """The probability of each offset."""
         costs = self.costs(rank)
         distances = [costs.exponent(run, Fraction(1)) for run in range(costs.size)]
         chances = weighed(self.lengths.tolist(), distances, factor)
         return self._by_offset(rank, [ARITHMETIC.divide(p, max(1, int(n))) for p, n in zip(chances, self.lengths, strict=True)])
-
-    def law_of_pairs(self, low: Rank, high: Rank, factor: Fraction) -> dict[tuple[int, int], Decimal]:
-        """The probability of each pair of offsets."""
-        if (int(self.edges[-1]) + 1) ** 2 > MOST_LISTED:
-            raise InvalidInput(f"more than {MOST_LISTED} pairs of grid values are too many to list; use a larger step")
-        both = enumerate(self.distances(low)), enumerate(self.distances(high))
-        larger = {(one, other): max(near, far) for (one, near), (other, far) in product(*both)}
-        levels = Counter(larger.values())
-        chances = weighed(list(levels.values()), list(levels), factor)
-        each = {level: ARITHMETIC.divide(p, levels[level]) for level, p in zip(levels, chances, strict=True)}
-        return {pair: each[level] for pair, level in larger.items()}
 
     def distances(self, rank: Fraction | Rank) -> list[Fraction]:
         """How far each offset is from `rank`."""
@@ -229,7 +169,7 @@ class Blocks:
 
     def _by_offset(self, rank: Fraction | Rank, of_runs: Sequence[Listed]) -> list[Listed]:
         """What each offset has that its run has."""
-        points, middle = int(self.edges[-1]) + 1, self.middle(rank)
+        points, middle = self.points, self.middle(rank)
         if points > MOST_LISTED:
             raise InvalidInput(f"a grid of more than {MOST_LISTED} points is too long to list; use a larger step")
         listed = [of_runs[-1]] * points
