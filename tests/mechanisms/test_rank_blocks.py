@@ -1,6 +1,7 @@
 """The grid and its blocks of equal rank, against the definitions by counting."""
 
 import math
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 
@@ -10,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput, InvalidValue
-from tacit.mechanisms.rank_blocks import Blocks, Grid, Rank
-from tacit.mechanisms.sorted_rows import sorted_rows
+from tacit.mechanisms import rank_blocks
+from tacit.mechanisms.noise.unlisted import reach
+from tacit.mechanisms.rank_blocks import Blocks, Rank
+from tacit.mechanisms.sorted_rows import Grid, sorted_rows
 
 rows_on_grid = st.lists(st.integers(0, 11), max_size=15)
 
@@ -40,7 +43,9 @@ def distances(blocks, rank):
 @given(rows_on_grid, st.fractions(min_value=-9, max_value=24, max_denominator=30))
 @settings(max_examples=150)
 def test_runs_cover_the_grid_with_the_right_distance(rows, rank):
-    assert distances(blocks_of(rows), rank) == [distance(rows, v, rank) for v in range(12)]
+    expected = [distance(rows, v, rank) for v in range(12)]
+    assert distances(blocks_of(rows), rank) == expected
+    assert distances(Blocks.of(sorted_rows(rows, 0, 11), 12), rank) == expected  # row by row, some of them equal
 
 
 @pytest.mark.parametrize("rows", [[], [0], [1], [0, 1], [0, 0, 0], [1, 1]])
@@ -59,6 +64,69 @@ def test_public_rows_stand_at_both_ends(rows, padding, share):
         max(Fraction(0), sum(x < v for x in rows + public) - rank, rank - sum(x <= v for x in rows + public)) for v in range(12)
     ]
     assert distances(blocks_of(rows), rank - padding) == counted
+
+
+def follow(drawn, law):
+    """Bernstein's inequality over the cells: false alarm 1e-6."""
+    counts, size, limit = Counter(drawn), len(drawn), math.log(2 * len(law) * 1e6)
+    return all(abs(counts[key] - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3 for key, p in law.items())
+
+
+ROWS, FACTOR = [1, 2, 2, 4], Fraction(2, 3)
+RANK = Fraction(1, 2)
+
+
+def test_the_law_does_not_follow_from_where_the_list_ends(monkeypatch):
+    """Candidates that are not listed are drawn often if the list is short, and as often as they should be."""
+    monkeypatch.setattr(rank_blocks, "reach", lambda candidates, factor: 1)
+    law = dict(enumerate(map(float, blocks_of(ROWS).law(RANK, FACTOR))))
+    assert follow([blocks_of(ROWS).draw(RANK, FACTOR) for _ in range(1200)], law)
+
+
+@pytest.mark.parametrize("kept", [lambda beyond, factor: False, lambda beyond, factor: beyond > 0])
+def test_planted_what_is_not_listed_is_forgotten_or_always_kept(kept, monkeypatch):
+    """By how many values are not listed: those that cost more than 1."""
+    costs = [distance(ROWS, value, RANK) for value in range(12)]
+    law = blocks_of(ROWS).law(RANK, FACTOR)
+    share = float(sum(p for p, cost in zip(law, costs, strict=True) if cost > 1))
+    monkeypatch.setattr(rank_blocks, "reach", lambda candidates, factor: 1)
+    monkeypatch.setattr(rank_blocks, "_kept", kept)
+    assert not follow([costs[blocks_of(ROWS).draw(RANK, FACTOR)] > 1 for _ in range(1500)], {True: share})
+
+
+def within(blocks, rank, farthest):
+    """The values of a list that cost at most so much, in order, with their costs."""
+    costs, middle = blocks.costs(rank), blocks.middle(rank)
+    runs = [(run, inside) for run, length in enumerate(blocks.lengths.tolist()) for inside in range(length)]
+    found = [(blocks.offset(run, inside, middle), costs.exponent(run, Fraction(1))) for run, inside in runs]
+    return sorted((offset, cost) for offset, cost in found if cost <= farthest)
+
+
+@given(rows_on_grid, st.fractions(min_value=-9, max_value=24, max_denominator=30), st.integers(0, 12))
+@settings(max_examples=100)
+def test_values_within_reach_are_listed_once(rows, rank, farthest):
+    near = blocks_of(rows).near(farthest, rank)
+    expected = [(value, distance(rows, value, rank)) for value in range(12)]
+    assert within(near, rank, farthest) == [(value, cost) for value, cost in expected if cost <= farthest]
+    assert len(near.edges) >= 2
+
+
+def test_planted_a_list_that_ends_too_early_is_seen():
+    blocks = blocks_of(list(range(12)))
+    listed = [len(within(blocks.near(at, Fraction(6)), Fraction(6), 4)) for at in (4, 1)]
+    assert listed[0] == sum(distance(range(12), value, Fraction(6)) <= 4 for value in range(12)) != listed[1]
+
+
+@given(rows_on_grid, st.fractions(min_value=-9, max_value=24, max_denominator=30))
+@settings(max_examples=100)
+def test_the_distance_of_one_offset(rows, rank):
+    assert [blocks_of(rows).distance(v, rank) for v in range(12)] == [distance(rows, v, rank) for v in range(12)]
+
+
+def test_a_draw_looks_at_no_more_rows_than_are_within_reach():
+    """So many different values that all of them would take a second; the rank has a few thousand around it."""
+    blocks, farthest = blocks_of(range(10**5), 10**5), reach(10**5, Fraction(1, 10))
+    assert len(blocks.near(farthest, Rank(49_000, 1)).edges) <= 2 * farthest + 4
 
 
 @given(rows_on_grid)
@@ -86,11 +154,7 @@ def test_the_law_of_offsets():
 
 def test_drawing_is_by_block_and_then_uniform():
     drawn = [blocks_of([3, 8]).draw(Fraction(1), Fraction(1, 2)) for _ in range(3000)]
-    law = blocks_of([3, 8]).law(Fraction(1), Fraction(1, 2))
-    limit = math.log(2 * 12 * 1e6)  # Bernstein's inequality over twelve cells: false alarm 1e-6
-    for offset, probability in enumerate(law):
-        p = float(probability)
-        assert abs(drawn.count(offset) - 3000 * p) < math.sqrt(2 * limit * 3000 * p) + limit / 3
+    assert follow(drawn, dict(enumerate(map(float, blocks_of([3, 8]).law(Fraction(1), Fraction(1, 2))))))
 
 
 @given(st.lists(st.one_of(st.floats(-1e6, 1e6), st.integers(-1000, 1000)), max_size=20))

@@ -16,8 +16,8 @@ from tacit.chart import noise_picture, save
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.mechanisms.ends.cells import MOST
 from tacit.mechanisms.ends.intervals import Intervals
-from tacit.mechanisms.rank_blocks import Blocks, Grid, Rank
-from tacit.mechanisms.sorted_rows import SortedRows
+from tacit.mechanisms.rank_blocks import Blocks, Rank
+from tacit.mechanisms.sorted_rows import Grid, SortedRows
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Loss, positive_budget

@@ -21,8 +21,9 @@ POINTS = 35
 many_rows, margins = st.lists(st.integers(0, POINTS - 1), max_size=25), st.integers(0, 12)
 
 
-def intervals(rows, share, down, up, points=POINTS):
+def intervals(rows, share, down, up, points=POINTS, *, one_by_one=False):
     values, counts = np.unique(np.array(rows, dtype=np.int64), return_counts=True)
+    values, counts = (np.repeat(values, counts), None) if one_by_one else (values, counts)
     aims = (Rank(share.numerator * len(rows) + shift * share.denominator, share.denominator) for shift in (-down, up))
     return Intervals(Blocks.of(sorted_rows(values, 0, points - 1, counts), points), *aims)
 
@@ -32,11 +33,11 @@ def expected(rows, between, points=POINTS):
     return {(low, high): cost for low, high, cost in zip(*cells_with_costs(points, *costs), strict=True)}
 
 
-@given(many_rows, st.fractions(min_value=0, max_value=1, max_denominator=9), margins, margins, st.integers(0, 30))
+@given(many_rows, st.fractions(min_value=0, max_value=1, max_denominator=9), margins, margins, st.integers(0, 30), st.booleans())
 @settings(max_examples=25)
-def test_every_cell_is_in_the_candidate_of_its_distance(rows, share, down, up, farthest):
+def test_every_cell_is_in_the_candidate_of_its_distance(rows, share, down, up, farthest, one_by_one):
     """Ties, no rows, ranks that no row has: also beyond the distances that are told apart, where it costs too little."""
-    between = intervals(rows, share, down, up)
+    between = intervals(rows, share, down, up, one_by_one=one_by_one)
     known, candidates = expected(rows, between), between.candidates(farthest)
     assert sum(candidates.lengths) == len(known)
     for index, length in enumerate(candidates.lengths.tolist()):

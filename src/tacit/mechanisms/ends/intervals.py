@@ -16,7 +16,7 @@ from tacit.mechanisms.ends.cells import NOTHING, Box, Cell, Cells, Integers
 from tacit.mechanisms.exponential import weighed
 from tacit.mechanisms.noise.choice import choose
 from tacit.mechanisms.noise.costs import MixedCosts
-from tacit.mechanisms.noise.envelope import happens
+from tacit.mechanisms.noise.envelope import survives
 from tacit.mechanisms.rank_blocks import MOST_LISTED, Blocks, Rank
 from tacit.privacy.rounding import log_up
 
@@ -60,7 +60,7 @@ class Intervals:
             outer, inner = (Box(*(int(end[at]) for end in candidates.boxes)) for at in (index + 1, index))
             cell = self.cells.drawn(outer, inner)
             beyond = index == len(candidates.lengths) - 1
-            if not beyond or happens(factor * (self.distance(cell) - farthest - 1)):
+            if not beyond or survives(factor * (self.distance(cell) - farthest - 1)):
                 return cell.low[0], cell.high[1]
 
     def law(self, factor: Fraction) -> dict[tuple[int, int], Decimal]:

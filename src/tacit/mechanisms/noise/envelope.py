@@ -97,7 +97,7 @@ class Envelope:
             raise LawViolated(
                 "envelope", "internal check failed: a floating-point weight is below the true one; nothing was released"
             )
-        return is_below(depth, scaled, near) and happens(exponent - near)
+        return is_below(depth, scaled, near) and survives(exponent - near)
 
 
 def negative_exponentials(exponents: Doubles, decays: Doubles, halvings: Doubles) -> None:
@@ -139,12 +139,8 @@ def is_below(drawn: int, scaled: Fraction, exponent: Fraction) -> bool:
         drawn, known, digits = drawn << WORD | int(bits.random_words(1)[0]), known + WORD, 2 * digits
 
 
-def happens(exponent: Fraction) -> bool:
-    """A coin that is true with probability e^-exponent, exactly.
-
-    >>> happens(Fraction(0)), happens(Fraction(10**6))
-    (True, False)
-    """
+def survives(exponent: Fraction) -> bool:
+    """True with probability e^-exponent, exactly: a product of as many as it takes, of which the first nearly always says no."""
     return all(is_below(0, Fraction(1), part) for part in _parts(exponent))
 
 
