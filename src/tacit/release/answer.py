@@ -17,7 +17,7 @@ from tacit.errors import InvalidInput
 from tacit.files import write
 from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
-from tacit.release.tidy import TIDIED, Totals, tidied
+from tacit.release.tidy import NOT_TIDIED, TIDIED, Totals, tidied
 from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
 
 PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
@@ -218,7 +218,7 @@ class Answer:
     def below(self) -> list[str]:
         """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""
         more = [f"{MOST_SHOWN} of {len(self):,} rows are shown; CSV, JSON and Parquet have all"] if len(self) > MOST_SHOWN else []
-        missing = [for_terminal(note) for note in self.notes if note.startswith((NOT_SHOWN, NO_INTERVAL, TIDIED))]
+        missing = [for_terminal(note) for note in self.notes if note.startswith((NOT_SHOWN, NO_INTERVAL, TIDIED, NOT_TIDIED))]
         return [*more, self.footer(), *missing, *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 
     @property

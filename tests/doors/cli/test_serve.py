@@ -56,3 +56,16 @@ def test_the_table_of_protections(place):
     result = CliRunner().invoke(app, ["serve", "--check", "--json"])
     assert json.loads(result.output) == {"protections": HELD, "beyond_loopback": True}
     assert "enough to serve more than loopback" in CliRunner().invoke(app, ["serve", "--check"]).output
+
+
+def test_the_demonstration_shows_commands_without_a_token(tmp_path, capsys):
+    from tacit.doors.cli.serve import _print_accounts
+
+    _print_accounts({"ana": ("analyst", "tacit_secret")}, tmp_path / "cert.pem", "https://127.0.0.1:8443")
+    account, *commands = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert "tacit_secret" in account
+    assert not any("tacit_secret" in line for line in commands), "a list of processes shows arguments"
+    assert any(f"-H @{tmp_path / 'ana.header'}" in line for line in commands)
+    assert any(f"--token-file {tmp_path / 'ana.token'}" in line for line in commands)
+    assert (tmp_path / "ana.header").read_text() == "Authorization: Bearer tacit_secret\n"
+    assert all((tmp_path / name).stat().st_mode & 0o077 == 0 for name in ("ana.header", "ana.token"))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fnmatch import fnmatch
 from glob import escape, glob
 from pathlib import Path
@@ -171,6 +172,16 @@ def _files(catalog: Catalog, source: Source) -> list[Path]:
 
 
 source_files = _files
+
+
+def changed_since(catalog: Catalog, moment: str) -> Iterator[str]:
+    """Tables with a file that was changed after a moment in whole seconds (ISO 8601), by the times of the files alone."""
+    since = datetime.fromisoformat(moment).timestamp() + 1
+    for table in catalog.tables.values():
+        if table.source.kind not in ("postgres", "memory"):
+            with suppress(InvalidCatalog, OSError):
+                if any(Path(file).stat().st_mtime > since for file in source_files(catalog, table.source)):
+                    yield table.name
 
 
 def reader_of(catalog: Catalog, place: Path) -> Table | None:

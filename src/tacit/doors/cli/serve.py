@@ -199,12 +199,18 @@ def _hospital() -> Iterator[tuple[Path, Callable[[str], None]]]:
 
 
 def _print_accounts(tokens: dict[str, tuple[str, str]], certificate: Path, url: str) -> None:
+    """The accounts, and commands to try. They read the token from files: arguments are visible in a list of processes."""
+    from tacit.files import write
+
     for name, (role, token) in tokens.items():
         say(f"{role:8} {name:8} {token}")
-    say(f"\ntacit login {url} --ca {certificate}      # with the token of ana")
+    kept, header = certificate.with_name("ana.token"), certificate.with_name("ana.header")
+    write(kept, f"{tokens['ana'][1]}\n", private=True)
+    write(header, f"Authorization: Bearer {tokens['ana'][1]}\n", private=True)
+    say(f"\ntacit login {url} --ca {certificate} --token-file {kept}")
     say(f'tacit sql --server {url} "{QUESTION}" --epsilon 0.5')
     asked = f'{{"sql": "{QUESTION}", "epsilon": "0.5"}}'
-    say(f"curl --cacert {certificate} {url}/v1/questions -H 'Authorization: Bearer {tokens['ana'][1]}' \\")
+    say(f"curl --cacert {certificate} {url}/v1/questions -H @{header} \\")
     say(f"  -H 'Content-Type: application/json' -d '{asked}'")
     sys.stdout.flush()
 
