@@ -56,3 +56,13 @@ def test_the_table_of_protections(place):
     result = CliRunner().invoke(app, ["serve", "--check", "--json"])
     assert json.loads(result.output) == {"protections": HELD, "beyond_loopback": True}
     assert "enough to serve more than loopback" in CliRunner().invoke(app, ["serve", "--check"]).output
+
+
+def test_a_spark_driver_is_refused_before_anything_starts(place):
+    place.write_text(f'{place.read_text("utf-8")}\n[store]\nengine = "spark"\nmaster = "spark://driver:7077"\n', "utf-8")
+    assert "must use Spark Connect" in refused(place)
+
+
+def test_a_proxy_is_named_by_its_address_and_together_with_behind_proxy(place):
+    assert "names a proxy" in refused(place, "--forwarded-by", "127.0.0.1")
+    assert "IP address of the proxy" in refused(place, "--behind-proxy", "--forwarded-by", "proxy.example")

@@ -24,6 +24,7 @@ from served import GIVEN, ROLES, InProcess, Served, served
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import OPERATIONS, Desk
 from tacit.doors.server.front import app
+from tacit.doors.server.gate import Gate
 from tacit.doors.server.places import Places
 from tacit.doors.server.problems import STATUS
 from tacit.doors.server.settings import Settings
@@ -111,7 +112,11 @@ def test_every_operation_as_every_role_and_with_every_bad_credential(hospital):
     old = accounts.issue("otto")
     last = max(each["number"] for account in accounts.listed() for each in account["tokens"])
     accounts.revoke("otto", last)
-    tokens = {**hospital.tokens, "none": "", "revoked": old.token, "malformed": "tacit_x", "unknown": f"tacit_{'A' * 43}"}
+    ended = accounts.issue("otto", 1)
+    with hospital.office.records.writing() as connection:
+        connection.exec_driver_sql("UPDATE tokens SET expires = 1.0 WHERE number = ?", (last + 1,))
+    tokens = {**hospital.tokens, "none": "", "revoked": old.token, "expired": ended.token, "malformed": "tacit_x"}
+    tokens |= {"unknown": f"tacit_{'A' * 43}"}
     found = replies(hospital.desk, tokens)
     for name, each in found.items():
         if name == "health":
@@ -236,6 +241,16 @@ def test_what_comes_from_elsewhere_gets_nothing(hospital, what):
     given = by(hospital.tokens["ana"], headers={"Content-Type": "application/json", **headers}, content=content)
     assert asked(hospital.desk, (*QUESTION, given))[0].json()["error"]["code"] == code
     assert hospital.data.ledger.head.number == before
+
+
+def test_a_gate_that_does_not_look_is_caught(hospital, monkeypatch):
+    """Planted: names, origins and types are not compared. What a page of another site sends is then paid for."""
+    monkeypatch.setattr(Gate, "_refused", lambda *_: None)
+    before = hospital.data.ledger.head.number
+    headers = {"Content-Type": "application/json", "Host": "evil.example", "Origin": "https://evil.example"}
+    given = by(hospital.tokens["ana"], headers=headers, json={**COUNT, "sql": "SELECT COUNT(*) FROM visits WHERE cost < 123"})
+    assert asked(hospital.desk, (*QUESTION, given))[0].status_code == 200
+    assert hospital.data.ledger.head.number > before
 
 
 def test_what_comes_from_here_is_answered_and_every_reply_has_its_headers(hospital):
