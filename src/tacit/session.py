@@ -18,7 +18,7 @@ from tacit.accounting.ledger.caps import at_most
 from tacit.accounting.ledger.ledger import Ledger
 from tacit.accounting.ledger.selling import Sale
 from tacit.accounting.policy import Policy, policy_of
-from tacit.data.catalog import read_catalog
+from tacit.data.catalog import Stamp, read_catalog, stamp_of
 from tacit.data.store import StoreInfo, store_info, swept
 from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
 from tacit.owner import Account, Preparing
@@ -34,8 +34,8 @@ from tacit.query.language.places import pointing
 from tacit.query.language.sql import Written, read
 from tacit.query.language.syntax import Describe, Select, ShowTables, Statement
 from tacit.query.language.writer import written
+from tacit.query.offers import Offer, offered
 from tacit.query.passes import rewrite
-from tacit.query.price.offers import Offer, offered
 from tacit.query.price.price import Quote, Request, price, request
 from tacit.query.price.request import weighed
 from tacit.query.price.stability import rows_are_public
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from tacit.query.price.explain import Explanation
 
 OWN_PROCESS = True
-Stamp = tuple[int, int, int]
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 KEPT = Form(record, recorded)
 
@@ -375,15 +374,6 @@ class DataSet:
             raise StoreUnusable("the catalog changed after it was opened", remedy="open it again")
         self.catalog, self._read_at = found, now
         self.remembered = Remembered()  # after the catalog
-
-
-def stamp_of(path: Path) -> Stamp | None:
-    """A value that changes when a file is rewritten; None if the file does not exist."""
-    try:
-        known = path.stat()
-    except (OSError, ValueError):  # a path with a NUL is a ValueError; reading it reports that
-        return None
-    return known.st_mtime_ns, known.st_size, known.st_ino
 
 
 def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> DataSet:  # noqa: A001  # read as tacit.open

@@ -6,7 +6,7 @@ import pytest
 
 import tacit
 from tacit.errors import TooManyGroups
-from tacit.query.price import offers
+from tacit.query import offers
 from tacit.query.remembered import LONGEST, Remembered
 
 CATALOG = """

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tacit.doors.server import clerk, engine, front_process, parts
+from tacit.doors.server.settings import OfEngine
 from tacit.files import append_line
 from tacit.release.unforeseen import FILE as LOG
 
@@ -91,7 +92,7 @@ def main() -> None:
 
     if role == "engine":
         engine.serve = instead  # type: ignore[assignment]
-        engine.main(engine.Settings(catalog, line.detach(), "500MB", 1))
+        engine.main(OfEngine(catalog, line.detach(), "500MB", 1))
     elif role == "clerk":
         clerk.serve = instead  # type: ignore[assignment]
         parts._clerk({"catalog": catalog, "control": line.detach(), "left_out": list(filter(None, left_out.split(";")))})

@@ -123,7 +123,7 @@ def test_a_desk_that_asks_again_after_a_crash_is_caught(tmp_path, monkeypatch):
                 found.call("ask", key="k", sql=COUNT, epsilon="0.1")
         monkeypatch.setattr(asking, "_recovered", lambda *_: None)
         later = restarted(found)
-        monkeypatch.setattr("tacit.query.price.offers.key_of", lambda *_: "b" * 64)  # the next day, another question
+        monkeypatch.setattr("tacit.query.offers.key_of", lambda *_: "b" * 64)  # the next day, another question
         later.call("ask", key="k", sql=COUNT, epsilon="0.1")
         assert spends(later) == 2
         later.office.records.close()

@@ -78,12 +78,12 @@ def serve(
 
 
 def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] = lambda _: None) -> None:
+    from tacit.accounting.ledger.rollback import settled
     from tacit.data.catalog import read_catalog
     from tacit.doors.server.sandbox.check import CALLS, PATHS
     from tacit.doors.server.sandbox.profiles import is_public
     from tacit.doors.server.settings import check_engine, check_exposure
     from tacit.doors.server.supervisor import Plan, Supervisor
-    from tacit.owner import heads_folder
 
     declared = read_catalog(place)
     check_exposure(wanted, declared)
@@ -91,7 +91,7 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
     how.require(wanted.reached)
     if is_public(declared.kept) or is_public(declared.store_folder):
         raise InvalidInput("the data lies in a folder of programs, which every process may read; move the catalog elsewhere")
-    heads_folder(declared)  # what earlier versions kept beside the store is moved while that can be read
+    settled(declared.store_folder, declared.heads_folder)  # as earlier versions had it, while that can be read
     cores = os.cpu_count() or 1
     count = how.engines or cores
     left_out = tuple(kind for kind, name in (("calls", CALLS), ("paths", PATHS)) if not how.held[name])

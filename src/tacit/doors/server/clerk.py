@@ -6,6 +6,7 @@ to a ledger in PostgreSQL, and has no right on the store. The files that it writ
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -18,12 +19,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn, Protocol
 
-from tacit.data.catalog import read_catalog
+from tacit.data.catalog import read_catalog, stamp_of
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.pool import Pool
 from tacit.doors.server.problems import problem
 from tacit.doors.server.sandbox.database import places_of, settled
-from tacit.doors.server.sandbox.limits import User, become
+from tacit.doors.server.sandbox.limits import become
 from tacit.doors.server.sandbox.profiles import (
     CLERK,
     CLERK_OF_A_DATABASE,
@@ -33,13 +34,14 @@ from tacit.doors.server.sandbox.profiles import (
     close_last,
     reach_of,
 )
+from tacit.doors.server.settings import OfClerk
 from tacit.doors.server.wire import CALL, NOT_USABLE, OF_ENGINE, READY, REPLY, Malformed, call_read, framed, receive, reply_written
 from tacit.errors import TacitError
 from tacit.files import make_private_folder, owned
 from tacit.privacy.catalog import Catalog
 from tacit.release.unforeseen import FILE as LOG
 from tacit.release.unforeseen import noted
-from tacit.session import DataSet, stamp_of
+from tacit.session import DataSet
 
 AT_ONCE = 32  # calls that are worked on; others wait
 MOST_WAITING = 256  # calls of a front that have no reply yet; it then waits before it sends more
@@ -57,23 +59,12 @@ class Handles(Protocol):
 Desks = Callable[[DataSet, Pool], Handles]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the clerk is started with."""
-
-    catalog: str
-    control: int
-    user: int | None = None
-    group: int | None = None
-    left_out: tuple[str, ...] = ()
-
-
-def main(settings: Settings, desks: Desks, profile: Profile = CLERK) -> NoReturn:
+def main(settings: OfClerk, desks: Desks, profile: Profile = CLERK) -> NoReturn:
     """Open what is written, close the sandbox, and reply to calls until the supervisor is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     control = socket.socket(fileno=settings.control)
-    if settings.user is not None and settings.group is not None:
-        become(User(settings.user, settings.group))
+    if settings.owner is not None:
+        become(settings.owner)
     pool = Pool(changed=lambda: os._exit(3))  # with the clerk all engines end, and all of them open the new data
     path = Path(settings.catalog)
     try:
@@ -84,6 +75,8 @@ def main(settings: Settings, desks: Desks, profile: Profile = CLERK) -> NoReturn
         _give_up(control, error)
     except Exception as error:
         _give_up(control, noted(error, path.parent / ".tacit"))
+    gc.freeze()
+    gc.enable()
     serve(control, data, pool, desk, held)
 
 

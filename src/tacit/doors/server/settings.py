@@ -1,12 +1,17 @@
-"""How the server may be reached: names, addresses and certificates, and what must hold before another machine reaches it."""
+"""How the server may be reached, what must hold before another machine reaches it, and what each process is started with.
+
+It loads little, so that whoever starts the processes does not load what they run.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 from tacit.doors.server.crowding.crowd import PER_ADDRESS, origin_of
+from tacit.doors.server.sandbox.limits import User
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import Catalog
 
@@ -102,3 +107,61 @@ def check_engine(catalog: Catalog) -> None:
 def undeclared_sizes(catalog: Catalog) -> list[str]:
     """The private tables whose size is assumed: the worst work of their questions is that of a table that nobody declared."""
     return sorted(name for name, table in catalog.tables.items() if not table.public and table.rows_at_most is None)
+
+
+# --- what each process is started with ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OfFront:
+    """What the front is started with; `settings` are those of the application."""
+
+    control: int
+    listening: int
+    user: int | None = None
+    group: int | None = None
+    left_out: tuple[str, ...] = ()
+    settings: dict[str, Any] | None = None
+
+    @property
+    def owner(self) -> User | None:
+        """The user that it becomes, if one is named."""
+        return _owner(self.user, self.group)
+
+
+@dataclass(frozen=True, slots=True)
+class OfClerk:
+    """What the clerk is started with."""
+
+    catalog: str
+    control: int
+    user: int | None = None
+    group: int | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def owner(self) -> User | None:
+        """The user that it becomes, if one is named."""
+        return _owner(self.user, self.group)
+
+
+@dataclass(frozen=True, slots=True)
+class OfEngine:
+    """What an engine is started with."""
+
+    catalog: str
+    line: int
+    memory: str = "60%"
+    threads: int = 0
+    user: int | None = None
+    group: int | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def owner(self) -> User | None:
+        """The user that it becomes, if one is named."""
+        return _owner(self.user, self.group)
+
+
+def _owner(user: int | None, group: int | None) -> User | None:
+    return None if user is None or group is None else User(user, group)
