@@ -242,7 +242,7 @@ def test_stopping_by_hand_says_that_the_budget_is_spent(data, monkeypatch):
 def test_a_time_out_costs_what_an_answer_costs(data, monkeypatch):
     data.engine = DuckDBEngine(store_file(data.catalog), Limits(seconds=0.2))
     endless = "SELECT sum(i) FROM range(10000000000000) t(i)"
-    monkeypatch.setattr(DuckDBEngine, "_arrays", lambda self, _: self._connection.execute(endless))
+    monkeypatch.setattr(DuckDBEngine, "_fetch", lambda self, *_: self._connection.execute(endless))
     with pytest.raises(TimedOut, match="stays spent"):
         data.session("ana").sql(COUNT, epsilon=1)
     assert entries(data) == 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from tacit import owner
 from tacit.accounting.ledger.caps import at_most
 from tacit.accounting.ledger.ledger import Ledger
 from tacit.accounting.ledger.selling import Sale
-from tacit.accounting.policy import policy_of
+from tacit.accounting.policy import Policy, policy_of
 from tacit.data.catalog import Stamp, read_catalog, stamp_of
 from tacit.data.store import StoreInfo, store_info, swept
 from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
@@ -25,7 +25,7 @@ from tacit.owner import Account, Preparing
 from tacit.privacy.arguments import text_of, truth_of
 from tacit.privacy.catalog import Catalog, analyst_name, fingerprint
 from tacit.privacy.rounding import Number
-from tacit.query.engines import engine_for, opening
+from tacit.query.engines import EMBEDDED, engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.free import check_free, declared_values, described, public_tables, shown_tables
 from tacit.query.groups import MOST_CELLS
@@ -60,13 +60,24 @@ BIASES = "error bars cover the noise; what limits of rows, bounds and unknown va
 KEPT = Form(record, recorded)
 
 
+@dataclass(frozen=True, slots=True)
+class Door:
+    """What a door for analysts changes: caps below the catalog's, and a balance that shows less than the ledger knows."""
+
+    policy: Callable[[Catalog], Policy] = policy_of
+    balance: Callable[[str], Left] | None = None
+
+
 class Session:
     """One analyst's questions. Every answer is paid for from the one budget of the data set."""
 
-    def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None) -> None:
+    def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None, request: str = "") -> None:
         self.data, self.analyst, self.clock = data, analyst, clock or partial(datetime.now, UTC)
-        self.request = ""  # of a door that must not pay twice for one request
-        self.balance: Callable[[str], Left] | None = None  # of a door that shows less than the ledger knows
+        self._request = request  # what the ledger is told of a request that must not be paid for twice
+
+    def for_request(self, request: str) -> Session:
+        """The same session for one request of a door; the ledger's entry names it."""
+        return Session(self.data, self.analyst, self.clock, request)
 
     @property
     def kept(self) -> Path:
@@ -81,7 +92,7 @@ class Session:
         text = written(select) if text is None else text
         offer = self._offer(select, asked, text)
         quotes, version = offer.quotes, self.data.version
-        sale = Sale(offer.events, self.analyst, text + weighed(asked), version, offer.key, offer.tables, self.request)
+        sale = Sale(offer.events, self.analyst, text + weighed(asked), version, offer.key, offer.tables, self._request)
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sold = once(till, sale, lambda granted: self._released(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
@@ -186,7 +197,8 @@ class Session:
         return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, sold.entry, version, sold.repeated)
 
     def _left(self) -> str:
-        left = self.data.ledger.left(self.analyst) if self.balance is None else self.balance(self.analyst)
+        balance = self.data.door.balance or self.data.ledger.left
+        left = balance(self.analyst)
         return f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
 
 
@@ -204,7 +216,13 @@ class DataSet:
         self._read_at, self._holder = read_at, holder
         self._opened: Ledger | None = None
         self.remembered = Remembered()
-        self.policy = policy_of  # a door may lower caps, never raise them
+        self.door = Door()
+
+    def behind(self, door: Door) -> None:
+        """Put the data set behind a door for analysts: once, and before the ledger is opened."""
+        if self.door != Door() or self._opened is not None:
+            raise RuntimeError("a data set gets its door once, before its ledger is opened")
+        self.door = door
 
     def session(self, analyst: str | None = None) -> Session:
         """The session of one analyst: the named one, else the only one declared, else "curator"."""
@@ -325,7 +343,7 @@ class DataSet:
         """Where queries run; nothing else decides it."""
         if self._holder is not None:
             return self._holder.runner(lambda: self.catalog, self.version)
-        if self.own_process:
+        if self.own_process and self.catalog.store_engine == EMBEDDED:  # the work of any other is done elsewhere, and ended there
             return OwnProcess(opening(self.catalog, self.version))
         return InProcess(self.engine)
 
@@ -344,7 +362,7 @@ class DataSet:
     def ledger(self) -> Ledger:
         """The ledger, under the budget and the caps that the catalog declares now: a lowered cap also binds open sessions."""
         self.refresh()
-        self._opened = found = (self._opened or owner.own_ledger(self.catalog)).under(self.policy(self.catalog))
+        self._opened = found = (self._opened or owner.own_ledger(self.catalog)).under(self.door.policy(self.catalog))
         return found
 
     def refresh(self) -> None:

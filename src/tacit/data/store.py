@@ -17,6 +17,7 @@ from typing import Any
 
 import duckdb
 
+from tacit.data.parquet_store import parquet_store
 from tacit.data.quoting import text
 from tacit.errors import StoreUnusable
 from tacit.files import files_of_the_owner, opened, put_private, write
@@ -24,9 +25,9 @@ from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_format_1
 
 BEGINNING, LOCK = "preparing-", "prepare.lock"
-NAMES: Mapping[str, str] = {"duckdb": "store.duckdb"}  # the file name of the store in its folder, by engine
+NAMES: Mapping[str, str] = {"duckdb": "store.duckdb", "spark": "store.json"}  # the file name of the store in its folder, by engine
 LARGE = 1 << 24  # bytes copied at a time
-FORMAT = 4  # store.md describes the earlier ones
+FORMAT = 5  # store.md describes the earlier ones
 
 PublicColumns = Mapping[str, Mapping[str, Column]]
 
@@ -118,7 +119,10 @@ def prepared_for(catalog: Catalog) -> str | None:
 
 
 def _written(file: Path) -> tuple[str, str, dict[str, Any]]:
-    """The one row of `tacit_store`, with its details."""
+    """The one row of `tacit_store`, with its details; or what the description of a store in Parquet says."""
+    if file.suffix == ".json":
+        found = parquet_store(file)
+        return found.version, found.prepared_at, found.details
     try:
         with open_store(file) as engine:
             version, prepared_at, details = engine.execute("SELECT version, prepared_at, details FROM tacit_store").fetchone() or ()
@@ -137,7 +141,8 @@ def open_store(file: Path) -> duckdb.DuckDBPyConnection:
     The file is attached, not opened by its path: the engine keeps one instance per path in a process, and would return the old
     store as long as any connection there has it open.
     """
-    engine = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+    settings: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    engine = duckdb.connect(config={**settings, "threads": 1})  # a row is read; to start threads takes longer
     engine.execute(f"ATTACH {text(str(file))} AS store (READ_ONLY)")
     engine.execute("USE store")
     return engine

@@ -213,6 +213,7 @@ class Catalog:
     ledger_url: str | None = field(default=None, repr=False)  # it may hold a password
     store_path: str | None = None
     store_engine: str = "duckdb"
+    store_master: str | None = None
     questions_at_most: int = QUESTIONS_AT_MOST
     data_set: str | None = None
     show_left: Literal["tenths", "exact"] = "tenths"  # how a server shows analysts what the data set has left

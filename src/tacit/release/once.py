@@ -21,7 +21,7 @@ from tacit.accounting.ledger.ledger import Ledger
 from tacit.accounting.ledger.rollback import check_head, remember_head
 from tacit.accounting.ledger.selling import Granted, Recalled, Sale
 from tacit.errors import InvalidCatalog, InvalidValue, StoppedAfterSpending, StoreUnusable, TacitError, TimedOut
-from tacit.release.unforeseen import alone, noted
+from tacit.release.unforeseen import alone, log_line, noted
 
 Value = TypeVar("Value")
 
@@ -126,6 +126,9 @@ def _ending(error: Exception | KeyboardInterrupt, till: Till, granted: Granted) 
         case KeyboardInterrupt():
             return StoppedAfterSpending(f"stopped; entry {granted.entry.number} of the ledger stays spent"), ""
         case TimedOut():
+            if error.why:
+                log_line(f"TimedOut at entry {granted.entry.number}: {error.why}", till.log)
+                error.why = ""
             return error, "timed out"
         case StoreUnusable() | InvalidCatalog():  # not caused by a row
             return error, ""

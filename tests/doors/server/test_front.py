@@ -331,5 +331,5 @@ def test_no_token_and_no_question_in_any_log_or_file_at_debug_level(tmp_path, ca
         for file in (tmp_path / ".tacit").rglob("*"):
             if file.is_file():
                 assert not [each for each in secrets if each.encode() in file.read_bytes()], file.name
-        log = (tmp_path / ".tacit" / "unforeseen.log").read_text()
+        log = (tmp_path / ".tacit" / "log" / "unforeseen.log").read_text()
         assert "ValueError at" in log

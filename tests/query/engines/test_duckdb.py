@@ -205,7 +205,7 @@ def test_whatever_the_engine_says_the_analyst_hears_one_text(
     def fail(*_: Any) -> Any:
         raise failure
 
-    monkeypatch.setattr(place.engine, "_arrays", fail)
+    monkeypatch.setattr(place.engine, "_fetch", fail)
     with pytest.raises(TimedOut) as caught:
         place.engine.run(place.plan("SELECT COUNT(*) FROM visits").group)
     assert str(caught.value) == SAID

@@ -65,7 +65,10 @@ def begin_ledger(address: str, policy: Policy, identity: str, reason: str = "") 
 
     store = Store(address, create=True)
     if upgraded(store, policy, now()) or not store.begin(_first_entry(identity, policy, reason), policy.units.text):
-        raise InvalidInput("this data set already has a ledger; keep it, or declare another one in [ledger] url")
+        raise InvalidInput(
+            "this data set already has a ledger: it is begun once, and records everything ever released; go on with it (`tacit "
+            "budget` shows what remains), or declare another one in [ledger] url"
+        )
     return Ledger(store, policy)
 
 

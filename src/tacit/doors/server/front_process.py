@@ -28,6 +28,7 @@ PATIENCE = 5.0  # seconds that a call waits for a clerk that is being started
 ALONE = 2.0  # seconds without a clerk after which the front asks for a connection
 
 Configured = Callable[[Clerk], uvicorn.Config]
+Listens = Callable[[int], socket.socket]
 
 
 class OverSocket:
@@ -89,11 +90,11 @@ class OverSocket:
                     asked.set_exception(ConnectionError("the clerk is gone"))
 
 
-def main(settings: OfFront, configured: Configured, unavailable: Reply, profile: Profile = FRONT) -> None:
+def main(settings: OfFront, configured: Configured, unavailable: Reply, listens: Listens, profile: Profile = FRONT) -> None:
     """Read the certificate, close the sandbox, and serve until the supervisor is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     profile = replace(profile, left_out=frozenset(settings.left_out))
-    control, listening = socket.socket(fileno=settings.control), socket.socket(fileno=settings.listening)
+    control, listening = socket.socket(fileno=settings.control), listens(settings.listening)
     clerk = OverSocket(unavailable)
     config = configured(clerk)
     config.load()  # reads the certificate and its key, which stay within reach of nothing later

@@ -76,6 +76,7 @@ def _clerk(known: dict[str, Any]) -> None:
 
 def _front(known: dict[str, Any]) -> None:
     from tacit.doors.server import front_process
+    from tacit.doors.server.crowding.listening import Listening
     from tacit.doors.server.front import app
     from tacit.doors.server.problems import problem
     from tacit.doors.server.protocol import configured
@@ -83,12 +84,14 @@ def _front(known: dict[str, Any]) -> None:
     own = OfFront(**_tuples(known))
     given = dict(own.settings or {})
     paths = {name: None if given[name] is None else Path(given[name]) for name in ("certificate", "key")}
-    wanted = Settings(**{**given, **paths, "names": tuple(given["names"])})
+    lists = {name: tuple(given.get(name, ())) for name in ("names", "forwarded_by")}
+    wanted = Settings(**{**given, **paths, **lists})
     tls = {} if wanted.certificate is None else {"ssl_certfile": str(wanted.certificate), "ssl_keyfile": str(wanted.key)}
     front_process.main(
         own,
         lambda clerk: configured(app(clerk, wanted), loop="asyncio", timeout_graceful_shutdown=FAREWELL, **tls),
         problem("unavailable"),
+        lambda descriptor: Listening(descriptor, wanted.connections_each, wanted.forwarded_by),
     )
 
 

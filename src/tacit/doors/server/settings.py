@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+from tacit.doors.server.crowding.crowd import PER_ADDRESS, origin_of
 from tacit.doors.server.sandbox.limits import User
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import Catalog
@@ -21,7 +22,8 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 class Settings:
     """Where the front listens, the names that it answers to, and its certificate; `behind_proxy` if a proxy has the TLS.
 
-    A name is as in a URL: `stats.example.org`, or `[::1]`.
+    A name is as in a URL: `stats.example.org`, or `[::1]`. `forwarded_by` are the addresses of proxies whose X-Forwarded-For names
+    the client; it is believed from nobody else.
     """
 
     host: str = "127.0.0.1"
@@ -30,6 +32,14 @@ class Settings:
     certificate: Path | None = None
     key: Path | None = None
     behind_proxy: bool = False
+    forwarded_by: tuple[str, ...] = ()
+    per_address: int = PER_ADDRESS
+
+    @property
+    def connections_each(self) -> int | None:
+        """How many connections one address may hold; None where all clients share one: on loopback, and behind a proxy."""
+        shared = self.behind_proxy and not self.forwarded_by
+        return None if shared or not self.reached else self.per_address
 
     @property
     def loopback(self) -> bool:
@@ -69,6 +79,10 @@ def check_exposure(settings: Settings, catalog: Catalog) -> None:
     """Refuse to serve other machines without TLS, without names, or with a table whose size is not declared."""
     if (settings.certificate is None) != (settings.key is None):
         raise InvalidInput("--cert and --key belong together; give both")
+    if settings.forwarded_by and not settings.behind_proxy:
+        raise InvalidInput("--forwarded-by names a proxy; give --behind-proxy too, or leave it out")
+    if any(not origin_of(address) for address in settings.forwarded_by):
+        raise InvalidInput("--forwarded-by takes the IP address of the proxy; give for example --forwarded-by 127.0.0.1")
     if not settings.reached:
         return
     if settings.scheme == "http":

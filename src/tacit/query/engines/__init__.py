@@ -26,7 +26,7 @@ class Kind:
 
 def opening(catalog: Catalog, version: str | None = None, limits: Limits | None = None) -> Opening:
     """What an engine, in this process or in another, needs to know about the prepared data of a catalog."""
-    return Opening(store_file(catalog), catalog.store_engine, version, limits or Limits())
+    return Opening(store_file(catalog), catalog.store_engine, version, limits or Limits(), catalog.store_master)
 
 
 def engine_at(wanted: Opening) -> Engine:
@@ -51,12 +51,22 @@ def _duckdb(wanted: Opening) -> Engine:
 
 
 def _load_duckdb() -> None:
-    import ibis
+    from tacit.query.engines.dialects import duckdb_backend
 
+    duckdb_backend()
     import tacit.query.engines.compile
     import tacit.query.engines.duckdb  # noqa: F401
 
-    _ = ibis.duckdb
+
+def _spark(wanted: Opening) -> Engine:
+    from tacit.query.engines.spark import SparkEngine
+
+    return SparkEngine(wanted)
 
 
-ENGINES: Mapping[str, Kind] = {EMBEDDED: Kind(_duckdb, _load_duckdb)}
+def _load_spark() -> None:
+    import tacit.query.engines.compile
+    import tacit.query.engines.spark  # noqa: F401
+
+
+ENGINES: Mapping[str, Kind] = {EMBEDDED: Kind(_duckdb, _load_duckdb), "spark": Kind(_spark, _load_spark)}

@@ -127,7 +127,8 @@ def _(node: Choose, rows: ir.Table) -> Any:
 def _(node: Lookup, rows: ir.Table) -> Any:
     """Codes with the same image share a branch; a long table becomes a list with an index."""
     if len(node.table) > LONGEST_BRANCHES:
-        return ibis.literal(list(node.table), type="array<int64>")[value(node.child, rows)].cast("int64")
+        place = value(node.child, rows).cast("int32")  # which Spark requires; a code is always in the range of its table
+        return ibis.literal(list(node.table), type="array<int64>")[place].cast("int64")
     images: dict[int | None, list[int]] = {}
     for code, image in enumerate(node.table):
         images.setdefault(image, []).append(code)
@@ -404,13 +405,20 @@ def sums(group: Group, tables: Tables) -> ir.Table:
 
 
 def lists(group: Group, place: int, tables: Tables) -> ir.Table:
-    """One row, unordered, per group and value of a moment of kind list: the keys, `value` (relative to its low end) and `rows`."""
+    """One row, unordered, per group and value of a moment of kind list: the keys, `value` (relative to its low end) and `rows`.
+
+    Where there can be at least as many values as rows, grouping by them shortens no list for sure, and takes long: then each row
+    comes by itself, without `rows`. What is declared decides it, not the data.
+    """
     node = group.moments[place].value
     rows = grouped(group, tables)
     rows = rows.mutate(value=value(node, rows) - _whole(node.low) if node is not None else _whole(0))
     rows = rows.filter(rows["value"].notnull())
-    keys = [f"key_{place}" for place in range(len(group.keys))]
-    return rows.group_by([*keys, "value"]).aggregate(rows=rows.count())
+    listed = [*(f"key_{place}" for place in range(len(group.keys))), "value"]
+    most = max((step.table.most_rows for step in below(group) if isinstance(step, Scan)), default=0)
+    if node is not None and node.high - node.low >= most > 0:
+        return rows.select(*listed)
+    return rows.group_by(listed).aggregate(rows=rows.count())
 
 
 def stored(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:

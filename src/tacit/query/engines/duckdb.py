@@ -7,26 +7,22 @@ time.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from tacit.data.quoting import name as quoted
 from tacit.data.quoting import text
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
 from tacit.query.canonical import canonical_text
+from tacit.query.engines.arrays import Build, Integers, answers_of, numbers
 from tacit.query.engines.engine import Limits, out_of_limits
-from tacit.query.engines.exact import Answers, Exact, assemble
+from tacit.query.engines.exact import Exact, assemble
 from tacit.query.plan import Bound, Group
 
-Integers = NDArray[Any]
-Build = Callable[[Callable[[str], Any]], Any]
 MOST_COMPILED = 64  # plans whose SQL is cached, the oldest dropped first; one takes at most a few hundred kilobytes
 AS_WRITTEN = "join_order,build_side_probe_side,partial_aggregate_pushdown,window_self_join,top_n_window_elimination"
 """Optimizers that are off: by what the rows hold they choose another plan, which the worst work (work.md) does not know."""
@@ -55,7 +51,7 @@ class DuckDBEngine:
     def run(self, group: Group) -> Exact:
         """The exact moments of every group, sealed; a time-out or an engine failure reveals nothing about the data."""
         with self._lock, self._deadline(self.limits.seconds):
-            return assemble(group, self._arrays(group))
+            return assemble(group, answers_of(group, self._fetch))
 
     def rows(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
         """The stored codes and texts of some columns as a sealed Arrow table; an engine failure reveals nothing about the data."""
@@ -104,17 +100,9 @@ class DuckDBEngine:
             with self._deadline(self.limits.seconds, connection):
                 yield connection
 
-    def _arrays(self, group: Group) -> Answers:
-        import tacit.query.engines.compile as compiled
-
-        plan = canonical_text(group)
-        listed = [place for place, moment in enumerate(group.moments) if moment.kind == "list"]
-        summed = self._fetch(partial(compiled.sums, group), plan) if len(listed) < len(group.moments) else {}
-        return Answers(summed, {place: self._fetch(partial(compiled.lists, group, place), f"{place} {plan}") for place in listed})
-
     def _fetch(self, build: Build, key: str) -> Mapping[str, Integers]:
         table = self._arrow(build, key)
-        return {name: _numbers(table.column(name)) for name in table.column_names}
+        return {name: numbers(table.column(name)) for name in table.column_names}
 
     def _arrow(self, build: Build, key: str) -> Any:
         """The engine's result for what is built. Its SQL is cached by `key`, the plan, since Ibis takes as long as the engine."""
@@ -162,10 +150,10 @@ class DuckDBEngine:
 
 
 def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]:
-    import ibis
+    from tacit.query.engines.dialects import duckdb_backend
 
     connection = _attached(path, limits, version)
-    backend = ibis.duckdb.from_connection(connection)  # it changes settings, so they are locked afterwards
+    backend = duckdb_backend().from_connection(connection)  # it changes settings, so they are locked afterwards
     return _locked(connection), backend
 
 
@@ -200,26 +188,3 @@ def _locked(connection: Any) -> Any:
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
-
-
-def _numbers(column: Any) -> Integers:
-    """A column of the engine's result: integers, with a mask if there are NULLs, or text."""
-    import pyarrow as pa
-
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        return np.array(column.to_pylist(), dtype=object)
-    if pa.types.is_decimal(column.type):
-        column = column.cast(pa.decimal256(40, 0)) if column.type.scale else column
-        return np.array([None if value is None else int(value) for value in column.to_pylist()], dtype=object)
-    combined = column.combine_chunks()
-    if combined.null_count == 0:
-        return _whole(combined)
-    return np.ma.MaskedArray(_whole(combined.fill_null(0)), mask=_whole(combined.is_null()).astype(np.bool_))
-
-
-def _whole(column: Any) -> Integers:
-    """Integers without NULL, in a new array; `to_numpy` would load pandas."""
-    import pyarrow as pa
-
-    bytewise = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
-    return np.array(np.from_dlpack(bytewise), dtype=np.int64)

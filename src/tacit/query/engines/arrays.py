@@ -1,0 +1,51 @@
+"""An engine's Arrow results as arrays of integers: what every engine returns for a plan, whichever SQL it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.query.canonical import canonical_text
+from tacit.query.engines.exact import Answers
+from tacit.query.plan import Group
+
+Integers = NDArray[Any]
+Build = Callable[[Callable[[str], Any]], Any]
+Fetch = Callable[[Build, str], Mapping[str, Integers]]
+
+
+def answers_of(group: Group, fetch: Fetch) -> Answers:
+    """The sums of a plan and its lists; `fetch` runs what is built, and may keep its SQL by the plan's text."""
+    import tacit.query.engines.compile as compiled
+
+    plan = canonical_text(group)
+    listed = [place for place, moment in enumerate(group.moments) if moment.kind == "list"]
+    summed = fetch(partial(compiled.sums, group), plan) if len(listed) < len(group.moments) else {}
+    return Answers(summed, {place: fetch(partial(compiled.lists, group, place), f"{place} {plan}") for place in listed})
+
+
+def numbers(column: Any) -> Integers:
+    """A column of the engine's result: integers, with a mask if there are NULLs, or text."""
+    import pyarrow as pa
+
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return np.array(column.to_pylist(), dtype=object)
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.decimal256(40, 0)) if column.type.scale else column
+        return np.array([None if value is None else int(value) for value in column.to_pylist()], dtype=object)
+    combined = column.combine_chunks()
+    if combined.null_count == 0:
+        return _whole(combined)
+    return np.ma.MaskedArray(_whole(combined.fill_null(0)), mask=_whole(combined.is_null()).astype(np.bool_))
+
+
+def _whole(column: Any) -> Integers:
+    """Integers without NULL, in a new array; `to_numpy` would load pandas."""
+    import pyarrow as pa
+
+    bytewise = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
+    return np.array(np.from_dlpack(bytewise), dtype=np.int64)

@@ -1,0 +1,222 @@
+"""The distributed engine: Apache Spark on a prepared store of Parquet files; runs a plan and returns sealed, exact integers.
+
+Only aggregates come back to this process, sealed; noise, ledger and release never run on the cluster. Spark's own messages, which
+quote SQL and plans, are silenced, and none of them reaches the caller. Its settings are those of a session of its own, in which no
+row can make an expression fail.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import count
+from typing import Any
+
+from tacit.data.parquet_store import ParquetStore, parquet_store
+from tacit.data.spark_session import quiet, started, unreachable
+from tacit.errors import StoreUnusable
+from tacit.privacy.sealed import Sealed
+from tacit.query.canonical import canonical_text
+from tacit.query.engines.arrays import Integers, answers_of, numbers
+from tacit.query.engines.engine import Opening, out_of_limits
+from tacit.query.engines.exact import Exact, assemble
+from tacit.query.plan import Bound, Group
+
+MOST_COMPILED = 64
+MOST_BROADCAST = 10**6  # rows of a public table that every executor gets whole; by their public number, not by what Spark estimates
+OPENING = 60.0  # seconds in which a cluster runs one empty task, or cannot be reached
+REASONS = (  # what Spark's messages contain, and what the data owner's log says instead: nothing of the message itself
+    ("OutOfMemoryError", "an executor ran out of memory"),
+    ("ExecutorLostFailure", "executors were lost"),
+    ("FetchFailed", "executors were lost"),
+    ("cancelled", "it was stopped when its time was up"),
+    ("OPERATION_CANCELED", "it was stopped when its time was up"),
+    ("SparkContext was shut down", "the cluster went away"),
+    ("stopped SparkContext", "the cluster went away"),
+    ("Connection refused", "the cluster went away"),
+    ("UNAVAILABLE", "the cluster went away"),
+    ("PATH_NOT_FOUND", "a table of the prepared store is missing"),
+)
+_names = count()
+
+
+class SparkEngine:
+    """A prepared store on a Spark cluster; only of the given version, if any.
+
+    `session` is a session of the caller, whose cluster is then used; otherwise the master that the catalog declares is asked.
+    """
+
+    def __init__(self, wanted: Opening, session: Any = None) -> None:
+        self.wanted, self.limits = wanted, wanted.limits
+        self._given = session
+        self._session: Any = None
+        self._backend: Any = None
+        self._store: ParquetStore | None = None
+        self._tables: dict[str, Any] = {}
+        self._compiled: dict[str, str] = {}
+        self._views = f"tacit_{next(_names)}"
+        self._lock = threading.RLock()
+
+    def open(self) -> None:
+        """Reaches the cluster, which runs an empty task, and finds the store in the expected version; reads no row of it.
+
+        A session whose cluster has gone is replaced by a new one, once.
+        """
+        with self._lock:
+            if self._backend is None or not self._answers():
+                self.close()
+                self._opened()
+                if not self._answers():
+                    self.close()
+                    raise unreachable()
+
+    def _answers(self) -> bool:
+        try:
+            with self._interrupted(OPENING):
+                return int(self._session.range(1).count()) == 1
+        except Exception:
+            return False
+
+    def run(self, group: Group) -> Exact:
+        """The exact moments of every group, sealed; a time-out or a failure of the cluster reveals nothing about the data."""
+        with self._lock, self._deadline(self.limits.seconds):
+            return assemble(group, answers_of(group, self._fetch))
+
+    def rows(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
+        """The stored codes and texts of some columns as a sealed Arrow table."""
+        import tacit.query.engines.compile as compiled
+
+        with self._lock, self._deadline(None):
+            return Sealed(self._arrow(partial(compiled.stored, bound, columns), canonical_text((bound, *columns))))
+
+    def fan_out(self, table: str, column: str) -> int:
+        key = f"`{column.lower()}`"
+        counted = f"SELECT count(*) AS rows FROM {self._view(table.lower())} WHERE {key} IS NOT NULL GROUP BY {key}"  # noqa: S608
+        return self._fact(f"SELECT coalesce(max(rows), 0) AS found FROM ({counted})")  # noqa: S608  # names of the catalog
+
+    def size(self, table: str) -> int:
+        return self._fact(f"SELECT count(*) AS found FROM {self._view(table.lower())}")  # noqa: S608  # a name of the catalog
+
+    def public_rows(self, table: str) -> Any:
+        """The stored codes of a public table; refused for one whose rows have a unit, whatever the caller believes."""
+        with self._lock, self._deadline(self.limits.seconds):
+            found = self._session.sql(f"SELECT * FROM {self._view(table.lower())}")  # noqa: S608  # a name of the catalog
+            public = not _is_private(found)
+            rows = found.toArrow() if public else None
+        if not public:
+            raise TypeError("rows of private tables leave the engine sealed, or not at all")
+        return rows
+
+    def close(self) -> None:
+        """Forgets the session; one that was made here is stopped with this process."""
+        with self._lock:
+            if self._session is not None:
+                for view in self._tables:
+                    with suppress(Exception):
+                        self._session.catalog.dropTempView(f"{self._views}_{view}")
+            self._session = self._backend = self._store = None
+            self._tables, self._compiled = {}, {}
+
+    def _fact(self, query: str) -> int:
+        with self._lock, self._deadline(self.limits.seconds):
+            return int(self._session.sql(query).toArrow().column("found")[0].as_py())
+
+    def _fetch(self, build: Any, key: str) -> Mapping[str, Integers]:
+        table = self._arrow(build, key)
+        return {name: numbers(table.column(name)) for name in table.column_names}
+
+    def _arrow(self, build: Any, key: str) -> Any:
+        """The cluster's result for what is built; its SQL is cached by `key`, the plan."""
+        backend = self._opened()
+        if key not in self._compiled:
+            if len(self._compiled) >= MOST_COMPILED:
+                self._compiled.pop(next(iter(self._compiled)))
+            self._compiled[key] = backend.compile(build(self._table))
+        return self._session.sql(self._compiled[key]).toArrow()
+
+    def _table(self, name: str) -> Any:
+        self._view(name)
+        return self._tables[name]
+
+    def _view(self, name: str) -> str:
+        """A stored table as a view of the session."""
+        backend, view = self._opened(), f"{self._views}_{name}"
+        if name not in self._tables:
+            assert self._store is not None  # noqa: S101  # it is opened
+            stored = self._session.read.parquet(self._store.table(name))
+            if not _is_private(stored) and stored.count() <= MOST_BROADCAST:
+                stored = stored.hint("broadcast")
+            stored.createOrReplaceTempView(view)
+            self._tables[name] = backend.table(view)
+        return f"`{view}`"
+
+    def _opened(self) -> Any:
+        if self._backend is None:
+            self._store = parquet_store(self.wanted.place)
+            if self.wanted.version not in (None, self._store.version):
+                raise StoreUnusable("the data was prepared again after it was opened", remedy="open it again")
+            self._session = _own(self._given) if self._given is not None else started(self.wanted.master)
+            self._backend = _backend(self._session)
+        return self._backend
+
+    @contextmanager
+    def _deadline(self, seconds: float | None) -> Iterator[None]:
+        """Interrupts the cluster's work when its time is up; whatever is raised, tacit's message is the same for every reason."""
+        self._opened()
+        try:
+            with self._interrupted(seconds):
+                yield
+        except StoreUnusable:
+            raise
+        except Exception as error:
+            raise out_of_limits(reason_of(error)) from None
+
+    @contextmanager
+    def _interrupted(self, seconds: float | None) -> Iterator[None]:
+        """Stops what runs in the session after some seconds, again and again: an interrupt between two jobs is lost."""
+        done, session = threading.Event(), self._session
+
+        def stop() -> None:
+            wait = seconds
+            while not done.wait(wait):
+                with suppress(Exception):
+                    session.interruptAll()  # of this session, which nothing else uses; tags do not reach what Arrow collects
+                wait = 0.2
+
+        threading.Thread(target=stop, daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
+
+
+def reason_of(error: Exception) -> str:
+    """Why a question failed on the cluster, in words of a closed list, for the data owner's log.
+
+    >>> reason_of(RuntimeError("Job 3 cancelled: SELECT secret"))
+    'it was stopped when its time was up'
+    >>> reason_of(RuntimeError("SELECT secret"))
+    'RuntimeError'
+    """
+    said = f"{type(error).__name__} {error}"
+    return next((words for part, words in REASONS if part in said), type(error).__name__)
+
+
+def _is_private(stored: Any) -> bool:
+    """Whether the rows of a stored table have a unit."""
+    return any(name.startswith("tacit_") for name in stored.columns)
+
+
+def _own(session: Any) -> Any:
+    try:
+        return quiet(session)
+    except Exception:
+        raise unreachable() from None
+
+
+def _backend(session: Any) -> Any:
+    import ibis
+
+    return ibis.pyspark.connect(session)

@@ -1,0 +1,93 @@
+"""The same plans on Spark and on the embedded engine: equal to the last integer. Skipped where there is no Java or no PySpark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clusters import SPARK
+from equality import assert_equal
+from hospital import hospital_session
+from pages import ROOT
+from tacit.data.moving import from_parquet, to_parquet
+from tacit.data.store import store_file
+from tacit.errors import StoreUnusable, TimedOut
+from tacit.query.engines.duckdb import DuckDBEngine
+from tacit.query.engines.engine import Limits, Opening
+from tacit.query.language.given import given
+from tacit.query.language.sql import read
+from tacit.query.passes import rewrite
+from tacit.session import Session
+
+pytestmark = SPARK
+ENTRY = re.compile(r"^-- answered: \d+(?: .*)?\n(.+);$", re.MULTILINE)
+QUESTIONS = [each for file in sorted((ROOT / "tests/queries/hospital").glob("*.sql")) for each in ENTRY.findall(file.read_text())]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Iterator[tuple[Session, Any, Path]]:
+    """A session on the hospital, the same store on Spark, and its description."""
+    from tacit.query.engines.spark import SparkEngine
+
+    folder = tmp_path_factory.mktemp("spark")
+    with hospital_session(folder) as session:
+        (folder / "parquet").mkdir()
+        described = to_parquet(store_file(session.data.catalog), folder / "parquet")
+        (folder / "store.json").write_text(described.written(), "utf-8")
+        engine = SparkEngine(Opening(folder / "store.json", "spark", described.version), spark)
+        yield session, engine, folder / "store.json"
+        engine.close()
+
+
+def test_public_facts_are_the_same(place: tuple[Session, Any, Path]) -> None:
+    session, engine, _ = place
+    own = session.data.engine
+    assert engine.size("wards") == own.size("wards") == 4
+    assert engine.fan_out("wards", "floor") == own.fan_out("wards", "floor") == 2
+    ordered = [sorted(map(str, each.public_rows("wards").to_pylist())) for each in (engine, own)]
+    assert ordered[0] == ordered[1]
+    with pytest.raises(TypeError, match="sealed, or not at all"):
+        engine.public_rows("visits")
+
+
+def test_a_store_comes_back_from_parquet(place: tuple[Session, Any, Path], tmp_path: Path) -> None:
+    from tacit.data.parquet_store import parquet_store
+
+    session, _, described = place
+    from_parquet(parquet_store(described), tmp_path / "back.duckdb")
+    back = DuckDBEngine(tmp_path / "back.duckdb", version=session.data.version)
+    for question in QUESTIONS[:5]:
+        statement: Any = read(question, given(None, date(2025, 1, 1))).statement
+        assert_equal(session.data.engine, back, rewrite(statement, session.data.catalog, session.data.public))
+    back.close()
+
+
+def test_what_fails_on_the_cluster_is_said_in_one_way(place: tuple[Session, Any, Path], capfd: pytest.CaptureFixture[str]) -> None:
+    """Spark's message names a column and a path; none of it gets out, not even to standard error."""
+    _, engine, _ = place
+    with pytest.raises(TimedOut) as failed, engine._deadline(60):
+        engine._session.sql("SELECT secret_column FROM nowhere").toArrow()
+    assert failed.value.__cause__ is None
+    assert "secret_column" not in str(failed.value) + "".join(capfd.readouterr())
+
+
+def test_a_question_that_takes_too_long_is_interrupted(place: tuple[Session, Any, Path]) -> None:
+    _, engine, _ = place
+    slow = "SELECT count(*) AS found FROM range(40000) a CROSS JOIN range(40000) b WHERE a.id * b.id % 7 = 3"
+    with pytest.raises(TimedOut), engine._deadline(1.0):
+        engine._session.sql(slow).toArrow()
+    assert engine.size("wards") == 4
+
+
+def test_another_version_and_a_cluster_that_is_gone_cost_nothing(place: tuple[Session, Any, Path]) -> None:
+    from tacit.query.engines.spark import SparkEngine
+
+    described = place[2]
+    with pytest.raises(StoreUnusable, match="prepared again after"):
+        SparkEngine(Opening(described, "spark", "another", master="local[2]")).open()
+    assert Limits().seconds == 60
