@@ -240,6 +240,7 @@ def run() -> None:
             time.sleep(SETTLED)
             rest = others(server, 0.0)
         with serving(folder, tokens) as server:
+            time.sleep(2 * SETTLED)
             lines, added = speeds(server)
     rest[0][2] = f"{added:.2f} ms"
     waiting = os.getloadavg()[0]
