@@ -21,6 +21,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from decimal import Decimal
+from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -46,6 +47,7 @@ from tacit.release.noisy import ran, released
 from tacit.release.packed import packed
 from tacit.release.worker import ended_after, process_bytes
 
+WHOLE = 32  # questions after which all of memory is looked through for garbage, and not that of the last question alone
 Told = tuple[bytes, bytes]
 Form = Mapping[str, type | tuple[type, ...]]
 FORMS: Mapping[str, Form] = {
@@ -189,6 +191,7 @@ def serve(line: socket.socket, answering: Answering, _pinned: list[int]) -> NoRe
     """Answer one message after the other. After a failure the process ends, since its state may be unfit for another question."""
     messages: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(line, messages), daemon=True).start()
+    answered = count(1)
     while True:
         number, content = messages.get()
         try:
@@ -198,7 +201,7 @@ def serve(line: socket.socket, answering: Answering, _pinned: list[int]) -> NoRe
             os._exit(1)
         if kind == FAILED:
             os._exit(1)
-        gc.collect()  # while no one waits for it
+        gc.collect(generation=2 if next(answered) % WHOLE == 0 else 0)  # of the last question, while no one waits for it
 
 
 def _listen(line: socket.socket, messages: queue.SimpleQueue[tuple[int, bytes]]) -> None:
