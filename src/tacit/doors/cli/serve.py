@@ -76,12 +76,13 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
     from tacit.data.catalog import read_catalog
     from tacit.doors.server.sandbox.check import CALLS, PATHS
     from tacit.doors.server.sandbox.profiles import is_public
-    from tacit.doors.server.settings import check_exposure
+    from tacit.doors.server.settings import check_engine, check_exposure
     from tacit.doors.server.supervisor import Plan, Supervisor
     from tacit.owner import heads_folder
 
     declared = read_catalog(place)
     check_exposure(wanted, declared)
+    check_engine(declared)
     how.require(wanted.reached)
     if is_public(declared.kept) or is_public(declared.store_folder):
         raise InvalidInput("the data lies in a folder of programs, which every process may read; move the catalog elsewhere")

@@ -75,6 +75,14 @@ def check_exposure(settings: Settings, catalog: Catalog) -> None:
         raise InvalidInput(f"a private table without rows_at_most is served on loopback only; declare the largest size: {lines}")
 
 
+def check_engine(catalog: Catalog) -> None:
+    """Refuse an engine that a server's sandbox does not allow: a driver of Spark starts programs and listens on ports."""
+    if catalog.store_engine == "spark" and not (catalog.store_master or "").startswith("sc://"):
+        raise InvalidInput(
+            'a server reaches Spark through Spark Connect only, as its sandbox allows; declare [store] master = "sc://HOST:15002"'
+        )
+
+
 def undeclared_sizes(catalog: Catalog) -> list[str]:
     """The private tables whose size is assumed: the worst work of their questions is that of a table that nobody declared."""
     return sorted(name for name, table in catalog.tables.items() if not table.public and table.rows_at_most is None)

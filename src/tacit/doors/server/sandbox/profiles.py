@@ -45,6 +45,8 @@ FRONT = Profile("front", (*COMMON, syscalls.NETWORK, syscalls.CHANGES), descript
 CLERK = Profile("clerk", (*COMMON, syscalls.NETWORK, syscalls.INCOMING), reads_only=False, descriptors=1024)
 CLERK_OF_A_DATABASE = replace(CLERK, refused=(*COMMON, syscalls.INCOMING, ("bind",)))
 ENGINE = Profile("engine", (*COMMON, syscalls.NETWORK, syscalls.INCOMING, syscalls.PAIRS, syscalls.CHANGES))
+ENGINE_OF_A_CLUSTER = replace(ENGINE, refused=(*COMMON, syscalls.INCOMING, ("bind",), syscalls.CHANGES))
+NAMES = (Path("/etc/hosts"), Path("/etc/resolv.conf"), Path("/etc/nsswitch.conf"))  # of a cluster, to find its address
 PROFILES = {profile.name: profile for profile in (FRONT, CLERK, ENGINE)}
 
 
