@@ -27,7 +27,7 @@ from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_f
 BEGINNING, LOCK = "preparing-", "prepare.lock"
 NAMES: Mapping[str, str] = {"duckdb": "store.duckdb", "spark": "store.json"}  # the file name of the store in its folder, by engine
 LARGE = 1 << 24  # bytes copied at a time
-FORMAT = 4  # store.md describes the earlier ones
+FORMAT = 5  # store.md describes the earlier ones
 
 PublicColumns = Mapping[str, Mapping[str, Column]]
 
@@ -141,7 +141,8 @@ def open_store(file: Path) -> duckdb.DuckDBPyConnection:
     The file is attached, not opened by its path: the engine keeps one instance per path in a process, and would return the old
     store as long as any connection there has it open.
     """
-    engine = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+    settings: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    engine = duckdb.connect(config={**settings, "threads": 1})  # a row is read; to start threads takes longer
     engine.execute(f"ATTACH {text(str(file))} AS store (READ_ONLY)")
     engine.execute("USE store")
     return engine

@@ -251,7 +251,9 @@ def _rank(workshop: Workshop, table: Table, ranking: Ranking, look_ups: list[Loo
     staged, condition = staged_name(table), kept(stored_columns(table))
     own = f"SELECT {ranking.own_key} AS own FROM {staged} WHERE {condition}"
     alone = table.unit is None and workshop.rows(f"SELECT count(own) = count(DISTINCT own) FROM ({own})") == [(True,)]
-    rows, given = (ranking.alone(staged, condition), None) if alone else (ranking.ranked(staged, condition, look_ups), {"key": key})
+    rows, given = (
+        (ranking.alone(staged, condition), None) if alone else (ranking.ranked(staged, condition, look_ups), ranking.secrets(key))
+    )
     workshop.step(f"ranking {table.name}", f"CREATE TEMP TABLE {_ranked_name(table)} AS {rows}", given)
 
 

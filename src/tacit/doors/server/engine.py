@@ -19,7 +19,7 @@ import signal
 import socket
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NoReturn
@@ -28,7 +28,6 @@ from urllib.parse import urlsplit
 from tacit.data.catalog import read_catalog
 from tacit.data.store import StoreInfo, column_json, store_info
 from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, request_read
-from tacit.doors.server.sandbox.limits import User
 from tacit.doors.server.sandbox.profiles import (
     ENGINE,
     ENGINE_OF_A_CLUSTER,
@@ -39,10 +38,11 @@ from tacit.doors.server.sandbox.profiles import (
     close_last,
     reach_of,
 )
+from tacit.doors.server.settings import OfEngine
 from tacit.doors.server.wire import ASK, FAILED, NUMBERS, TOLD, UNUSABLE, Malformed, read, receive, send, written
 from tacit.errors import Refused, StoreUnusable
 from tacit.privacy.catalog import Catalog
-from tacit.query.engines import engine_at, load, opening
+from tacit.query.engines import EMBEDDED, engine_at, load, opening
 from tacit.query.engines.engine import Limits, StoredFacts
 from tacit.query.engines.public import REFUSALS
 from tacit.query.free import check_free, public_tables
@@ -66,24 +66,6 @@ FORMS: Mapping[str, Form] = {
     "free": {"ask": str, "text": str},
     "run": {"ask": str, "text": str, "request": dict, "entry": int, "fingerprint": str, "seconds": (int, float)},
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What an engine is started with."""
-
-    catalog: str
-    line: int
-    memory: str = "60%"
-    threads: int = 0
-    user: int | None = None
-    group: int | None = None
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def owner(self) -> User | None:
-        """The user that it becomes, if one is named."""
-        return None if self.user is None or self.group is None else User(self.user, self.group)
 
 
 class Answering:
@@ -177,7 +159,7 @@ def _plain(value: Any) -> Any:
 # --- the process -------------------------------------------------------------------------------------------------------------
 
 
-def main(settings: Settings, profile: Profile = ENGINE) -> NoReturn:
+def main(settings: OfEngine, profile: Profile = ENGINE) -> NoReturn:
     """Close the first part of the sandbox, open the store, close the rest, and answer until the clerk is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -185,7 +167,7 @@ def main(settings: Settings, profile: Profile = ENGINE) -> NoReturn:
     catalog = replace(read_catalog(Path(settings.catalog)), ledger_url=None)  # it may hold a password, which is not for here
     wanted = opening(catalog, None, Limits(memory=settings.memory, threads=settings.threads))
     pinned = [os.open(path, os.O_PATH) for path in OF_ENGINES if path.exists()]  # their entries in /proc stay the ones allowed
-    ports = () if wanted.master is None else (port_of(wanted.master),)
+    ports = (port_of(wanted.master),) if wanted.engine != EMBEDDED and wanted.master else ()
     profile = ENGINE_OF_A_CLUSTER if ports else profile
     profile = replace(profile, memory=process_bytes(settings.memory), left_out=frozenset(settings.left_out))
     close_first(profile, reach_of(reads=(wanted.place, *OF_ENGINES, *(NAMES if ports else ())), ports=ports), settings.owner)
