@@ -24,16 +24,26 @@ from decimal import Decimal
 from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 from tacit.data.catalog import read_catalog
 from tacit.data.store import StoreInfo, column_json, store_info
 from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, request_read
-from tacit.doors.server.sandbox.profiles import ENGINE, OF_ENGINES, Profile, close_first, close_last, reach_of
+from tacit.doors.server.sandbox.profiles import (
+    ENGINE,
+    ENGINE_OF_A_CLUSTER,
+    NAMES,
+    OF_ENGINES,
+    Profile,
+    close_first,
+    close_last,
+    reach_of,
+)
 from tacit.doors.server.settings import OfEngine
 from tacit.doors.server.wire import ASK, FAILED, NUMBERS, TOLD, UNUSABLE, Malformed, read, receive, send, written
 from tacit.errors import Refused, StoreUnusable
 from tacit.privacy.catalog import Catalog
-from tacit.query.engines import engine_at, load, opening
+from tacit.query.engines import EMBEDDED, engine_at, load, opening
 from tacit.query.engines.engine import Limits, StoredFacts
 from tacit.query.engines.public import REFUSALS
 from tacit.query.free import check_free, public_tables
@@ -50,6 +60,7 @@ from tacit.release.worker import ended_after, process_bytes
 WHOLE = 32  # questions after which all of memory is looked through for garbage, and not that of the last question alone
 Told = tuple[bytes, bytes]
 Form = Mapping[str, type | tuple[type, ...]]
+CONNECT_PORT = 15002
 FORMS: Mapping[str, Form] = {
     "open": {"ask": str},
     "fan_out": {"ask": str, "table": str, "column": str},
@@ -158,10 +169,12 @@ def main(settings: OfEngine, profile: Profile = ENGINE) -> NoReturn:
     catalog = replace(read_catalog(Path(settings.catalog)), ledger_url=None)  # it may hold a password, which is not for here
     wanted = opening(catalog, None, Limits(memory=settings.memory, threads=settings.threads))
     pinned = [os.open(path, os.O_PATH) for path in OF_ENGINES if path.exists()]  # their entries in /proc stay the ones allowed
+    ports = (port_of(wanted.master),) if wanted.engine != EMBEDDED and wanted.master else ()
+    profile = ENGINE_OF_A_CLUSTER if ports else profile
     profile = replace(profile, memory=process_bytes(settings.memory), left_out=frozenset(settings.left_out))
-    close_first(profile, reach_of(reads=(wanted.place, *OF_ENGINES)), settings.owner)
+    close_first(profile, reach_of(reads=(wanted.place, *OF_ENGINES, *(NAMES if ports else ())), ports=ports), settings.owner)
     gc.disable()
-    load()
+    load(wanted.engine)
     try:
         answering = _opened(catalog, wanted)
     except StoreUnusable as error:
@@ -169,6 +182,15 @@ def main(settings: OfEngine, profile: Profile = ENGINE) -> NoReturn:
     close_last(profile, settings.owner)
     gc.freeze()
     serve(line, answering, pinned)
+
+
+def port_of(master: str) -> int:
+    """The port of a Spark Connect server.
+
+    >>> port_of("sc://spark.example.org"), port_of("sc://10.0.0.1:15003/;use_ssl=true")
+    (15002, 15003)
+    """
+    return urlsplit(master).port or CONNECT_PORT
 
 
 def _opened(catalog: Catalog, wanted: Any) -> Answering:
