@@ -45,12 +45,26 @@ class LookUp:
     most: int
 
 
+def place_of(packing: Packing, own_key: str, keys: Keys) -> str:
+    """SQL for the place of a staged row in the order of its unit's rows: its hash, under the ranking key `$key`.
+
+    Every engine takes the hash from here. Where another makes the store, the embedded engine computes it while it cleans.
+    """
+    words = packing.words
+    own = f"CAST({own_key} AS {words.types.text})" if keys.as_text else own_key
+    is_text = keys.as_text or keys.type == words.types.text
+    named = f"{words.bytes_of(own)}, ':', {own}" if is_text else own
+    canonical = ", ',', ".join([f"$key, {named}", *packing.canonical()])
+    return words.hashed(f"concat({canonical})")
+
+
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """How the rows of one table are ranked: `own_key` is SQL for their own key, a unit has at most `most` rows.
 
     `key` is the column declared with `key = true`, if any: of the rows of a unit that repeat it, the first is kept. `coded` are
-    further key columns that stay with the rows. `texts` are those key columns that are numbers and stand for texts.
+    further key columns that stay with the rows. `texts` are those key columns that are numbers and stand for texts. `placed` says
+    that the staged rows already have their places.
     """
 
     packing: Packing
@@ -60,6 +74,7 @@ class Ranking:
     most: int
     coded: tuple[str, ...] = ()
     texts: frozenset[str] = frozenset()
+    placed: bool = False
 
     def ranked(self, staged: str, condition: str, look_ups: Sequence[LookUp]) -> str:
         """SQL for the rows that the limit keeps, one for each owner (`tacit_holder`), each with its rank.
@@ -84,11 +99,7 @@ class Ranking:
     def _placed(self, staged: str, condition: str, columns: Sequence[str]) -> str:
         """The rows with an own key; `$key` is the ranking key."""
         words = self.packing.words
-        own = self._as_text(self.own_key) if self.keys.as_text else self.own_key
-        is_text = self.keys.as_text or self.keys.type == words.types.text
-        own_key = f"{words.bytes_of(own)}, ':', {own}" if is_text else own
-        canonical = ", ',', ".join([f"$key, {own_key}", *self.packing.canonical()])
-        place = f"{words.hashed(f'concat({canonical})')} AS tacit_place"
+        place = "tacit_place" if self.placed else f"{place_of(self.packing, self.own_key, self.keys)} AS tacit_place"
         numbered = f"{words.row} AS tacit_row, *" if "tacit_row" in columns else "*"
         rows = f"SELECT {numbered} FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
         return f"SELECT {', '.join([*columns, f'{self.own_key} AS tacit_holder', place])} FROM ({rows})"
@@ -96,11 +107,12 @@ class Ranking:
     def _first(self, rows: str) -> str:
         """The first rows of every holder, each with its rank; rows with equal values are ordered by their keys."""
         keys = [self._as_text(key) if key in self.texts else key for key in self._keys()]
-        order = ", ".join(["tacit_place", *keys])
+        order = ", ".join(["tacit_place", *(f"{key} NULLS LAST" for key in keys)])
         if self.key:
             first = f"row_number() OVER (PARTITION BY tacit_holder, {self.key} ORDER BY {order}) = 1"
             rows = self.packing.words.where(rows, f"{self.key} IS NULL OR {first}")
-        rank = f"row_number() OVER (PARTITION BY tacit_holder ORDER BY {order}) - 1 AS tacit_rank"
+        place = f"row_number() OVER (PARTITION BY tacit_holder ORDER BY {order}) - 1"
+        rank = f"CAST({place} AS {self.packing.words.types.whole}) AS tacit_rank"
         return f"SELECT * FROM (SELECT *, {rank} FROM ({rows})) WHERE tacit_rank < {self.most}"
 
     def _led(self, rows: str, pairs: str, once: bool) -> str:
