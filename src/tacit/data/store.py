@@ -27,7 +27,7 @@ from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_f
 BEGINNING, LOCK = "preparing-", "prepare.lock"
 NAMES: Mapping[str, str] = {"duckdb": "store.duckdb", "spark": "store.json"}  # the file name of the store in its folder, by engine
 LARGE = 1 << 24  # bytes copied at a time
-FORMAT = 4  # store.md describes the earlier ones
+FORMAT = 5  # store.md describes the earlier ones
 
 PublicColumns = Mapping[str, Mapping[str, Column]]
 

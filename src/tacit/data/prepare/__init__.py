@@ -252,7 +252,9 @@ def _rank(workshop: Maker, table: Table, ranking: Ranking, look_ups: list[LookUp
     staged, condition = staged_name(table), kept(stored_columns(table))
     own = f"SELECT {ranking.own_key} AS own FROM {staged} WHERE {condition}"
     alone = table.unit is None and workshop.rows(f"SELECT count(own) = count(DISTINCT own) FROM ({own})") == [(True,)]
-    rows, given = (ranking.alone(staged, condition), None) if alone else (ranking.ranked(staged, condition, look_ups), {"key": key})
+    rows, given = (
+        (ranking.alone(staged, condition), None) if alone else (ranking.ranked(staged, condition, look_ups), ranking.secrets(key))
+    )
     workshop.keep(_ranked_name(table), rows, given, step=f"ranking {table.name}")
 
 

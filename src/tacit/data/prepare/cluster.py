@@ -108,15 +108,18 @@ class Cluster:
 
         Both are facts of files that are written, so every task that is repeated gives the same numbers.
         """
+        read = self._read(self._written(self._frame(query), self._place(), step))
+        return self._done(lambda: self._with_numbers(read, column, first))
+
+    def _with_numbers(self, read: Any, column: str, first: int) -> Any:
         from pyspark.sql import functions as spark
 
-        read = self._read(self._written(self._frame(query), self._place(), step))
         columns = [f"`{each.replace('`', '``')}`" for each in read.columns]
         file, at = (spark.col(f"_metadata.{fact}") for fact in ("file_path", "row_index"))
         placed = read.select(*columns, file.alias("tacit_file"), at.alias("tacit_at"))
         sizes = placed.groupBy("tacit_file").agg(spark.count("*").alias("rows"))
         found, start = [], first
-        for file_path, rows in sorted(tuple(row) for row in self._done(sizes.collect)):
+        for file_path, rows in sorted(tuple(row) for row in sizes.collect()):
             found.append((file_path, start))
             start += rows
         offsets = self.session.createDataFrame(found, "tacit_file string, tacit_start bigint")
@@ -145,7 +148,8 @@ class Cluster:
         return self._done(lambda: self.session.read.parquet(place))
 
     def _seen(self, table: str, place: str) -> None:
-        self._read(place).createOrReplaceTempView(self._view(table))
+        frame = self._read(place)
+        self._done(lambda: frame.createOrReplaceTempView(self._view(table)))
 
     def _view(self, table: str) -> str:
         """The name of a view, which has no characters that Spark would parse."""
@@ -161,10 +165,13 @@ class Cluster:
             self.bench.tell_share(self._share())
             self.bench.tell_progress(step)
 
-        try:
-            return watched(work, look, self.session.interruptAll)
-        except Exception as error:
-            raise failure(str(error)) from None
+        def told() -> Result:
+            try:
+                return work()
+            except Exception as error:
+                raise failure(str(error)) from None
+
+        return watched(told, look, self.session.interruptAll)
 
     def _share(self) -> float:
         """How much of the tasks of the running stages is done, where the session says so; Spark Connect does not."""

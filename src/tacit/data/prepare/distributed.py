@@ -21,17 +21,16 @@ from tacit.data.engine import SETTINGS, EngineError, Maker, OutOfMemory, Worksho
 from tacit.data.files.raw import Raw
 from tacit.data.files.sources import Rows, mended_columns, mended_types, parquet_columns, source_files
 from tacit.data.ownership import carried, key_name, key_sql, own_key, staged_name
-from tacit.data.prepare.bit_packing import packing
+from tacit.data.prepare.bit_packing import Packing, packing
 from tacit.data.prepare.cluster import Cluster, TaskFailed
 from tacit.data.prepare.executors import ROWS, Part, Work, cleaned_parts
 from tacit.data.prepare.keys import KeyForm, Keys, settled
-from tacit.data.prepare.ranking import place_of
+from tacit.data.prepare.ranking import Ranking
 from tacit.data.prepare.staging import UNREADABLE, fate_name, stage, staged_rows, stored_columns, unusable, wanted_kinds
 from tacit.errors import InvalidCatalog, StoreUnusable
 from tacit.privacy.catalog import Catalog, Table
 
 PART_BYTES = 1 << 27  # of a Parquet file, before compression, that one task cleans
-SIGN = 2**63  # added to a signed number, in an order of unsigned ones
 ON_EXECUTORS = ("threads = 1", *SETTINGS)
 
 
@@ -67,8 +66,8 @@ def _(maker: Cluster, catalog: Catalog, reach: frozenset[str], key: str) -> Keys
         if table.name in reach:
             _cleaned_on_executors(maker, plans[table.name], finishing, key)
         else:
-            given = {"key": key} if own_key(table) else None
-            maker.load(staged_name(table), finishing.query(staged_name(table)), given, finishing.schema())
+            query = finishing.query(staged_name(table))
+            maker.load(staged_name(table), query, finishing.secrets(key), finishing.schema())
     types = maker.words.types
     texts = held.as_text or held.type == DUCKDB.types.text
     return Keys(types.text if texts else types.wide if held.type == DUCKDB.types.wide else types.whole)
@@ -98,10 +97,19 @@ class Finishing:
         A key keeps its type, by which ties are ordered; a number that stands for a text is that text.
         """
         texts, types = self.keys.texts_of(self.table), DUCKDB.types
-        kinds = {key: types.text if key in texts else form.type for key, form in self.forms.items()}
-        keys = [f"CAST({key_name(key)} AS {_sent(kind)}) AS {key_name(key)}" for key, kind in kinds.items()]
-        fates = [f"CAST({fate_name(key)} AS SMALLINT) AS {fate_name(key)}" for key in stored_columns(self.table)]
-        return f"SELECT {', '.join([*keys, *fates, *self._packing.names, *self._place()]) or '0 AS tacit_row'} FROM {staged}"
+        kinds = {key_name(key): types.text if key in texts else form.type for key, form in self.forms.items()}
+        keys = [f"CAST({key} AS {_sent(kind)}) AS {key}" for key, kind in kinds.items()]
+        fates = [fate_name(key) for key in stored_columns(self.table)]
+        small, packed = [f"CAST({fate} AS SMALLINT) AS {fate}" for fate in fates], self._packing.names
+        if own_key(self.table) is None:
+            return f"SELECT {', '.join([*keys, *small, *packed]) or '0 AS tacit_row'} FROM {staged}"
+        rows = f"SELECT *, {self._ranking.own_key} AS tacit_holder FROM {staged}"
+        placed = self._ranking.places(rows, [*kinds, *fates, *packed])
+        return f"SELECT {', '.join([*keys, *small, *packed, 'tacit_place'])} FROM ({placed})"
+
+    def secrets(self, key: str) -> Mapping[str, int | str]:
+        """What that query is given of the ranking key."""
+        return self._ranking.secrets(key) if own_key(self.table) else {}
 
     def schema(self) -> Any:
         """The columns of that query as Spark names their types."""
@@ -120,15 +128,13 @@ class Finishing:
         return spark.StructType([spark.StructField(_unquoted(column), kind) for column, kind in columns.items()])
 
     @property
-    def _packing(self) -> Any:
+    def _packing(self) -> Packing:
         return packing(stored_columns(self.table), DUCKDB)
 
-    def _place(self) -> list[str]:
-        """Spark has no unsigned integers, so the least signed one stands for 0."""
-        if own_key(self.table) is None:
-            return []
-        place = place_of(self._packing, key_sql(own_key(self.table), self.keys.type), self.keys)
-        return [f"CAST(CAST({place} AS HUGEINT) - {SIGN} AS BIGINT) AS tacit_place"]
+    @property
+    def _ranking(self) -> Ranking:
+        """How the embedded engine finds the place of a row; the cluster does the rest."""
+        return Ranking(self._packing, key_sql(own_key(self.table), self.keys.type), self.keys, None, self.table.max_rows)
 
 
 def _sent(kind: str) -> str:
@@ -203,11 +209,10 @@ def _cleaned_on_executors(cluster: Cluster, plan: Plan, finishing: Finishing, ke
 
 
 def _clean(cluster: Cluster, plan: Plan, finishing: Finishing, key: str) -> None:
-    parameters = {"key": key} if own_key(plan.table) else {}
     statements = (*(f"SET {setting}" for setting in ON_EXECUTORS), *plan.listings)
     columns = {column: (_unquoted(raw.sql), raw.type) for column, raw in plan.raws.items()}
     texts, moments = plan.mended or (None, ())
-    work = Work(duckdb.__version__, statements, finishing.query(f"({plan.query})"), parameters, columns, texts, moments)
+    work = Work(duckdb.__version__, statements, finishing.query(f"({plan.query})"), finishing.secrets(key), columns, texts, moments)
     with _in_words_of(plan.table):
         parts = _parts(plan)
     _ship_by_value()

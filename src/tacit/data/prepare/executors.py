@@ -50,7 +50,7 @@ class Work:
     version: str
     statements: tuple[str, ...]
     query: str
-    parameters: Mapping[str, str]
+    parameters: Mapping[str, int | str]
     columns: Mapping[str, tuple[str, str]]
     texts: tuple[str, ...] | None = None
     moments: tuple[str, ...] = ()
