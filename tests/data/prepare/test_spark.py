@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -20,7 +21,7 @@ from owned import RAWS, prepared_from
 from stored import catalog, category, days, number, table, write_csv, write_parquet
 from tacit.data.moving import from_parquet, to_parquet
 from tacit.data.parquet_store import parquet_store
-from tacit.data.prepare import distributed, executors, prepare, ranking
+from tacit.data.prepare import cluster, distributed, executors, prepare, ranking
 from tacit.data.prepare.cluster import failure, spelled
 from tacit.data.prepare.verdict import NotAccepted
 from tacit.data.store import store_file, store_info
@@ -29,6 +30,12 @@ from tacit.privacy.catalog import Catalog, Column, Notation, Owner
 
 pytestmark = [*SPARK, pytest.mark.usefixtures("spark")]
 
+LIGHT = {  # for a few rows, compiling a plan costs more than running it
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+}
 COSTS = ["1d", "1f", "0x1", " 2.5 ", "\u00a03", "1_0", "1e1", "-0", "NaN", "inf", "+4", "4.", ".5", "9" * 40, "", None, "٣", "12L"]
 TEXTS = ["\u00e9", "e\u0301", " x\t", "\u0000", "", None, "Z", "a", "\u00c5", "A\u030a", "\ufb01", "x\u00a0"]
 DAYS = [
@@ -133,6 +140,13 @@ def hostile(folder: Path) -> Catalog:
     return made
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _light() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster, "SETTINGS", {**cluster.SETTINGS, **LIGHT})
+        yield
+
+
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Catalog:
     """The hostile catalog, prepared on both engines."""
@@ -156,14 +170,15 @@ def test_a_store_prepared_on_spark_is_that_of_the_embedded_engine(both: Catalog)
 
 def test_it_moves_between_engines(both: Catalog, tmp_path: Path) -> None:
     """Parquet from Spark becomes a DuckDB file, and that becomes Parquet again, with the same rows."""
-    cluster, moved = on_spark(both), replace(both, store_path=str(tmp_path))
-    from_parquet(parquet_store(store_file(cluster)), store_file(moved))
+    made, moved = on_spark(both), replace(both, store_path=str(tmp_path))
+    from_parquet(parquet_store(store_file(made)), store_file(moved))
     assert holdings(both, in_duckdb(moved)) == holdings(both, in_duckdb(both))
     (tmp_path / "again").mkdir()
     store_file(on_spark(moved)).write_text(to_parquet(store_file(moved), tmp_path / "again").written())
     assert in_parquet(on_spark(moved)) == in_duckdb(moved)
 
 
+@pytest.mark.slow
 def test_files_of_different_types_and_texts_that_are_not_utf_8(tmp_path: Path) -> None:
     """The types are those that hold the values of all files; what is not UTF-8 is mended on the executors."""
     folder = tmp_path / "notes"
@@ -183,9 +198,9 @@ def test_files_of_different_types_and_texts_that_are_not_utf_8(tmp_path: Path) -
 
 def test_what_is_refused_or_not_accepted_leaves_nothing(tmp_path: Path) -> None:
     made = catalog(tmp_path, table("people", write_parquet(tmp_path / "p.parquet", {"x": ["1d", "2"]}), number("x", 0, 9)))
-    cluster = on_spark(made)
+    other = on_spark(made)
     wrong = replace(made.tables["people"], columns={"y": number("y", 0, 9)})
-    for engine in (made, cluster):
+    for engine in (made, other):
         with pytest.raises(NotAccepted):
             prepare(
                 replace(engine, tables={"people": replace(made.tables["people"], columns={"x": number("x", 5, 9)})}), accept=False
@@ -229,26 +244,26 @@ def test_a_new_store_replaces_the_old_one_as_a_whole(tmp_path: Path) -> None:
 
 def planted(both: Catalog, folder: Path) -> bool:
     """Whether preparation on Spark, with a bug, still gives the store of the embedded engine."""
-    cluster = replace(on_spark(both), store_path=str(folder))
-    prepare(cluster)
-    return holdings(both, in_parquet(cluster)) == holdings(both, in_duckdb(both))
+    wrong = replace(on_spark(both), store_path=str(folder))
+    prepare(wrong)
+    return holdings(both, in_parquet(wrong)) == holdings(both, in_duckdb(both))
 
 
-def test_numbers_that_spark_would_read_are_seen(both: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_that_spark_would_read_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: '1d' is 1.0, as in a cast of Spark's."""
+    costs = write_parquet(tmp_path / "n.parquet", {"cost": ["1d", "2", " 3"]})
+    made = catalog(tmp_path, table("notes", costs, number("cost", 0, 9, nulls="keep")))
+    compare(made)
     real = executors._view
 
     def cast_by_spark(engine: Any, columns: Any, rows: str) -> None:
-        real(
-            engine,
-            {**columns, '"cost"': "regexp_replace(native.cost, '^([0-9]+)[dDfF]$', '\\1')"} if '"cost"' in columns else columns,
-            rows,
-        )
+        real(engine, {**columns, '"cost"': "regexp_replace(native.cost, '^([0-9]+)[dDfF]$', '\\1')"}, rows)
 
     monkeypatch.setattr(executors, "_view", cast_by_spark)
-    assert not planted(both, tmp_path)
+    assert not planted(made, tmp_path / "bug")
 
 
+@pytest.mark.slow
 def test_another_order_of_missing_keys_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: among rows that are stored alike, those without a key first, which is Spark's own order."""
     visits = {"id": [None, 1, None, 1, 2], "who": [5, 5, 5, 5, 5], "x": [1, 1, 1, 1, 1]}
@@ -310,6 +325,7 @@ def test_names_are_spelled_as_spark_quotes_them() -> None:
     assert spelled('SELECT "a`b" FROM "t" WHERE x = \'say "t"\'', {"t": "v"}) == "SELECT `a``b` FROM v WHERE x = 'say \"t\"'"
 
 
+@pytest.mark.slow
 def test_a_large_file_is_cleaned_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every row once, whichever row group it is in."""
     monkeypatch.setattr(distributed, "PART_BYTES", 1)
@@ -333,6 +349,7 @@ def test_crowds_are_the_same(crowd: int, tmp_path: Path, monkeypatch: pytest.Mon
     compare(replace(hostile(tmp_path), tables=dict(reversed(hostile(tmp_path).tables.items()))))
 
 
+@pytest.mark.slow
 def test_notation_is_read_on_the_executors(tmp_path: Path) -> None:
     """Declared missing values, decimal commas and formats of days, and a key by its text."""
     written = {
@@ -351,3 +368,49 @@ def test_notation_is_read_on_the_executors(tmp_path: Path) -> None:
         notation=how,
     )
     compare(catalog(tmp_path, declared))
+
+
+@pytest.mark.slow
+def test_what_only_the_cluster_reaches_is_read_by_it(tmp_path: Path) -> None:
+    """A URL instead of a path: the same store and the same report, with the same examples."""
+    made = hostile(tmp_path)
+    kept = {name: made.tables[name] for name in ("people", "notes")}
+    wards = table("wards", write_parquet(tmp_path / "wards.parquet", {"ward": ["w0", "w1"], "beds": [3, 4]}), public=True)
+    near = replace(made, tables={**kept, "wards": wards})
+    far = {
+        name: replace(one, source=replace(one.source, location=f"file://{one.source.location}"))
+        for name, one in near.tables.items()
+    }
+    remote = on_spark(replace(near, tables=far))
+    expected, found = prepare(near), prepare(remote)
+    assert holdings(near, in_parquet(remote)) == holdings(near, in_duckdb(near))
+    assert (found.tables, found.sharing) == (expected.tables, expected.sharing)
+    with pytest.raises(InvalidCatalog, match="engine spark only"):
+        prepare(replace(remote, store_engine="duckdb"))
+    with pytest.raises(InvalidCatalog, match="cannot read the source"):
+        prepare(
+            replace(remote, tables={"notes": replace(far["notes"], source=replace(far["notes"].source, location="file:///no"))})
+        )
+
+
+@pytest.mark.slow
+def test_tables_lie_where_the_cluster_reaches_them(tmp_path: Path) -> None:
+    """At a URL, too: what is left at the end is the new tables, whatever failed before."""
+    place = tmp_path / "bucket"
+    source = write_csv(tmp_path / "n.csv", ["who", "x"], [("a", 1), ("a", 2), ("b", 3)])
+    notes = table("notes", source, number("x", 0, 9), unit=Owner("who"), max_rows=2)
+    wards = table("wards", write_csv(tmp_path / "w.csv", ["ward"], [("w0",)]), public=True)
+    made = catalog(tmp_path, notes, wards)
+    remote = replace(on_spark(made), store_parquet=f"file://{place}")
+    prepare(made)
+    for _ in range(2):
+        prepare(remote)
+        described = parquet_store(store_file(remote))
+        assert [f"file://{file}" for file in place.iterdir()] == [described.folder]
+    read = {name: pq.read_table(described.table(name).removeprefix("file://")).to_pylist() for name in made.tables}
+    assert holdings(made, read) == holdings(made, in_duckdb(made))
+    assert read["wards"] == in_duckdb(made)["wards"]
+    outside = replace(notes, columns={"x": number("x", 5, 9)})
+    with pytest.raises(NotAccepted):
+        prepare(replace(remote, tables={"notes": outside, "wards": wards}), accept=False)
+    assert [f"file://{file}" for file in place.iterdir()] == [described.folder]

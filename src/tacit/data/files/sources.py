@@ -75,6 +75,12 @@ def parquet_columns(workshop: Workshop, files: list[Path]) -> Mapping[str, Raw]:
     return _described(workshop, _parquet_relation(files)).columns
 
 
+def arrow_columns(workshop: Workshop, table: pa.Table) -> Mapping[str, Raw]:
+    """The columns that Arrow batches with the schema of a table have in the engine."""
+    with _registered(workshop, table.to_reader()) as rows:
+        return rows.columns
+
+
 def mended_columns(files: list[Path], native: Mapping[str, Raw], wanted: Wanted) -> tuple[list[str], list[str]]:
     """The columns that the reader of mended values reads: texts, and moments that are declared as days."""
     if taken := {FILE, PLACE} & native.keys():
@@ -142,6 +148,8 @@ MENDING: Mapping[str, Reader] = {"parquet": _mended_parquet}
 
 def _files(catalog: Catalog, source: Source) -> list[Path]:
     """The files of a source: one, those in a folder, or those that match a pattern."""
+    if source.remote:
+        raise InvalidCatalog(f"{source.declared} is read by the engine spark only; declare [store] engine, or a local `source`")
     path = catalog.folder / source.location
     if path.is_dir():
         found = sorted(file for pattern in PATTERNS.get(source.kind, ()) for file in path.rglob(pattern))

@@ -131,18 +131,19 @@ def prepare(
     with replacing(catalog) as folder, _in_our_words(memory):
         bench = Workshop(folder / "spill", memory, progress, _steps(catalog), words=DIALECTS["duckdb"])
         with closing(bench.engine), MAKING[catalog.store_engine](bench, catalog, folder) as making:
-            read_from = placed(catalog, given or {}, folder)
+            read_from = making.near(placed(catalog, given or {}, folder))
             private, shared = _prepare_private(making.maker, read_from, reached(catalog), ranking_key(catalog.kept))
             public = {each.name: _prepare_public(bench, read_from, each) for each in read_from.tables.values() if each.public}
             mark = mark or _old_mark(catalog)
             known = {table: columns for table, (columns, _) in public.items()}
             info = new_info(catalog, mark.ledger, mark.head, known, version)
+            reports = {**private, **{table: report for table, (_, report) in public.items()}}
+            judged = tuple(_judged(reports[key]) for key in catalog.tables)
+            prepared = Prepared(store_file(catalog), info.version, judged, shared)
+            if prepared.alarms and not accept:
+                raise NotAccepted(prepared)
             making.describe(info)
-        reports = {**private, **{table: report for table, (_, report) in public.items()}}
-        judged = tuple(_judged(reports[key]) for key in catalog.tables)
-        prepared = Prepared(store_file(catalog), info.version, judged, shared)
-        if prepared.alarms and not accept:
-            raise NotAccepted(prepared)
+    making.replaced()
     if progress is not None:
         progress("prepared", 1.0)
     return prepared

@@ -7,7 +7,9 @@ a number that a row was given stays its own, whichever executors come and go.
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -48,6 +50,7 @@ class Cluster:
 
     def __init__(self, bench: Workshop, session: Any, working: str, tables: str) -> None:
         self._bench, self.session, self.working, self.tables = bench, session, working, tables
+        self.remote: Mapping[str, Any] = {}  # sources that this machine does not reach, by table
         self._views: dict[str, str] = {}
         self._places = count()
         for setting, value in SETTINGS.items():
@@ -60,7 +63,7 @@ class Cluster:
 
     def rows(self, query: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         """All rows of a small result. SQL on a cluster has no parameters: the ranking key is that of the hash alone."""
-        return [tuple(row) for row in self._done(lambda: self._frame(query).collect())]
+        return [tuple(row) for row in self.done(lambda: self._frame(query).collect())]
 
     def keep(self, table: str, query: str, parameters: Parameters = None, step: str = "") -> None:
         """Keep the rows of a query as Parquet in the working folder, under the name of a table."""
@@ -80,9 +83,28 @@ class Cluster:
             self.bench.run(f"COPY tacit_loaded TO {text(f'{place}/part-0.parquet')} (FORMAT parquet)")
         else:
             for batch in self.bench.engine.sql("SELECT * FROM tacit_loaded").to_arrow_reader(CHUNK):
-                self._done(partial(self._send, batch, schema, place))
+                self.done(partial(self._send, batch, schema, place))
         self.bench.run("DROP TABLE tacit_loaded")
         self._seen(table, place)
+
+    def copy(self, table: str) -> None:
+        """Copy a public table from the embedded engine's store."""
+        place, stored = f"{self.tables}/{table.lower()}.parquet", self.bench.stored(table)
+        if "://" not in place:
+            self.bench.run(f"COPY {stored} TO {text(place)} (FORMAT parquet)")
+            return
+        rows = self.bench.engine.sql(f"SELECT * FROM {stored}").to_arrow_table()  # a name, quoted
+        self.done(lambda: self.session.createDataFrame(rows).write.parquet(place))
+
+    def remove(self, place: str) -> None:
+        """Remove a folder that this or an earlier preparation wrote, if the session can; Spark Connect cannot remove from a URL."""
+        if "://" not in place:
+            shutil.rmtree(place, ignore_errors=True)
+            return
+        with suppress(Exception):  # it is no longer named by any description
+            context = self.session.sparkContext
+            path = context._jvm.org.apache.hadoop.fs.Path(place)
+            path.getFileSystem(context._jsc.hadoopConfiguration()).delete(path, True)
 
     def write(self, table: str, query: str, step: str) -> None:
         """Write the rows of a query as a table of the store."""
@@ -109,7 +131,7 @@ class Cluster:
         Both are facts of files that are written, so every task that is repeated gives the same numbers.
         """
         read = self._read(self._written(self._frame(query), self._place(), step))
-        return self._done(lambda: self._with_numbers(read, column, first))
+        return self.done(lambda: self._with_numbers(read, column, first))
 
     def _with_numbers(self, read: Any, column: str, first: int) -> Any:
         from pyspark.sql import functions as spark
@@ -128,7 +150,7 @@ class Cluster:
 
     def _frame(self, query: str) -> Any:
         """A frame of a query; nothing of the query is run."""
-        return self._done(lambda: self.session.sql(spelled(query, self._views)))
+        return self.done(lambda: self.session.sql(spelled(query, self._views)))
 
     def _send(self, batch: Any, schema: Any, place: str) -> None:
         import pyarrow as pa
@@ -139,17 +161,17 @@ class Cluster:
         return f"{self.working}/{next(self._places)}"
 
     def _written(self, frame: Any, place: str, step: str = "") -> str:
-        self._done(lambda: frame.write.parquet(place), step)
+        self.done(lambda: frame.write.parquet(place), step)
         if step:
             self.bench.done, self.bench.share = self.bench.done + 1, 0.0
         return place
 
     def _read(self, place: str) -> Any:
-        return self._done(lambda: self.session.read.parquet(place))
+        return self.done(lambda: self.session.read.parquet(place))
 
     def _seen(self, table: str, place: str) -> None:
         frame = self._read(place)
-        self._done(lambda: frame.createOrReplaceTempView(self._view(table)))
+        self.done(lambda: frame.createOrReplaceTempView(self._view(table)))
 
     def _view(self, table: str) -> str:
         """The name of a view, which has no characters that Spark would parse."""
@@ -158,7 +180,7 @@ class Cluster:
             return table
         return self._views.setdefault(quoted[1].replace('""', '"'), f"tacit_view_{len(self._views)}")
 
-    def _done(self, work: Callable[[], Result], step: str = "") -> Result:
+    def done(self, work: Callable[[], Result], step: str = "") -> Result:
         """The result of work on the cluster; what it says about a failure stays here."""
 
         def look() -> None:

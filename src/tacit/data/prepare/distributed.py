@@ -23,7 +23,7 @@ from tacit.data.files.sources import Rows, mended_columns, mended_types, parquet
 from tacit.data.ownership import carried, key_name, key_sql, own_key, staged_name
 from tacit.data.prepare.bit_packing import Packing, packing
 from tacit.data.prepare.cluster import Cluster, TaskFailed
-from tacit.data.prepare.executors import ROWS, Part, Work, cleaned_parts
+from tacit.data.prepare.executors import ROWS, Part, Work, cleaned_batches, cleaned_parts
 from tacit.data.prepare.keys import KeyForm, Keys, settled
 from tacit.data.prepare.ranking import Ranking
 from tacit.data.prepare.staging import UNREADABLE, fate_name, stage, staged_rows, stored_columns, unusable, wanted_kinds
@@ -56,7 +56,7 @@ def _(maker: Cluster, catalog: Catalog, reach: frozenset[str], key: str) -> Keys
     forms: dict[str, dict[str, KeyForm]] = {}
     for table, keys in _private(catalog):
         if table.name in reach:
-            plans[table.name] = plan = _planned(maker.bench, catalog, table, keys)
+            plans[table.name] = plan = _planned(maker, catalog, table, keys)
             forms[table.name] = dict(plan.forms)
         else:
             forms[table.name] = stage(maker.bench, catalog, table, keys)
@@ -160,8 +160,11 @@ class Plan:
     mended: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
 
-def _planned(bench: Workshop, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> Plan:
+def _planned(cluster: Cluster, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> Plan:
+    bench, remote = cluster.bench, cluster.remote.get(table.name)
     with _in_words_of(table):
+        if remote is not None:
+            return _plan(bench, table, keys, ((), remote.columns(bench)), None)
         files = source_files(catalog, table.source)
         raws = parquet_columns(bench, files)
         return _plan(bench, table, keys, (tuple(files), raws), None)
@@ -202,21 +205,28 @@ def _cleaned_on_executors(cluster: Cluster, plan: Plan, finishing: Finishing, ke
     try:
         _clean(cluster, plan, finishing, key)
     except TaskFailed as failed:
-        if failed.code != "value" or plan.mended is not None:
+        if failed.code != "value" or plan.mended is not None or not plan.files:
             raise _told(plan.table, failed.code) from None
         mended = _mended_plan(cluster.bench, plan)
         _cleaned_on_executors(cluster, mended, finishing, key)
 
 
 def _clean(cluster: Cluster, plan: Plan, finishing: Finishing, key: str) -> None:
+    import pyarrow as pa
+
     statements = (*(f"SET {setting}" for setting in ON_EXECUTORS), *plan.listings)
     columns = {column: (_unquoted(raw.sql), raw.type) for column, raw in plan.raws.items()}
     texts, moments = plan.mended or (None, ())
     work = Work(duckdb.__version__, statements, finishing.query(f"({plan.query})"), finishing.secrets(key), columns, texts, moments)
-    with _in_words_of(plan.table):
-        parts = _parts(plan)
     _ship_by_value()
-    frame = cluster.session.range(0, len(parts), 1, len(parts)).mapInArrow(cleaned_parts(work, parts), finishing.schema())
+    if remote := cluster.remote.get(plan.table.name):
+        chosen = remote.frame.select(*(f"`{column.replace('`', '``')}`" for column, _ in columns.values()))
+        schema = pa.schema([remote.schema.field(column) for column, _ in columns.values()])
+        frame = chosen.mapInArrow(cleaned_batches(work, schema), finishing.schema())
+    else:
+        with _in_words_of(plan.table):
+            parts = _parts(plan)
+        frame = cluster.session.range(0, len(parts), 1, len(parts)).mapInArrow(cleaned_parts(work, parts), finishing.schema())
     cluster.keep_frame(staged_name(plan.table), frame, f"reading {plan.table.name}")
 
 
