@@ -269,9 +269,11 @@ def test_value_and_ends_are_in_order():
         assert {*released} <= {0, 2, 4, 6, 8}
 
 
-def test_quantiles_of_the_same_rows_are_drawn_together():
+@pytest.mark.parametrize("counted", [True, False])
+def test_quantiles_of_the_same_rows_are_drawn_together(counted):
     mechanisms = [QuantileWithInterval(q, 0, 100, 1, 5000) for q in ("0.25", "0.5", "1")]
-    rows = (np.array([90, 10, 50]), np.array([30, 31, 40]))
+    values, counts = np.array([90, 10, 50]), np.array([30, 31, 40])
+    rows = (values, counts) if counted else (np.repeat(values, counts), None)
     assert release_together([*mechanisms, Quantile("0.5", 0, 100, 1, 5000)], Sealed(rows)) == [
         (10, 10, 10),
         (50, 50, 50),

@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput, InvalidValue
-from tacit.mechanisms.rank_blocks import MOST_PAIRED, Blocks, Grid, Rank
-from tacit.mechanisms.sorted_rows import sorted_rows
+from tacit.mechanisms import rank_blocks
+from tacit.mechanisms.noise.unlisted import reach
+from tacit.mechanisms.rank_blocks import MOST_PAIRED, Blocks, Rank
+from tacit.mechanisms.sorted_rows import Grid, sorted_rows
 
 rows_on_grid = st.lists(st.integers(0, 11), max_size=15)
 
@@ -42,7 +44,9 @@ def distances(blocks, rank):
 @given(rows_on_grid, st.fractions(min_value=-9, max_value=24, max_denominator=30))
 @settings(max_examples=150)
 def test_runs_cover_the_grid_with_the_right_distance(rows, rank):
-    assert distances(blocks_of(rows), rank) == [distance(rows, v, rank) for v in range(12)]
+    expected = [distance(rows, v, rank) for v in range(12)]
+    assert distances(blocks_of(rows), rank) == expected
+    assert distances(Blocks.of(sorted_rows(rows, 0, 11), 12), rank) == expected  # row by row, some of them equal
 
 
 @pytest.mark.parametrize("rows", [[], [0], [1], [0, 1], [0, 0, 0], [1, 1]])
@@ -83,7 +87,7 @@ def larger_distances(rows, low, high, points):
     return sorted(((v, w), max(distance(rows, v, low, points), distance(rows, w, high, points))) for v, w in both)
 
 
-small_rows, margins = st.lists(st.integers(0, 5), max_size=9), st.integers(0, 8)
+small_rows, margins = st.lists(st.integers(0, 5), max_size=9), st.integers(-2, 8)
 
 
 @given(small_rows, st.fractions(min_value=0, max_value=1, max_denominator=9), margins, margins)
@@ -102,17 +106,77 @@ def test_planted_pairs_at_equal_distance_that_count_twice_are_seen(monkeypatch):
     assert len(list(paired(blocks_of(rows, 6), low, high))) > len(honest)
 
 
+def follow(drawn, law):
+    """Bernstein's inequality over the cells: false alarm 1e-6."""
+    counts, size, limit = Counter(drawn), len(drawn), math.log(2 * len(law) * 1e6)
+    return all(abs(counts[key] - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3 for key, p in law.items())
+
+
+ROWS, FACTOR = [1, 2, 2, 4], Fraction(2, 3)
+LOW, HIGH = ranks(ROWS, Fraction(1, 2), 1, 2)
+
+
+def drawn_pairs(size=4000):
+    return [blocks_of(ROWS, 6).draw_pair(LOW, HIGH, FACTOR) for _ in range(size)]
+
+
+def law_of_pairs():
+    weights = {pair: math.exp(-FACTOR * cost) for pair, cost in larger_distances(ROWS, Fraction(*LOW), Fraction(*HIGH), 6)}
+    return {pair: weight / sum(weights.values()) for pair, weight in weights.items()}
+
+
 def test_the_law_of_pairs_and_its_draws():
-    rows, (low, high) = [1, 2, 2, 4], ranks([1, 2, 2, 4], Fraction(1, 2), 1, 2)
-    blocks, factor, size = blocks_of(rows, 6), Fraction(2, 3), 4000
-    weights = {pair: math.exp(-factor * cost) for pair, cost in larger_distances(rows, Fraction(*low), Fraction(*high), 6)}
-    law = {pair: weight / sum(weights.values()) for pair, weight in weights.items()}
-    listed = blocks.law_of_pairs(low, high, factor)
-    assert {pair: float(p) for pair, p in listed.items()} == pytest.approx(law)
-    drawn = Counter(blocks.draw_pair(low, high, factor) for _ in range(size))
-    limit = math.log(2 * len(law) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
-    for pair, p in law.items():
-        assert abs(drawn[pair] - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3
+    listed = blocks_of(ROWS, 6).law_of_pairs(LOW, HIGH, FACTOR)
+    assert {pair: float(p) for pair, p in listed.items()} == pytest.approx(law_of_pairs())
+    assert follow(drawn_pairs(), law_of_pairs())
+
+
+def test_the_law_does_not_follow_from_where_the_list_ends(monkeypatch):
+    """Candidates that are not listed are drawn often if the list is short, and as often as they should be."""
+    monkeypatch.setattr(rank_blocks, "reach", lambda candidates, factor: 1)
+    assert follow(drawn_pairs(1200), law_of_pairs())
+    law = dict(enumerate(map(float, blocks_of(ROWS).law(Fraction(1, 2), FACTOR))))
+    assert follow([blocks_of(ROWS).draw(Fraction(1, 2), FACTOR) for _ in range(600)], law)
+
+
+@pytest.mark.parametrize("kept", [lambda beyond, factor: False, lambda beyond, factor: beyond > 0])
+def test_planted_what_is_not_listed_is_forgotten_or_always_kept(kept, monkeypatch):
+    """By how many pairs are not listed: those that cost more than 1."""
+    costs = dict(larger_distances(ROWS, Fraction(*LOW), Fraction(*HIGH), 6))
+    share = sum(p for pair, p in law_of_pairs().items() if costs[pair] > 1)
+    monkeypatch.setattr(rank_blocks, "reach", lambda candidates, factor: 1)
+    monkeypatch.setattr(rank_blocks, "_kept", kept)
+    assert not follow([costs[pair] > 1 for pair in drawn_pairs(600)], {True: share})
+
+
+@given(small_rows, st.fractions(min_value=0, max_value=1, max_denominator=9), margins, margins, st.integers(0, 12))
+@settings(max_examples=150)
+def test_pairs_within_reach_are_listed_once(rows, share, down, up, farthest):
+    low, high = ranks(rows, share, down, up)
+    near = blocks_of(rows, 6).near(farthest, low, high)
+    listed = sorted((pair, cost) for pair, cost in paired(near, low, high) if cost <= farthest)
+    expected = larger_distances(rows, Fraction(*low), Fraction(*high), 6)
+    assert listed == [(pair, cost) for pair, cost in expected if cost <= farthest]
+    assert len(near.edges) >= 2
+
+
+def test_planted_a_list_that_ends_too_early_is_seen():
+    rows, (low, high) = list(range(12)), ranks(range(12), Fraction(1, 2), 1, 1)
+    within = sum(cost <= 4 for _, cost in larger_distances(rows, Fraction(*low), Fraction(*high), 12))
+    listed = [sum(cost <= 4 for _, cost in paired(blocks_of(rows).near(at, low, high), low, high)) for at in (4, 2)]
+    assert listed[0] == within != listed[1]
+
+
+@given(rows_on_grid, st.fractions(min_value=-9, max_value=24, max_denominator=30))
+@settings(max_examples=100)
+def test_the_distance_of_one_offset(rows, rank):
+    assert [blocks_of(rows).distance(v, rank) for v in range(12)] == [distance(rows, v, rank) for v in range(12)]
+
+
+def test_a_draw_looks_at_no_more_rows_than_are_within_reach():
+    """So many different values that all of them would take a second; the rank has a few thousand around it."""
+    blocks, low, high = blocks_of(range(10**5), 10**5), Rank(49_000, 1), Rank(51_000, 1)
+    assert len(blocks.near(reach(10**10, Fraction(1, 10)), low, high).edges) <= 2000 + 2 * reach(10**10, Fraction(1, 10)) + 4
 
 
 def test_pairs_of_long_grids_are_counted_in_62_bits():
@@ -150,11 +214,7 @@ def test_the_law_of_offsets():
 
 def test_drawing_is_by_block_and_then_uniform():
     drawn = [blocks_of([3, 8]).draw(Fraction(1), Fraction(1, 2)) for _ in range(3000)]
-    law = blocks_of([3, 8]).law(Fraction(1), Fraction(1, 2))
-    limit = math.log(2 * 12 * 1e6)  # Bernstein's inequality over twelve cells: false alarm 1e-6
-    for offset, probability in enumerate(law):
-        p = float(probability)
-        assert abs(drawn.count(offset) - 3000 * p) < math.sqrt(2 * limit * 3000 * p) + limit / 3
+    assert follow(drawn, dict(enumerate(map(float, blocks_of([3, 8]).law(Fraction(1), Fraction(1, 2))))))
 
 
 @given(st.lists(st.one_of(st.floats(-1e6, 1e6), st.integers(-1000, 1000)), max_size=20))

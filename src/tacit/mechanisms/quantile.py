@@ -14,8 +14,8 @@ from tacit.accounting.composition import loss
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.chart import noise_picture, save
 from tacit.errors import InvalidBudget, InvalidInput
-from tacit.mechanisms.rank_blocks import MOST_PAIRED, Blocks, Grid, Rank
-from tacit.mechanisms.sorted_rows import SortedRows
+from tacit.mechanisms.rank_blocks import MOST_PAIRED, Blocks, Rank
+from tacit.mechanisms.sorted_rows import Grid, SortedRows
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Loss, positive_budget

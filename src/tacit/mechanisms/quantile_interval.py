@@ -17,7 +17,8 @@ from tacit.errors import InvalidBudget
 from tacit.mechanisms.exponential import weighed
 from tacit.mechanisms.noise.choice import choose
 from tacit.mechanisms.quantile import FARTHEST_SHIFT, BothEnds, Quantile
-from tacit.mechanisms.rank_blocks import MOST_PAIRED, Blocks, Grid
+from tacit.mechanisms.rank_blocks import MOST_PAIRED, Blocks
+from tacit.mechanisms.sorted_rows import Grid
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.privacy.loss import Loss

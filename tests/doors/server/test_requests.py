@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,10 +13,10 @@ import pytest
 
 from served import Served, served
 from tacit.accounting.ledger.databases import REASONS
-from tacit.doors.server import asking
+from tacit.doors.server import asking, requests
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.desk import desk
-from tacit.doors.server.requests import MOST_UNPAID, Begun, Kept, Requests, digest_of
+from tacit.doors.server.requests import FRAME, MOST_UNPAID, Begun, Kept, Requests, digest_of
 from tacit.errors import StoreUnusable
 from tacit.session import Session
 from tacit.session import open as open_data
@@ -120,7 +121,7 @@ def test_a_desk_that_asks_again_after_a_crash_is_caught(tmp_path, monkeypatch):
                 found.call("ask", key="k", sql=COUNT, epsilon="0.1")
         monkeypatch.setattr(asking, "_recovered", lambda *_: None)
         later = restarted(found)
-        monkeypatch.setattr("tacit.session._key", lambda *_: "b" * 64)  # the next day, another question
+        monkeypatch.setattr("tacit.query.offers.key_of", lambda *_: "b" * 64)  # the next day, another question
         later.call("ask", key="k", sql=COUNT, epsilon="0.1")
         assert spends(later) == 2
         later.office.records.close()
@@ -196,3 +197,61 @@ def test_no_two_keys_of_analysts_are_one():
     assert digest_of("a", "bc") != digest_of("ab", "c")
     assert Begun("a", "k", 0, again=False).finished is None
     assert Kept(200, "{}").entry is None
+
+
+# --- long replies ------------------------------------------------------------------------------------------------------------
+
+
+def kept_bytes(found: Served) -> list[int]:
+    with found.office.records.reading() as connection:
+        return [size or 0 for (size,) in connection.exec_driver_sql("SELECT length(reply) FROM requests ORDER BY begun")]
+
+
+def test_a_long_reply_is_kept_as_a_frame_and_comes_back_byte_for_byte(tmp_path, monkeypatch):
+    with served(tmp_path) as found:
+        ask = {"sql": 'SELECT ward, COUNT(*) AS n, AVG(cost) AS "a <name>" FROM visits GROUP BY ward', "epsilon": "0.1"}
+        whole = [found.call("ask", key="whole", form=form, **ask) for form in ("plain", "exact")]
+        monkeypatch.setattr(requests, "SHORT", 10)
+        framed = [found.call("ask", key="framed", form=form, **ask) for form in ("plain", "exact", "plain", "exact")]
+        assert framed[:2] == framed[2:]
+        with found.office.records.reading() as connection:
+            texts = [zlib.decompress(row[0]).decode() for row in connection.exec_driver_sql("SELECT reply FROM requests")]
+        assert sorted(text.startswith(FRAME) for text in texts) == [False, True]
+        assert len(min(texts, key=len)) < len(max(texts, key=len)) / 2
+        assert [json.loads(each.body)["rows"] for each in (whole[0], framed[0])] == [json.loads(whole[0].body)["rows"]] * 2
+        found.call("ask", by="bob", sql=ask["sql"].replace("a <name>", "of bob"), epsilon="0.1")
+        found.call("ask", sql=COUNT, epsilon="0.1")
+        assert found.call("ask", key="framed", **ask) == framed[0], "neither another's names nor a later balance"
+        later = restarted(found)
+        assert later.call("ask", key="framed", **ask) == framed[0]
+        assert spends(later) == 2
+        later.office.records.close()
+        later.data.close()
+
+
+def test_a_frame_that_would_make_another_reply_is_not_kept(tmp_path, monkeypatch):
+    """Planted: a ledger whose stored answer is another one. The reply is then kept whole, and stays the same."""
+    with served(tmp_path) as found:
+        monkeypatch.setattr(requests, "SHORT", 10)
+        monkeypatch.setattr(asking, "_stored", lambda *_: None)
+        first = found.call("ask", key="k", sql=COUNT, epsilon="0.1")
+        assert found.call("ask", key="k", sql=COUNT, epsilon="0.1") == first
+
+
+def test_a_frame_whose_answer_is_gone_is_unavailable_and_pays_nothing(tmp_path, monkeypatch):
+    with served(tmp_path) as found:
+        monkeypatch.setattr(requests, "SHORT", 10)
+        found.call("ask", key="k", sql=COUNT, epsilon="0.1")
+        monkeypatch.setattr(asking, "_stored", lambda *_: None)
+        assert code(found.call("ask", key="k", sql=COUNT, epsilon="0.1")) == "unavailable"
+        assert spends(found) == 1
+
+
+def test_long_replies_that_cost_nothing_are_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(requests, "MOST_FREE", 20)
+    with served(tmp_path) as found:
+        first = found.call("ask", key="k", sql="SELECT ward FROM wards")
+        assert kept_bytes(found) == [0]
+        assert found.call("ask", key="k", sql="SELECT ward FROM wards") == first
+        assert code(found.call("ask", key="k", sql="SELECT ward FROM wards LIMIT 1")) == "key_reused"
+        assert spends(found) == 0

@@ -61,7 +61,9 @@ def table_name(path: Path) -> str:
 
 
 def not_found(path: str | Path, remedy: str = "check the path") -> str:
-    """The error for a file that does not exist."""
+    """The error for a file that does not exist, or is a folder."""
+    if Path(path).is_dir():
+        return f"{path} is a folder, and a file is expected; name a file in it"
     return f"file not found: {path}; {remedy}"
 
 

@@ -22,7 +22,7 @@ from tacit.data.files.csv_rows import CsvRows, Header, csv_header
 from tacit.data.files.kinds import not_found
 from tacit.data.files.postgres import postgres_batches
 from tacit.data.files.raw import Raw
-from tacit.data.files.tidy import Form, number_name, tidied, tidy_name
+from tacit.data.files.tidy import Form, OnGrid, fate_name, number_name, tidied, tidy_name
 from tacit.data.files.tolerant import FILE, PLACE, mended_batches, moments_in
 from tacit.data.quoting import name, text
 from tacit.errors import InvalidCatalog
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 
 PATTERNS = {"parquet": ("*.parquet",), "csv": ("*.csv", "*.csv.gz")}
 
-FORMS: Mapping[Kind, Form] = {"number": "number", "key": "key"}
-
-Wanted = Mapping[str, Kind] | None
+Wanted = Mapping[str, Kind | OnGrid] | None  # how a source of texts places a number on its grid, if it may
 Reader = Callable[[Workshop, Catalog, Source, Wanted], AbstractContextManager["Rows"]]
 
 
@@ -108,7 +106,7 @@ def _csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -
     columns = {key: Raw(column, workshop.words.types.text, words=workshop.words) for key, column in places.items()}
     batches = rows.batches(workshop.tell_share)
     if wanted is not None:
-        forms: dict[str, Form] = {column: FORMS.get(wanted[key], "text") for key, column in places.items()}
+        forms = {column: _form(wanted[key]) for key, column in places.items()}
         batches = tidied(batches, forms)
         columns = {key: _with_forms(raw, forms[raw.sql]) for key, raw in columns.items()}
     try:
@@ -120,9 +118,14 @@ def _csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -
         raise
 
 
+def _form(wanted: Kind | OnGrid) -> Form:
+    return wanted if callable(wanted) else "key" if wanted == "key" else "text"
+
+
 def _with_forms(raw: Raw, form: Form) -> Raw:
-    number, tidy = None if form == "text" else number_name(raw.sql), None if form == "number" else tidy_name(raw.sql)
-    return replace(raw, number=number, tidy=tidy)
+    if callable(form):
+        return replace(raw, number=number_name(raw.sql), fate=fate_name(raw.sql))
+    return replace(raw, tidy=tidy_name(raw.sql), number=number_name(raw.sql) if form == "key" else None)
 
 
 @contextmanager

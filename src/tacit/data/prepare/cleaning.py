@@ -26,10 +26,10 @@ from tacit.data.prepare.grids import (
     from_decimal,
     from_double,
     from_integer,
-    from_plain,
     from_text,
     measures,
 )
+from tacit.data.prepare.plain_numbers import from_plain
 from tacit.data.quoting import name
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Value, day_of
@@ -56,7 +56,7 @@ def cleaning(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
     if raw.nature == "nested" or (column.kind == "number" and raw.nature not in NUMBERS):
         raise _unreadable(column, raw)
     if column.kind == "number":
-        return from_plain(column, raw) if raw.number else NUMBERS[raw.nature](column, raw)
+        return from_plain(column, raw) if raw.fate else NUMBERS[raw.nature](column, raw)
     if column.kind == "date":
         return _date(column, raw)
     return _text(column, raw) if column.kind == "text" else _category(column, raw, workshop)

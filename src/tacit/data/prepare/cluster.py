@@ -96,8 +96,10 @@ class Cluster:
         rows = self.bench.engine.sql(f"SELECT * FROM {stored}").to_arrow_table()  # a name, quoted
         self.done(lambda: self.session.createDataFrame(rows).write.parquet(place))
 
-    def remove(self, place: str) -> None:
+    def remove(self, place: str | None) -> None:
         """Remove a folder that this or an earlier preparation wrote, if the session can; Spark Connect cannot remove from a URL."""
+        if place is None:
+            return
         if "://" not in place:
             shutil.rmtree(place, ignore_errors=True)
             return

@@ -57,7 +57,7 @@ def made_on_spark(bench: Workshop, catalog: Catalog, folder: Path) -> Iterator[M
         with bench.store(folder / "public.duckdb"):
             cluster.remote = remote = remote_sources(cluster, catalog)
             near = partial(copied_here, cluster, remote=remote, folder=folder)
-            yield Making(cluster, partial(_described, cluster, catalog, folder), near, lambda: old and cluster.remove(old))
+            yield Making(cluster, partial(_described, cluster, catalog, folder), near, partial(cluster.remove, old))
     except BaseException:
         cluster.remove(cluster.tables)
         raise

@@ -13,11 +13,13 @@ from tacit.data.engine import EngineError, Maker, OutOfMemory, UnknownTable, Unr
 from tacit.data.files.kinds import missing_columns
 from tacit.data.files.raw import Raw, named, without_missing, written
 from tacit.data.files.sources import MENDING, READERS, Rows, Wanted
+from tacit.data.files.tidy import OnGrid
 from tacit.data.ownership import key_name, staged_name
 from tacit.data.prepare.bit_packing import packing
 from tacit.data.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
-from tacit.data.prepare.grids import Cleaning, is_plain
+from tacit.data.prepare.grids import Cleaning
 from tacit.data.prepare.keys import KeyForm, text_name
+from tacit.data.prepare.plain_numbers import is_plain, on_grid
 from tacit.data.prepare.verdict import TOLD, ColumnReport, likely_cause
 from tacit.data.quoting import name
 from tacit.errors import InvalidCatalog
@@ -59,7 +61,7 @@ def stage(workshop: Workshop, catalog: Catalog, table: Table, keys: tuple[str, .
     return forms
 
 
-def wanted_kinds(table: Table, keys: Collection[str]) -> dict[str, Kind]:
+def wanted_kinds(table: Table, keys: Collection[str]) -> dict[str, Kind | OnGrid]:
     """The columns of a private table's source that are read, and as what."""
     return {**_kinds(table), **{key: _kind_of_key(table, key) for key in keys}}
 
@@ -97,13 +99,13 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
                 raise unusable(table, error) from None
 
 
-def _kinds(table: Table, as_written: bool = False) -> dict[str, Kind]:
-    """The kinds of the columns; a source of texts gives a number as its text if it is to be read, or shown, as written."""
-    kinds = {key: column.kind for key, column in table.columns.items()}
+def _kinds(table: Table, as_written: bool = False) -> dict[str, Kind | OnGrid]:
+    """The kinds of the columns; a source of texts places plain numbers on their grid, unless they are to be shown as written."""
+    kinds: dict[str, Kind | OnGrid] = {key: column.kind for key, column in table.columns.items()}
     if table.source.kind != "csv":
         return kinds
-    texts = {key for key, kind in kinds.items() if kind == "number" and (as_written or not is_plain(table.columns[key]))}
-    return {**kinds, **dict.fromkeys(texts, "text")}
+    numbers = [column for column in table.columns.values() if column.kind == "number"]
+    return {**kinds, **{column.name: on_grid(column) if is_plain(column) and not as_written else "text" for column in numbers}}
 
 
 def notation_of(table: Table, key: str) -> Notation:
@@ -196,17 +198,22 @@ def kept(columns: Mapping[str, Column]) -> str:
 
 
 def tally(workshop: Maker, relation: str, columns: Mapping[str, Column]) -> Tally:
-    """What happened to the staged rows of a table; with few counts per statement, since planning time grows with their square."""
+    """What happened to the staged rows of a table. The fates are counted in columns in which some value is not clean."""
     ((rows, dropped),) = workshop.rows(f"SELECT count(*), count(*) FILTER (WHERE NOT ({kept(columns)})) FROM {relation}")
-    asked = [(key, fate) for key, column in columns.items() for fate in possible(column)]
-    by_column: dict[str, dict[str, int]] = {key: {} for key in columns}
-    for start in range(0, len(asked), MOST_COUNTS):
-        some = asked[start : start + MOST_COUNTS]
-        counts = [f"count(*) FILTER (WHERE {fate_name(key)} = {fate})" for key, fate in some]
-        (found,) = workshop.rows(f"SELECT {', '.join(counts)} FROM {relation}")
-        for (key, fate), count in zip(some, found, strict=True):
-            by_column[key][FATES[fate]] = count
+    largest = _each(workshop, relation, [f"max({fate_name(key)})" for key in columns])
+    odd = {key for key, top in zip(columns, largest, strict=True) if top}
+    asked = [(key, fate) for key in columns if key in odd for fate in possible(columns[key])]
+    counts = _each(workshop, relation, [f"count(*) FILTER (WHERE {fate_name(key)} = {fate})" for key, fate in asked])
+    by_column = {key: {FATES[fate]: 0 for fate in possible(column)} for key, column in columns.items()}
+    for (key, fate), count in zip(asked, counts, strict=True):
+        by_column[key][FATES[fate]] = count
     return Tally(rows, dropped, tuple(ColumnReport(key, fates) for key, fates in by_column.items()))
+
+
+def _each(workshop: Maker, relation: str, wanted: list[str]) -> list[int]:
+    """Aggregates of all rows, with few of them in a statement, since planning time grows with their square."""
+    some = (wanted[start : start + MOST_COUNTS] for start in range(0, len(wanted), MOST_COUNTS))
+    return [found for each in some for found in workshop.rows(f"SELECT {', '.join(each)} FROM {relation}")[0]]
 
 
 def fate_name(column: str) -> str:

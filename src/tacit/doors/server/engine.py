@@ -19,7 +19,7 @@ import signal
 import socket
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,8 +27,8 @@ from typing import Any, NoReturn
 from tacit.data.catalog import read_catalog
 from tacit.data.store import StoreInfo, column_json, store_info
 from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, request_read
-from tacit.doors.server.sandbox.limits import User
 from tacit.doors.server.sandbox.profiles import ENGINE, OF_ENGINES, Profile, close_first, close_last, reach_of
+from tacit.doors.server.settings import OfEngine
 from tacit.doors.server.wire import ASK, FAILED, NUMBERS, TOLD, UNUSABLE, Malformed, read, receive, send, written
 from tacit.errors import Refused, StoreUnusable
 from tacit.privacy.catalog import Catalog
@@ -55,24 +55,6 @@ FORMS: Mapping[str, Form] = {
     "free": {"ask": str, "text": str},
     "run": {"ask": str, "text": str, "request": dict, "entry": int, "fingerprint": str, "seconds": (int, float)},
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What an engine is started with."""
-
-    catalog: str
-    line: int
-    memory: str = "60%"
-    threads: int = 0
-    user: int | None = None
-    group: int | None = None
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def owner(self) -> User | None:
-        """The user that it becomes, if one is named."""
-        return None if self.user is None or self.group is None else User(self.user, self.group)
 
 
 class Answering:
@@ -166,7 +148,7 @@ def _plain(value: Any) -> Any:
 # --- the process -------------------------------------------------------------------------------------------------------------
 
 
-def main(settings: Settings, profile: Profile = ENGINE) -> NoReturn:
+def main(settings: OfEngine, profile: Profile = ENGINE) -> NoReturn:
     """Close the first part of the sandbox, open the store, close the rest, and answer until the clerk is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -51,12 +51,11 @@ def _duckdb(wanted: Opening) -> Engine:
 
 
 def _load_duckdb() -> None:
-    import ibis
+    from tacit.query.engines.dialects import duckdb_backend
 
+    duckdb_backend()
     import tacit.query.engines.compile
     import tacit.query.engines.duckdb  # noqa: F401
-
-    _ = ibis.duckdb
 
 
 def _spark(wanted: Opening) -> Engine:

@@ -43,7 +43,8 @@ class Profile:
 
 FRONT = Profile("front", (*COMMON, syscalls.NETWORK, syscalls.CHANGES), descriptors=4096, memory=2 * GIB)
 CLERK = Profile("clerk", (*COMMON, syscalls.NETWORK, syscalls.INCOMING), reads_only=False, descriptors=1024)
-CLERK_OF_A_DATABASE = replace(CLERK, refused=(*COMMON, syscalls.INCOMING, ("bind",)))
+CLERK_WITH_NAMES = replace(CLERK, refused=(*COMMON, syscalls.INCOMING, ("bind",)))  # of several servers, which it looks up by name
+CLERK_OF_A_DATABASE = replace(CLERK_WITH_NAMES, refused=(*CLERK_WITH_NAMES.refused, syscalls.TO_OTHERS))
 ENGINE = Profile("engine", (*COMMON, syscalls.NETWORK, syscalls.INCOMING, syscalls.PAIRS, syscalls.CHANGES))
 PROFILES = {profile.name: profile for profile in (FRONT, CLERK, ENGINE)}
 
