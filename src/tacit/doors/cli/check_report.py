@@ -164,7 +164,7 @@ def _missing_files(catalog: Catalog) -> Iterator[str]:
     from tacit.data.files.sources import source_files
 
     for table in catalog.tables.values():
-        if table.source.kind not in ("postgres", "memory"):
+        if table.source.kind not in ("postgres", "memory") and not table.source.remote:
             try:
                 source_files(catalog, table.source)
             except InvalidCatalog as error:
