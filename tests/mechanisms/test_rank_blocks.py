@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms import rank_blocks
 from tacit.mechanisms.noise.unlisted import reach
-from tacit.mechanisms.rank_blocks import MOST_PAIRED, Blocks, Rank
+from tacit.mechanisms.rank_blocks import Blocks, Rank
 from tacit.mechanisms.sorted_rows import Grid, sorted_rows
 
 rows_on_grid = st.lists(st.integers(0, 11), max_size=15)
@@ -67,45 +66,6 @@ def test_public_rows_stand_at_both_ends(rows, padding, share):
     assert distances(blocks_of(rows), rank - padding) == counted
 
 
-def paired(blocks, low, high):
-    """Every pair that is in a candidate, with its cost, as often as it is in one."""
-    pairs, edges = blocks.pairs(low, high), len(blocks.edges)
-    for index, (length, first, width) in enumerate(zip(pairs.lengths, pairs.firsts, pairs.widths, strict=True)):
-        of_high, run = divmod(index, edges)
-        assert length == blocks.lengths[run] * width >= 0
-        own = [blocks.offset(run, inside, blocks.middle((low, high)[of_high])) for inside in range(blocks.lengths[run])]
-        for pair in product(own, range(first, first + width)):
-            yield pair[::-1] if of_high else pair, pairs.costs.exponent(index, Fraction(1))
-
-
-def ranks(rows, share, down, up):
-    return tuple(Rank(share.numerator * len(rows) + shift * share.denominator, share.denominator) for shift in (-down, up))
-
-
-def larger_distances(rows, low, high, points):
-    both = product(range(points), repeat=2)
-    return sorted(((v, w), max(distance(rows, v, low, points), distance(rows, w, high, points))) for v, w in both)
-
-
-small_rows, margins = st.lists(st.integers(0, 5), max_size=9), st.integers(-2, 8)
-
-
-@given(small_rows, st.fractions(min_value=0, max_value=1, max_denominator=9), margins, margins)
-@settings(max_examples=150)
-def test_every_pair_is_once_in_a_candidate_with_the_larger_distance(rows, share, down, up):
-    low, high = ranks(rows, share, down, up)
-    expected = larger_distances(rows, Fraction(*low), Fraction(*high), 6)
-    assert sorted(paired(blocks_of(rows, 6), low, high)) == expected
-
-
-def test_planted_pairs_at_equal_distance_that_count_twice_are_seen(monkeypatch):
-    rows, (low, high) = [1, 2, 2, 4], ranks([1, 2, 2, 4], Fraction(1, 2), 1, 1)
-    honest = larger_distances(rows, Fraction(*low), Fraction(*high), 6)
-    assert sorted(paired(blocks_of(rows, 6), low, high)) == honest
-    monkeypatch.setattr(Blocks, "_nearer", lambda self, rank, away: [part[:-1] for part in self._no_farther(rank, -away)])
-    assert len(list(paired(blocks_of(rows, 6), low, high))) > len(honest)
-
-
 def follow(drawn, law):
     """Bernstein's inequality over the cells: false alarm 1e-6."""
     counts, size, limit = Counter(drawn), len(drawn), math.log(2 * len(law) * 1e6)
@@ -113,58 +73,48 @@ def follow(drawn, law):
 
 
 ROWS, FACTOR = [1, 2, 2, 4], Fraction(2, 3)
-LOW, HIGH = ranks(ROWS, Fraction(1, 2), 1, 2)
-
-
-def drawn_pairs(size=4000):
-    return [blocks_of(ROWS, 6).draw_pair(LOW, HIGH, FACTOR) for _ in range(size)]
-
-
-def law_of_pairs():
-    weights = {pair: math.exp(-FACTOR * cost) for pair, cost in larger_distances(ROWS, Fraction(*LOW), Fraction(*HIGH), 6)}
-    return {pair: weight / sum(weights.values()) for pair, weight in weights.items()}
-
-
-def test_the_law_of_pairs_and_its_draws():
-    listed = blocks_of(ROWS, 6).law_of_pairs(LOW, HIGH, FACTOR)
-    assert {pair: float(p) for pair, p in listed.items()} == pytest.approx(law_of_pairs())
-    assert follow(drawn_pairs(), law_of_pairs())
+RANK = Fraction(1, 2)
 
 
 def test_the_law_does_not_follow_from_where_the_list_ends(monkeypatch):
     """Candidates that are not listed are drawn often if the list is short, and as often as they should be."""
     monkeypatch.setattr(rank_blocks, "reach", lambda candidates, factor: 1)
-    assert follow(drawn_pairs(1200), law_of_pairs())
-    law = dict(enumerate(map(float, blocks_of(ROWS).law(Fraction(1, 2), FACTOR))))
-    assert follow([blocks_of(ROWS).draw(Fraction(1, 2), FACTOR) for _ in range(600)], law)
+    law = dict(enumerate(map(float, blocks_of(ROWS).law(RANK, FACTOR))))
+    assert follow([blocks_of(ROWS).draw(RANK, FACTOR) for _ in range(1200)], law)
 
 
 @pytest.mark.parametrize("kept", [lambda beyond, factor: False, lambda beyond, factor: beyond > 0])
 def test_planted_what_is_not_listed_is_forgotten_or_always_kept(kept, monkeypatch):
-    """By how many pairs are not listed: those that cost more than 1."""
-    costs = dict(larger_distances(ROWS, Fraction(*LOW), Fraction(*HIGH), 6))
-    share = sum(p for pair, p in law_of_pairs().items() if costs[pair] > 1)
+    """By how many values are not listed: those that cost more than 1."""
+    costs = [distance(ROWS, value, RANK) for value in range(12)]
+    law = blocks_of(ROWS).law(RANK, FACTOR)
+    share = float(sum(p for p, cost in zip(law, costs, strict=True) if cost > 1))
     monkeypatch.setattr(rank_blocks, "reach", lambda candidates, factor: 1)
     monkeypatch.setattr(rank_blocks, "_kept", kept)
-    assert not follow([costs[pair] > 1 for pair in drawn_pairs(600)], {True: share})
+    assert not follow([costs[blocks_of(ROWS).draw(RANK, FACTOR)] > 1 for _ in range(1500)], {True: share})
 
 
-@given(small_rows, st.fractions(min_value=0, max_value=1, max_denominator=9), margins, margins, st.integers(0, 12))
-@settings(max_examples=150)
-def test_pairs_within_reach_are_listed_once(rows, share, down, up, farthest):
-    low, high = ranks(rows, share, down, up)
-    near = blocks_of(rows, 6).near(farthest, low, high)
-    listed = sorted((pair, cost) for pair, cost in paired(near, low, high) if cost <= farthest)
-    expected = larger_distances(rows, Fraction(*low), Fraction(*high), 6)
-    assert listed == [(pair, cost) for pair, cost in expected if cost <= farthest]
+def within(blocks, rank, farthest):
+    """The values of a list that cost at most so much, in order, with their costs."""
+    costs, middle = blocks.costs(rank), blocks.middle(rank)
+    runs = [(run, inside) for run, length in enumerate(blocks.lengths.tolist()) for inside in range(length)]
+    found = [(blocks.offset(run, inside, middle), costs.exponent(run, Fraction(1))) for run, inside in runs]
+    return sorted((offset, cost) for offset, cost in found if cost <= farthest)
+
+
+@given(rows_on_grid, st.fractions(min_value=-9, max_value=24, max_denominator=30), st.integers(0, 12))
+@settings(max_examples=100)
+def test_values_within_reach_are_listed_once(rows, rank, farthest):
+    near = blocks_of(rows).near(farthest, rank)
+    expected = [(value, distance(rows, value, rank)) for value in range(12)]
+    assert within(near, rank, farthest) == [(value, cost) for value, cost in expected if cost <= farthest]
     assert len(near.edges) >= 2
 
 
 def test_planted_a_list_that_ends_too_early_is_seen():
-    rows, (low, high) = list(range(12)), ranks(range(12), Fraction(1, 2), 1, 1)
-    within = sum(cost <= 4 for _, cost in larger_distances(rows, Fraction(*low), Fraction(*high), 12))
-    listed = [sum(cost <= 4 for _, cost in paired(blocks_of(rows).near(at, low, high), low, high)) for at in (4, 2)]
-    assert listed[0] == within != listed[1]
+    blocks = blocks_of(list(range(12)))
+    listed = [len(within(blocks.near(at, Fraction(6)), Fraction(6), 4)) for at in (4, 1)]
+    assert listed[0] == sum(distance(range(12), value, Fraction(6)) <= 4 for value in range(12)) != listed[1]
 
 
 @given(rows_on_grid, st.fractions(min_value=-9, max_value=24, max_denominator=30))
@@ -175,18 +125,8 @@ def test_the_distance_of_one_offset(rows, rank):
 
 def test_a_draw_looks_at_no_more_rows_than_are_within_reach():
     """So many different values that all of them would take a second; the rank has a few thousand around it."""
-    blocks, low, high = blocks_of(range(10**5), 10**5), Rank(49_000, 1), Rank(51_000, 1)
-    assert len(blocks.near(reach(10**10, Fraction(1, 10)), low, high).edges) <= 2000 + 2 * reach(10**10, Fraction(1, 10)) + 4
-
-
-def test_pairs_of_long_grids_are_counted_in_62_bits():
-    points = MOST_PAIRED
-    blocks = blocks_of([0, points // 2, points - 1], points)
-    pairs = blocks.pairs(Rank(-1, 2), Rank(7, 2))
-    assert sum(pairs.lengths.tolist()) == points**2
-    assert min(pairs.lengths.tolist()) >= 0
-    with pytest.raises(InvalidInput, match="too many to list"):
-        blocks.law_of_pairs(Rank(-1, 2), Rank(7, 2), Fraction(1))
+    blocks, farthest = blocks_of(range(10**5), 10**5), reach(10**5, Fraction(1, 10))
+    assert len(blocks.near(farthest, Rank(49_000, 1)).edges) <= 2 * farthest + 4
 
 
 @given(rows_on_grid)

@@ -144,7 +144,7 @@ def test_a_chain_is_logged_by_its_kinds_and_an_error_of_the_system_by_its_name()
             raise OSError(28, cell()) from None
     except OSError as error:
         line = line_of(error)
-    assert " OSError ENOSPC at test_unforeseen.py:" in line
+    assert line.startswith("OSError ENOSPC at test_unforeseen.py:")
     assert " after KeyError at " in line
     assert cell() not in line
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from listed import counted
 from tacit.data.moving import to_parquet
 from tacit.data.parquet_store import ParquetStore
 from tacit.privacy.sealed import Sealed
@@ -31,7 +32,7 @@ def opened(found: Any) -> tuple[Any, list[Any]]:
 
 def _plain(part: Any) -> Any:
     if isinstance(part, tuple):
-        return sorted(zip(*(np.asarray(each).tolist() for each in part), strict=True))
+        return sorted(counted(part).items())
     if isinstance(part, list):
         return [_plain(each) for each in part]
     return np.ma.filled(part, -1).tolist() if isinstance(part, np.ndarray) else part

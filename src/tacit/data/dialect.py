@@ -116,4 +116,46 @@ DUCKDB = Dialect(
     where=lambda rows, condition: f"SELECT * FROM ({rows}) QUALIFY {condition}",  # noqa: S608  # of names that are quoted
 )
 
-DIALECTS: Mapping[str, Dialect] = {"duckdb": DUCKDB}
+
+def _cleaned_before(*_: object) -> str:
+    """One engine alone normalizes, trims and reads numbers and days, since engines differ in it: '1d' is 1.0 in Spark."""
+    raise TypeError("Spark does not clean values; the embedded engine does, on the executors")
+
+
+SPARK = Dialect(
+    types=Types(
+        whole="BIGINT",
+        wide="DECIMAL(38, 0)",
+        small="SMALLINT",
+        unsigned="BIGINT",
+        double="DOUBLE",
+        text="STRING",
+        day="DATE",
+        natures={},
+        beginnings={},
+    ),
+    constant=lambda written, kind: f"CAST({text(written)} AS {kind})",
+    cast_or_null=_cleaned_before,
+    day=_cleaned_before,
+    quotient=_cleaned_before,
+    shifted_left=lambda sql, bits: f"shiftleft({sql}, {bits})",
+    shifted_right=lambda sql, bits: f"shiftright({sql}, {bits})",
+    matches=_cleaned_before,
+    matches_whole=_cleaned_before,
+    replaced=_cleaned_before,
+    extracted=_cleaned_before,
+    bytes_of=_cleaned_before,
+    decoded=_cleaned_before,
+    composed=_cleaned_before,
+    day_or_null=_cleaned_before,
+    is_nan=_cleaned_before,
+    is_finite=_cleaned_before,
+    distinct=_cleaned_before,
+    xored=_cleaned_before,
+    hashed=_cleaned_before,
+    row="monotonically_increasing_id()",
+    code_in=_cleaned_before,
+    where=lambda rows, condition: f"SELECT * FROM (SELECT *, {condition} AS tacit_holds FROM ({rows})) WHERE tacit_holds",  # noqa: S608
+)
+
+DIALECTS: Mapping[str, Dialect] = {"duckdb": DUCKDB, "spark": SPARK}

@@ -13,6 +13,8 @@ from typing import Any
 
 from tacit.errors import StoreUnusable
 
+TABLES = "tables-"  # how the name of a folder of tables begins
+
 
 @dataclass(frozen=True, slots=True)
 class ParquetStore:

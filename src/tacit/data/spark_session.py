@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -42,6 +43,7 @@ SETTINGS = {
 }
 PARTS_PER_CORE = 2  # of what is shuffled; Spark's 200 take two seconds on a small machine, whatever is asked
 MOST_CORES = 4096
+RETRIES, RETRY_MILLISECONDS = 5, 4000  # of Spark Connect, which would try to reach a server that is gone for ten minutes
 
 
 def started(master: str | None, settings: Mapping[str, str] | None = None) -> Any:
@@ -82,8 +84,10 @@ def unreachable() -> StoreUnusable:
 
 
 def _set(own: Any) -> Any:
-    for name, value in SETTINGS.items():
-        own.conf.set(name, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Spark warns of settings that will go; each is set to what it is by default today
+        for name, value in SETTINGS.items():
+            own.conf.set(name, value)
     own.conf.set("spark.sql.shuffle.partitions", str(PARTS_PER_CORE * cores(own)))
     return own
 
@@ -94,11 +98,15 @@ def _connected(master: str) -> Any:
         from pyspark.sql.connect.session import SparkSession
     except ImportError:  # PySpark checks for grpcio and others
         raise StoreUnusable("Spark Connect needs grpcio", remedy="run: pip install 'tacit[spark-connect]'") from None
-    return SparkSession.builder.remote(master).create()
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    made = SparkSession.builder.remote(master).create()
+    made.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=RETRY_MILLISECONDS)])
+    return made
 
 
 def _driven(master: str | None, settings: Mapping[str, str]) -> Any:
-    """The session of the driver in this process; started if there is none."""
+    """The session of the driver in this process, which is started when it is first needed."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from typing import Any
 
 import duckdb
 
-from tacit.data.parquet_store import parquet_store
+from tacit.data.parquet_store import TABLES, parquet_store
 from tacit.data.quoting import text
 from tacit.errors import StoreUnusable
 from tacit.files import files_of_the_owner, opened, put_private, write
@@ -150,12 +150,15 @@ def open_store(file: Path) -> duckdb.DuckDBPyConnection:
 
 def write_info(engine: duckdb.DuckDBPyConnection, database: str, info: StoreInfo) -> None:
     """Put the one row of `tacit_store` into a database that is being written."""
-    public = {table: {key: column_json(column) for key, column in columns.items()} for table, columns in info.public.items()}
-    known = {"catalog": info.fingerprint, "ledger": info.ledger, "head": info.head, "public": public}
-    details = {"format": FORMAT, **known}
     engine.execute(f"CREATE TABLE {database}.tacit_store (version VARCHAR, prepared_at VARCHAR, details VARCHAR)")
-    row = [info.version, info.prepared_at, json.dumps(details, ensure_ascii=False)]
+    row = [info.version, info.prepared_at, json.dumps(details_of(info), ensure_ascii=False)]
     engine.execute(f"INSERT INTO {database}.tacit_store VALUES (?, ?, ?)", row)
+
+
+def details_of(info: StoreInfo) -> dict[str, Any]:
+    """What a store says of itself beside its version, as JSON."""
+    public = {table: {key: column_json(column) for key, column in columns.items()} for table, columns in info.public.items()}
+    return {"format": FORMAT, "catalog": info.fingerprint, "ledger": info.ledger, "head": info.head, "public": public}
 
 
 def column_json(column: Column) -> dict[str, Any]:
@@ -221,6 +224,11 @@ def _remove_from(beside: Path) -> None:
     """Remove everything that preparations wrote next to the store; the caller holds the lock."""
     for left in beside.glob(f"{BEGINNING}*"):
         shutil.rmtree(left)
+    described = beside / NAMES["spark"]
+    named = parquet_store(described).folder if described.exists() else None
+    for left in beside.glob(f"{TABLES}*"):
+        if str(left) != named:
+            shutil.rmtree(left)
 
 
 @contextmanager

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -26,7 +23,6 @@ from tacit.privacy.law import ARITHMETIC
 Integers = NDArray[np.int64]
 Listed = TypeVar("Listed")
 
-MOST_PAIRED = 2**31  # points of a grid whose pairs are counted in 62 bits
 MOST_LISTED = 100_000
 ZERO = Fraction(0)
 
@@ -36,15 +32,6 @@ class Rank(NamedTuple):
 
     numerator: int
     denominator: int
-
-
-class Pairs(NamedTuple):
-    """Pairs of grid values, cut into candidates: one value is in a run, the other one of `widths` values from `firsts` on."""
-
-    lengths: Integers
-    costs: MixedCosts
-    firsts: Integers
-    widths: Integers
 
 
 @dataclass(frozen=True, slots=True, repr=False)  # a repr would quote the data
@@ -77,13 +64,12 @@ class Blocks:
         np.subtract(edges[1:], edges[:-1], out=lengths[:-1])
         return cls(edges, lengths, through)
 
-    def near(self, farthest: int, *ranks: Fraction | Rank) -> Blocks:
-        """The runs from `farthest` rows below the ranks to `farthest` rows above them, and one more on both sides if there is one.
+    def near(self, farthest: int, rank: Fraction | Rank) -> Blocks:
+        """The runs from `farthest` rows below a rank to `farthest` rows above it, and one more on both sides if there is one.
 
         So there is always a run, and the next person's row does not decide whether there is: an empty array takes another time.
         """
-        lowest = min(-(-rank.numerator // rank.denominator) for rank in ranks) - farthest
-        highest = max(rank.numerator // rank.denominator for rank in ranks) + farthest
+        lowest, highest = -(-rank.numerator // rank.denominator) - farthest, rank.numerator // rank.denominator + farthest
         first = max(int(np.searchsorted(self.through, lowest, side="left")) - 1, 0)
         last = min(int(np.searchsorted(self.through, highest, side="right")) + 1, len(self.through))
         return self._between(self.edges[first : last + 1], self.through[first:last])
@@ -141,75 +127,12 @@ class Blocks:
         place = (run, middle)[run == last]  # no branch: the clock would tell a value that is a row's from one that is not
         return int(self.edges[place]) + inside + ((middle <= run) & (run < last))
 
-    def draw_pair(self, low: Rank, high: Rank, factor: Fraction) -> tuple[int, int]:
-        """Two offsets, each pair with probability proportional to e^(-factor * the larger of the distances from `low` and `high`).
-
-        A candidate, then its run and its stretch uniformly. The ranks are a whole number apart, and MOST_PAIRED points are enough.
-        """
-        farthest = reach(self.points**2, factor)
-        near = self.near(farthest, low, high)
-        pairs = near.pairs(low, high)
-        while True:
-            index = choose_listed(pairs.lengths, pairs.costs, factor, self.points**2, farthest)
-            if index < len(pairs.lengths):
-                return near.drawn_in(pairs, index, low, high)
-            one, other = (uniform_integer(self.points, MOST_POINTS) for _ in range(2))
-            if _kept(max(self.distance(one, low), self.distance(other, high)) - farthest, factor):
-                return one, other
-
-    def drawn_in(self, pairs: Pairs, index: int, low: Rank, high: Rank) -> tuple[int, int]:
-        """A pair of a candidate, uniformly."""
-        of_high = index >= len(self.edges)
-        run, middle = index - of_high * len(self.edges), self.middle((low, high)[of_high])
-        inside = uniform_integer(int(self.lengths[run]), MOST_POINTS)
-        other = int(pairs.firsts[index]) + uniform_integer(int(pairs.widths[index]), MOST_POINTS)
-        both = self.offset(run, inside, middle), other
-        return both[of_high], both[not of_high]  # no branch, for the clock
-
-    def pairs(self, low: Rank, high: Rank) -> Pairs:
-        """Every pair once: by the run of `low` if the value for `high` is no farther from its rank, else by the run of `high`."""
-        away = high.numerator // high.denominator - low.numerator // low.denominator
-        (firsts, widths), (strict_firsts, strict_widths) = self._no_farther(low, away), self._nearer(high, away)
-        at_low, at_high, runs = self.costs(low), self.costs(high), len(self.through)
-        lengths = np.concatenate([self.lengths * widths, self.lengths[:runs] * strict_widths])
-        wholes = np.concatenate([at_low.wholes, at_high.wholes[:runs]])
-        costs = MixedCosts(wholes, np.concatenate([at_low.kinds, at_high.kinds[:runs]]), at_low.parts, at_low.denominator)
-        return Pairs(lengths, costs, np.concatenate([firsts, strict_firsts]), np.concatenate([widths, strict_widths]))
-
-    def _no_farther(self, low: Rank, away: int) -> tuple[Integers, Integers]:
-        """For each run of `low`, and its middle: the values no farther from `low` + away than it is from `low`; first and width."""
-        rank = Fraction(*low)
-        lowest = np.append(np.minimum(self.through, math.ceil(2 * rank) - self.through), math.ceil(rank)) + away
-        highest = np.append(np.maximum(self.through, math.floor(2 * rank) - self.through), math.floor(rank)) + away
-        first = self.edges[np.searchsorted(self.through, lowest, side="left")]
-        return first, self.edges[np.searchsorted(self.through, highest, side="right")] - first + 1
-
-    def _nearer(self, high: Rank, away: int) -> tuple[Integers, Integers]:
-        """For each run of `high`: the values nearer to `high` - away than it is to `high`, as first and width."""
-        rank = Fraction(*high)
-        lowest = np.minimum(self.through, math.floor(2 * rank) - self.through)
-        highest = np.maximum(self.through, math.ceil(2 * rank) - self.through)
-        first = self.edges[np.searchsorted(self.through, lowest - away, side="right")]
-        width = self.edges[np.searchsorted(self.through, highest - away, side="left")] - first + 1
-        return first, width * (highest > lowest)
-
     def law(self, rank: Fraction | Rank, factor: Fraction) -> list[Decimal]:
         """The probability of each offset."""
         costs = self.costs(rank)
         distances = [costs.exponent(run, Fraction(1)) for run in range(costs.size)]
         chances = weighed(self.lengths.tolist(), distances, factor)
         return self._by_offset(rank, [ARITHMETIC.divide(p, max(1, int(n))) for p, n in zip(chances, self.lengths, strict=True)])
-
-    def law_of_pairs(self, low: Rank, high: Rank, factor: Fraction) -> dict[tuple[int, int], Decimal]:
-        """The probability of each pair of offsets."""
-        if self.points**2 > MOST_LISTED:
-            raise InvalidInput(f"more than {MOST_LISTED} pairs of grid values are too many to list; use a larger step")
-        both = enumerate(self.distances(low)), enumerate(self.distances(high))
-        larger = {(one, other): max(near, far) for (one, near), (other, far) in product(*both)}
-        levels = Counter(larger.values())
-        chances = weighed(list(levels.values()), list(levels), factor)
-        each = {level: ARITHMETIC.divide(p, levels[level]) for level, p in zip(levels, chances, strict=True)}
-        return {pair: each[level] for pair, level in larger.items()}
 
     def distances(self, rank: Fraction | Rank) -> list[Fraction]:
         """How far each offset is from `rank`."""

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-import tacit.data.prepare as preparation
 from owned import KEY
 from stored import catalog, category, number, stored, table, write_csv, write_parquet
 from tacit.data.files import csv_rows, tidy
-from tacit.data.prepare import prepare
+from tacit.data.prepare import distributed, prepare
 from tacit.data.prepare.ranking import Ranking
 from tacit.privacy.catalog import Catalog, Column, Owner
 
@@ -115,8 +114,8 @@ def hashed_by_its_text(patched: pytest.MonkeyPatch) -> None:
 
 
 def ties_ordered_as_numbers(patched: pytest.MonkeyPatch) -> None:
-    rightly = preparation.settled
-    patched.setattr(preparation, "settled", lambda *given: replace(rightly(*given), numbered=None))
+    rightly = distributed.settled
+    patched.setattr(distributed, "settled", lambda *given: replace(rightly(*given), numbered=None))
 
 
 @pytest.mark.parametrize("planted", [hashed_by_its_text, ties_ordered_as_numbers])

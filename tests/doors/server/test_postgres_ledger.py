@@ -58,11 +58,18 @@ def test_questions_are_paid_for_in_postgres_from_inside_the_sandbox(server):
     status, told = server.ask(question, key="a")
     assert (status, told["price"]["epsilon"]) == (200, "0.01")
     assert server.ask(question, key="a") == (200, told)
-    server.kill("clerk")
-    server.wait_until_ready()
-    assert server.ask(question, key="a") == (200, told)
     assert [entry["entry"] for entry in json.loads(server.request("GET", "/v1/history", "ana")[2])["entries"]] == [told["entry"]]
     assert not list((server.folder / ".tacit").glob("ledger.sqlite*"))
+
+
+@needs_kernel
+@pytest.mark.slow  # clerk and engine start again
+def test_a_clerk_that_is_killed_finds_its_ledger_again(server):
+    question = "SELECT COUNT(*) AS n FROM visits WHERE cost < 1001"
+    first = server.ask(question, key="b")
+    server.kill("clerk")
+    server.wait_until_ready()
+    assert server.ask(question, key="b") == first
 
 
 def tried(place: tuple[Path, dict[str, str], int], left_out: str = "") -> dict[str, str]:
@@ -99,6 +106,7 @@ def test_the_clerk_reaches_the_ledger_and_nothing_else(place):
 
 
 @needs_kernel
+@pytest.mark.slow  # test_seccomp.py has the same without a process
 def test_rules_on_sockets_that_are_left_out_are_noticed(place):
     """Planted: the filter lets other sockets and TCP Fast Open pass. Landlock, which is still there, sees neither."""
     said = tried(place, "socket of another kind;sendto that connects")

@@ -10,12 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from served import Served, served
 from tacit.accounting.ledger.databases import REASONS
 from tacit.doors.server import asking, requests
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.desk import desk
+from tacit.doors.server.places import Places
 from tacit.doors.server.requests import FRAME, MOST_UNPAID, Begun, Kept, Requests, digest_of
 from tacit.errors import StoreUnusable
 from tacit.session import Session
@@ -140,6 +142,35 @@ def test_records_that_cannot_be_written_stop_a_request_before_it_spends(tmp_path
         holder.close()
         assert found.call("ask", key="k", sql=COUNT, epsilon="0.1").status == 200
         assert "SQLITE_BUSY" in json.loads(found.call("log", by="cara").body)["lines"][-1]
+
+
+@pytest.mark.parametrize("which", ["records", "ledger"])
+def test_a_disk_that_is_really_full_pays_nothing_and_locks_nobody_out(tmp_path, which):
+    """SQLite itself refuses the next page of the file; what fitted before is still read."""
+    with served(tmp_path) as found:
+        found.desk.places = Places(rate=1e9, burst=1e9)
+        assert found.call("ask", key="first", sql=COUNT, epsilon="0.1").status == 200
+        engine = found.office.records._engine if which == "records" else found.data.ledger._store._database.engine
+        full: list[object] = []
+
+        def limit(connection: Any, *_: object) -> None:
+            connection.execute(f"PRAGMA max_page_count = {1 if full else 2**30}")  # never below the pages that there are
+
+        event.listen(engine, "checkout", limit)
+        full.append(True)
+        for at in range(3, 80):  # until the free room of the pages that there are is used up
+            before = spends(found)
+            reply = found.call("ask", key=f"k{at}" * 20, sql=f"{COUNT} WHERE cost < {at}", epsilon="0.001")
+            if reply.status != 200:
+                break
+        assert (reply.status, code(reply)) == (503, "unavailable")
+        spent = spends(found)
+        assert spent - before <= (which == "ledger"), "a full ledger may have spent and kept no answer; full records stop it before"
+        assert found.call("budget").status == 200, "nobody is locked out"
+        full.clear()
+        assert found.call("ask", key="new", sql=f"{COUNT} WHERE cost < 2", epsilon="0.001").status == 200
+        assert spends(found) == spent + 1
+        assert found.data.ledger.verify().whole
 
 
 @pytest.mark.parametrize("why", ["SQLITE_FULL", "SQLITE_BUSY"])

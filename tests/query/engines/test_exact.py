@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import reference
+from listed import counted
 from questions import clinic_questions, clinic_units
 from stored import catalog, category, days, number, table
 from tacit.privacy.catalog import Source, Table
@@ -50,12 +51,8 @@ def plain(moment: Any) -> Any:
     if isinstance(moment, np.ndarray):
         return [int(number) for number in moment]
     if isinstance(moment, list):
-        return [_counted(*listed) for listed in moment]
+        return [dict(counted(listed)) for listed in moment]
     return moment
-
-
-def _counted(values: Any, counts: Any) -> dict[int, int]:
-    return dict(Counter(values.tolist()) if counts is None else zip(values.tolist(), counts.tolist(), strict=True))
 
 
 @LENGTHS
@@ -94,7 +91,7 @@ def test_lists_come_row_by_row_if_there_can_be_as_many_values_as_rows(
         asked.engine._compiled.clear()  # one plan has one text, whatever is declared: either form answers it
         ((values, counts),) = asked.exact(asked.plan("SELECT MEDIAN(age) FROM visits"))[0]
         assert (counts is None) == row_by_row
-        assert _counted(values, counts) == Counter(ages)
+        assert counted((values, counts)) == Counter(ages)
 
 
 # --- the largest bounds ----------------------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ pytestmark = SPARK
 ENTRY = re.compile(r"^-- answered: \d+(?: .*)?\n(.+);$", re.MULTILINE)
 QUESTIONS = [each for file in sorted((ROOT / "tests/queries/hospital").glob("*.sql")) for each in ENTRY.findall(file.read_text())]
 SHORT = QUESTIONS[::6]
-LENGTHS = pytest.mark.parametrize("examples", [6, pytest.param(150, marks=pytest.mark.slow)])
+LENGTHS = pytest.mark.parametrize("examples", [6, pytest.param(60, marks=pytest.mark.slow)])
 SPARKS_OWN = "${spark.sql.session.timeZone}"  # which Spark would replace by UTC
 TEXTS = [*FRAGMENTS, SPARKS_OWN, "UTC", "${env:HOME}", "50%_é", "\\' OR TRUE --", "a\\", "x" * 300]
 STORABLE = [each for each in dict.fromkeys(TEXTS) if each.isprintable() or each in "\t\n\r" or each.startswith("\\")]
@@ -180,7 +180,7 @@ def visits(tmp_path_factory: pytest.TempPathFactory, spark: Any, request: pytest
         engine.close()
 
 
-@pytest.mark.parametrize("examples", [2, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [2, pytest.param(40, marks=pytest.mark.slow)])
 def test_questions_of_the_clinic(visits: Asking, examples: int) -> None:
     @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
     @given(clinic_questions(private_keys=True))

@@ -141,7 +141,7 @@ def read_books(connection: sql.Connection) -> Books:
         raise StoreUnusable("the ledger has lost its last entry", remedy=DAMAGED)
     if row.format != FORMAT:
         raise StoreUnusable(f"unsupported ledger format {row.format}: expected {FORMAT}", remedy="update tacit")
-    return _books(row.identity, (row.hash, row.own, row.text), tuple(map(tuple, run(connection, READ_ACCOUNTS))))
+    return _books(row.identity, (row.hash, row.own, row.text), tuple(map(tuple, run(connection, READ_ACCOUNTS).all())))
 
 
 @lru_cache(maxsize=8)  # by everything that was read, so that what has not changed is not parsed again

@@ -81,6 +81,7 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
         store_path=declared.get("store", {}).get("path"),
         store_engine=declared.get("store", {}).get("engine", "duckdb"),
         store_master=declared.get("store", {}).get("master"),
+        store_parquet=declared.get("store", {}).get("parquet"),
         questions_at_most=declared["budget"].get("questions_at_most", QUESTIONS_AT_MOST),
         data_set=declared.get("ledger", {}).get("data_set"),
         show_left=declared["budget"].get("show_left", "tenths"),

@@ -39,8 +39,10 @@ def kind_of(path: Path) -> FileKind:
 
 
 def existing(path: str | Path) -> Path:
-    """The path, if the file exists."""
+    """The path, if the file exists and is not a folder."""
     file = Path(path)
+    if file.is_dir():
+        raise InvalidInput(f"{path} is a folder, and a file is expected; name a file in it")
     if not file.is_file():
         raise InvalidInput(not_found(path))
     return file
@@ -61,9 +63,7 @@ def table_name(path: Path) -> str:
 
 
 def not_found(path: str | Path, remedy: str = "check the path") -> str:
-    """The error for a file that does not exist, or is a folder."""
-    if Path(path).is_dir():
-        return f"{path} is a folder, and a file is expected; name a file in it"
+    """The error for a file that does not exist."""
     return f"file not found: {path}; {remedy}"
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fnmatch import fnmatch
 from glob import escape, glob
 from pathlib import Path
@@ -61,18 +62,39 @@ def _parquet(workshop: Workshop, catalog: Catalog, source: Source, _: Wanted) ->
 def _mended_parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
     """Texts and days from the reader that accepts them all, everything else from the engine as usual; joined by row position."""
     files = _files(catalog, source)
-    native = _described(workshop, relation := _parquet_relation(files)).columns
+    native, relation = parquet_columns(workshop, files), _parquet_relation(files)
+    texts, moments = mended_columns(files, native, wanted)
+    with _registered(workshop, mended_batches(files, texts, moments)):
+        places = " AND ".join(f"native.{place} = batches.{place}" for place in (FILE, PLACE))
+        columns = {key: replace(raw, sql=f"native.{raw.sql}") for key, raw in native.items()}
+        types = mended_types(workshop, texts, moments)
+        mended = {key: Raw(f"batches.{name(key)}", kind, words=workshop.words) for key, kind in types.items()}
+        yield Rows(f"{relation} AS native JOIN batches ON {places}", {**columns, **mended})
+
+
+def parquet_columns(workshop: Workshop, files: list[Path]) -> Mapping[str, Raw]:
+    """The columns that Parquet files have together, with the types that hold the values of all of them."""
+    return _described(workshop, _parquet_relation(files)).columns
+
+
+def arrow_columns(workshop: Workshop, table: pa.Table) -> Mapping[str, Raw]:
+    """The columns that Arrow batches with the schema of a table have in the engine."""
+    with _registered(workshop, table.to_reader()) as rows:
+        return rows.columns
+
+
+def mended_columns(files: list[Path], native: Mapping[str, Raw], wanted: Wanted) -> tuple[list[str], list[str]]:
+    """The columns that the reader of mended values reads: texts, and moments that are declared as days."""
     if taken := {FILE, PLACE} & native.keys():
         raise InvalidCatalog(f"a text is not UTF-8, and {taken.pop()} is a name that tacit needs to mend it; rename that column")
     texts = [key for key, raw in native.items() if (wanted is None or key in wanted) and _is_text(raw)]
     days = [key for key, raw in native.items() if raw.nature == "moment" and (wanted or {}).get(key) == "date"]
-    moments = moments_in(files, days) if days else []
-    with _registered(workshop, mended_batches(files, texts, moments)):
-        places = " AND ".join(f"native.{place} = batches.{place}" for place in (FILE, PLACE))
-        columns = {key: replace(raw, sql=f"native.{raw.sql}") for key, raw in native.items()}
-        types = {**dict.fromkeys(texts, workshop.words.types.text), **dict.fromkeys(moments, "TIMESTAMP")}
-        mended = {key: Raw(f"batches.{name(key)}", kind, words=workshop.words) for key, kind in types.items()}
-        yield Rows(f"{relation} AS native JOIN batches ON {places}", {**columns, **mended})
+    return texts, moments_in(files, days) if days else []
+
+
+def mended_types(workshop: Workshop, texts: list[str], moments: list[str]) -> dict[str, str]:
+    """The types of what the reader of mended values gives."""
+    return {**dict.fromkeys(texts, workshop.words.types.text), **dict.fromkeys(moments, "TIMESTAMP")}
 
 
 def _is_text(raw: Raw) -> bool:
@@ -159,6 +181,8 @@ MENDING: Mapping[str, Reader] = {"parquet": _mended_parquet}
 
 def _files(catalog: Catalog, source: Source) -> list[Path]:
     """The files of a source: one, those in a folder, or those that match a pattern."""
+    if source.remote:
+        raise InvalidCatalog(f"{source.declared} is read by the engine spark only; declare [store] engine, or a local `source`")
     path = catalog.folder / source.location
     if path.is_dir():
         found = sorted(file for pattern in PATTERNS.get(source.kind, ()) for file in path.rglob(pattern))
@@ -171,6 +195,16 @@ def _files(catalog: Catalog, source: Source) -> list[Path]:
 
 
 source_files = _files
+
+
+def changed_since(catalog: Catalog, moment: str) -> Iterator[str]:
+    """Tables with a file that was changed after a moment in whole seconds (ISO 8601), by the times of the files alone."""
+    since = datetime.fromisoformat(moment).timestamp() + 1
+    for table in catalog.tables.values():
+        if table.source.kind not in ("postgres", "memory"):
+            with suppress(InvalidCatalog, OSError):
+                if any(Path(file).stat().st_mtime > since for file in source_files(catalog, table.source)):
+                    yield table.name
 
 
 def reader_of(catalog: Catalog, place: Path) -> Table | None:

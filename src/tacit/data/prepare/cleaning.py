@@ -30,7 +30,7 @@ from tacit.data.prepare.grids import (
     measures,
 )
 from tacit.data.prepare.plain_numbers import from_plain
-from tacit.data.quoting import name, text
+from tacit.data.quoting import name
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Value, day_of
 
@@ -189,8 +189,7 @@ def _listed(column: Column, alias: str, workshop: Workshop) -> str:
     if len(set(rows)) < len(rows):
         raise InvalidCatalog(f"{column.name} has two values that are read alike, such as 1 and 1.0; keep one of them")
     listed = name(f"{alias} values")
-    workshop.run(f"DROP TYPE IF EXISTS {listed}")  # a source may be read twice
-    workshop.run(f"CREATE TYPE {listed} AS ENUM ({', '.join(text(value) for (value,) in rows)})")
+    workshop.list_values(listed, [value for (value,) in rows])
     return listed
 
 

@@ -51,7 +51,8 @@ class Ranking:
     """How the rows of one table are ranked: `own_key` is SQL for their own key, a unit has at most `most` rows.
 
     `key` is the column declared with `key = true`, if any: of the rows of a unit that repeat it, the first is kept. `coded` are
-    further key columns that stay with the rows. `texts` are those key columns that are numbers and stand for texts.
+    further key columns that stay with the rows. `texts` are those key columns that are numbers and stand for texts. If the rows
+    `have_places`, another engine has hashed them.
     """
 
     packing: Packing
@@ -61,6 +62,7 @@ class Ranking:
     most: int
     coded: tuple[str, ...] = ()
     texts: frozenset[str] = frozenset()
+    have_places: bool = False
 
     def ranked(self, staged: str, condition: str, look_ups: Sequence[LookUp]) -> str:
         """SQL for the rows that the limit keeps, one for each owner (`tacit_holder`), each with its rank.
@@ -83,7 +85,9 @@ class Ranking:
         return f"SELECT {', '.join(columns)} FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
 
     def secrets(self, key: str) -> Mapping[str, int | str]:
-        """What the statement of `ranked` is given of the ranking key."""
+        """What the statement of `ranked`, or of `places`, is given of the ranking key."""
+        if self.have_places:
+            return {}
         of_texts = {"key": key} if self._own_is_text or self.packing.texts else {}
         return {**of_texts, **secrets(key, len(self._parts()))}
 
@@ -91,7 +95,13 @@ class Ranking:
         """The rows with an own key, each with its place in the order."""
         numbered = f"{self.packing.words.row} AS tacit_row, *" if "tacit_row" in columns else "*"
         rows = f"SELECT {numbered}, {self.own_key} AS tacit_holder FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
-        return placed(rows, [*columns, "tacit_holder"], self._parts(), self.packing.words)
+        if self.have_places:
+            return f"SELECT {', '.join([*columns, 'tacit_holder', 'tacit_place'])} FROM ({rows})"
+        return self.places(rows, [*columns, "tacit_holder"])
+
+    def places(self, rows: str, columns: Sequence[str]) -> str:
+        """SQL for rows whose own key is `tacit_holder`: the given columns, and `tacit_place`. Every engine's hash is this one."""
+        return placed(rows, columns, self._parts(), self.packing.words)
 
     def _parts(self) -> list[str]:
         """SQL for the canonical form of a row, from its columns and `tacit_holder`."""
@@ -121,11 +131,12 @@ class Ranking:
     def _first(self, rows: str) -> str:
         """The first rows of every holder, each with its rank; rows with equal values are ordered by their keys."""
         keys = [self._as_text(key) if key in self.texts else key for key in self._keys()]
-        order = ", ".join(["tacit_place", *keys])
+        order = ", ".join(["tacit_place", *(f"{key} NULLS LAST" for key in keys)])
         if self.key:
             first = f"row_number() OVER (PARTITION BY tacit_holder, {self.key} ORDER BY {order}) = 1"
             rows = self.packing.words.where(rows, f"{self.key} IS NULL OR {first}")
-        rank = f"row_number() OVER (PARTITION BY tacit_holder ORDER BY {order}) - 1 AS tacit_rank"
+        place = f"row_number() OVER (PARTITION BY tacit_holder ORDER BY {order}) - 1"
+        rank = f"CAST({place} AS {self.packing.words.types.whole}) AS tacit_rank"
         return f"SELECT * FROM (SELECT *, {rank} FROM ({rows})) WHERE tacit_rank < {self.most}"
 
     def _led(self, rows: str, pairs: str, once: bool) -> str:

@@ -82,11 +82,12 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
     from tacit.data.catalog import read_catalog
     from tacit.doors.server.sandbox.check import CALLS, PATHS
     from tacit.doors.server.sandbox.profiles import is_public
-    from tacit.doors.server.settings import check_exposure
+    from tacit.doors.server.settings import check_engine, check_exposure
     from tacit.doors.server.supervisor import Plan, Supervisor
 
     declared = read_catalog(place)
     check_exposure(wanted, declared)
+    check_engine(declared)
     how.require(wanted.reached)
     if is_public(declared.kept) or is_public(declared.store_folder):
         raise InvalidInput("the data lies in a folder of programs, which every process may read; move the catalog elsewhere")
@@ -199,12 +200,18 @@ def _hospital() -> Iterator[tuple[Path, Callable[[str], None]]]:
 
 
 def _print_accounts(tokens: dict[str, tuple[str, str]], certificate: Path, url: str) -> None:
+    """The accounts, and commands to try. They read the token from files: arguments are visible in a list of processes."""
+    from tacit.files import write
+
     for name, (role, token) in tokens.items():
         say(f"{role:8} {name:8} {token}")
-    say(f"\ntacit login {url} --ca {certificate}      # with the token of ana")
+    kept, header = certificate.with_name("ana.token"), certificate.with_name("ana.header")
+    write(kept, f"{tokens['ana'][1]}\n", private=True)
+    write(header, f"Authorization: Bearer {tokens['ana'][1]}\n", private=True)
+    say(f"\ntacit login {url} --ca {certificate} --token-file {kept}")
     say(f'tacit sql --server {url} "{QUESTION}" --epsilon 0.5')
     asked = f'{{"sql": "{QUESTION}", "epsilon": "0.5"}}'
-    say(f"curl --cacert {certificate} {url}/v1/questions -H 'Authorization: Bearer {tokens['ana'][1]}' \\")
+    say(f"curl --cacert {certificate} {url}/v1/questions -H @{header} \\")
     say(f"  -H 'Content-Type: application/json' -d '{asked}'")
     sys.stdout.flush()
 

@@ -15,6 +15,7 @@ from tacit.doors.server.sandbox.limits import User
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import Catalog
 
+CONNECT = "sc://"  # Spark Connect
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -92,6 +93,15 @@ def check_exposure(settings: Settings, catalog: Catalog) -> None:
     if missing := undeclared_sizes(catalog):
         lines = ", ".join(f"rows_at_most = 1000000 in [tables.{name}]" for name in missing)
         raise InvalidInput(f"a private table without rows_at_most is served on loopback only; declare the largest size: {lines}")
+
+
+def check_engine(catalog: Catalog) -> None:
+    """Refuse a Spark engine with a driver in the process: it is a JVM, which no engine of the server may start."""
+    if catalog.store_engine == "spark" and not (catalog.store_master or "").startswith(CONNECT):
+        raise InvalidInput(
+            "behind tacit serve, a Spark engine must use Spark Connect; "
+            'declare master = "sc://HOST:15002" in [store], or ask from Python or the command line'
+        )
 
 
 def undeclared_sizes(catalog: Catalog) -> list[str]:

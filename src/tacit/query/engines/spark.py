@@ -93,15 +93,15 @@ class SparkEngine:
 
     def fan_out(self, table: str, column: str) -> int:
         key = f"`{column.lower()}`"
-        counted = f"SELECT count(*) AS rows FROM {self._view(table.lower())} WHERE {key} IS NOT NULL GROUP BY {key}"  # noqa: S608
-        return self._fact(f"SELECT coalesce(max(rows), 0) AS found FROM ({counted})")  # noqa: S608  # names of the catalog
+        counted = f"SELECT count(*) AS rows FROM {{table}} WHERE {key} IS NOT NULL GROUP BY {key}"  # noqa: S608
+        return self._fact(f"SELECT coalesce(max(rows), 0) AS found FROM ({counted})", table)  # noqa: S608  # names of the catalog
 
     def size(self, table: str) -> int:
-        return self._fact(f"SELECT count(*) AS found FROM {self._view(table.lower())}")  # noqa: S608  # a name of the catalog
+        return self._fact("SELECT count(*) AS found FROM {table}", table)
 
     def public_rows(self, table: str) -> Any:
         """The stored codes of a public table; refused for one whose rows have a unit, whatever the caller believes."""
-        with self._lock, self._deadline(self.limits.seconds):
+        with self._lock, self._free():
             found = self._session.sql(f"SELECT * FROM {self._view(table.lower())}")  # noqa: S608  # a name of the catalog
             public = not _is_private(found)
             rows = found.toArrow() if public else None
@@ -119,9 +119,11 @@ class SparkEngine:
             self._session = self._backend = self._store = None
             self._tables, self._compiled = {}, {}
 
-    def _fact(self, query: str) -> int:
-        with self._lock, self._deadline(self.limits.seconds):
-            return int(self._session.sql(query).toArrow().column("found")[0].as_py())
+    def _fact(self, query: str, table: str) -> int:
+        """One number about a public table."""
+        with self._lock, self._free():
+            asked = query.replace("{table}", self._view(table.lower()))
+            return int(self._session.sql(asked).toArrow().column("found")[0].as_py())
 
     def _fetch(self, build: Any, key: str) -> Mapping[str, Integers]:
         table = self._arrow(build, key)
@@ -172,6 +174,17 @@ class SparkEngine:
             raise
         except Exception as error:
             raise out_of_limits(reason_of(error)) from None
+
+    @contextmanager
+    def _free(self) -> Iterator[None]:
+        """The same for what is asked of public tables, for which nothing is spent: a failure says that the cluster is gone."""
+        self._opened()
+        try:
+            with self._interrupted(self.limits.seconds):
+                yield
+        except Exception:
+            self.close()
+            raise unreachable() from None
 
     @contextmanager
     def _interrupted(self, seconds: float | None) -> Iterator[None]:

@@ -136,9 +136,7 @@ def graph(
     around = NeighbourhoodTerms(only, labels, hierarchy, max_neighbourhood)
     terms = GroupTerms(effort, example), PrivateTerms(epsilon, nodes, theta, ledger, repair), around
     with bar("reading") as told:
-        asked = Asked(edges, k, l, seed, greedy, delete, told, *terms)
-        refuse_foreign(method, asked)
-        made = METHODS[method](asked)
+        made = _made(method, Asked(edges, k, l, seed, greedy, delete, told, *terms))
         if told is not None:
             told("writing", 0.9)
         page = None if place is None else made.page()
@@ -149,6 +147,11 @@ def graph(
         print_json({"out": out and str(out), "receipt": receipt and str(receipt), "report": place and str(place), **made.to_dict()})
     else:
         _show(made, out, report, place)
+
+
+def _made(method: str, asked: Asked) -> Result:
+    refuse_foreign(method, asked)
+    return METHODS[method](asked)
 
 
 def _report_place(report: Path | None, out: Path | None) -> Path | None:

@@ -43,7 +43,7 @@ def _place(host: str, port: str) -> tuple[str, int]:
 
 
 def settled(address: str, environment: MutableMapping[str, str]) -> bool:
-    """Whether later connections look up no name: there is none, or its address is now in the environment."""
+    """Whether later connections look up no name: the URL has addresses alone, or the address is now in the environment."""
     places = places_of(address, environment)
     named = [place for place in places if not _is_address(place[0])]
     if not named or environment.get(ADDRESS):
