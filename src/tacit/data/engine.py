@@ -148,7 +148,7 @@ class Workshop:
         self.done, self.share = self.done + 1, 0.0
 
     def run(self, statement: str, words: str = "") -> None:
-        """Run one statement that is no step of its own; without words, it reports no progress."""
+        """Run one statement within a step; progress is reported only if there are words for it."""
         self._watched(lambda: self.engine.execute(statement), words)
 
     def rows(self, query: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:

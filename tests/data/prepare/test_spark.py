@@ -215,6 +215,7 @@ def test_what_is_refused_or_not_accepted_leaves_nothing(tmp_path: Path) -> None:
     assert sorted(file.name for file in made.store_folder.iterdir()) == ["prepare.lock"]
 
 
+@pytest.mark.slow
 def test_a_new_store_replaces_the_old_one_as_a_whole(tmp_path: Path) -> None:
     made = on_spark(catalog(tmp_path, table("notes", write_parquet(tmp_path / "n.parquet", {"x": [1, 2]}), number("x", 0, 9))))
     told: list[tuple[str, float]] = []

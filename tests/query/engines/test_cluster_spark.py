@@ -17,6 +17,7 @@ from services import Missing
 from standalone import Cluster, Driver, standalone
 from tacit.data.moving import to_parquet
 from tacit.data.store import store_file
+from tacit.release.unforeseen import FILE
 from tacit.session import open as open_data
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -138,7 +139,7 @@ def test_the_cluster_goes_away(cluster: Cluster, driver: Driver, files: Path) ->
     found = driver.answer()
     assert (found.get("code"), found["spends"], found["failures"]) == ("timed_out", spends + 1, failures + 1)
     assert "spark" not in found["message"].lower()
-    log = (files.parent / ".tacit/unforeseen.log").read_text()
+    log = (files.parent / ".tacit" / FILE).read_text()
     assert log.splitlines()[-1].rpartition(": ")[2] in {
         "it was stopped when its time was up", "executors were lost", "the cluster went away",
     }  # fmt: skip
@@ -153,6 +154,6 @@ def test_executors_run_out_of_memory(cluster: Cluster, driver: Driver, files: Pa
     driver.ask("SELECT COUNT(*) AS n FROM visits WHERE cost < 1", instead=GREEDY, seconds=PATIENCE)
     found = driver.answer()
     assert (found.get("code"), found["spends"], found["failures"]) == ("timed_out", spends + 1, failures + 1)
-    assert "memory" in (files.parent / ".tacit/unforeseen.log").read_text().splitlines()[-1]
+    assert "memory" in (files.parent / ".tacit" / FILE).read_text().splitlines()[-1]
     driver.ask("SELECT COUNT(*) AS n FROM visits WHERE cost < 2", seconds=PATIENCE)
     assert driver.answer().get("rows") == 1

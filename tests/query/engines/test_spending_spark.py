@@ -15,6 +15,7 @@ import tacit.query.engines.spark as engines
 from clusters import LIGHT, SPARK, hospital_on_spark
 from tacit.data.spark_session import unreachable
 from tacit.errors import StoreUnusable, TimedOut
+from tacit.release.unforeseen import FILE
 from tacit.session import DataSet
 from tacit.session import open as open_data
 
@@ -36,7 +37,7 @@ def spent(data: DataSet) -> tuple[int, int]:
 
 
 def log(data: DataSet) -> str:
-    file = data.catalog.kept / "unforeseen.log"
+    file = data.catalog.kept / FILE
     return file.read_text("utf-8") if file.exists() else ""
 
 

@@ -82,7 +82,7 @@ class SparkEngine:
     def run(self, group: Group) -> Exact:
         """The exact moments of every group, sealed; a time-out or a failure of the cluster reveals nothing about the data."""
         with self._lock, self._deadline(self.limits.seconds):
-            return assemble(group, answers_of(group, self._fetch))
+            return assemble(group, answers_of(group, self._fetch, singly=False))  # rows stay on the cluster
 
     def rows(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
         """The stored codes and texts of some columns as a sealed Arrow table."""
