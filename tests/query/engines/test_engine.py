@@ -85,7 +85,7 @@ def test_another_engine_is_one_entry_in_a_table(monkeypatch: pytest.MonkeyPatch,
     data.store = store.StoreInfo("7", "", "")  # type: ignore[misc]
     engine: Engine = data.engine
     assert isinstance(engine, Toy)
-    assert engine.opening == Opening(catalog.store_folder / "store.toy", "toy", "7")
+    assert engine.opening == Opening(catalog.store_folder / "store.toy", "toy", "7", tables=tuple(catalog.tables))
     with pytest.raises(StoreUnusable, match="the toy"):
         data.runner.open()
     data.close()

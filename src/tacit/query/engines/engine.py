@@ -32,7 +32,8 @@ class Limits:
 class Opening:
     """Which store to open with which engine, in which version (None: any) and within which limits; `master` is a cluster's address.
 
-    It can be sent to another process, which makes its engine from it.
+    `tables` are those that must be there before a question is paid for, where each lies in files of its own. It can be sent to
+    another process, which makes its engine from it.
     """
 
     place: Path
@@ -40,6 +41,7 @@ class Opening:
     version: str | None = None
     limits: Limits = Limits()  # frozen
     master: str | None = None
+    tables: tuple[str, ...] = ()
 
 
 class Engine(Protocol):
