@@ -18,6 +18,8 @@ from tacit.query.engines.exact import Exact
 from tacit.query.engines.public import Columns, PublicTable, asked_of_public
 from tacit.query.plan import Bound, Group
 
+TALLY = "tacit_tally"  # the column of counts; no column of a catalog begins with tacit_
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -53,10 +55,11 @@ class Engine(Protocol):
     def run(self, group: Group) -> Exact:
         """The exact moments of every group, sealed; raises `TimedOut`, whatever the reason."""
 
-    def rows(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
-        """The stored codes and texts of some columns as a sealed Arrow table: as many rows of each unit as `bound` keeps.
+    def tallies(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
+        """Each combination of stored codes and texts of some columns, and under `TALLY` how many rows have it; sealed.
 
-        There is no time limit: this is for what the data owner publishes or compares, not for queries.
+        As many rows of each unit count as `bound` keeps; they are counted where they are. There is no time limit: this is for what
+        the data owner publishes or compares, not for queries.
         """
 
     def fan_out(self, table: str, column: str) -> int:

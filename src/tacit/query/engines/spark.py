@@ -115,12 +115,12 @@ class SparkEngine:
         with self._lock, self._deadline(self.limits.seconds):
             return assemble(group, answers_of(group, self._fetch, singly=False))  # rows stay on the cluster
 
-    def rows(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
-        """The stored codes and texts of some columns as a sealed Arrow table."""
+    def tallies(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
+        """The combinations of stored values, and how many rows have each, as a sealed Arrow table; rows stay on the cluster."""
         import tacit.query.engines.compile as compiled
 
         with self._lock, self._deadline(None):
-            return Sealed(self._arrow(partial(compiled.stored, bound, columns), canonical_text((bound, *columns))))
+            return Sealed(self._arrow(partial(compiled.tallied, bound, columns), canonical_text((bound, *columns))))
 
     def fan_out(self, table: str, column: str) -> int:
         key = f"`{column.lower()}`"
