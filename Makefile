@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 HEART  := tests/test_layers.py tests/test_public_names.py tests/privacy/test_loss.py tests/accounting/test_filter.py tests/accounting/ledger/test_units.py \
           tests/mechanisms/test_laplace.py tests/query/test_golden.py tests/query/price/test_stability.py tests/release/test_once.py tests/release/test_answer.py
-# Tests are compiled once and not by each worker; tests, not files, move to whoever is idle, so that no long file is left for the end.
+# Tests are compiled once and not by each worker; a file is run by one worker, so that what its tests share is made once.
 TESTED := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 SPREAD := -n auto --dist loadfile
 SHELL  := /bin/bash

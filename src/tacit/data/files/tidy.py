@@ -33,7 +33,7 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """Numbers as integers at a scale of 10^digits, which is 1 or 10^6; `missing` says where there is none."""
+    """Numbers as integers at a scale of 10^digits, which is 1 or 10^6; `missing` marks the empty texts."""
 
     numbers: Places
     digits: int
@@ -214,7 +214,7 @@ def _decimals(places: Places, content: bytes) -> int:
 
 
 def _held(column: Any, missing: NDArray[np.bool_] | None) -> Any:
-    """The numbers of a column, 0 where there is none."""
+    """The numbers of a column, with 0 for the missing ones."""
     return (column if missing is None else column.fill_null(0)).to_numpy()
 
 

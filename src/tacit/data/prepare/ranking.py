@@ -2,7 +2,7 @@
 
 The order depends on the ranking key, the row's own key (its unit, or what leads to it) and the prepared row. It does not depend on
 the order of rows, files or threads, nor on other units. Rows with the same canonical form are interchangeable. The canonical form
-is a list of whole numbers: the own key, the packed codes and, where a row has texts, 56 bits of their keyed MD5 (store.md).
+is a list of whole numbers: the row's own key, the packed codes and, where a row has texts, 56 bits of their keyed MD5 (store.md).
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ import ibis
 import ibis.expr.types as ir
 
 from tacit.privacy.rounding import log_up
+from tacit.query.engines.engine import TALLY
 from tacit.query.plan import (
     Add,
     All,
@@ -404,11 +405,11 @@ def sums(group: Group, tables: Tables) -> ir.Table:
     return summed_up.order_by(keys) if any(isinstance(key.term.node, TextColumn) for key in group.keys) else summed_up
 
 
-def lists(group: Group, place: int, tables: Tables) -> ir.Table:
+def lists(group: Group, place: int, tables: Tables, singly: bool = True) -> ir.Table:
     """One row, unordered, per group and value of a moment of kind list: the keys, `value` (relative to its low end) and `rows`.
 
     Where there can be at least as many values as rows, grouping by them shortens no list for sure, and takes long: then each row
-    comes by itself, without `rows`. What is declared decides it, not the data.
+    comes by itself, without `rows`, if `singly` allows it. What is declared decides it, not the data.
     """
     node = group.moments[place].value
     rows = grouped(group, tables)
@@ -416,7 +417,7 @@ def lists(group: Group, place: int, tables: Tables) -> ir.Table:
     rows = rows.filter(rows["value"].notnull())
     listed = [*(f"key_{place}" for place in range(len(group.keys))), "value"]
     most = max((step.table.most_rows for step in below(group) if isinstance(step, Scan)), default=0)
-    if node is not None and node.high - node.low >= most > 0:
+    if singly and node is not None and node.high - node.low >= most > 0:
         return rows.select(*listed)
     return rows.group_by(listed).aggregate(rows=rows.count())
 
@@ -426,6 +427,12 @@ def stored(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:
     named = {name: stored_name(bound.child.source, name) for name in columns}
     rows = relation(bound, Reading(tables, frozenset(named.values())))
     return rows.select(**{name: rows[held] for name, held in named.items()})
+
+
+def tallied(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:
+    """Each combination of values in these rows that occurs, NULL among them, and under `TALLY` how many rows have it."""
+    rows = stored(bound, columns, tables)
+    return rows.group_by(list(columns)).aggregate(**{TALLY: rows.count()})
 
 
 def moment_parts(moment: Moment, columns: Sequence[Any], rows: ir.Table) -> dict[str, Any]:
