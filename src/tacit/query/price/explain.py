@@ -23,7 +23,7 @@ from tacit.query.plan import (
 )
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.drawn import rows_text, tree
-from tacit.query.price.forecast import mean_text
+from tacit.query.price.forecast import FORECAST, forecast_text
 from tacit.query.price.margins import Added, Margin, half_width_of_sum
 from tacit.query.price.misses import calls_of, chooses, is_exact, window_kind
 from tacit.query.price.modes import Mode, candidates
@@ -252,8 +252,8 @@ def _expected(output: Output, quote: Quote) -> Expected:
             most = "up to " if isinstance(out, Window) and out.order else ""
             held = f", for all {quote.cells} rows together" if together and (quote.cells or 1) > 1 else ""
             return Expected(output.name, f"{most}± {width:.6g} at {float(quote.request.confidence):.4g} confidence{held}")
-    if call is not None and call.name == "avg" and not (quote.keys and together):
-        return Expected(output.name, mean_text(call, quote, missed_by(out, question, quote.request, quote.cells or 1)))
+    if call is not None and call.name in FORECAST and not (quote.keys and together):
+        return Expected(output.name, forecast_text(call, quote, missed_by(out, question, quote.request, quote.cells or 1)))
     return Expected(output.name, "not known in advance; it is reported with the answer")
 
 
