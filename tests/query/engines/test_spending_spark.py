@@ -144,6 +144,7 @@ with open_data(sys.argv[1]) as data:
 """
 
 
+@pytest.mark.slow
 def test_nothing_of_spark_reaches_standard_error(tmp_path: Path, spark: Any) -> None:
     """A process of its own: the driver starts, a table cannot be read, and Spark's message with the SQL goes nowhere."""
     catalog = hospital_on_spark(tmp_path)

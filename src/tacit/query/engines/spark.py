@@ -14,8 +14,9 @@ from functools import partial
 from itertools import count
 from typing import Any
 
+import tacit.data.spark_session as sessions
 from tacit.data.parquet_store import ParquetStore, parquet_store
-from tacit.data.spark_session import quiet, started, unreachable
+from tacit.data.spark_session import interrupted, quiet, started, unreachable
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
 from tacit.query.canonical import canonical_text
@@ -28,10 +29,10 @@ MOST_COMPILED = 64
 MOST_BROADCAST = 10**6  # rows of a public table that every executor gets whole; by their public number, not by what Spark estimates
 ANY = "tacit_unit BIGINT"  # a schema, so that files are listed and none is opened
 PREPARE = "run: tacit prepare"
-OPENING = 60.0  # seconds in which a cluster runs one empty task, or cannot be reached
 MISSING = "a table of the prepared store is missing"
 REASONS = (  # what Spark's messages contain, and what the data owner's log says instead: nothing of the message itself
     ("OutOfMemoryError", "an executor ran out of memory"),
+    ("exited with code 52", "an executor ran out of memory"),  # what Java does then
     ("ExecutorLostFailure", "executors were lost"),
     ("FetchFailed", "executors were lost"),
     ("cancelled", "it was stopped when its time was up"),
@@ -84,7 +85,7 @@ class SparkEngine:
 
     def _answers(self) -> bool:
         try:
-            with self._interrupted(OPENING):
+            with interrupted(self._session, sessions.OPENING):
                 return int(self._session.range(1).count()) == 1
         except Exception:
             return False
@@ -99,7 +100,7 @@ class SparkEngine:
         assert self._store is not None  # noqa: S101  # it is opened
         try:
             places = [self._store.table(name) for name in self.wanted.tables]
-            with self._interrupted(OPENING):
+            with interrupted(self._session, sessions.OPENING):
                 listed = {place: frozenset(self._session.read.schema(ANY).parquet(place).inputFiles()) for place in places}
         except Exception as error:
             self.close()
@@ -199,7 +200,7 @@ class SparkEngine:
         """Interrupts the cluster's work when its time is up; whatever is raised, tacit's message is the same for every reason."""
         self._opened()
         try:
-            with self._interrupted(seconds):
+            with interrupted(self._session, seconds):
                 yield
         except StoreUnusable:
             raise
@@ -211,29 +212,11 @@ class SparkEngine:
         """The same for what is asked of public tables, for which nothing is spent: a failure says that the cluster is gone."""
         self._opened()
         try:
-            with self._interrupted(self.limits.seconds):
+            with interrupted(self._session, self.limits.seconds):
                 yield
         except Exception:
             self.close()
             raise unreachable() from None
-
-    @contextmanager
-    def _interrupted(self, seconds: float | None) -> Iterator[None]:
-        """Stops what runs in the session after some seconds, again and again: an interrupt between two jobs is lost."""
-        done, session = threading.Event(), self._session
-
-        def stop() -> None:
-            wait = seconds
-            while not done.wait(wait):
-                with suppress(Exception):
-                    session.interruptAll()  # of this session, which nothing else uses; tags do not reach what Arrow collects
-                wait = 0.2
-
-        threading.Thread(target=stop, daemon=True).start()
-        try:
-            yield
-        finally:
-            done.set()
 
 
 def reason_of(error: Exception) -> str:
