@@ -5,17 +5,17 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 HEART  := tests/test_layers.py tests/test_public_names.py tests/privacy/test_loss.py tests/accounting/test_filter.py tests/accounting/ledger/test_units.py \
           tests/mechanisms/test_laplace.py tests/query/test_golden.py tests/query/price/test_stability.py tests/release/test_once.py tests/release/test_answer.py
-# Tests are compiled once and not by each worker; tests, not files, move to whoever is idle, so that no long file is left for the end.
+# Tests are compiled once and not by each worker; a file is run by one worker, so that what its tests share is made once.
 TESTED := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 SPREAD := -n auto --dist loadfile
 SHELL  := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick check proofs verify bench docs clean
+.PHONY: help setup demo test test-spark quick check proofs verify bench docs clean
 
 help:  ## list the recipes
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMPS)/base  ## make an environment in .venv with tacit and what it needs to run
 
@@ -24,6 +24,9 @@ demo: $(STAMPS)/base  ## the main job on generated data, in under a minute
 
 test: $(STAMPS)/all check  ## everything that must hold, in its quick form
 	$(TESTED) --doctest-modules src tests -m "not slow" $(SPREAD) -q --durations 25
+
+test-spark: $(STAMPS)/all  ## the engine on Apache Spark alone, in its full form: what is equal on both engines, a cluster, and faults
+	$(TESTED) $$(find tests -name "test_*spark*.py") -q -n0 --timeout 3600
 
 quick: $(STAMPS)/all  ## the inner loop, in under a minute: lint, layers, and the heart of each chapter
 	$(BIN)/ruff check -q src tests

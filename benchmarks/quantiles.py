@@ -1,8 +1,9 @@
 """Designs of a median with its interval, compared at one epsilon: `python -m benchmarks quantiles`.
 
-20,000 rows on 10,001 grid points. A design is judged by the 95th percentile of the rank error of its value, by the median
-half-width of its interval in ranks, by how often the interval holds the true median, and by the concentrated loss that a ledger
-counts. All draws are by the exponential mechanism of the package; counts get simulated Laplace noise from numpy.
+20,000 rows on 10,001 grid points; the design of the package on 100,001, too. A design is judged by the 95th percentile of the rank
+error of its value, by the median half-width of its interval in ranks, by how often the interval holds the true median, and by the
+concentrated loss that a ledger counts. All draws are by the exponential mechanism of the package; counts get simulated Laplace
+noise from numpy.
 The tree of counts would serve any number of quantiles at once: it is worth comparing with as many as share epsilon otherwise.
 """
 
@@ -25,8 +26,9 @@ from tacit.mechanisms.rank_blocks import Blocks
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "quantile-designs.svg"
 EPSILON, CONFIDENCE, HALF = Fraction(1, 10), Fraction(95, 100), Fraction(1, 2)
-POINTS, SIZE, TIMES = 10_001, 20_000, 1000
+POINTS, FINER, SIZE, TIMES = 10_001, 10, 20_000, 400
 LARGEST = 550  # ranks that are drawn
+NUMBERS, TREES = (1, 2, 3, 5, 7, 9, 12, 15, 20), 40  # quantiles at once, and how often
 LEVELS, BRANCHES = 4, 11  # of the tree of counts: 11^4 leaves
 GENERATOR = np.random.default_rng(20)  # data, and noise that is simulated
 TACIT = "tacit: both ends in one draw, their middle; a value apart for few rows"
@@ -38,6 +40,20 @@ Design = Callable[[Blocks], Found]
 def rows() -> np.ndarray[Any, Any]:
     """Costs with a moderate skew, sorted."""
     return np.sort(np.clip(np.round(GENERATOR.gamma(4.0, 1000.0, SIZE)), 0, POINTS - 1).astype(np.int64))
+
+
+def finer() -> list[list[str]]:
+    """The design of the package on ten times as many points, for the amounts of `benchmarks/accuracy.py`, whose skew is larger."""
+    from benchmarks.accuracy import amounts
+
+    data, points = np.sort(amounts()), FINER * (POINTS - 1) + 1
+    lines = []
+    for per_person in (1, 10):
+        median = QuantileWithInterval(HALF, 0, points - 1, 1, EPSILON, CONFIDENCE, per_person)
+        blocks = Blocks.of(median.grid.rows(data), points)
+        error, half, covered = measured(median.draw_from, blocks, data, TIMES)
+        lines.append([f"{per_person}", f"{error:,.0f}", f"{half:,.0f}", f"{covered:.3f}"])
+    return lines
 
 
 def draw(per_person: int, share: Fraction, shift: int = 0) -> Quantile:
@@ -119,27 +135,51 @@ def _rank(blocks: Blocks, offset: float) -> int:
 
 
 def tree(per_person: int) -> Design:
+    """The median by a tree of counts."""
+    return lambda blocks: tree_of(per_person, blocks, [0.5])[0]
+
+
+def tree_of(per_person: int, blocks: Blocks, shares: Sequence[float]) -> list[Found]:
     """Noisy counts at every level of a tree; ranks are sums over a path, bounded for all points of the grid together."""
     scale = LEVELS * per_person / float(EPSILON)
+    leaves = np.zeros(BRANCHES**LEVELS)
+    leaves[blocks.edges[1:-1]] = np.diff(blocks.through)
+    ranks, nodes, total = np.zeros(1), np.zeros(1), 0.0
+    for level in range(1, LEVELS + 1):
+        cells = leaves.reshape(BRANCHES**level, -1).sum(axis=1) + GENERATOR.laplace(0, scale, BRANCHES**level)
+        before = np.cumsum(cells.reshape(-1, BRANCHES), axis=1) - cells.reshape(-1, BRANCHES)
+        total = float(cells.sum()) if level == 1 else total
+        ranks = (ranks[:, None] + before).ravel()
+        nodes = (nodes[:, None] + np.arange(BRANCHES)).ravel()
+    return [_from_ranks(ranks[:POINTS] - share * total, nodes[:POINTS], share, scale) for share in shares]
 
-    def drawn(blocks: Blocks) -> Found:
-        leaves = np.zeros(BRANCHES**LEVELS)
-        leaves[blocks.edges[1:-1]] = np.diff(blocks.through)
-        ranks, nodes, total = np.zeros(1), np.zeros(1), 0.0
-        for level in range(1, LEVELS + 1):
-            cells = leaves.reshape(BRANCHES**level, -1).sum(axis=1) + GENERATOR.laplace(0, scale, BRANCHES**level)
-            before = np.cumsum(cells.reshape(-1, BRANCHES), axis=1) - cells.reshape(-1, BRANCHES)
-            total = float(cells.sum()) if level == 1 else total
-            ranks = (ranks[:, None] + before).ravel()
-            nodes = (nodes[:, None] + np.arange(BRANCHES)).ravel()
-        ranks, nodes = ranks[:POINTS] - total / 2, nodes[:POINTS] + BRANCHES / 4
-        bound = np.sqrt(2 * nodes) * scale * math.sqrt(2 * math.log(2 * POINTS / 0.05))
-        value = int(np.searchsorted(np.maximum.accumulate(ranks), 0))
-        low = np.flatnonzero(ranks + bound < 0)
-        high = np.flatnonzero(ranks - bound > 0)
-        return min(value, POINTS - 1), int(low[-1]) if low.size else 0, int(high[0]) if high.size else POINTS - 1
 
-    return drawn
+def _from_ranks(ranks: np.ndarray[Any, Any], nodes: np.ndarray[Any, Any], share: float, scale: float) -> Found:
+    bound = np.sqrt(2 * (nodes + BRANCHES * max(share, 1 - share) ** 2)) * scale * math.sqrt(2 * math.log(2 * POINTS / 0.05))
+    value = int(np.searchsorted(np.maximum.accumulate(ranks), 0))
+    low, high = np.flatnonzero(ranks + bound < 0), np.flatnonzero(ranks - bound > 0)
+    return min(value, POINTS - 1), int(low[-1]) if low.size else 0, int(high[0]) if high.size else POINTS - 1
+
+
+def several(blocks: Blocks, data: np.ndarray[Any, Any]) -> list[list[str]]:
+    """As many quantiles of one expression as share epsilon, by draws of their own and by one tree; 1 row a person."""
+    lines = []
+    for number in NUMBERS:
+        shares = [Fraction(place, number + 1) for place in range(1, number + 1)]
+        each = [QuantileWithInterval(q, 0, POINTS - 1, 1, EPSILON / number, CONFIDENCE, 1) for q in shares]
+        own = [[mechanism.draw_from(blocks) for mechanism in each] for _ in range(TREES)]
+        counted = [tree_of(1, blocks, [float(q) for q in shares]) for _ in range(TREES)]
+        lines.append([f"{number}", *_judged(own, shares, data), *_judged(counted, shares, data)])
+    return lines
+
+
+def _judged(drawn: Sequence[Sequence[Found]], shares: Sequence[Fraction], data: np.ndarray[Any, Any]) -> list[str]:
+    """The 95th percentile of the error and the mean half-width, in ranks, over all quantiles."""
+    value, low, high = (np.array([[found[end] for found in each] for each in drawn]) for end in range(3))
+    aims = np.array([float(share) * SIZE for share in shares])
+    off = np.maximum(np.searchsorted(data, value, "left") - aims, aims - np.searchsorted(data, value, "right"))
+    wide = (np.searchsorted(data, high, "right") - np.searchsorted(data, low, "left")) / 2
+    return [f"{np.quantile(np.maximum(off, 0), 0.95):,.0f}", f"{wide.mean():,.0f}"]
 
 
 def designs(per_person: int) -> dict[str, tuple[Design, Sequence[float]]]:
@@ -222,7 +262,12 @@ def run() -> None:
     picture(points)
     headers = ["rows a person", "design", "error, ranks", "half-width, ranks", "coverage", "rho / epsilon^2"]
     note = f"Epsilon {float(EPSILON)}, {SIZE:,} rows, {POINTS:,} grid points, {TIMES} repetitions (tree: {TIMES // 20})."
-    write_table("quantiles", f"{machine()} {note}\n\n{markdown(headers, lines)}")
+    fine = markdown(["rows a person", "error, ranks", "half-width, ranks", "coverage"], finer())
+    text = f"The design of tacit on {FINER * (POINTS - 1) + 1:,} grid points, gamma of order 2:"
+    compared = markdown(["quantiles", "draws: error", "half-width", "tree: error", "half-width"], several(blocks, data))
+    title = f"Several quantiles at once, {POINTS:,} points, 1 row a person, {TREES} repetitions:"
+    parts = [f"{machine()} {note}", markdown(headers, lines), text, fine, title, compared]
+    write_table("quantiles", "\n\n".join(parts))
 
 
 if __name__ == "__main__":

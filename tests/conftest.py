@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from clusters import quick_session
+from equality import EQUAL
 from services import Missing, chromium_browser, fresh_database, postgres_server
 from sharing import shared
 
@@ -79,8 +81,35 @@ def browser(run_folder: Path) -> Iterator[Any]:
         yield connected
 
 
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """The one Spark session of the run, on this machine: all files with "spark" in their name run in one process."""
+    with _or_skipped(quick_session()) as session:
+        yield session
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Files go to whoever is idle, but all that use Spark to the same process: its session costs more than its tests."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = str(super()._split_scope(nodeid))
+            return "spark" if "spark" in Path(file).name else file
+
+    return Together(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How much was the same on both engines, where that was compared in this process."""
+    if EQUAL:
+        counted = ", ".join(f"{number} {what}" for what, number in sorted(EQUAL.items(), reverse=True))
+        terminalreporter.write_line(f"equal on DuckDB and Spark: {counted}")
+
+
 @contextmanager
-def _or_skipped(server: AbstractContextManager[str]) -> Iterator[str]:
+def _or_skipped(server: AbstractContextManager[Any]) -> Iterator[Any]:
     try:
         with server as address:
             yield address

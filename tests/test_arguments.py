@@ -365,4 +365,4 @@ def test_an_error_that_is_not_caught_is_found_on_the_screen(data: tacit.DataSet,
     monkeypatch.chdir(data.catalog.folder)
     monkeypatch.setattr("tacit.session.DataSet.accounts", lambda *_: [][0])
     assert unforeseen_on_the_screen(["budget"]) == "exit code 4"
-    assert os.path.exists(data.catalog.kept / "unforeseen.log")
+    assert os.path.exists(data.catalog.kept / "log" / "unforeseen.log")

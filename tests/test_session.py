@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tacit
+from listed import counted
 from questions import AGGREGATES, FILTERS, clinic_questions
 from tacit import session as road
 from tacit.errors import TacitError
@@ -352,5 +353,5 @@ def test_taking_a_person_out_of_the_sources_moves_no_answer_further_than_was_pri
 
 
 def _changed(one: Any, two: Any) -> int:
-    before, after = (dict(zip(values.tolist(), counts.tolist(), strict=True)) for values, counts in (one, two))
-    return sum(abs(before.get(value, 0) - after.get(value, 0)) for value in before | after)
+    before, after = counted(one), counted(two)
+    return sum(abs(before[value] - after[value]) for value in before | after)

@@ -270,3 +270,4 @@ class TimedOut(Refused):
     """The engine did not finish in time; the spend stays."""
 
     code = "timed_out"
+    why = ""  # a reason of a closed list, until the data owner's log has it; the analyst never sees it

@@ -11,11 +11,12 @@ that tacit keeps for itself: they raise `OSError`, and the store, the ledger and
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO
@@ -44,6 +45,7 @@ TROUBLES: Mapping[int, tuple[str, str]] = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), FULL),
 }
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # from file systems without hard links
+TURNS = 10  # times that a log is opened anew because another process put it aside
 
 _numbers = count()
 
@@ -171,15 +173,40 @@ def put_private(new: Path, place: Path) -> None:
     put(new, place)
 
 
-def append_line(file: Path, line: str, largest: int) -> None:
-    """Append a line to a log for its owner alone. A log above `largest` bytes is first renamed to end in `.old`."""
+def append_line(file: Path, line: str, largest: int, older: int = 4) -> None:
+    """Append a line to a log for its owner alone. A log above `largest` bytes is first put aside, see `put_aside`.
+
+    Writers take turns (flock), so that a log that several find too large is put aside once, and no line goes into an older one.
+    """
     make_private_folder(file.parent)
-    with suppress(FileNotFoundError, PermissionError):  # one who may write this file alone goes on with it
-        if file.stat().st_size > largest:
-            os.replace(file, file.with_name(f"{file.name}.old"))
-    with opened(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW) as descriptor:
-        os.fchmod(descriptor, OWNER)
-        os.write(descriptor, f"{line}\n".encode("ascii", "backslashreplace"))
+    for _ in range(TURNS):
+        with opened(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW) as descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if not _is_at(file, descriptor) or (os.fstat(descriptor).st_size > largest and put_aside(file, older)):
+                continue  # another one has the name now
+            os.fchmod(descriptor, OWNER)
+            os.write(descriptor, f"{line}\n".encode("ascii", "backslashreplace"))
+            return
+
+
+def put_aside(file: Path, older: int) -> bool:
+    """Rename a log to end in `.1`, an earlier one in `.2`, and so on up to `older`; False for one who may only write it."""
+    names = [file, *(file.with_name(f"{file.name}.{number + 1}") for number in range(older))]
+    try:
+        for former, latter in reversed(list(pairwise(names))):
+            if former.exists():
+                os.replace(former, latter)
+    except PermissionError:
+        return False
+    return True
+
+
+def _is_at(file: Path, descriptor: int) -> bool:
+    """Whether an open file is the one of that name."""
+    try:
+        return os.path.samestat(file.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def owned(path: Path) -> Path:

@@ -5,10 +5,9 @@ The data owner's actions are in `owner.py`.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,30 +17,29 @@ from tacit import owner
 from tacit.accounting.ledger.caps import at_most
 from tacit.accounting.ledger.ledger import Ledger
 from tacit.accounting.ledger.selling import Sale
-from tacit.accounting.policy import policy_of
-from tacit.data.catalog import read_catalog
+from tacit.accounting.policy import Policy, policy_of
+from tacit.data.catalog import Stamp, read_catalog, stamp_of
 from tacit.data.store import StoreInfo, store_info, swept
 from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
 from tacit.owner import Account, Preparing
 from tacit.privacy.arguments import text_of, truth_of
 from tacit.privacy.catalog import Catalog, analyst_name, fingerprint
 from tacit.privacy.rounding import Number
-from tacit.query.canonical import canonical_plan, canonical_text
-from tacit.query.engines import engine_for, opening
+from tacit.query.engines import EMBEDDED, engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.free import check_free, declared_values, described, public_tables, shown_tables
 from tacit.query.groups import MOST_CELLS
 from tacit.query.language.given import Parameters, given
 from tacit.query.language.places import pointing
-from tacit.query.language.sql import read
+from tacit.query.language.sql import Written, read
 from tacit.query.language.syntax import Describe, Select, ShowTables, Statement
 from tacit.query.language.writer import written
+from tacit.query.offers import Offer, offered
 from tacit.query.passes import rewrite
-from tacit.query.price.forecast import declared_rows, means_in
-from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, price, request
 from tacit.query.price.request import weighed
-from tacit.query.price.stability import rows_are_public, tables_of
+from tacit.query.price.stability import rows_are_public
+from tacit.query.remembered import Remembered
 from tacit.release.answer import Answer, Receipt
 from tacit.release.free import free_answer
 from tacit.release.once import Form, Sold, Till, once
@@ -58,18 +56,28 @@ if TYPE_CHECKING:
     from tacit.query.price.explain import Explanation
 
 OWN_PROCESS = True
-Stamp = tuple[int, int, int]
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 KEPT = Form(record, recorded)
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """What a door for analysts changes: caps below the catalog's, and a balance that shows less than the ledger knows."""
+
+    policy: Callable[[Catalog], Policy] = policy_of
+    balance: Callable[[str], Left] | None = None
 
 
 class Session:
     """One analyst's questions. Every answer is paid for from the one budget of the data set."""
 
-    def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None) -> None:
+    def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None, request: str = "") -> None:
         self.data, self.analyst, self.clock = data, analyst, clock or partial(datetime.now, UTC)
-        self.request = ""  # of a door that must not pay twice for one request
-        self.balance: Callable[[str], Left] | None = None  # of a door that shows less than the ledger knows
+        self._request = request  # what the ledger is told of a request that must not be paid for twice
+
+    def for_request(self, request: str) -> Session:
+        """The same session for one request of a door; the ledger's entry names it."""
+        return Session(self.data, self.analyst, self.clock, request)
 
     @property
     def kept(self) -> Path:
@@ -81,26 +89,31 @@ class Session:
         """Answer one query within `asked`; the ledger records the cost, with the query as SQL, before any data is read."""
         self.data.refresh()
         self.data.runner.start()
-        question = rewrite(select, self.data.catalog, self.data.public)
         text = written(select) if text is None else text
-        quotes = price(question, asked, self.data.catalog.change, rows_are_public(question, self.data.catalog))
-        events = tuple(quote.event for quote in quotes)
-        sale = Sale(
-            events,
-            self.analyst,
-            text + weighed(asked),
-            self.data.version,
-            _key(quotes[0], self.data.version),
-            tuple(dict.fromkeys(table.name for part in question.parts for table in tables_of(part.group))),
-            self.request,
-        )
+        offer = self._offer(select, asked, text)
+        quotes, version = offer.quotes, self.data.version
+        sale = Sale(offer.events, self.analyst, text + weighed(asked), version, offer.key, offer.tables, self._request)
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sold = once(till, sale, lambda granted: self._released(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
         finally:
             self.data.runner.free()
-        names = [output.name for output in question.outputs]
+        names = [output.name for output in offer.question.outputs]
         return renamed(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold)), names)
+
+    def _offer(self, select: Select, asked: Request, text: str) -> Offer:
+        """The quotes for the question that a text asks; remembered by all that they follow from: `groups` is not in an equality."""
+        remembered = self.data.remembered  # read before the catalog: what an older one says is never put into a newer memory
+        catalog, public, version = self.data.catalog, self.data.public, self.data.version
+        key = ("offer", self.analyst, asked, asked.groups, version)
+        return remembered.of(text, key, lambda: offered(select, asked, catalog, public, version))
+
+    def _read(self, question: str, params: Parameters) -> Written:
+        """What a text asks; without parameters, it follows from the text and the date."""
+        today = self._today()
+        if params is not None or not isinstance(question, str):
+            return read(question, given(params, today))
+        return self.data.remembered.of(question, ("read", self.analyst, today), lambda: read(question, given(None, today)))
 
     def _released(self, quote: Quote, paid: Paid) -> Answer:
         return answer(quote, self.data.runner.noisy(quote, paid), Receipt(quote.epsilon, quote.delta), [BIASES])
@@ -113,7 +126,7 @@ class Session:
         tables or the catalog alone is free. With `tidy=True` counts are whole and not negative, and totals agree with their parts.
         """
         with pointing(question):
-            asked = read(question, given(params, self._today()))
+            asked = self._read(question, params)
             text = written(asked.statement) if asked.filled and isinstance(asked.statement, Select) else question
             return self._answered(asked.statement, budget, text)
 
@@ -148,7 +161,7 @@ class Session:
         from tacit.query.price.explain import explained, explained_free
         from tacit.query.price.takes import taken
 
-        asked = question if isinstance(question, Select) else read(question, given(params, self._today())).statement
+        asked = question if isinstance(question, Select) else self._read(question, params).statement
         if not isinstance(asked, Select) or public_tables(asked, self.data.catalog) or declared_values(asked, self.data.catalog):
             return explained_free(self._left())
         select = asked
@@ -184,7 +197,8 @@ class Session:
         return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, sold.entry, version, sold.repeated)
 
     def _left(self) -> str:
-        left = self.data.ledger.left(self.analyst) if self.balance is None else self.balance(self.analyst)
+        balance = self.data.door.balance or self.data.ledger.left
+        left = balance(self.analyst)
         return f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
 
 
@@ -201,7 +215,14 @@ class DataSet:
         self.catalog, self.own_process = catalog, OWN_PROCESS if own_process is None else own_process
         self._read_at, self._holder = read_at, holder
         self._opened: Ledger | None = None
-        self.policy = policy_of  # a door may lower caps, never raise them
+        self.remembered = Remembered()
+        self.door = Door()
+
+    def behind(self, door: Door) -> None:
+        """Put the data set behind a door for analysts: once, and before the ledger is opened."""
+        if self.door != Door() or self._opened is not None:
+            raise RuntimeError("a data set gets its door once, before its ledger is opened")
+        self.door = door
 
     def session(self, analyst: str | None = None) -> Session:
         """The session of one analyst: the named one, else the only one declared, else "curator"."""
@@ -220,6 +241,7 @@ class DataSet:
             self.engine.close()
         for known in ("runner", "engine", "store", "public"):
             self.__dict__.pop(known, None)
+        self.remembered = Remembered()
 
     def __enter__(self) -> DataSet:
         return self
@@ -321,7 +343,7 @@ class DataSet:
         """Where queries run; nothing else decides it."""
         if self._holder is not None:
             return self._holder.runner(lambda: self.catalog, self.version)
-        if self.own_process:
+        if self.own_process and self.catalog.store_engine == EMBEDDED:  # the work of any other is done elsewhere, and ended there
             return OwnProcess(opening(self.catalog, self.version))
         return InProcess(self.engine)
 
@@ -340,7 +362,7 @@ class DataSet:
     def ledger(self) -> Ledger:
         """The ledger, under the budget and the caps that the catalog declares now: a lowered cap also binds open sessions."""
         self.refresh()
-        self._opened = found = (self._opened or owner.own_ledger(self.catalog)).under(self.policy(self.catalog))
+        self._opened = found = (self._opened or owner.own_ledger(self.catalog)).under(self.door.policy(self.catalog))
         return found
 
     def refresh(self) -> None:
@@ -351,15 +373,7 @@ class DataSet:
         if fingerprint(found) != fingerprint(self.catalog):
             raise StoreUnusable("the catalog changed after it was opened", remedy="open it again")
         self.catalog, self._read_at = found, now
-
-
-def stamp_of(path: Path) -> Stamp | None:
-    """A value that changes when a file is rewritten; None if the file does not exist."""
-    try:
-        known = path.stat()
-    except (OSError, ValueError):  # a path with a NUL is a ValueError; reading it reports that
-        return None
-    return known.st_mtime_ns, known.st_size, known.st_ino
+        self.remembered = Remembered()  # after the catalog
 
 
 def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> DataSet:  # noqa: A001  # read as tacit.open
@@ -381,13 +395,3 @@ def _asked(select: Select, budget: Mapping[str, Any]) -> Request:
     if select.options and {"epsilon", "delta", "error"} & set(given):
         raise NoBudget("the budget is given twice: in the question and as an argument", remedy="leave one of them out")
     return request(**{**dict(select.options), **given})
-
-
-def _key(quote: Quote, version: str) -> str:
-    """What makes two queries the same: the plan, the budget and the prepared data; never the text, nor the column names."""
-    by_place = sorted(placed(quote.request.weights, quote.question).items())
-    asked = replace(quote.request, weights=tuple((str(place), weight) for place, weight in by_place))
-    known: tuple[object, ...] = (version, canonical_plan(quote.question), canonical_text(asked))
-    if quote.request.error is not None and means_in(quote.question) and (rows := declared_rows(quote.question)):
-        known = (*known, rows)  # an average with an error is priced by it
-    return hashlib.sha256(canonical_text(known).encode()).hexdigest()

@@ -126,7 +126,10 @@ def test_the_command_line_asks_a_server(server, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     assert run("budget", "--server", url).exit_code == 2, "without a login there is no token"
-    logged = run("login", url, "--ca", str(ca), text=found.tokens["ana"] + "\n")
+    given = tmp_path / "given.pem"
+    given.write_bytes(ca.read_bytes())
+    logged = run("login", url, "--ca", str(given), text=found.tokens["ana"] + "\n")
+    given.unlink()  # the login keeps a copy
     assert logged.exit_code == 0, logged.output
     assert (tmp_path / "tacit" / "logins.json").stat().st_mode & 0o777 == 0o600
     asked = run("sql", "SELECT COUNT(*) AS n FROM patients", "--epsilon", "0.1", "--server", url, "--json")

@@ -6,14 +6,16 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from itertools import accumulate, combinations_with_replacement
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
 
+from interval_cells import cells_with_costs
 from tacit.accounting.events import Batch, BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.evidence.verify import hard_pairs
+from tacit.mechanisms.ends.cells import Cells
 from tacit.mechanisms.mechanism import Listed
 from tacit.mechanisms.quantile import BothEnds, Quantile
 from tacit.mechanisms.quantile_interval import Enclosed, QuantileWithInterval, release_together
@@ -35,20 +37,15 @@ def usual_quantiles(rows, q):
 
 
 def enclosing(ends, truth, rows):
-    """The exact probability that a pair encloses all usual quantiles: pairs within a distance are a product of two numbers."""
+    """The exact probability that a cell encloses all usual quantiles."""
     blocks, factor = Blocks.of(ends.low.grid.rows(rows), ends.low.grid.points), ends.epsilon / ends.low.spread
-    low, high = (blocks.distances(end.aim(blocks.size)) for end in (ends.low, ends.high))
-    counted = [Counter(low), Counter(high)]
-    held = [Counter(low[: min(truth) + 1]), Counter(high[max(truth) :])]
-    levels = sorted(counted[0].keys() | counted[1].keys())
-    weights = [Decimal(-float(factor * level)).exp() for level in levels]
-
-    def mass(low, high):
-        below, above = (accumulate([side[level] for level in levels]) for side in (low, high))
-        within = [one * other for one, other in zip(below, above, strict=True)]
-        return sum(weight * (now - before) for weight, now, before in zip(weights, within, [0, *within[:-1]], strict=True))
-
-    return mass(*held) / mass(*counted)
+    low, high, costs = cells_with_costs(blocks.points, *(blocks.distances(end.aim(blocks.size)) for end in (ends.low, ends.high)))
+    held = (low <= min(truth)) & (max(truth) <= high)
+    weights = {cost: Decimal(-float(factor) * cost).exp() for cost in set(costs.tolist())}
+    counted, inside = Counter(costs.tolist()), Counter(costs[held].tolist())
+    return sum(weights[cost] * number for cost, number in inside.items()) / sum(
+        weights[cost] * number for cost, number in counted.items()
+    )
 
 
 def coverage(mechanism, rows):
@@ -133,8 +130,8 @@ def test_what_runs_is_on_record():
 
 
 def test_on_a_very_fine_grid_the_ends_are_drawn_apart():
-    """Pairs of more than 2^31 points are not counted in 62 bits: each end has half of what both have."""
-    coarse, fine = (QuantileWithInterval(0.5, 0, last, 1, 3) for last in (2**31 - 1, 2**31))
+    """Cells of more than 2^56 points are not counted in 62 bits: each end has half of what both have."""
+    coarse, fine = (QuantileWithInterval(0.5, 0, last, 1, 3) for last in (2**56 - 1, 2**56))
     assert (coarse.of_many.together, fine.of_many.together) == (True, False)
     assert fine.event == Batch(tuple(BoundedRangeChoice(Fraction(3 * part, 25)) for part in (1, 12, 12)))
     assert max(coarse.margins) < max(fine.margins)
@@ -169,13 +166,13 @@ def test_hostile_rows_are_enclosed(max_rows, relation):
 
 
 def test_the_median_of_many_rows_is_found_closely():
-    rows = np.arange(2000).tolist()
-    mechanism = QuantileWithInterval(0.5, 0, 9999, 1, 3)
+    rows = list(range(400))
+    mechanism = QuantileWithInterval(0.5, 0, 499, 1, 3)
     assert coverage(mechanism, rows) >= Decimal("0.95")
     high, value = mechanism.of_many.high, mechanism.of_few.value
-    assert sum(p for v, p in value.law(rows).probabilities.items() if 980 < v < 1020) > Decimal("0.999")
+    assert sum(p for v, p in value.law(rows).probabilities.items() if 180 < v < 220) > Decimal("0.999")
     assert max(mechanism.margins) < 10
-    assert sum(p for v, p in high.law(rows).probabilities.items() if v < 1015) > Decimal("0.999")
+    assert sum(p for v, p in high.law(rows).probabilities.items() if v < 215) > Decimal("0.999")
 
 
 def test_the_middle_of_both_ends_is_as_near_as_one_draw_with_all_of_epsilon():
@@ -193,7 +190,7 @@ def test_many_rows_are_told_from_few():
     chances = [mechanism._chances(size)[0] for size in (0, mechanism.many, 3 * mechanism.many)]
     assert chances[0] < Decimal("0.04")
     assert chances[1] == Decimal("0.5")
-    assert chances[2] > Decimal("0.999")
+    assert chances[2] > Decimal("0.998")
 
 
 def test_the_middle_is_the_value_of_many_rows_and_lies_between_the_ends():
@@ -207,10 +204,10 @@ def test_the_middle_is_the_value_of_many_rows_and_lies_between_the_ends():
 
 def test_few_rows_far_below_the_bound_keep_their_median():
     """The middle of two ends that are the bounds would be the middle of the grid, whatever the rows."""
-    mechanism = QuantileWithInterval(0.5, 0, 9999, 1, 2)
-    assert mechanism.margins[1] > 11
-    released = [mechanism.release([100] * 24).value for _ in range(60)]
-    assert sum(value == 100 for value in released) > 25  # 0.9 of them are; fewer than 26 of 60 once in 10^9 runs
+    mechanism = QuantileWithInterval(0.5, 0, 199, 1, 1)
+    assert mechanism.margins[1] > 12
+    released = [mechanism.release([20] * 24).value for _ in range(60)]
+    assert sum(value == 20 for value in released) > 5  # 0.46 of them are; fewer than 6 of 60 once in 10^9 runs
 
 
 def share_at_least(mechanism, rows, least):
@@ -227,15 +224,16 @@ def test_planted_missing_public_rows_are_seen():
     assert share_at_least(high, [99], 99) < 0.2
 
 
-@pytest.mark.parametrize("power", [0, 1], ids=["no value beyond", "the values of one end"])
-def test_planted_margin_without_the_number_of_pairs_is_seen(power):
-    """ln(points^power / b) instead of ln(points^2 / b): the many pairs beyond the truth are forgotten."""
+@pytest.mark.parametrize("forgotten", [1000, 47 * 1000], ids=["of one end", "all"])
+def test_planted_margin_without_the_number_of_cells_is_seen(forgotten):
+    """ln(1 / b), or that of 47 cells, instead of ln(cells / b): the many cells beyond the truth are forgotten."""
     mechanism = QuantileWithInterval(0.5, 0, 999, 1, "0.3", confidence=0.9)
-    ends, rows = mechanism.of_many, [0]
-    margin = math.ceil(math.log(1000**power / 0.1) * ends.low.spread / ends.epsilon + 0.5)
+    ends, rows = mechanism.of_many, [0] * 40 + [999] * 40
+    margin = math.ceil(math.log(max(1, Cells.of(1000).total / forgotten) / 0.1) * ends.low.spread / ends.epsilon + 0.5)
     short = BothEnds(replace(ends.low, shift=Fraction(-margin)), replace(ends.high, shift=Fraction(margin)))
-    assert enclosing(ends, rows, rows) >= Decimal("0.9")
-    assert enclosing(short, rows, rows) < Decimal("0.1")
+    truth = usual_quantiles(rows, mechanism.q)
+    assert enclosing(ends, truth, rows) >= Decimal("0.9")
+    assert enclosing(short, truth, rows) < Decimal("0.1")
 
 
 def test_an_extreme_has_its_bound_for_an_end():
@@ -269,9 +267,11 @@ def test_value_and_ends_are_in_order():
         assert {*released} <= {0, 2, 4, 6, 8}
 
 
-def test_quantiles_of_the_same_rows_are_drawn_together():
+@pytest.mark.parametrize("counted", [True, False])
+def test_quantiles_of_the_same_rows_are_drawn_together(counted):
     mechanisms = [QuantileWithInterval(q, 0, 100, 1, 5000) for q in ("0.25", "0.5", "1")]
-    rows = (np.array([90, 10, 50]), np.array([30, 31, 40]))
+    values, counts = np.array([90, 10, 50]), np.array([30, 31, 40])
+    rows = (values, counts) if counted else (np.repeat(values, counts), None)
     assert release_together([*mechanisms, Quantile("0.5", 0, 100, 1, 5000)], Sealed(rows)) == [
         (10, 10, 10),
         (50, 50, 50),

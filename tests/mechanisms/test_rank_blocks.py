@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -12,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput, InvalidValue
-from tacit.mechanisms.rank_blocks import MOST_PAIRED, Blocks, Grid, Rank
-from tacit.mechanisms.sorted_rows import sorted_rows
+from tacit.mechanisms import rank_blocks
+from tacit.mechanisms.noise.unlisted import reach
+from tacit.mechanisms.rank_blocks import Blocks, Rank
+from tacit.mechanisms.sorted_rows import Grid, sorted_rows
 
 rows_on_grid = st.lists(st.integers(0, 11), max_size=15)
 
@@ -42,7 +43,9 @@ def distances(blocks, rank):
 @given(rows_on_grid, st.fractions(min_value=-9, max_value=24, max_denominator=30))
 @settings(max_examples=150)
 def test_runs_cover_the_grid_with_the_right_distance(rows, rank):
-    assert distances(blocks_of(rows), rank) == [distance(rows, v, rank) for v in range(12)]
+    expected = [distance(rows, v, rank) for v in range(12)]
+    assert distances(blocks_of(rows), rank) == expected
+    assert distances(Blocks.of(sorted_rows(rows, 0, 11), 12), rank) == expected  # row by row, some of them equal
 
 
 @pytest.mark.parametrize("rows", [[], [0], [1], [0, 1], [0, 0, 0], [1, 1]])
@@ -63,66 +66,67 @@ def test_public_rows_stand_at_both_ends(rows, padding, share):
     assert distances(blocks_of(rows), rank - padding) == counted
 
 
-def paired(blocks, low, high):
-    """Every pair that is in a candidate, with its cost, as often as it is in one."""
-    pairs, edges = blocks.pairs(low, high), len(blocks.edges)
-    for index, (length, first, width) in enumerate(zip(pairs.lengths, pairs.firsts, pairs.widths, strict=True)):
-        of_high, run = divmod(index, edges)
-        assert length == blocks.lengths[run] * width >= 0
-        own = [blocks.offset(run, inside, blocks.middle((low, high)[of_high])) for inside in range(blocks.lengths[run])]
-        for pair in product(own, range(first, first + width)):
-            yield pair[::-1] if of_high else pair, pairs.costs.exponent(index, Fraction(1))
+def follow(drawn, law):
+    """Bernstein's inequality over the cells: false alarm 1e-6."""
+    counts, size, limit = Counter(drawn), len(drawn), math.log(2 * len(law) * 1e6)
+    return all(abs(counts[key] - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3 for key, p in law.items())
 
 
-def ranks(rows, share, down, up):
-    return tuple(Rank(share.numerator * len(rows) + shift * share.denominator, share.denominator) for shift in (-down, up))
+ROWS, FACTOR = [1, 2, 2, 4], Fraction(2, 3)
+RANK = Fraction(1, 2)
 
 
-def larger_distances(rows, low, high, points):
-    both = product(range(points), repeat=2)
-    return sorted(((v, w), max(distance(rows, v, low, points), distance(rows, w, high, points))) for v, w in both)
+def test_the_law_does_not_follow_from_where_the_list_ends(monkeypatch):
+    """Candidates that are not listed are drawn often if the list is short, and as often as they should be."""
+    monkeypatch.setattr(rank_blocks, "reach", lambda candidates, factor: 1)
+    law = dict(enumerate(map(float, blocks_of(ROWS).law(RANK, FACTOR))))
+    assert follow([blocks_of(ROWS).draw(RANK, FACTOR) for _ in range(1200)], law)
 
 
-small_rows, margins = st.lists(st.integers(0, 5), max_size=9), st.integers(0, 8)
+@pytest.mark.parametrize("kept", [lambda beyond, factor: False, lambda beyond, factor: beyond > 0])
+def test_planted_what_is_not_listed_is_forgotten_or_always_kept(kept, monkeypatch):
+    """By how many values are not listed: those that cost more than 1."""
+    costs = [distance(ROWS, value, RANK) for value in range(12)]
+    law = blocks_of(ROWS).law(RANK, FACTOR)
+    share = float(sum(p for p, cost in zip(law, costs, strict=True) if cost > 1))
+    monkeypatch.setattr(rank_blocks, "reach", lambda candidates, factor: 1)
+    monkeypatch.setattr(rank_blocks, "_kept", kept)
+    assert not follow([costs[blocks_of(ROWS).draw(RANK, FACTOR)] > 1 for _ in range(1500)], {True: share})
 
 
-@given(small_rows, st.fractions(min_value=0, max_value=1, max_denominator=9), margins, margins)
-@settings(max_examples=150)
-def test_every_pair_is_once_in_a_candidate_with_the_larger_distance(rows, share, down, up):
-    low, high = ranks(rows, share, down, up)
-    expected = larger_distances(rows, Fraction(*low), Fraction(*high), 6)
-    assert sorted(paired(blocks_of(rows, 6), low, high)) == expected
+def within(blocks, rank, farthest):
+    """The values of a list that cost at most so much, in order, with their costs."""
+    costs, middle = blocks.costs(rank), blocks.middle(rank)
+    runs = [(run, inside) for run, length in enumerate(blocks.lengths.tolist()) for inside in range(length)]
+    found = [(blocks.offset(run, inside, middle), costs.exponent(run, Fraction(1))) for run, inside in runs]
+    return sorted((offset, cost) for offset, cost in found if cost <= farthest)
 
 
-def test_planted_pairs_at_equal_distance_that_count_twice_are_seen(monkeypatch):
-    rows, (low, high) = [1, 2, 2, 4], ranks([1, 2, 2, 4], Fraction(1, 2), 1, 1)
-    honest = larger_distances(rows, Fraction(*low), Fraction(*high), 6)
-    assert sorted(paired(blocks_of(rows, 6), low, high)) == honest
-    monkeypatch.setattr(Blocks, "_nearer", lambda self, rank, away: [part[:-1] for part in self._no_farther(rank, -away)])
-    assert len(list(paired(blocks_of(rows, 6), low, high))) > len(honest)
+@given(rows_on_grid, st.fractions(min_value=-9, max_value=24, max_denominator=30), st.integers(0, 12))
+@settings(max_examples=100)
+def test_values_within_reach_are_listed_once(rows, rank, farthest):
+    near = blocks_of(rows).near(farthest, rank)
+    expected = [(value, distance(rows, value, rank)) for value in range(12)]
+    assert within(near, rank, farthest) == [(value, cost) for value, cost in expected if cost <= farthest]
+    assert len(near.edges) >= 2
 
 
-def test_the_law_of_pairs_and_its_draws():
-    rows, (low, high) = [1, 2, 2, 4], ranks([1, 2, 2, 4], Fraction(1, 2), 1, 2)
-    blocks, factor, size = blocks_of(rows, 6), Fraction(2, 3), 4000
-    weights = {pair: math.exp(-factor * cost) for pair, cost in larger_distances(rows, Fraction(*low), Fraction(*high), 6)}
-    law = {pair: weight / sum(weights.values()) for pair, weight in weights.items()}
-    listed = blocks.law_of_pairs(low, high, factor)
-    assert {pair: float(p) for pair, p in listed.items()} == pytest.approx(law)
-    drawn = Counter(blocks.draw_pair(low, high, factor) for _ in range(size))
-    limit = math.log(2 * len(law) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
-    for pair, p in law.items():
-        assert abs(drawn[pair] - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3
+def test_planted_a_list_that_ends_too_early_is_seen():
+    blocks = blocks_of(list(range(12)))
+    listed = [len(within(blocks.near(at, Fraction(6)), Fraction(6), 4)) for at in (4, 1)]
+    assert listed[0] == sum(distance(range(12), value, Fraction(6)) <= 4 for value in range(12)) != listed[1]
 
 
-def test_pairs_of_long_grids_are_counted_in_62_bits():
-    points = MOST_PAIRED
-    blocks = blocks_of([0, points // 2, points - 1], points)
-    pairs = blocks.pairs(Rank(-1, 2), Rank(7, 2))
-    assert sum(pairs.lengths.tolist()) == points**2
-    assert min(pairs.lengths.tolist()) >= 0
-    with pytest.raises(InvalidInput, match="too many to list"):
-        blocks.law_of_pairs(Rank(-1, 2), Rank(7, 2), Fraction(1))
+@given(rows_on_grid, st.fractions(min_value=-9, max_value=24, max_denominator=30))
+@settings(max_examples=100)
+def test_the_distance_of_one_offset(rows, rank):
+    assert [blocks_of(rows).distance(v, rank) for v in range(12)] == [distance(rows, v, rank) for v in range(12)]
+
+
+def test_a_draw_looks_at_no_more_rows_than_are_within_reach():
+    """So many different values that all of them would take a second; the rank has a few thousand around it."""
+    blocks, farthest = blocks_of(range(10**5), 10**5), reach(10**5, Fraction(1, 10))
+    assert len(blocks.near(farthest, Rank(49_000, 1)).edges) <= 2 * farthest + 4
 
 
 @given(rows_on_grid)
@@ -150,11 +154,7 @@ def test_the_law_of_offsets():
 
 def test_drawing_is_by_block_and_then_uniform():
     drawn = [blocks_of([3, 8]).draw(Fraction(1), Fraction(1, 2)) for _ in range(3000)]
-    law = blocks_of([3, 8]).law(Fraction(1), Fraction(1, 2))
-    limit = math.log(2 * 12 * 1e6)  # Bernstein's inequality over twelve cells: false alarm 1e-6
-    for offset, probability in enumerate(law):
-        p = float(probability)
-        assert abs(drawn.count(offset) - 3000 * p) < math.sqrt(2 * limit * 3000 * p) + limit / 3
+    assert follow(drawn, dict(enumerate(map(float, blocks_of([3, 8]).law(Fraction(1), Fraction(1, 2))))))
 
 
 @given(st.lists(st.one_of(st.floats(-1e6, 1e6), st.integers(-1000, 1000)), max_size=20))

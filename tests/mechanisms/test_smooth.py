@@ -166,6 +166,7 @@ def test_accepts_rows_counts_and_sealed_ones_alike(monkeypatch):
         np.array([5.0, 2.0, 2.2, 1.0]),
         ([2, 5, 1], [2, 1, 1]),
         Sealed((np.array([1, 2, 5]), np.array([1, 2, 1]))),
+        Sealed((np.array([2, 5, 1, 2]), None)),
     ]
     laws = [MEDIAN.law(form).probabilities for form in given_forms]
     assert all(law == laws[0] for law in laws)

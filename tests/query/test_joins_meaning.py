@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from join_questions import questions
 from joined import Asked, Hospital, asked_of, clean_hospitals, hospital, in_plain_sql
+from listed import counted
 from tacit.errors import NeverTrue, NotAllowed, Refused, TooMuchWork
 from tacit.query.groups import domain, key_value
 from tacit.query.plan import Call, NumberType, Question
@@ -45,8 +46,7 @@ def exactly(call: Call, question: Question, moments: list[Any], place: int) -> A
             total = (Fraction(int(found[1])) + int(found[0]) * (node.low + node.high)) / 2 * step
             return total if call.name == "sum" else total / int(found[0]) if found[0] else None
         case ["list"]:
-            values, counts = found[0]
-            return Counter({(int(value) + node.low) * step: int(count) for value, count in zip(values, counts, strict=True)})
+            return Counter({(value + node.low) * step: count for value, count in counted(found[0]).items()})
     raise AssertionError(needed)
 
 

@@ -202,3 +202,12 @@ def test_an_interval_that_is_the_whole_range_is_unknown():
     assert "unknown" not in cells[1]
     assert recorded(record(answer)).columns == answer.columns
     assert not Column("n", "count", (3,), (-9,), (15,)).is_unknown(0)
+
+
+def test_dates_that_are_the_whole_range_are_unknown():
+    range_of = "2020-01-01", "2024-12-31"
+    column = Column("last", "quantile", ("2022-03-04",) * 2, ("2020-01-01",) * 2, ("2024-12-31", "2023-01-01"), range_of)
+    assert [shown(column, at) for at in (0, 1)] == ["unknown [2020-01-01, 2024-12-31]", "2022-03-04 [2020-01-01, 2023-01-01]"]
+    answer = Answer((column,), Fraction(95, 100), Receipt(Fraction(1), Fraction(0)))
+    assert [row["last"].get("unknown") for row in answer.rows()] == [True, None]
+    assert recorded(record(answer)).columns == answer.columns

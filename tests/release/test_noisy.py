@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
+from listed import counted
 from tacit.accounting.events import Batch, CalibratedGaussian
 from tacit.evidence.verify.epsilon import epsilon, epsilon_of_draws
 from tacit.evidence.verify.score import read
@@ -159,8 +160,7 @@ def listed_loss(quote: Quote, full: Exact, less: Exact) -> float:
 
 
 def expanded(cell: Sealed[Any]) -> list[int]:
-    values, counts = cell.unseal()
-    return np.repeat(values, counts).tolist()
+    return sorted(counted(cell.unseal()).elements())
 
 
 @pytest.mark.parametrize("text", [*[text for text in NUMBERS if "GROUP" not in text and "cost" not in text], *RANKS])

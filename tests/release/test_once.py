@@ -6,6 +6,7 @@ import ast
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from threading import Event, Thread
@@ -16,7 +17,7 @@ import pytest
 from tacit.accounting.events import ExponentialChoice
 from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.ledger.rollback import remember_head
-from tacit.accounting.ledger.selling import Granted, Sale
+from tacit.accounting.ledger.selling import Granted, Recalled, Sale
 from tacit.accounting.policy import Policy
 from tacit.errors import BudgetExceeded, StoppedAfterSpending, StoreUnusable, TimedOut, TooManyFailures, Unforeseen
 from tacit.privacy.catalog import Analyst, Budget
@@ -143,6 +144,32 @@ def test_sums_that_are_not_those_of_the_chain_answer_nothing(till: Till, tmp_pat
     for key in ("key", "new"):
         with pytest.raises(StoreUnusable):
             once(anew, sale(key=key), lambda _: pytest.fail("it ran"), TEXT)
+
+
+def test_what_an_analyst_paid_for_needs_no_data_and_no_turn(till: Till, monkeypatch: pytest.MonkeyPatch) -> None:
+    once(till, sale(), lambda _: "released", TEXT)
+    monkeypatch.setattr(Ledger, "_write", lambda *_: pytest.fail("it took a turn"))
+    found = once(replace(till, ready=lambda: pytest.fail("it opened the data")), sale(), lambda _: pytest.fail("it ran"), TEXT)
+    assert (found.value, found.entry, found.repeated) == ("released", 1, True)
+
+
+def test_another_analyst_takes_the_long_way(till: Till) -> None:
+    """What somebody else paid for is given as a new answer is: after the data is opened, with an entry of its own."""
+    opened: list[str] = []
+    once(till, sale(), lambda _: "released", TEXT)
+    found = once(replace(till, ready=lambda: opened.append("data")), sale("ben"), lambda _: pytest.fail("it ran"), TEXT)
+    assert (found.value, found.entry, found.repeated, opened) == ("released", 3, False, ["data"])
+    assert kinds(till) == ["spend", "answer", "recall"]
+
+
+def test_a_recall_that_asks_for_no_entry_is_caught(till: Till, monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(page: Any, wanted: Sale, _: object) -> Recalled:
+        return Recalled(page.kept(wanted.key).text, 0, 1, own=True)
+
+    once(till, sale(), lambda _: "released", TEXT)
+    monkeypatch.setattr("tacit.accounting.ledger.selling.repeated", careless)
+    with pytest.raises(AssertionError):
+        test_another_analyst_takes_the_long_way(till)
 
 
 def test_the_head_is_checked_before_a_kept_answer_is_given(till: Till, tmp_path: Path) -> None:

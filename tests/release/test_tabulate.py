@@ -11,7 +11,7 @@ import pytest
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import Enclosed, QuantileWithInterval
 from tacit.query.price.price import Quote, price, request
-from tacit.release.answer import Answer, Receipt
+from tacit.release.answer import Answer, Receipt, shown
 from tacit.release.noisy import Noisy
 from tacit.release.tabulate import answer
 from worlds import PUBLIC, World, clinic, world_in_memory
@@ -180,3 +180,15 @@ def differ(place: World, text: str, monkeypatch: pytest.MonkeyPatch) -> bool:
 
     full = asked(ranked([[row, {**row, "cost": 1, "age": 0, "day": 3}], [row]] * 5))
     return full != asked([])
+
+
+@pytest.mark.parametrize("quantile", ["MEDIAN(cost)", "MIN(age)", "MAX(day)", "MEDIAN(cost * 3 - 7)", "QUANTILE_CONT(cost, 0.1)"])
+def test_a_quantile_of_which_nothing_is_known_is_unknown(place: World, quantile: str) -> None:
+    """Of a few rows, the interval is the declared range: its middle would look like an answer."""
+    text = f"SELECT {quantile} AS x FROM visits"
+    (quote,) = price(place.plan(text), request(epsilon=1))
+    low = quote.ranks[0].call.over.node.low  # type: ignore[union-attr]
+    high = low + int(quote.ranks[0].mechanism.upper)
+    whole, less = (tabulated(place, text, [low, low, high - cut]).column("x") for cut in (0, 1))
+    assert shown(whole, 0).startswith("unknown [")
+    assert not shown(less, 0).startswith("unknown")

@@ -17,7 +17,7 @@ from tacit.evidence.verify.coverage import coverage_of_draws
 from tacit.release import tidy
 from tacit.release.answer import Answer, Column, Receipt
 from tacit.release.record import record, recorded
-from tacit.release.tidy import TIDIED, Totals
+from tacit.release.tidy import NOT_TIDIED, TIDIED, Totals
 
 SMALL = Totals(parts=(1, 2, 3, 4), margins=((5, 5, 6, 6), (0, 0, 0, 0)), columns=(0,))  # a total, four parts, two sums of two
 
@@ -214,3 +214,10 @@ def test_what_does_not_add_up_is_left_alone(data: tacit.DataSet) -> None:
     assert ana.sql(sets, epsilon=1).totals is None
     with pytest.raises(tacit.errors.TacitError, match="tidy must be"):
         ana.sql(CUBE, epsilon=1, tidy="yes")
+
+
+def test_tidying_without_counts_and_totals_says_that_it_has_no_effect(data: tacit.DataSet) -> None:
+    ana = data.session()
+    found = ana.sql("SELECT AVG(cost) AS mean FROM visits", epsilon=1, tidy=True)
+    assert (NOT_TIDIED in found.notes, TIDIED in found.notes) == (True, False)
+    assert NOT_TIDIED in str(found)

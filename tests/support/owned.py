@@ -9,8 +9,6 @@ All keys are small numbers that mean different things in different tables, may r
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +18,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from keyed import place_of
 from stored import catalog, number, stored, table, write_parquet
 from tacit.data.prepare import prepare
 from tacit.privacy.catalog import Catalog, Column, Owner, Table
@@ -130,8 +129,7 @@ def without(data: Raw, unit: Unit) -> Raw:
 
 def hashed(row: Row) -> int:
     """Where a row stands among those of its unit: four bits hold 0 to 8."""
-    text = f"{base64.b64encode(bytes.fromhex(KEY)).decode().rstrip('=')}{row.own},{row.x}"
-    return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")
+    return place_of(KEY, row.own, [(row.x, 4)])
 
 
 def expected(data: Raw) -> dict[Unit, dict[str, list[int]]]:

@@ -18,6 +18,7 @@ from uuid import uuid4
 
 INSTALL = "install PostgreSQL (Debian: apt-get install postgresql) and run the tests again"
 INSTALL_CHROMIUM = "install Chromium (Debian: apt-get install chromium) and run the tests again"
+INSTALL_JAVA = "install Java 17 or newer (Debian: apt-get install default-jre-headless) and run the tests again"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 QUIET_BROWSER = (  # root has no sandbox; nothing of the browser's own goes to the network
     "--no-sandbox",
@@ -107,6 +108,20 @@ def chromium_browser(address: str) -> Iterator[Any]:
             yield browser
         finally:
             browser.close()
+
+
+def java_program() -> Path:
+    """The Java that Spark runs on."""
+    found = _found_or_installed(_found_java, "default-jre-headless")
+    if found is None:
+        raise Missing(INSTALL_JAVA)
+    return found
+
+
+def _found_java() -> Path | None:
+    named = Path(os.environ["JAVA_HOME"], "bin/java") if "JAVA_HOME" in os.environ else None
+    found = named if named is not None and named.exists() else shutil.which("java")
+    return Path(found) if found and _runs(str(found)) else None
 
 
 def _found_chromium() -> Path | None:

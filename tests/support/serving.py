@@ -1,6 +1,6 @@
 """The server as it runs: a supervisor in a process of its own, and the front, the clerk and the engines that it starts.
 
-Run as a program it is that supervisor: python serving.py CATALOG PORT_FILE ENGINES
+Run as a program it is that supervisor: python serving.py CATALOG PORT_FILE ENGINES [USERS OF FRONT, CLERK, ENGINES]
 """
 
 from __future__ import annotations
@@ -82,12 +82,15 @@ class Server:
 
 
 @contextmanager
-def serving(folder: Path, tokens: dict[str, str], engines: int = 1) -> Iterator[Server]:
+def serving(
+    folder: Path, tokens: dict[str, str], engines: int = 1, python: tuple[str, ...] = (sys.executable,), users: tuple[str, ...] = ()
+) -> Iterator[Server]:
     """A server over the prepared catalog in a folder, ready; it is ended at the end."""
     port_file = folder / "port"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*map(str, sys.path), str(Path(__file__).parent)])}
+    own = [place for place in sys.path if not Path(place).is_relative_to(sys.base_prefix)]  # a Python has a library of its own
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*own, str(Path(__file__).parent)])}
     process = subprocess.Popen(
-        [sys.executable, __file__, str(folder / "tacit.toml"), str(port_file), str(engines)], env=environment
+        [*python, __file__, str(folder / "tacit.toml"), str(port_file), str(engines), *users], env=environment
     )
     try:
         begun = time.monotonic()
@@ -107,13 +110,15 @@ def serving(folder: Path, tokens: dict[str, str], engines: int = 1) -> Iterator[
 
 def main() -> None:
     from tacit.data.catalog import read_catalog
+    from tacit.doors.server.sandbox.limits import user_named
     from tacit.doors.server.settings import Settings
     from tacit.doors.server.supervisor import Plan, Supervisor
 
-    catalog, port_file, engines = sys.argv[1:]
+    catalog, port_file, engines, *names = sys.argv[1:]
+    front, clerk, engine = map(user_named, names) if names else (None, None, None)
     listening = socket.create_server(("127.0.0.1", 0), backlog=128)
     port = listening.getsockname()[1]
-    plan = Plan(read_catalog(Path(catalog)), Settings(port=port), int(engines), memory="500MB")
+    plan = Plan(read_catalog(Path(catalog)), Settings(port=port), int(engines), memory="500MB", users=(front, clerk, engine))
 
     def ready() -> None:
         new = Path(f"{port_file}.new")

@@ -1,8 +1,8 @@
 """The SQL in which engines differ, in one object per engine; all other SQL of preparation is common to them.
 
 A step of preparation writes SQL for the engine of its workshop. It takes from here the names of types, casts of constants, integer
-division, shifts, regular expressions, lengths in bytes, the hash, and how a text is read as bytes or as a day. Each gives the same
-result on every engine, so a store means the same whichever engine prepared it.
+division, shifts, exclusive or, regular expressions, lengths in bytes, the hash, and how a text is read as bytes or as a day. Each
+gives the same result on every engine, so a store means the same whichever engine prepared it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class Dialect:
     is_nan: Word
     is_finite: Word
     distinct: Word  # the distinct non-NULL values of a group, as a sorted list
-    hashed: Word  # the first 64 bits of the MD5 of a text, unsigned
+    xored: Words  # exclusive or of non-negative integers
+    hashed: Word  # the first seven bytes of the MD5 of a text in UTF-8, the lowest first, as an integer
     row: str  # identifies the rows of a table; stable within one statement
     code_in: Words  # the index of a text in a type of listed values, from 0; NULL if it is not listed
     where: Words  # the rows of a query for which a condition with a window holds
@@ -108,10 +109,53 @@ DUCKDB = Dialect(
     is_nan=lambda sql: f"isnan({sql})",
     is_finite=lambda sql: f"isfinite({sql})",
     distinct=lambda sql: f"list_sort(list(DISTINCT {sql}) FILTER ({sql} IS NOT NULL))",
-    hashed=lambda sql: f"CAST(md5_number({sql}) >> 64 AS UBIGINT)",
+    xored=lambda one, other: f"xor({one}, {other})",
+    hashed=lambda sql: f"CAST(md5_number({sql}) & {2**56 - 1}::UHUGEINT AS BIGINT)",
     row="rowid",
     code_in=lambda sql, listed: f"enum_code(TRY_CAST({sql} AS {listed}))",
     where=lambda rows, condition: f"SELECT * FROM ({rows}) QUALIFY {condition}",  # noqa: S608  # of names that are quoted
 )
 
-DIALECTS: Mapping[str, Dialect] = {"duckdb": DUCKDB}
+
+def _cleaned_before(*_: object) -> str:
+    """One engine alone normalizes, trims and reads numbers and days, since engines differ in it: '1d' is 1.0 in Spark."""
+    raise TypeError("Spark does not clean values; the embedded engine does, on the executors")
+
+
+SPARK = Dialect(
+    types=Types(
+        whole="BIGINT",
+        wide="DECIMAL(38, 0)",
+        small="SMALLINT",
+        unsigned="BIGINT",
+        double="DOUBLE",
+        text="STRING",
+        day="DATE",
+        natures={},
+        beginnings={},
+    ),
+    constant=lambda written, kind: f"CAST({text(written)} AS {kind})",
+    cast_or_null=_cleaned_before,
+    day=_cleaned_before,
+    quotient=_cleaned_before,
+    shifted_left=lambda sql, bits: f"shiftleft({sql}, {bits})",
+    shifted_right=lambda sql, bits: f"shiftright({sql}, {bits})",
+    matches=_cleaned_before,
+    matches_whole=_cleaned_before,
+    replaced=_cleaned_before,
+    extracted=_cleaned_before,
+    bytes_of=_cleaned_before,
+    decoded=_cleaned_before,
+    composed=_cleaned_before,
+    day_or_null=_cleaned_before,
+    is_nan=_cleaned_before,
+    is_finite=_cleaned_before,
+    distinct=_cleaned_before,
+    xored=_cleaned_before,
+    hashed=_cleaned_before,
+    row="monotonically_increasing_id()",
+    code_in=_cleaned_before,
+    where=lambda rows, condition: f"SELECT * FROM (SELECT *, {condition} AS tacit_holds FROM ({rows})) WHERE tacit_holds",  # noqa: S608
+)
+
+DIALECTS: Mapping[str, Dialect] = {"duckdb": DUCKDB, "spark": SPARK}

@@ -9,17 +9,17 @@ the bounds. `top_n_window_elimination` keeps a heap per unit for `rank < k`, whi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import duckdb
 
 from tacit.data.dialect import DUCKDB, Dialect
-from tacit.data.quoting import text
+from tacit.data.quoting import name, text
 from tacit.errors import InvalidInput
 from tacit.privacy.arguments import text_of
 
@@ -46,6 +46,42 @@ Parameters = Mapping[str, Any] | None
 Result = TypeVar("Result")
 
 
+class Maker(Protocol):
+    """An engine that makes a store from cleaned rows: SQL over whole tables, in its own dialect.
+
+    `bench` is the embedded engine, which reads and cleans.
+    """
+
+    words: Dialect
+
+    @property
+    def bench(self) -> Workshop: ...
+
+    def rows(self, query: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
+        """All rows of a small result."""
+        ...
+
+    def keep(self, table: str, query: str, parameters: Parameters = None, step: str = "") -> None:
+        """Keep the rows of a query as a table, until the store is complete; `step` is the words of a step of the plan."""
+        ...
+
+    def write(self, table: str, query: str, step: str) -> None:
+        """Write the rows of a query as a table of the store."""
+        ...
+
+    def stored(self, table: str) -> str:
+        """SQL for a table of the store."""
+        ...
+
+    def numbered(self, query: str, column: str, first: int = 0) -> str:
+        """SQL for the rows of a query, each with a number of its own from `first` on, without gaps; the order means nothing."""
+        ...
+
+    def keep_numbered(self, table: str, query: str, column: str, step: str = "") -> None:
+        """Keep such rows, with numbers from 0 on, as a table."""
+        ...
+
+
 @dataclass(slots=True)
 class Workshop:
     """One engine connection, and its progress through a planned number of steps."""
@@ -58,6 +94,7 @@ class Workshop:
     told: float = 0.0
     share: float = 0.0
     words: Dialect = DUCKDB
+    listings: dict[str, str] = field(default_factory=dict)
     engine: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
 
     def __post_init__(self) -> None:
@@ -76,40 +113,79 @@ class Workshop:
         self.run("CHECKPOINT store")
         self.run("DETACH store")
 
+    @property
+    def bench(self) -> Self:
+        """Itself: the engine that cleans also makes the store."""
+        return self
+
+    def keep(self, table: str, query: str, parameters: Parameters = None, step: str = "") -> None:
+        """Keep the rows of a query as a table of the engine."""
+        statement = f"CREATE OR REPLACE TEMP TABLE {table} AS {query}"
+        if step:
+            self.step(step, statement, parameters)
+        else:
+            self.run(statement)
+
+    def write(self, table: str, query: str, step: str) -> None:
+        """Write the rows of a query as a table of the store."""
+        self.step(step, f"CREATE TABLE {self.stored(table)} AS {query}")
+
+    def stored(self, table: str) -> str:
+        """SQL for a table of the store."""
+        return f"store.{name(table)}"
+
+    def numbered(self, query: str, column: str, first: int = 0) -> str:
+        """SQL for the rows of a query, each with a number of its own from `first` on, without gaps."""
+        return f"SELECT *, {first} + row_number() OVER () - 1 AS {column} FROM ({query})"
+
+    def keep_numbered(self, table: str, query: str, column: str, step: str = "") -> None:
+        """Keep the rows of a query with numbers from 0 on as a table of the engine."""
+        self.keep(table, self.numbered(query, column), step=step)
+
     def step(self, words: str, statement: str, parameters: Parameters = None) -> None:
         """Run one statement of the plan and report progress; an exception in the report, or Ctrl-C, stops it."""
         self._watched(lambda: self.engine.execute(statement, parameters), words)
         self.done, self.share = self.done + 1, 0.0
 
-    def run(self, statement: str) -> None:
-        """Run one statement without reporting progress."""
-        self._watched(lambda: self.engine.execute(statement))
+    def run(self, statement: str, words: str = "") -> None:
+        """Run one statement within a step; progress is reported only if there are words for it."""
+        self._watched(lambda: self.engine.execute(statement), words)
 
     def rows(self, query: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         """All rows of a small result."""
         return self._watched(lambda: self.engine.execute(query, parameters).fetchall())
 
+    def list_values(self, listed: str, values: Sequence[str]) -> None:
+        """Make a type of listed values, and remember how; a source may be read twice, so one of the same name is replaced."""
+        self.listings[listed] = f"CREATE TYPE {listed} AS ENUM ({', '.join(map(text, values))})"
+        self.run(f"DROP TYPE IF EXISTS {listed}")
+        self.run(self.listings[listed])
+
     def tell_share(self, share: float) -> None:
         """Report how much of a source has been read, where the engine cannot measure it."""
         self.share = share
 
-    def _watched(self, work: Callable[[], Result], words: str = "") -> Result:
-        """The result of the work, done in another thread so that this one receives Ctrl-C; the engine would make an error of it."""
-        with ThreadPoolExecutor(1) as worker:
-            running = worker.submit(work)
-            try:
-                self._told(words)
-                while wait([running], LOOK).not_done:
-                    self._told(words)
-            finally:
-                while not running.done():  # only after an exception: an interrupt that arrives before the statement begins is lost
-                    self.engine.interrupt()
-                    wait([running], LOOK)
-            return running.result()
-
-    def _told(self, words: str) -> None:
+    def tell_progress(self, words: str) -> None:
         """Report the progress of all steps. The engine may still report an earlier statement, so progress never goes back."""
         within = min(max(self.share, self.engine.query_progress() / 100), 0.99)
         self.told = max(self.told, (self.done + within) / self.steps)
         if self.tell is not None and words:
             self.tell(words, self.told)
+
+    def _watched(self, work: Callable[[], Result], words: str = "") -> Result:
+        return watched(work, lambda: self.tell_progress(words), self.engine.interrupt)
+
+
+def watched(work: Callable[[], Result], look: Callable[[], None], stop: Callable[[], object]) -> Result:
+    """The result of the work, done in another thread so that this one receives Ctrl-C; an engine would make an error of it."""
+    with ThreadPoolExecutor(1) as worker:
+        running = worker.submit(work)
+        try:
+            look()
+            while wait([running], LOOK).not_done:
+                look()
+        finally:
+            while not running.done():  # only after an exception: an interrupt that arrives before the statement begins is lost
+                stop()
+                wait([running], LOOK)
+        return running.result()

@@ -37,5 +37,5 @@ def from_parquet(store: ParquetStore, file: Path) -> None:
             read = f"SELECT * FROM read_parquet({text(inside)})"  # noqa: S608  # a path, quoted
             engine.execute(f"CREATE TABLE {quoted(part.stem)} AS {read}")
         engine.execute(f"CREATE TABLE {ABOUT} (version VARCHAR, prepared_at VARCHAR, details VARCHAR)")
-        row = [store.version, store.prepared_at, json.dumps(store.details, ensure_ascii=False)]
+        row = [store.version, store.prepared_at, json.dumps(store.details)]
         engine.execute(f"INSERT INTO {ABOUT} VALUES (?, ?, ?)", row)  # noqa: S608  # a constant

@@ -13,6 +13,8 @@ from typing import Any
 
 from tacit.errors import StoreUnusable
 
+TABLES = "tables-"  # how the name of a folder of tables begins
+
 
 @dataclass(frozen=True, slots=True)
 class ParquetStore:
@@ -30,7 +32,7 @@ class ParquetStore:
     def written(self) -> str:
         """The description as text."""
         known = {"version": self.version, "prepared_at": self.prepared_at, "folder": self.folder, "details": self.details}
-        return json.dumps(known, ensure_ascii=False, indent=1) + "\n"
+        return json.dumps(known, indent=1) + "\n"
 
 
 def parquet_store(file: Path) -> ParquetStore:

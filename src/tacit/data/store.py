@@ -17,7 +17,7 @@ from typing import Any
 
 import duckdb
 
-from tacit.data.parquet_store import parquet_store
+from tacit.data.parquet_store import TABLES, parquet_store
 from tacit.data.quoting import text
 from tacit.errors import StoreUnusable
 from tacit.files import files_of_the_owner, opened, put_private, write
@@ -27,7 +27,7 @@ from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_f
 BEGINNING, LOCK = "preparing-", "prepare.lock"
 NAMES: Mapping[str, str] = {"duckdb": "store.duckdb", "spark": "store.json"}  # the file name of the store in its folder, by engine
 LARGE = 1 << 24  # bytes copied at a time
-FORMAT = 4  # store.md describes the earlier ones
+FORMAT = 5  # store.md describes the earlier ones
 
 PublicColumns = Mapping[str, Mapping[str, Column]]
 
@@ -141,7 +141,8 @@ def open_store(file: Path) -> duckdb.DuckDBPyConnection:
     The file is attached, not opened by its path: the engine keeps one instance per path in a process, and would return the old
     store as long as any connection there has it open.
     """
-    engine = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+    settings: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    engine = duckdb.connect(config={**settings, "threads": 1})  # a row is read; to start threads takes longer
     engine.execute(f"ATTACH {text(str(file))} AS store (READ_ONLY)")
     engine.execute("USE store")
     return engine
@@ -149,12 +150,15 @@ def open_store(file: Path) -> duckdb.DuckDBPyConnection:
 
 def write_info(engine: duckdb.DuckDBPyConnection, database: str, info: StoreInfo) -> None:
     """Put the one row of `tacit_store` into a database that is being written."""
-    public = {table: {key: column_json(column) for key, column in columns.items()} for table, columns in info.public.items()}
-    known = {"catalog": info.fingerprint, "ledger": info.ledger, "head": info.head, "public": public}
-    details = {"format": FORMAT, **known}
     engine.execute(f"CREATE TABLE {database}.tacit_store (version VARCHAR, prepared_at VARCHAR, details VARCHAR)")
-    row = [info.version, info.prepared_at, json.dumps(details, ensure_ascii=False)]
+    row = [info.version, info.prepared_at, json.dumps(details_of(info), ensure_ascii=False)]
     engine.execute(f"INSERT INTO {database}.tacit_store VALUES (?, ?, ?)", row)
+
+
+def details_of(info: StoreInfo) -> dict[str, Any]:
+    """What a store says of itself beside its version, as JSON."""
+    public = {table: {key: column_json(column) for key, column in columns.items()} for table, columns in info.public.items()}
+    return {"format": FORMAT, "catalog": info.fingerprint, "ledger": info.ledger, "head": info.head, "public": public}
 
 
 def column_json(column: Column) -> dict[str, Any]:
@@ -220,6 +224,11 @@ def _remove_from(beside: Path) -> None:
     """Remove everything that preparations wrote next to the store; the caller holds the lock."""
     for left in beside.glob(f"{BEGINNING}*"):
         shutil.rmtree(left)
+    described = beside / NAMES["spark"]
+    named = parquet_store(described).folder if described.exists() else None
+    for left in beside.glob(f"{TABLES}*"):
+        if str(left) != named:
+            shutil.rmtree(left)
 
 
 @contextmanager

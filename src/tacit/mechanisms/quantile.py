@@ -14,8 +14,10 @@ from tacit.accounting.composition import loss
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.chart import noise_picture, save
 from tacit.errors import InvalidBudget, InvalidInput
-from tacit.mechanisms.rank_blocks import MOST_PAIRED, Blocks, Grid, Rank
-from tacit.mechanisms.sorted_rows import SortedRows
+from tacit.mechanisms.ends.cells import MOST
+from tacit.mechanisms.ends.intervals import Intervals
+from tacit.mechanisms.rank_blocks import Blocks, Rank
+from tacit.mechanisms.sorted_rows import Grid, SortedRows
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Loss, positive_budget
@@ -174,10 +176,11 @@ class Quantile:
 
 @dataclass(frozen=True, slots=True)
 class BothEnds:
-    """Two grid values at once, near the ranks of `low` and `high`: weight exp(-epsilon * the larger distance / spread).
+    """Two grid values at once, around the ranks of `low` and `high`: weight exp(-epsilon * the larger distance / spread).
 
-    One draw of a pair, pure epsilon. The middle between its ranks is as near as that of one value drawn with all of epsilon. On a
-    grid of more than 2^31 points the two are drawn apart, with half of epsilon each.
+    One draw of a cell, pure epsilon: two stretches of values, each at most a sixteenth as long as what lies between. Their outer
+    values are released. The middle between them is as near as one value drawn with all of epsilon. On a grid of more than 2^56
+    points the two are drawn apart, with half of epsilon each.
 
     >>> low, high = (Quantile(0.5, lower=0, upper=100, step=1, epsilon=1, shift=shift) for shift in (-10, 10))
     >>> ends = BothEnds(low, high)
@@ -190,8 +193,8 @@ class BothEnds:
 
     def __post_init__(self) -> None:
         away = self.high.shift - self.low.shift
-        if away.denominator != 1 or replace(self.low, shift=self.high.shift) != self.high:
-            raise InvalidInput("both ends must be quantiles that differ by their shift alone, by a whole number of ranks")
+        if away.denominator != 1 or away < 0 or replace(self.low, shift=self.high.shift) != self.high:
+            raise InvalidInput("both ends must be quantiles that differ by their shift alone, upwards by a whole number of ranks")
 
     @property
     def epsilon(self) -> Fraction:
@@ -201,7 +204,7 @@ class BothEnds:
     @property
     def together(self) -> bool:
         """Whether they are one draw."""
-        return self.low.grid.points <= MOST_PAIRED
+        return self.low.grid.points <= MOST
 
     @property
     def event(self) -> BoundedRangeChoice:
@@ -223,7 +226,7 @@ class BothEnds:
         """Two offsets, the one for `low` first."""
         low, high = self.low.aim(blocks.size), self.high.aim(blocks.size)
         if self.together:
-            return blocks.draw_pair(low, high, self._factor)
+            return Intervals(blocks, low, high).draw(self._factor)
         return blocks.draw(low, self._factor / 2), blocks.draw(high, self._factor / 2)
 
     def law(self, values: Any) -> Law:
@@ -234,7 +237,7 @@ class BothEnds:
 
     def law_from(self, blocks: Blocks) -> dict[tuple[int, int], Decimal]:
         """The probability of each pair of offsets, for blocks of a grid on which they are drawn together."""
-        return blocks.law_of_pairs(self.low.aim(blocks.size), self.high.aim(blocks.size), self._factor)
+        return Intervals(blocks, self.low.aim(blocks.size), self.high.aim(blocks.size)).law(self._factor)
 
     @property
     def _factor(self) -> Fraction:

@@ -14,10 +14,12 @@ from tacit.accounting import calibrate
 from tacit.accounting.composition import loss
 from tacit.accounting.events import Batch, BoundedRangeChoice
 from tacit.errors import InvalidBudget
+from tacit.mechanisms.ends.cells import MOST, Cells
 from tacit.mechanisms.exponential import weighed
 from tacit.mechanisms.noise.choice import choose
 from tacit.mechanisms.quantile import FARTHEST_SHIFT, BothEnds, Quantile
-from tacit.mechanisms.rank_blocks import MOST_PAIRED, Blocks, Grid
+from tacit.mechanisms.rank_blocks import Blocks
+from tacit.mechanisms.sorted_rows import Grid
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.privacy.loss import Loss
@@ -56,7 +58,7 @@ class QuantileWithInterval:
 
     >>> median = QuantileWithInterval(0.5, lower=0, upper=100, step=1, epsilon=2, confidence=0.95)
     >>> median.margins, str(median.of_few.ends.high.shift), median.many
-    ((7, 7), '14', 28)
+    ((7, 7), '13', 28)
     >>> print(median.loss)
     pure epsilon 2 (add or remove one row)
     """
@@ -193,7 +195,7 @@ class QuantileWithInterval:
     @property
     def _together(self) -> bool:
         """Whether the ends are one draw."""
-        return self.grid.points <= MOST_PAIRED
+        return self.grid.points <= MOST
 
     def _choice(self, size: int, many: int) -> tuple[list[int], list[int], Fraction]:
         """Candidates, costs and factor of the choice between many rows and few: how many are missing, or too many, counts."""
@@ -209,7 +211,7 @@ class QuantileWithInterval:
         """Those of ends that are drawn with `epsilon`: what a draw may miss by, and where a quantile may be read."""
         points, miss, one = self.grid.points, 1 - self.confidence, self._at(1, epsilon)
         apart = (2 * points / miss) ** 2  # two draws with half of epsilon each, which fail half as often
-        odds = points / miss if self.extreme else points**2 / miss if self._together else apart
+        odds = points / miss if self.extreme else Cells.of(points).total / miss if self._together else apart
         missed = log_up(odds) * one.spread / epsilon
         return math.ceil(missed + self.q), math.ceil(missed + 1 - self.q)
 

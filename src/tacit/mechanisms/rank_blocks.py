@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import InvalidInput, InvalidValue
+from tacit.errors import InvalidInput
 from tacit.mechanisms.exponential import weighed
-from tacit.mechanisms.noise.choice import choose, uniform_integer
+from tacit.mechanisms.noise.choice import uniform_integer
 from tacit.mechanisms.noise.costs import MixedCosts
-from tacit.mechanisms.noise.grid import read_array, read_step, to_units
-from tacit.mechanisms.sorted_rows import SortedRows, sorted_rows
+from tacit.mechanisms.noise.envelope import survives
+from tacit.mechanisms.noise.unlisted import choose_listed, reach
+from tacit.mechanisms.sorted_rows import MOST_POINTS, SortedRows
 from tacit.privacy.law import ARITHMETIC
-from tacit.privacy.rounding import Number, as_text, exact
 
 Integers = NDArray[np.int64]
 Listed = TypeVar("Listed")
 
-MOST_POINTS = 2**62
-MOST_PAIRED = 2**31  # points of a grid whose pairs are counted in 62 bits
 MOST_LISTED = 100_000
+ZERO = Fraction(0)
 
 
 class Rank(NamedTuple):
@@ -36,71 +32,6 @@ class Rank(NamedTuple):
 
     numerator: int
     denominator: int
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """The values lower, lower + step, ..., upper. Offsets count steps from `lower`.
-
-    >>> Grid(0, 1, "0.25").points, Grid(0, 10, 1).value(3), Grid(0, 1, "0.25").value(3)
-    (5, 3, 0.75)
-    """
-
-    lower: Fraction
-    upper: Fraction
-    step: Fraction
-
-    def __init__(self, lower: Number, upper: Number, step: Number) -> None:
-        object.__setattr__(self, "lower", exact(lower, "lower"))
-        object.__setattr__(self, "upper", exact(upper, "upper"))
-        object.__setattr__(self, "step", read_step(step))
-        steps = (self.upper - self.lower) / self.step
-        if steps.denominator != 1 or not 1 <= steps < MOST_POINTS:
-            raise InvalidInput(
-                f"from lower={as_text(self.lower)} to upper={as_text(self.upper)} there must be a whole number of steps of "
-                f"{as_text(self.step)}, at least 1 and fewer than 2^62; move a bound or change the step"
-            )
-
-    @property
-    def points(self) -> int:
-        """How many points the grid has."""
-        return int((self.upper - self.lower) / self.step) + 1
-
-    def value(self, offset: int) -> int | float:
-        """The value at an offset: an integer on a grid of integers, else the nearest float."""
-        number = self.lower + offset * self.step
-        return int(number) if self.lower.denominator == self.step.denominator == 1 else float(number)
-
-    def offsets(self, values: Any) -> Integers:
-        """Each value rounded to the grid and clamped to its ends. Every row is mapped alone, so neighbours stay neighbours."""
-        array = read_array(values)
-        if array.ndim != 1:
-            raise InvalidValue("the values must be one flat list or array of numbers")
-        finer = (self.lower / self.step).denominator  # lower is a multiple of step / finer
-        first, last = int(self.lower / self.step * finer), int(self.upper / self.step * finer)
-        units = np.clip(to_units(array, self.step / finer), first, last) - first
-        rounded: Integers = ((2 * units + finer) // (2 * finer)).astype(np.int64)
-        return rounded
-
-    def rows(self, values: Any) -> SortedRows:
-        """Plain values as sorted offsets with counts."""
-        distinct, counts = np.unique(self.offsets(values), return_counts=True)
-        return sorted_rows(distinct, 0, self.points - 1, counts)
-
-    def rows_of_units(self, pair: Any) -> SortedRows:
-        """Offsets with counts, as an engine gives them."""
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise InvalidValue("release_units requires a pair (offsets, counts); for plain values call release(...)")
-        return sorted_rows(pair[0], 0, self.points - 1, pair[1])
-
-
-class Pairs(NamedTuple):
-    """Pairs of grid values, cut into candidates: one value is in a run, the other one of `widths` values from `firsts` on."""
-
-    lengths: Integers
-    costs: MixedCosts
-    firsts: Integers
-    widths: Integers
 
 
 @dataclass(frozen=True, slots=True, repr=False)  # a repr would quote the data
@@ -111,6 +42,7 @@ class Blocks:
     `through[j]` rows are at or below its start. For a rank, the runs before it take in their first edge, and those after it their
     last one; the edge between, `middle`, is at no distance. So each distinct value makes one candidate more.
 
+    >>> from tacit.mechanisms.sorted_rows import sorted_rows
     >>> blocks = Blocks.of(sorted_rows([2, 2, 5], 0, 9, counts=[1, 1, 1]), points=10)
     >>> blocks.edges.tolist(), blocks.through.tolist(), blocks.middle(Fraction(5, 2))
     ([0, 2, 5, 9], [0, 2, 3], 2)
@@ -123,16 +55,34 @@ class Blocks:
     @classmethod
     def of(cls, rows: SortedRows, points: int) -> Blocks:
         """The runs before, between and after the values, some of length 0, and the edge of a rank: two candidates and more."""
-        ends = np.arange(1, len(rows.values) + 1) if rows.ends is None else rows.ends
-        edges = np.concatenate([[0], rows.values, [points - 1]])
+        through = np.arange(len(rows.values) + 1) if rows.ends is None else np.concatenate([[0], rows.ends])
+        return cls._between(np.concatenate([[0], rows.values, [points - 1]]), through)
+
+    @classmethod
+    def _between(cls, edges: Integers, through: Integers) -> Blocks:
         lengths = np.ones(len(edges), dtype=np.int64)
         np.subtract(edges[1:], edges[:-1], out=lengths[:-1])
-        return cls(edges, lengths, np.concatenate([[0], ends]))
+        return cls(edges, lengths, through)
+
+    def near(self, farthest: int, rank: Fraction | Rank) -> Blocks:
+        """The runs from `farthest` rows below a rank to `farthest` rows above it, and one more on both sides if there is one.
+
+        So there is always a run, and the next person's row does not decide whether there is: an empty array takes another time.
+        """
+        lowest, highest = -(-rank.numerator // rank.denominator) - farthest, rank.numerator // rank.denominator + farthest
+        first = max(int(np.searchsorted(self.through, lowest, side="left")) - 1, 0)
+        last = min(int(np.searchsorted(self.through, highest, side="right")) + 1, len(self.through))
+        return self._between(self.edges[first : last + 1], self.through[first:last])
 
     @property
     def size(self) -> int:
         """How many rows there are."""
         return int(self.through[-1])
+
+    @property
+    def points(self) -> int:
+        """How many points the grid has."""
+        return int(self.edges[-1]) + 1
 
     def middle(self, rank: Fraction | Rank) -> int:
         """The place of the edge at no distance: rows through it are more than `rank`, or it is the upper end; else the lower."""
@@ -151,58 +101,31 @@ class Blocks:
         np.maximum(beyond, ~beyond, out=beyond)  # ~x is -1 - x
         return MixedCosts(wholes, kinds, (part, rank.denominator - part, 0), rank.denominator)
 
+    def distance(self, offset: int, rank: Fraction | Rank) -> Fraction:
+        """How far one offset is from `rank`, by the rows below it and those at or below it."""
+        exact_rank, values = Fraction(rank.numerator, rank.denominator), self.edges[1:-1]
+        below, through = (int(self.through[np.searchsorted(values, offset, side=side)]) for side in ("left", "right"))
+        above_rank = below - exact_rank if offset > 0 else ZERO
+        below_rank = exact_rank - through if offset < self.points - 1 else ZERO
+        return max(ZERO, above_rank, below_rank)
+
     def draw(self, rank: Fraction | Rank, factor: Fraction) -> int:
         """An offset, each with probability proportional to e^(-factor * distance from `rank`): a run, then uniformly in it."""
-        run, middle = int(choose(self.lengths, self.costs(rank), factor)[0]), self.middle(rank)
-        inside = uniform_integer(int(self.lengths[run]), MOST_POINTS)
-        return self.offset(run, inside, middle)
+        farthest = reach(self.points, factor)
+        near = self.near(farthest, rank)
+        while True:
+            run = choose_listed(near.lengths, near.costs(rank), factor, self.points, farthest)
+            if run < len(near.edges):
+                return near.offset(run, uniform_integer(int(near.lengths[run]), MOST_POINTS), near.middle(rank))
+            offset = uniform_integer(self.points, MOST_POINTS)
+            if _kept(self.distance(offset, rank) - farthest, factor):
+                return offset
 
     def offset(self, run: int, inside: int, middle: int) -> int:
         """A grid value of a run; past the middle, a run begins behind its first edge. The last run is the middle itself."""
         last = len(self.through)
         place = (run, middle)[run == last]  # no branch: the clock would tell a value that is a row's from one that is not
         return int(self.edges[place]) + inside + ((middle <= run) & (run < last))
-
-    def draw_pair(self, low: Rank, high: Rank, factor: Fraction) -> tuple[int, int]:
-        """Two offsets, each pair with probability proportional to e^(-factor * the larger of the distances from `low` and `high`).
-
-        A candidate, then its run and its stretch uniformly. The ranks are a whole number apart, and MOST_PAIRED points are enough.
-        """
-        pairs = self.pairs(low, high)
-        index = int(choose(pairs.lengths, pairs.costs, factor)[0])
-        of_high = index >= len(self.edges)
-        run, middle = index - of_high * len(self.edges), self.middle((low, high)[of_high])
-        inside = uniform_integer(int(self.lengths[run]), MOST_POINTS)
-        other = int(pairs.firsts[index]) + uniform_integer(int(pairs.widths[index]), MOST_POINTS)
-        both = self.offset(run, inside, middle), other
-        return both[of_high], both[not of_high]  # no branch, for the clock
-
-    def pairs(self, low: Rank, high: Rank) -> Pairs:
-        """Every pair once: by the run of `low` if the value for `high` is no farther from its rank, else by the run of `high`."""
-        away = high.numerator // high.denominator - low.numerator // low.denominator
-        (firsts, widths), (strict_firsts, strict_widths) = self._no_farther(low, away), self._nearer(high, away)
-        at_low, at_high, runs = self.costs(low), self.costs(high), len(self.through)
-        lengths = np.concatenate([self.lengths * widths, self.lengths[:runs] * strict_widths])
-        wholes = np.concatenate([at_low.wholes, at_high.wholes[:runs]])
-        costs = MixedCosts(wholes, np.concatenate([at_low.kinds, at_high.kinds[:runs]]), at_low.parts, at_low.denominator)
-        return Pairs(lengths, costs, np.concatenate([firsts, strict_firsts]), np.concatenate([widths, strict_widths]))
-
-    def _no_farther(self, low: Rank, away: int) -> tuple[Integers, Integers]:
-        """For each run of `low`, and its middle: the values no farther from `low` + away than it is from `low`; first and width."""
-        rank = Fraction(*low)
-        lowest = np.append(np.minimum(self.through, math.ceil(2 * rank) - self.through), math.ceil(rank)) + away
-        highest = np.append(np.maximum(self.through, math.floor(2 * rank) - self.through), math.floor(rank)) + away
-        first = self.edges[np.searchsorted(self.through, lowest, side="left")]
-        return first, self.edges[np.searchsorted(self.through, highest, side="right")] - first + 1
-
-    def _nearer(self, high: Rank, away: int) -> tuple[Integers, Integers]:
-        """For each run of `high`: the values nearer to `high` - away than it is to `high`, as first and width."""
-        rank = Fraction(*high)
-        lowest = np.minimum(self.through, math.floor(2 * rank) - self.through)
-        highest = np.maximum(self.through, math.ceil(2 * rank) - self.through)
-        first = self.edges[np.searchsorted(self.through, lowest - away, side="right")]
-        width = self.edges[np.searchsorted(self.through, highest - away, side="left")] - first + 1
-        return first, width * (highest > lowest)
 
     def law(self, rank: Fraction | Rank, factor: Fraction) -> list[Decimal]:
         """The probability of each offset."""
@@ -211,17 +134,6 @@ class Blocks:
         chances = weighed(self.lengths.tolist(), distances, factor)
         return self._by_offset(rank, [ARITHMETIC.divide(p, max(1, int(n))) for p, n in zip(chances, self.lengths, strict=True)])
 
-    def law_of_pairs(self, low: Rank, high: Rank, factor: Fraction) -> dict[tuple[int, int], Decimal]:
-        """The probability of each pair of offsets."""
-        if (int(self.edges[-1]) + 1) ** 2 > MOST_LISTED:
-            raise InvalidInput(f"more than {MOST_LISTED} pairs of grid values are too many to list; use a larger step")
-        both = enumerate(self.distances(low)), enumerate(self.distances(high))
-        larger = {(one, other): max(near, far) for (one, near), (other, far) in product(*both)}
-        levels = Counter(larger.values())
-        chances = weighed(list(levels.values()), list(levels), factor)
-        each = {level: ARITHMETIC.divide(p, levels[level]) for level, p in zip(levels, chances, strict=True)}
-        return {pair: each[level] for pair, level in larger.items()}
-
     def distances(self, rank: Fraction | Rank) -> list[Fraction]:
         """How far each offset is from `rank`."""
         costs = self.costs(rank)
@@ -229,7 +141,7 @@ class Blocks:
 
     def _by_offset(self, rank: Fraction | Rank, of_runs: Sequence[Listed]) -> list[Listed]:
         """What each offset has that its run has."""
-        points, middle = int(self.edges[-1]) + 1, self.middle(rank)
+        points, middle = self.points, self.middle(rank)
         if points > MOST_LISTED:
             raise InvalidInput(f"a grid of more than {MOST_LISTED} points is too long to list; use a larger step")
         listed = [of_runs[-1]] * points
@@ -237,3 +149,8 @@ class Blocks:
             for inside in range(length):
                 listed[self.offset(run, inside, middle)] = of_runs[run]
         return listed
+
+
+def _kept(beyond: Fraction, factor: Fraction) -> bool:
+    """Whether a candidate that is not listed, being so far beyond those that are, is kept."""
+    return beyond > 0 and survives(factor * beyond)

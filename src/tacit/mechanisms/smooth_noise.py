@@ -42,8 +42,10 @@ class Grid:
     step: Fraction
 
     def rows(self, values: Any) -> SortedRows:
-        """Values, or a pair (values, counts), sealed or not: each rounded to its nearest unit and clamped."""
+        """Values, or a pair (values, counts), sealed or not: each rounded to its nearest unit and clamped. None: one row each."""
         plain = opened(values)
+        if isinstance(plain, tuple) and len(plain) == 2 and plain[1] is None:
+            return self.unit_rows(self._units(plain[0]))
         if isinstance(plain, tuple) and len(plain) == 2 and all(map(is_array, plain)):
             return self.unit_rows(self._units(plain[0]), _flat(plain[1]))
         return self.unit_rows(self._units(plain))

@@ -6,6 +6,7 @@ Places are counted from 1. Before the first row every place holds the lower boun
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,69 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.decayed_gap import Integers, Stairs
+from tacit.mechanisms.noise.grid import read_array, read_step, to_units
+from tacit.privacy.rounding import Number, as_text, exact
 
+MOST_POINTS = 2**62
 LARGEST_RANGE = 2**62  # units: differences of two values are exact in int64
 PLACES = 32  # bits for the place of a value among up to 2^32; they are sorted with it
 PACKED = 2**31 - 2  # ranges below it, and two values more, leave these bits free
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The values lower, lower + step, ..., upper. Offsets count steps from `lower`.
+
+    >>> Grid(0, 1, "0.25").points, Grid(0, 10, 1).value(3), Grid(0, 1, "0.25").value(3)
+    (5, 3, 0.75)
+    """
+
+    lower: Fraction
+    upper: Fraction
+    step: Fraction
+
+    def __init__(self, lower: Number, upper: Number, step: Number) -> None:
+        object.__setattr__(self, "lower", exact(lower, "lower"))
+        object.__setattr__(self, "upper", exact(upper, "upper"))
+        object.__setattr__(self, "step", read_step(step))
+        steps = (self.upper - self.lower) / self.step
+        if steps.denominator != 1 or not 1 <= steps < MOST_POINTS:
+            raise InvalidInput(
+                f"from lower={as_text(self.lower)} to upper={as_text(self.upper)} there must be a whole number of steps of "
+                f"{as_text(self.step)}, at least 1 and fewer than 2^62; move a bound or change the step"
+            )
+
+    @property
+    def points(self) -> int:
+        """How many points the grid has."""
+        return int((self.upper - self.lower) / self.step) + 1
+
+    def value(self, offset: int) -> int | float:
+        """The value at an offset: an integer on a grid of integers, else the nearest float."""
+        number = self.lower + offset * self.step
+        return int(number) if self.lower.denominator == self.step.denominator == 1 else float(number)
+
+    def offsets(self, values: Any) -> Integers:
+        """Each value rounded to the grid and clamped to its ends. Every row is mapped alone, so neighbours stay neighbours."""
+        array = read_array(values)
+        if array.ndim != 1:
+            raise InvalidValue("the values must be one flat list or array of numbers")
+        finer = (self.lower / self.step).denominator  # lower is a multiple of step / finer
+        first, last = int(self.lower / self.step * finer), int(self.upper / self.step * finer)
+        units = np.clip(to_units(array, self.step / finer), first, last) - first
+        rounded: Integers = ((2 * units + finer) // (2 * finer)).astype(np.int64)
+        return rounded
+
+    def rows(self, values: Any) -> SortedRows:
+        """Plain values as sorted offsets with counts."""
+        distinct, counts = np.unique(self.offsets(values), return_counts=True)
+        return sorted_rows(distinct, 0, self.points - 1, counts)
+
+    def rows_of_units(self, pair: Any) -> SortedRows:
+        """Offsets with counts, as an engine gives them; without counts (None), each offset is one row."""
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise InvalidValue("release_units requires a pair (offsets, counts); for plain values call release(...)")
+        return sorted_rows(pair[0], 0, self.points - 1, pair[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +145,17 @@ class SortedRows:
 def sorted_rows(values: Any, lower: int, upper: int, counts: Any = None) -> SortedRows:
     """Whole numbers in any order, clamped to the bounds, each with its count if `counts` are given.
 
+    Two values that no row has are sorted with them: NumPy is quicker with none than with one, and slower with one than with two.
+
     >>> sorted_rows([5, 3, 9], lower=0, upper=7).at(3), sorted_rows([2, 1], 0, 4, counts=[1, 10**10]).size
     (7, 10000000001)
     """
     check_bounds(lower, upper)
-    units = _whole_numbers(values, "values")
-    if counts is None:
-        return SortedRows(_clamped(np.sort(units), lower, upper), None, lower, upper)  # also what is sorted: the clock would tell
-    return _counted(_clamped(units, lower, upper), _whole_numbers(counts, "counts"), lower, upper)
+    units = np.concatenate([[lower - 2, lower - 1], _clamped(_whole_numbers(values, "values"), lower, upper)])
+    if counts is not None:
+        return _counted(units, _whole_numbers(counts, "counts"), lower, upper)
+    units.sort()
+    return SortedRows(units[2:], None, lower, upper)
 
 
 def check_bounds(lower: int, upper: int) -> None:
@@ -102,11 +165,8 @@ def check_bounds(lower: int, upper: int) -> None:
 
 
 def _counted(values: Integers, counts: Integers, lower: int, upper: int) -> SortedRows:
-    if len(values) != len(counts):
-        raise InvalidValue("counts must be whole numbers of at least 0, one for each value")
-    # two values that no row has, and that leave again: NumPy is quicker with none than with one, and slower with one than with two
-    values, counts = np.concatenate([[lower - 2, lower - 1], values]), np.concatenate([[1, 1], counts])
-    if (counts < 0).any():
+    counts = np.concatenate([[1, 1], counts])
+    if len(values) != len(counts) or (counts < 0).any():
         raise InvalidValue("counts must be whole numbers of at least 0, one for each value")
     if counts.sum(dtype=np.float64) >= LARGEST_RANGE:
         raise InvalidValue("the counts must sum to at most 2^62 rows")

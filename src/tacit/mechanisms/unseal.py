@@ -32,6 +32,8 @@ def marginal(joint: Sealed[Any], shape: Sequence[int], keep: Sequence[int]) -> S
 def histogram(listed: Sealed[Any], points: Sequence[int]) -> Sealed[Any]:
     """The sealed number of rows of each of the rising `points`, from a list (values, numbers of rows); other values count nowhere.
 
+    Without numbers of rows, each value is one row.
+
     >>> opened(histogram(Sealed((np.array([7, 2]), np.array([5, 1]))), points=[0, 2, 7]))
     array([0, 1, 5])
     """
@@ -39,5 +41,5 @@ def histogram(listed: Sealed[Any], points: Sequence[int]) -> Sealed[Any]:
     known = np.asarray(points, dtype=np.int64)
     places = np.minimum(np.searchsorted(known, values), known.size - 1)
     counts = np.zeros(known.size, dtype=np.int64)
-    np.add.at(counts, places, np.where(known[places] == values, rows, 0))
+    np.add.at(counts, places, np.where(known[places] == values, 1 if rows is None else rows, 0))
     return Sealed(counts)

@@ -90,6 +90,11 @@ class Source:
         location, declared = (without_password(each) for each in (self.location, self.declared))
         return f"Source(kind={self.kind!r}, location={location!r}, table={self.table!r}, declared={declared!r})"
 
+    @property
+    def remote(self) -> bool:
+        """Whether the rows are Parquet files at a URL, such as s3a://, which a cluster reads."""
+        return self.kind == "parquet" and "://" in self.location
+
     def url(self, environment: Mapping[str, str]) -> str:
         """The URL to connect to, with `$NAME` replaced from the environment: a password need not stand in the catalog."""
         return expanded(self.location, environment)
@@ -214,6 +219,7 @@ class Catalog:
     store_path: str | None = None
     store_engine: str = "duckdb"
     store_master: str | None = None
+    store_parquet: str | None = None
     questions_at_most: int = QUESTIONS_AT_MOST
     data_set: str | None = None
     show_left: Literal["tenths", "exact"] = "tenths"  # how a server shows analysts what the data set has left

@@ -85,6 +85,16 @@ def brief(value: object) -> str:
         return "a number of thousands of digits"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and what it counts, in the singular for 1.
+
+    >>> counted(1, "row"), counted(0, "row"), counted(1200, "entry")
+    ('1 row', '0 rows', '1,200 entries')
+    """
+    many = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else many}"
+
+
 def as_text(number: Fraction) -> str:
     """A rational the way people write it: a short exact decimal if one exists, else six significant digits.
 

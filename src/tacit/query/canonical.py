@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from tacit.privacy.catalog import Table
+from tacit.query.fields import compared_of
 from tacit.query.plan import Question
 from tacit.query.price.request import Request
 
@@ -38,8 +39,7 @@ def canonical_text(value: Any) -> str:
     """
     if isinstance(value, Table):
         return f"Table({', '.join(f'{name}={canonical_text(getattr(value, name))}' for name in OF_A_TABLE)})"
-    if is_dataclass(value) and not isinstance(value, type):
-        known = [field.name for field in fields(value) if field.compare]  # what does not make two values differ is left out
+    if (known := compared_of(value)) is not None:  # what does not make two values differ is left out
         if isinstance(value, Question):
             known = [name for name in known if name not in SEVERAL or getattr(value, name) != SEVERAL[name]]
         if isinstance(value, Request):

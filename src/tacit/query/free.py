@@ -8,7 +8,7 @@ functions of a list, on an engine that holds copies of the public tables it name
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 
@@ -16,6 +16,7 @@ from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
 from tacit.privacy.rounding import as_text
 from tacit.query.binding.scope import PublicFacts
+from tacit.query.fields import fields_of
 from tacit.query.language.syntax import Apply, Describe, From, Item, Name, Select
 
 Columns = tuple[tuple[str, tuple[object, ...]], ...]  # names and values of an answer
@@ -40,10 +41,10 @@ def nodes_in(value: object) -> Iterator[object]:
 
 
 def _nodes(value: object) -> Iterator[object]:
-    if is_dataclass(value) and not isinstance(value, type):
+    if (names := fields_of(value)) is not None:
         yield value
-        for field in fields(value):
-            yield from _nodes(getattr(value, field.name))
+        for name in names:
+            yield from _nodes(getattr(value, name))
     elif isinstance(value, tuple | list | set | frozenset):
         for each in value:
             yield from _nodes(each)

@@ -7,9 +7,11 @@ double) is NULL, never an error. A `Test` is true, false or unknown.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal as Choice
+
+from tacit.query.fields import fields_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +184,11 @@ class Order:
 
 def inner(node: object) -> Iterator[object]:
     """The nodes that a node holds directly."""
-    values = node if isinstance(node, tuple) else (getattr(node, field.name) for field in fields(node))  # type: ignore[arg-type]
+    values = node if isinstance(node, tuple) else (getattr(node, name) for name in fields_of(node) or ())
     for value in values:
         if isinstance(value, tuple):
             yield from inner(value)
-        elif is_dataclass(value) and not isinstance(value, Fraction):
+        elif fields_of(value) is not None:
             yield value
 
 

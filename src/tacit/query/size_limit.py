@@ -7,9 +7,10 @@ Without a limit, a short query would keep the planner or the engine busy forever
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 
 from tacit.errors import RangeTooLarge
+from tacit.query.fields import fields_of
 from tacit.query.plan import (
     Condition,
     Group,
@@ -62,8 +63,8 @@ def parts_of(node: object) -> Iterator[Node]:
     """The nodes directly inside a node."""
     values = node if isinstance(node, tuple) else (getattr(node, name) for name in node.__slots__)  # type: ignore[attr-defined]
     for value in values:
-        if is_dataclass(value):
-            yield value  # type: ignore[misc]  # only nodes are held by nodes
+        if fields_of(value) is not None:
+            yield value  # only nodes are held by nodes
         elif isinstance(value, tuple) and value and not isinstance(value[0], int | str):
             yield from parts_of(value)
 

@@ -17,7 +17,7 @@ from tacit.errors import InvalidInput
 from tacit.files import write
 from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
-from tacit.release.tidy import TIDIED, Totals, tidied
+from tacit.release.tidy import NOT_TIDIED, TIDIED, Totals, tidied
 from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
 
 PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
@@ -47,7 +47,7 @@ class Column:
     values: tuple[Any, ...]
     low: tuple[float | Decimal | str | None, ...] | None = None
     high: tuple[float | Decimal | str | None, ...] | None = None
-    bounds: tuple[float, float] | None = None
+    bounds: tuple[Any, Any] | None = None
 
     @property
     def is_key(self) -> bool:
@@ -62,9 +62,11 @@ class Column:
     def is_unknown(self, at: int) -> bool:
         """Whether the interval of a number is the whole declared range."""
         low, high = ((ends[at] if ends else None) for ends in (self.low, self.high))
-        if self.bounds is None or not isinstance(low, float | int) or not isinstance(high, float | int):
+        if self.bounds is None or isinstance(low, str) or isinstance(high, str):
+            return (low, high) == self.bounds  # dates, which never leave their range
+        if not isinstance(low, float | int) or not isinstance(high, float | int):
             return False
-        return low <= self.bounds[0] and high >= self.bounds[1]
+        return bool(low <= self.bounds[0] and high >= self.bounds[1])
 
     @property
     def has_interval(self) -> bool:
@@ -216,7 +218,7 @@ class Answer:
     def below(self) -> list[str]:
         """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""
         more = [f"{MOST_SHOWN} of {len(self):,} rows are shown; CSV, JSON and Parquet have all"] if len(self) > MOST_SHOWN else []
-        missing = [for_terminal(note) for note in self.notes if note.startswith((NOT_SHOWN, NO_INTERVAL, TIDIED))]
+        missing = [for_terminal(note) for note in self.notes if note.startswith((NOT_SHOWN, NO_INTERVAL, TIDIED, NOT_TIDIED))]
         return [*more, self.footer(), *missing, *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 
     @property
@@ -262,7 +264,7 @@ def shown(column: Column, at: int) -> str:
     if low is None or high is None:
         return f"{value:,.6g} (error unbounded)" if isinstance(value, int | float | Decimal) else str(value)
     if isinstance(value, str) or isinstance(low, str) or isinstance(high, str):
-        return f"{value} [{low}, {high}]"
+        return f"{'unknown' if column.is_unknown(at) else value} [{low}, {high}]"
     below, above = value - low, high - value
     whole = all(isinstance(number, int) for number in (value, low, high))
     form = "," if whole else f",.{_decimals(float(max(below, above)))}f"

@@ -1,6 +1,7 @@
 """The one till: every way to publish pays here, and no release reads private rows anywhere else. once.md has the proof.
 
 check     the ledger is the one that this data set knows, and has lost no entry
+recall    an answer that this analyst has paid for before; nothing is opened or written for it
 reserve   one transaction: an answer that was released before, or the first offer that the ledger admits, spent
 run       what was paid for, once; the spend stays whatever happens, and a run that does not finish is counted
 keep      the answer, with its hash in the chain
@@ -20,7 +21,7 @@ from tacit.accounting.ledger.ledger import Ledger
 from tacit.accounting.ledger.rollback import check_head, remember_head
 from tacit.accounting.ledger.selling import Granted, Recalled, Sale
 from tacit.errors import InvalidCatalog, InvalidValue, StoppedAfterSpending, StoreUnusable, TacitError, TimedOut
-from tacit.release.unforeseen import alone, noted
+from tacit.release.unforeseen import alone, log_line, noted
 
 Value = TypeVar("Value")
 
@@ -78,16 +79,23 @@ class Sold(Generic[Value]):
 def once(till: Till, sale: Sale, run: Callable[[Granted], Value], form: Form[Value] | None = None) -> Sold[Value]:
     """What `run` releases for the offer that the ledger granted; or what was released before under the sale's key.
 
-    `run` is called at most once, after the spend is on the disk. A key requires a form.
+    `run` is called at most once, after the spend is on the disk. A key requires a form. What this analyst paid for before needs
+    neither the data nor a turn at the ledger.
     """
-    till.ready()
     till.check()
-    found = till.ledger.reserve(sale)
+    found = till.ledger.recalled(sale) or _reserved(till, sale)
     if isinstance(found, Recalled):
         assert form is not None  # noqa: S101  # only what has a key is kept, and what has a key has a form
         return Sold(form.read(found.text), found.offer, found.entry, till.ledger.left(sale.analyst), repeated=found.own)
     value = _paid_for(till, found, run, form if sale.key else None)
     return Sold(value, found.offer, found.entry.number, till.ledger.left(sale.analyst))
+
+
+def _reserved(till: Till, sale: Sale) -> Granted | Recalled:
+    """One transaction, after the data is opened; the ledger is checked again, since that can take long."""
+    till.ready()
+    till.check()
+    return till.ledger.reserve(sale)
 
 
 def _paid_for(till: Till, granted: Granted, run: Callable[[Granted], Value], form: Form[Value] | None) -> Value:
@@ -118,6 +126,9 @@ def _ending(error: Exception | KeyboardInterrupt, till: Till, granted: Granted) 
         case KeyboardInterrupt():
             return StoppedAfterSpending(f"stopped; entry {granted.entry.number} of the ledger stays spent"), ""
         case TimedOut():
+            if error.why:
+                log_line(f"TimedOut at entry {granted.entry.number}: {error.why}", till.log)
+                error.why = ""
             return error, "timed out"
         case StoreUnusable() | InvalidCatalog():  # not caused by a row
             return error, ""

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.query.groups import key_value, shown_at_most
+from tacit.query.price.aggregates import finished
+from tacit.query.price.error_bars import Band
 from tacit.query.price.misses import beside_in, calls_behind, chooses, is_exact
 from tacit.query.price.modes import candidates
+from tacit.query.price.pairs import row_of
 from tacit.query.price.price import Quote
 from tacit.query.price.shaping import shaping
 from tacit.query.price.statements import DECLARED, declared
@@ -99,8 +104,21 @@ def _computed(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int], k
         return Column(output.name, PUBLIC, value)
     if not quote.request.interval and _of_quantiles(output.value, quote):
         return Column(output.name, kind, value)
-    call = quote.question.calls[output.value.index] if isinstance(output.value, Result) else None
-    return Column(output.name, kind, value, low, high, declared(call) if call and call.name in DECLARED else None)
+    return Column(output.name, kind, value, low, high, _range(output.value, quote))
+
+
+def _range(out: Out, quote: Quote) -> tuple[Any, Any] | None:
+    """What an aggregate is whatever the data, by the declared bounds. A quantile whose interval is never less has no such range."""
+    if not isinstance(out, Result):
+        return None
+    call = quote.question.calls[out.index]
+    if call.name in DECLARED:
+        return declared(call)
+    if not any(rank.call == call and isinstance(rank.mechanism, QuantileWithInterval) for rank in quote.ranks):
+        return None
+    ends = np.array([row_of(call.over).low, row_of(call.over).high], dtype=np.float64)
+    least, most = written(finished(call, quote.question.calls, (Band(ends, ends, ends),)).value, out, quote.question)
+    return least, most
 
 
 def _of_quantiles(out: Out, quote: Quote) -> bool:

@@ -23,6 +23,7 @@ TIDIED = (
     "tidied: counts are whole and not negative, and totals agree with their parts; "
     "the intervals are what the released ones leave to such numbers"
 )
+NOT_TIDIED = "tidy has no effect: the answer has no counts, and no totals with their parts"
 ROUNDS = 20  # of setting counts to zero that would be negative
 STEPS = 300  # of the least squares
 PASSES = 3  # of narrowing the ends of totals and parts by each other
@@ -45,7 +46,8 @@ def tidied(answer: Answer) -> Answer:
     if answer.tidied:
         return answer
     columns = tuple(_column(column, place, answer) for place, column in enumerate(answer.columns))
-    return replace(answer, columns=columns, notes=(*answer.notes, TIDIED), tidied=True)
+    possible = answer.totals is not None or any(column.kind in COUNTED for column in answer.columns)
+    return replace(answer, columns=columns, notes=(*answer.notes, TIDIED if possible else NOT_TIDIED), tidied=True)
 
 
 def _column(column: Column, place: int, answer: Answer) -> Column:

@@ -2,8 +2,8 @@
 
 An unforeseen exception may quote a cell in its message, in its cause, or in a variable of one of its frames. So none of these is
 passed on: a new exception is raised after the old one is gone. The log is for the data owner alone (mode 600), in the catalog's
-`.tacit` folder, else in the user's state folder. A line has the time, the types of the exceptions and the places in the code, and
-no message, so that the owner can send it to a maintainer.
+`.tacit/log` folder, else in the user's state folder. A line has the time, the types of the exceptions and the places in the code,
+and no message, so that the owner can send it to a maintainer.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from tacit.accounting.ledger.register import state_folder
 from tacit.errors import TacitError, Unforeseen
 from tacit.files import append_line
 
-FILE = "unforeseen.log"
-LARGEST = 1 << 20  # bytes; a full log is kept as unforeseen.log.old until the next one is full
+FILE = "log/unforeseen.log"  # in a folder of its own, where a confined process may rename files
+LARGEST = 1 << 20  # bytes; a full log is renamed to end in .1, and earlier ones in .2 to .4
+OLDER = 4
 MOST_FRAMES = 20
 MOST_LINKS = 5  # chained exceptions in one line
 
@@ -67,22 +68,37 @@ def noted(error: BaseException, folder: Path | None = None) -> Unforeseen:
 
     `folder` is the catalog's own; without one, or if it cannot be written to, the log goes to the user's state folder.
     """
-    line = line_of(error)
-    for place in (folder if folder is not None and folder.is_dir() else None, state_folder(os.environ)):
-        with suppress(OSError):  # a log that cannot be written does not change what is reported
-            if place is not None:
-                append_line(place / FILE, line, LARGEST)
-                break
+    log_line(line_of(error), folder)
     return Unforeseen()
 
 
-def line_of(error: BaseException) -> str:
-    """The time, the types of the exceptions, and the places in the code; no message, no value.
+def log_line(line: str, folder: Path | None = None) -> None:
+    """Add a line, with the time, to the owner's log: in the catalog's own folder, else in the user's state folder."""
+    for place in (folder if folder is not None and folder.is_dir() else None, state_folder(os.environ)):
+        with suppress(OSError):  # a log that cannot be written does not change what is reported
+            if place is not None:
+                append_line(place / FILE, f"{datetime.now(UTC).isoformat(timespec='seconds')} {line}", LARGEST, OLDER)
+                break
 
-    >>> line_of(ValueError("a cell")).split(" ", 1)[1]
+
+def latest(folder: Path, most: int) -> list[str]:
+    """The latest lines of the log, the last one at the end; older files are read only if they are needed."""
+    lines: list[str] = []
+    for name in (FILE, *(f"{FILE}.{number + 1}" for number in range(OLDER))):
+        with suppress(OSError):
+            lines = (folder / name).read_text("ascii", "replace").splitlines() + lines
+        if len(lines) >= most:
+            break
+    return lines[-most:]
+
+
+def line_of(error: BaseException) -> str:
+    """The types of the exceptions, and the places in the code; no message, no value.
+
+    >>> line_of(ValueError("a cell"))
     'ValueError at no place'
     """
-    return f"{datetime.now(UTC).isoformat(timespec='seconds')} {' after '.join(_links(error))}"
+    return " after ".join(_links(error))
 
 
 def _links(error: BaseException | None) -> Iterator[str]:

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-import tacit.data.prepare as preparation
 from owned import KEY
 from stored import catalog, category, number, stored, table, write_csv, write_parquet
 from tacit.data.files import csv_rows, tidy
-from tacit.data.prepare import prepare
-from tacit.data.prepare.keys import Keys
+from tacit.data.prepare import distributed, prepare
+from tacit.data.prepare.ranking import Ranking
 from tacit.privacy.catalog import Catalog, Column, Owner
 
 WHOLE = ["1", "2", "3", "9", "10", "11", ""]
@@ -108,16 +107,20 @@ def test_the_store_is_the_same_however_texts_are_read(
     assert sum(len(unit) for unit in quickly) > 20
 
 
-@pytest.mark.parametrize(
-    "planted",
-    [
-        pytest.param(lambda keys: replace(keys, as_text=False), id="hashed as numbers"),
-        pytest.param(lambda keys: replace(keys, numbered=None), id="ties ordered as numbers"),
-    ],
-)
-def test_a_key_that_is_taken_for_a_number_is_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: Callable[[Keys], Keys]
+def hashed_by_its_text(patched: pytest.MonkeyPatch) -> None:
+    """A key that is a text has another place than the number that it is the text of."""
+    rightly = Ranking._own_number
+    patched.setattr(Ranking, "_own_number", lambda ranking: rightly(ranking).replace("CASE WHEN ", "CASE WHEN FALSE AND "))
+
+
+def ties_ordered_as_numbers(patched: pytest.MonkeyPatch) -> None:
+    rightly = distributed.settled
+    patched.setattr(distributed, "settled", lambda *given: replace(rightly(*given), numbered=None))
+
+
+@pytest.mark.parametrize("planted", [hashed_by_its_text, ties_ordered_as_numbers])
+def test_a_key_that_is_not_taken_for_its_text_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
-    rightly = preparation.settled
-    monkeypatch.setattr(preparation, "settled", lambda *given: planted(rightly(*given)))
+    planted(monkeypatch)
     assert any(one != other for one, other in (both(tmp_path, monkeypatch, seed, WHOLE) for seed in range(5)))

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import threading
+import time
 import tomllib
 from pathlib import Path
 
@@ -218,7 +219,19 @@ class TestCheck:
         result = run("check")
         assert result.exit_code == 0
         assert "The store is stale: the catalog has changed since it was prepared" in result.stdout
+        assert "is sound, but its store is stale: run `tacit prepare`." in result.stdout
         assert json.loads(run("check", "--json").stdout)["store"]["state"] == "stale"
+
+    def test_a_source_that_changed_after_the_store_is_named(self, folder):
+        from tacit.data.prepare import prepare
+
+        prepare(read_catalog(folder / "tacit.toml"))
+        later = time.time() + 60
+        os.utime(folder / "visits.csv", (later, later))
+        result = run("check")
+        assert "is sound, but its store is stale: run `tacit prepare`." in result.stdout
+        assert "the source of visits has changed since it was prepared" in " ".join(result.stdout.split())
+        assert json.loads(run("check", "--json").stdout)["store"]["newer_sources"] == ["visits"]
 
     @pytest.mark.parametrize("damage", ["not a store", "of another format"])
     def test_a_store_that_cannot_be_read_is_stale(self, folder, damage):
@@ -320,6 +333,19 @@ class TestFinding:
         assert find_catalog(environment={}) == folder / "tacit.toml"
         (folder / "a" / "tacit.toml").write_text(CATALOG)
         assert find_catalog(environment={}) == folder / "a" / "tacit.toml"
+
+    def test_one_in_a_folder_above_is_named_in_errors(self, folder, monkeypatch):
+        below = folder / "one" / "two"
+        below.mkdir(parents=True)
+        words = ["explain", "SELECT COUNT(*) FROM nothing", "--epsilon", "1", "--analyst", "ana"]
+        assert "(catalog:" not in run(*words).stderr
+        monkeypatch.chdir(below)
+        said = run(*words).stderr
+        assert "tacit prepare" in said
+        assert said.endswith("\n(catalog: ../../tacit.toml)\n")
+        assert "(catalog:" not in run(*words, "--catalog", str(folder)).stderr, "it was named"
+        monkeypatch.setenv("TACIT_CATALOG", str(folder))
+        assert "(catalog:" not in run(*words).stderr, "it was named"
 
     def test_the_option_goes_before_the_variable_and_the_variable_before_the_folder(self, folder, tmp_path):
         other, third = tmp_path / "other.toml", tmp_path / "third"

@@ -88,7 +88,7 @@ def test_what_tacit_did_not_foresee_is_one_constant_line(error, tmp_path, monkey
     (tmp_path / ".tacit").mkdir()
     result = run(failing(error), [])
     assert (result.exit_code, result.stdout, result.stderr) == (4, "", f"tacit: {Unforeseen()}\n")
-    (line,) = (tmp_path / ".tacit" / "unforeseen.log").read_text().splitlines()
+    (line,) = (tmp_path / ".tacit" / "log" / "unforeseen.log").read_text().splitlines()
     assert f" {type(error).__name__} at " in line
     assert "4711" not in line
     shown = run(failing(error), ["--json"])

@@ -55,9 +55,9 @@ def test_the_report_is_for_the_curator(folder):
     assert result.exit_code == 0
     assert "for the data owner only" in result.stdout
     words = " ".join(result.stdout.split())
-    assert "visits private 6 3 1 rows dropped: value out of the declared" in words
-    assert "1 rows dropped: no unit" in words
-    assert "1 rows dropped: beyond max_rows or a repeated key" in words
+    assert "visits private 6 3 1 row dropped: value out of the declared" in words
+    assert "1 row dropped: no unit" in words
+    assert "1 row dropped: beyond max_rows or a repeated key" in words
     assert "cost: 1 missing, 1 above" in words
     assert "empty is left out: it has no values" in words
     assert result.stderr == ""

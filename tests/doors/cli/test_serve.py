@@ -56,3 +56,26 @@ def test_the_table_of_protections(place):
     result = CliRunner().invoke(app, ["serve", "--check", "--json"])
     assert json.loads(result.output) == {"protections": HELD, "beyond_loopback": True}
     assert "enough to serve more than loopback" in CliRunner().invoke(app, ["serve", "--check"]).output
+
+
+def test_the_demonstration_shows_commands_without_a_token(tmp_path, capsys):
+    from tacit.doors.cli.serve import _print_accounts
+
+    _print_accounts({"ana": ("analyst", "tacit_secret")}, tmp_path / "cert.pem", "https://127.0.0.1:8443")
+    account, *commands = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert "tacit_secret" in account
+    assert not any("tacit_secret" in line for line in commands), "a list of processes shows arguments"
+    assert any(f"-H @{tmp_path / 'ana.header'}" in line for line in commands)
+    assert any(f"--token-file {tmp_path / 'ana.token'}" in line for line in commands)
+    assert (tmp_path / "ana.header").read_text() == "Authorization: Bearer tacit_secret\n"
+    assert all((tmp_path / name).stat().st_mode & 0o077 == 0 for name in ("ana.header", "ana.token"))
+
+
+def test_a_spark_driver_is_refused_before_anything_starts(place):
+    place.write_text(f'{place.read_text("utf-8")}\n[store]\nengine = "spark"\nmaster = "spark://driver:7077"\n', "utf-8")
+    assert "must use Spark Connect" in refused(place)
+
+
+def test_a_proxy_is_named_by_its_address_and_together_with_behind_proxy(place):
+    assert "names a proxy" in refused(place, "--forwarded-by", "127.0.0.1")
+    assert "IP address of the proxy" in refused(place, "--behind-proxy", "--forwarded-by", "proxy.example")

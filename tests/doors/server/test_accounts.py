@@ -6,7 +6,9 @@ import stat
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
+from tacit.doors.server import accounts as accounts_module
 from tacit.doors.server.accounts import DAY, Account, Accounts, Ended, NameTaken, account_name
 from tacit.doors.server.records import Records
 from tacit.errors import InvalidInput
@@ -115,3 +117,40 @@ def test_a_token_that_was_revoked_is_not_renewed(accounts):
     with pytest.raises(Ended):
         accounts.renew(presented)
     assert not any(token["live"] for account in accounts.listed() for token in account["tokens"])
+
+
+def work(accounts: Accounts, token: str) -> list[str]:
+    """What is done to check a token: digests that are computed, and statements that are run."""
+    done: list[str] = []
+    engine, digest = accounts._records._engine, accounts_module._digest
+    note = lambda _connection, _cursor, statement, *_: done.append(statement)  # noqa: E731
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accounts_module, "_digest", lambda text: (done.append(f"{len(text)} characters"), digest(text))[1])
+        event.listen(engine, "before_cursor_execute", note)
+        try:
+            accounts.who(token)
+        finally:
+            event.remove(engine, "before_cursor_execute", note)
+    return done
+
+
+def test_every_text_takes_the_same_work(accounts, clock):
+    """So that the time of a reply does not say why a credential is not valid, nor that it was valid once."""
+    live, expired = accounts.add("ana", "analyst", days=30), accounts.issue("ana", days=1)
+    revoked = accounts.issue("ana")
+    accounts.revoke("ana", 3)
+    clock.now += 2 * DAY
+    accounts.who(live.token)  # the clock is remembered once
+    texts = [live.token, expired.token, revoked.token, f"tacit_{'A' * 43}", "", "x", "tacit_x", "\0" * 9000, live.token + " "]
+    found = {tuple(work(accounts, text)) for text in texts}
+    assert len(found) == 1
+    assert len(found.pop()) == 2, "one digest, one statement"
+    assert [accounts.who(text) is None for text in texts] == [False, *[True] * 8]
+
+
+def test_a_check_that_looks_up_only_what_looks_like_a_token_is_caught(accounts, monkeypatch):
+    """Planted: what is malformed is refused at once."""
+    token, whole = accounts.add("ana", "analyst").token, Accounts.who
+    quick = lambda self, text: whole(self, text) if accounts_module.TOKEN.fullmatch(text) else None  # noqa: E731
+    monkeypatch.setattr(Accounts, "who", quick)
+    assert work(accounts, "x") != work(accounts, token)

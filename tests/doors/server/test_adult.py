@@ -105,7 +105,8 @@ def test_the_data_sets_cap_stops_analysts_who_are_below_their_own(folder, tmp_pa
 def test_a_door_that_raises_the_cap_of_the_data_set_is_caught(folder, tmp_path):
     """Planted: the policy of the door knows the caps of analysts alone."""
     with at_a_desk(folder, tmp_path) as (place, ask):
-        place.office.data.policy = lambda catalog: replace(policy_of(catalog), budget=Budget(Fraction(1000), Fraction(1, 1000)))
+        raised = lambda catalog: replace(policy_of(catalog), budget=Budget(Fraction(1000), Fraction(1, 1000)))  # noqa: E731
+        place.office.data.door = replace(place.office.data.door, policy=raised)
         assert not stopped_together(tried(ask, place.office.data))
 
 

@@ -191,7 +191,7 @@ def test_what_nobody_foresaw_is_one_reply_and_a_line_for_the_data_owner(hospital
     lines = body(hospital.call("log", by="cara"))["lines"]
     assert len(lines) == len(before) + 1
     assert "victim" not in lines[-1]
-    assert (hospital.folder / ".tacit" / "unforeseen.log").stat().st_mode & 0o777 == 0o600
+    assert (hospital.folder / ".tacit" / "log" / "unforeseen.log").stat().st_mode & 0o777 == 0o600
 
 
 def test_no_reply_is_larger_than_its_line_carries(hospital, monkeypatch):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from itertools import count
 from typing import Any
 
 import httpx
@@ -21,9 +22,11 @@ from schemathesis.specs.openapi import checks
 
 from loops import in_own_loop
 from served import GIVEN, ROLES, InProcess, Served, served
+from tacit.doors.server import analysts
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import OPERATIONS, Desk
 from tacit.doors.server.front import app
+from tacit.doors.server.gate import Gate
 from tacit.doors.server.places import Places
 from tacit.doors.server.problems import STATUS
 from tacit.doors.server.settings import Settings
@@ -111,7 +114,11 @@ def test_every_operation_as_every_role_and_with_every_bad_credential(hospital):
     old = accounts.issue("otto")
     last = max(each["number"] for account in accounts.listed() for each in account["tokens"])
     accounts.revoke("otto", last)
-    tokens = {**hospital.tokens, "none": "", "revoked": old.token, "malformed": "tacit_x", "unknown": f"tacit_{'A' * 43}"}
+    ended = accounts.issue("otto", 1)
+    with hospital.office.records.writing() as connection:
+        connection.exec_driver_sql("UPDATE tokens SET expires = 1.0 WHERE number = ?", (last + 1,))
+    tokens = {**hospital.tokens, "none": "", "revoked": old.token, "expired": ended.token, "malformed": "tacit_x"}
+    tokens |= {"unknown": f"tacit_{'A' * 43}"}
     found = replies(hospital.desk, tokens)
     for name, each in found.items():
         if name == "health":
@@ -238,6 +245,16 @@ def test_what_comes_from_elsewhere_gets_nothing(hospital, what):
     assert hospital.data.ledger.head.number == before
 
 
+def test_a_gate_that_does_not_look_is_caught(hospital, monkeypatch):
+    """Planted: names, origins and types are not compared. What a page of another site sends is then paid for."""
+    monkeypatch.setattr(Gate, "_refused", lambda *_: None)
+    before = hospital.data.ledger.head.number
+    headers = {"Content-Type": "application/json", "Host": "evil.example", "Origin": "https://evil.example"}
+    given = by(hospital.tokens["ana"], headers=headers, json={**COUNT, "sql": "SELECT COUNT(*) FROM visits WHERE cost < 123"})
+    assert asked(hospital.desk, (*QUESTION, given))[0].status_code == 200
+    assert hospital.data.ledger.head.number > before
+
+
 def test_what_comes_from_here_is_answered_and_every_reply_has_its_headers(hospital):
     own = {"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"}
     given = by(hospital.tokens["ana"], headers=own, json={"sql": "SELECT ward FROM wards"})
@@ -288,13 +305,15 @@ def test_a_clerk_that_fails_is_one_reply_without_its_words(hospital):
 
 # --- what is inert, and what is in no log ------------------------------------------------------------------------------------
 
+OTHERS = count(200)
 HOSTILE = ["<script>alert(1)</script>", "=cmd|' /C calc'!A0", "\x1b[2J\u202e", "a\nb", "'; DROP TABLE x; --", '"onload="x']
 
 
 @pytest.mark.parametrize("alias", HOSTILE)
 def test_hostile_names_and_keys_are_inert_in_every_form(hospital, alias):
     token, quoted = hospital.tokens["ana"], alias.replace('"', '""')
-    body = {"sql": f'SELECT ward, COUNT(*) AS "{quoted}" FROM visits GROUP BY ward', "epsilon": "0.01"}
+    other = next(OTHERS)  # the same question again would have the names of the entry that paid for it
+    body = {"sql": f'SELECT ward, COUNT(*) AS "{quoted}" FROM visits WHERE cost < {other} GROUP BY ward', "epsilon": "0.01"}
     (reply,) = asked(hospital.desk, (*QUESTION, by(token, json=body)))
     if reply.status_code != 200:
         assert (reply.status_code, "\x1b" in reply.text, "\u202e" in reply.text) == (422, False, False)
@@ -305,8 +324,9 @@ def test_hostile_names_and_keys_are_inert_in_every_form(hospital, alias):
     assert [each.headers["content-type"].partition(";")[0] for each in found] == ["application/json", "text/csv", "image/svg+xml"]
     for each in found:
         assert not {"\x1b", "\u202e"} & set(each.text)
-    head = found[1].text.splitlines()[0].split(",", 1)[1].lstrip('"')
+    head = found[1].text.split(",", 1)[1].lstrip('"')
     assert head[0] not in "=+-@"
+    assert alias.strip("'\"=\n").partition("\n")[0][:5] in found[1].text, "it is the name of this question"
     assert "<script" not in found[2].text
 
 
@@ -323,7 +343,7 @@ def test_no_token_and_no_question_in_any_log_or_file_at_debug_level(tmp_path, ca
         )
         broken: Callable[..., Any] = lambda *_, **__: (_ for _ in ()).throw(ValueError("cell-of-a-marked-row"))  # noqa: E731
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tacit.session.rewrite", broken)
+            patch.setattr("tacit.session.weighed", broken)
             assert asked(found.desk, (*QUESTION, by(found.tokens["ana"], json=COUNT)))[0].status_code == 503
         told = "\n".join(record.getMessage() for record in caplog.records if not record.name.startswith("httpx"))
         secrets = [*found.tokens.values(), "marked-token", "cell-of-a-marked-row"]
@@ -331,5 +351,23 @@ def test_no_token_and_no_question_in_any_log_or_file_at_debug_level(tmp_path, ca
         for file in (tmp_path / ".tacit").rglob("*"):
             if file.is_file():
                 assert not [each for each in secrets if each.encode() in file.read_bytes()], file.name
-        log = (tmp_path / ".tacit" / "unforeseen.log").read_text()
+        log = (tmp_path / ".tacit" / "log" / "unforeseen.log").read_text()
         assert "ValueError at" in log
+
+
+def test_names_that_are_passed_on_as_they_are_are_caught(hospital, monkeypatch):
+    """Planted: a CSV whose first line has the names as the analyst wrote them."""
+    raw = lambda _, answer: Reply(200, ",".join(column.name for column in answer.columns).encode(), analysts.CSV)  # noqa: E731
+    monkeypatch.setitem(analysts.FORMS, "csv", raw)
+    with pytest.raises(AssertionError):
+        test_hostile_names_and_keys_are_inert_in_every_form(hospital, HOSTILE[1])
+
+
+def test_a_desk_that_logs_what_it_is_asked_is_caught(tmp_path, caplog, monkeypatch):
+    """Planted: the credential at debug level."""
+    whole = Desk.handle
+    monkeypatch.setattr(
+        Desk, "handle", lambda self, call: (logging.getLogger("tacit").debug(call.credential), whole(self, call))[1]
+    )
+    with pytest.raises(AssertionError):
+        test_no_token_and_no_question_in_any_log_or_file_at_debug_level(tmp_path, caplog)

@@ -25,7 +25,7 @@ FILES = (
 MAY = {
     "front": set(),
     "clerk": {f"{what} {name}" for what in ("read", "write") for name in ("ledger.sqlite", "server.sqlite", "ledger.json")}
-    | {"read tacit.toml"},
+    | {"read tacit.toml", "put the log aside"},
     "engine": {"read store.duckdb"},
 }
 

@@ -6,9 +6,12 @@ import json
 import re
 from collections.abc import Iterator
 
+import pytest
+
 from pages import ROOT
+from served import served
 from tacit.doors.server.problems import STATUS, TEXTS, problem, told
-from tacit.errors import BudgetExceeded, InvalidBudget, Refused, StoreUnusable, Unforeseen
+from tacit.errors import BudgetExceeded, InvalidBudget, InvalidSensitivity, InvalidValue, Refused, StoreUnusable, Unforeseen
 
 
 def kinds(kind: type[Refused] = Refused) -> Iterator[type[Refused]]:
@@ -40,3 +43,23 @@ def test_what_is_the_data_owners_is_told_to_nobody():
     assert b"0.123" not in exact.body, "what the data set has left is shown in tenths, in refusals too"
     own = told(BudgetExceeded("ana's own budget does not admit this question: it costs epsilon 1, and epsilon 0.123 remains"))
     assert b"0.123" in own.body
+
+
+def test_what_a_mechanism_says_of_a_value_is_told_to_nobody(tmp_path, monkeypatch):
+    """An error about a value to be released may follow from the data, wherever it is raised; planted: one that is passed on."""
+    assert told(InvalidValue("the release is too large for a float")) is None
+    assert told(InvalidSensitivity("not finite")) is None
+
+    def fails(*_: object, **__: object) -> None:
+        raise InvalidValue("a cell of a marked row")
+
+    with served(tmp_path) as found:
+        for where in ("tacit.session.rewrite", "tacit.session.offered", "tacit.session.Session._released"):
+            with monkeypatch.context() as patch:
+                patch.setattr(where, fails, raising=False)
+                reply = found.call("ask", sql="SELECT COUNT(*) FROM visits WHERE cost < 5", epsilon="0.1")
+            assert b"marked" not in reply.body
+        with pytest.MonkeyPatch.context() as planted:
+            planted.setattr("tacit.doors.server.desk.told", lambda error: problem("invalid_input", str(error)))
+            planted.setattr("tacit.session.Session.explain", fails)
+            assert b"marked" in found.call("explain", sql="SELECT COUNT(*) FROM visits", epsilon="0.1").body

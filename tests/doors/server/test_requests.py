@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from served import Served, served
 from tacit.accounting.ledger.databases import REASONS
-from tacit.doors.server import asking
+from tacit.doors.server import asking, requests
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.desk import desk
-from tacit.doors.server.requests import MOST_UNPAID, Begun, Kept, Requests, digest_of
+from tacit.doors.server.places import Places
+from tacit.doors.server.requests import FRAME, MOST_UNPAID, Begun, Kept, Requests, digest_of
 from tacit.errors import StoreUnusable
 from tacit.session import Session
 from tacit.session import open as open_data
@@ -120,7 +123,7 @@ def test_a_desk_that_asks_again_after_a_crash_is_caught(tmp_path, monkeypatch):
                 found.call("ask", key="k", sql=COUNT, epsilon="0.1")
         monkeypatch.setattr(asking, "_recovered", lambda *_: None)
         later = restarted(found)
-        monkeypatch.setattr("tacit.session._key", lambda *_: "b" * 64)  # the next day, another question
+        monkeypatch.setattr("tacit.query.offers.key_of", lambda *_: "b" * 64)  # the next day, another question
         later.call("ask", key="k", sql=COUNT, epsilon="0.1")
         assert spends(later) == 2
         later.office.records.close()
@@ -139,6 +142,35 @@ def test_records_that_cannot_be_written_stop_a_request_before_it_spends(tmp_path
         holder.close()
         assert found.call("ask", key="k", sql=COUNT, epsilon="0.1").status == 200
         assert "SQLITE_BUSY" in json.loads(found.call("log", by="cara").body)["lines"][-1]
+
+
+@pytest.mark.parametrize("which", ["records", "ledger"])
+def test_a_disk_that_is_really_full_pays_nothing_and_locks_nobody_out(tmp_path, which):
+    """SQLite itself refuses the next page of the file; what fitted before is still read."""
+    with served(tmp_path) as found:
+        found.desk.places = Places(rate=1e9, burst=1e9)
+        assert found.call("ask", key="first", sql=COUNT, epsilon="0.1").status == 200
+        engine = found.office.records._engine if which == "records" else found.data.ledger._store._database.engine
+        full: list[object] = []
+
+        def limit(connection: Any, *_: object) -> None:
+            connection.execute(f"PRAGMA max_page_count = {1 if full else 2**30}")  # never below the pages that there are
+
+        event.listen(engine, "checkout", limit)
+        full.append(True)
+        for at in range(3, 80):  # until the free room of the pages that there are is used up
+            before = spends(found)
+            reply = found.call("ask", key=f"k{at}" * 20, sql=f"{COUNT} WHERE cost < {at}", epsilon="0.001")
+            if reply.status != 200:
+                break
+        assert (reply.status, code(reply)) == (503, "unavailable")
+        spent = spends(found)
+        assert spent - before <= (which == "ledger"), "a full ledger may have spent and kept no answer; full records stop it before"
+        assert found.call("budget").status == 200, "nobody is locked out"
+        full.clear()
+        assert found.call("ask", key="new", sql=f"{COUNT} WHERE cost < 2", epsilon="0.001").status == 200
+        assert spends(found) == spent + 1
+        assert found.data.ledger.verify().whole
 
 
 @pytest.mark.parametrize("why", ["SQLITE_FULL", "SQLITE_BUSY"])
@@ -196,3 +228,61 @@ def test_no_two_keys_of_analysts_are_one():
     assert digest_of("a", "bc") != digest_of("ab", "c")
     assert Begun("a", "k", 0, again=False).finished is None
     assert Kept(200, "{}").entry is None
+
+
+# --- long replies ------------------------------------------------------------------------------------------------------------
+
+
+def kept_bytes(found: Served) -> list[int]:
+    with found.office.records.reading() as connection:
+        return [size or 0 for (size,) in connection.exec_driver_sql("SELECT length(reply) FROM requests ORDER BY begun")]
+
+
+def test_a_long_reply_is_kept_as_a_frame_and_comes_back_byte_for_byte(tmp_path, monkeypatch):
+    with served(tmp_path) as found:
+        ask = {"sql": 'SELECT ward, COUNT(*) AS n, AVG(cost) AS "a <name>" FROM visits GROUP BY ward', "epsilon": "0.1"}
+        whole = [found.call("ask", key="whole", form=form, **ask) for form in ("plain", "exact")]
+        monkeypatch.setattr(requests, "SHORT", 10)
+        framed = [found.call("ask", key="framed", form=form, **ask) for form in ("plain", "exact", "plain", "exact")]
+        assert framed[:2] == framed[2:]
+        with found.office.records.reading() as connection:
+            texts = [zlib.decompress(row[0]).decode() for row in connection.exec_driver_sql("SELECT reply FROM requests")]
+        assert sorted(text.startswith(FRAME) for text in texts) == [False, True]
+        assert len(min(texts, key=len)) < len(max(texts, key=len)) / 2
+        assert [json.loads(each.body)["rows"] for each in (whole[0], framed[0])] == [json.loads(whole[0].body)["rows"]] * 2
+        found.call("ask", by="bob", sql=ask["sql"].replace("a <name>", "of bob"), epsilon="0.1")
+        found.call("ask", sql=COUNT, epsilon="0.1")
+        assert found.call("ask", key="framed", **ask) == framed[0], "neither another's names nor a later balance"
+        later = restarted(found)
+        assert later.call("ask", key="framed", **ask) == framed[0]
+        assert spends(later) == 2
+        later.office.records.close()
+        later.data.close()
+
+
+def test_a_frame_that_would_make_another_reply_is_not_kept(tmp_path, monkeypatch):
+    """Planted: a ledger whose stored answer is another one. The reply is then kept whole, and stays the same."""
+    with served(tmp_path) as found:
+        monkeypatch.setattr(requests, "SHORT", 10)
+        monkeypatch.setattr(asking, "_stored", lambda *_: None)
+        first = found.call("ask", key="k", sql=COUNT, epsilon="0.1")
+        assert found.call("ask", key="k", sql=COUNT, epsilon="0.1") == first
+
+
+def test_a_frame_whose_answer_is_gone_is_unavailable_and_pays_nothing(tmp_path, monkeypatch):
+    with served(tmp_path) as found:
+        monkeypatch.setattr(requests, "SHORT", 10)
+        found.call("ask", key="k", sql=COUNT, epsilon="0.1")
+        monkeypatch.setattr(asking, "_stored", lambda *_: None)
+        assert code(found.call("ask", key="k", sql=COUNT, epsilon="0.1")) == "unavailable"
+        assert spends(found) == 1
+
+
+def test_long_replies_that_cost_nothing_are_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(requests, "MOST_FREE", 20)
+    with served(tmp_path) as found:
+        first = found.call("ask", key="k", sql="SELECT ward FROM wards")
+        assert kept_bytes(found) == [0]
+        assert found.call("ask", key="k", sql="SELECT ward FROM wards") == first
+        assert code(found.call("ask", key="k", sql="SELECT ward FROM wards LIMIT 1")) == "key_reused"
+        assert spends(found) == 0

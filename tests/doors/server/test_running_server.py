@@ -165,6 +165,25 @@ def test_a_lowered_cap_binds_at_once(server):
         server.wait_until_ready()
 
 
+def told_in_files(server: Server) -> list[str]:
+    """The files beside the data in which a token stands, after all that was asked and killed."""
+    tokens = [token.encode() for token in server.tokens.values()]
+    files = [file for file in server.folder.rglob("*") if file.is_file()]
+    return [file.name for file in files if any(token in file.read_bytes() for token in tokens)]
+
+
+def test_after_kills_no_token_is_in_any_file(server):
+    """Planted: a process that writes what it was asked into its log."""
+    server.ask("SELECT COUNT(*) AS n FROM nowhere", key="a-key")
+    assert told_in_files(server) == []
+    log = server.folder / ".tacit" / "log" / "planted.log"
+    log.write_text(f"asked by {server.tokens['ana']}")
+    try:
+        assert told_in_files(server) == ["planted.log"]
+    finally:
+        log.unlink()
+
+
 @pytest.mark.slow
 def test_a_supervisor_that_is_killed_takes_all_with_it(tmp_path):
     with served(tmp_path) as place:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacit.data.catalog import parse_catalog
-from tacit.doors.server.settings import Settings, check_exposure
+from tacit.doors.server.settings import Settings, check_engine, check_exposure
 from tacit.errors import InvalidInput
 
 DECLARED = '[budget]\nepsilon = 1\n[tables.people]\nsource = "p.csv"\nunit = "row"\nrows_at_most = 10\n'
@@ -51,3 +51,14 @@ def test_names_of_this_machine_are_for_loopback_alone():
     assert "localhost" in Settings().hosts
     assert Settings(**EVERYWHERE, **TLS).hosts == {"stats.example.org"}
     assert Settings(names=("stats.example.org",), behind_proxy=True).hosts == {"stats.example.org"}
+
+
+@pytest.mark.parametrize("master", ["", 'master = "spark://driver:7077"', 'master = "local[2]"'])
+def test_a_spark_driver_is_not_served(master):
+    with pytest.raises(InvalidInput, match="must use Spark Connect"):
+        check_engine(parse_catalog(f'{DECLARED}[store]\nengine = "spark"\n{master}\n'))
+
+
+def test_other_engines_are_served():
+    check_engine(parse_catalog(DECLARED))
+    check_engine(parse_catalog(f'{DECLARED}[store]\nengine = "spark"\nmaster = "sc://cluster:15002"\n'))

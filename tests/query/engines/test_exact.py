@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -14,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import reference
+from listed import counted
 from questions import clinic_questions, clinic_units
 from stored import catalog, category, days, number, table
 from tacit.privacy.catalog import Source, Table
@@ -45,22 +47,24 @@ def by_brute_force(question: Question, made: World) -> list[Any]:
 
 
 def plain(moment: Any) -> Any:
-    """Arrays as lists of integers; (values, counts) as a dictionary."""
+    """Arrays as lists of integers; (values, counts), or one value for each row, as a dictionary."""
     if isinstance(moment, np.ndarray):
         return [int(number) for number in moment]
     if isinstance(moment, list):
-        return [dict(zip(values.tolist(), counts.tolist(), strict=True)) for values, counts in moment]
+        return [dict(counted(listed)) for listed in moment]
     return moment
 
 
 @LENGTHS
 def test_moments_are_the_brute_force_over_the_rows(place: World, tmp_path: Any, examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
-    @given(clinic_questions(private_keys=True), clinic_units(), st.sampled_from([None, 1, 2]))
-    @example("SELECT ward, MEDIAN(cost) FROM visits GROUP BY ward", [], None)
-    @example("SELECT COUNT(*), SUM(cost), MEDIAN(cost), COUNT(DISTINCT person) FROM visits", [], None)
-    def check(text: str, units: Any, per_group: int | None) -> None:
-        made = place.with_rows("visits", ranked(units)).with_catalog(clinic(tmp_path, max_rows_per_group=per_group))
+    @given(clinic_questions(private_keys=True), clinic_units(), st.sampled_from([None, 1, 2]), st.sampled_from([5, 10**5]))
+    @example("SELECT ward, MEDIAN(cost) FROM visits GROUP BY ward", [], None, 5)
+    @example("SELECT COUNT(*), SUM(cost), MEDIAN(cost), COUNT(DISTINCT person) FROM visits", [], None, 10**5)
+    def check(text: str, units: Any, per_group: int | None, rows_at_most: int) -> None:
+        declared = clinic(tmp_path, max_rows_per_group=per_group, rows_at_most=rows_at_most)
+        made = place.with_rows("visits", ranked(units)).with_catalog(declared)
+        made.engine._compiled.clear()
         question = made.plan(text)
         assert [plain(moment) for moment in made.exact(question)] == by_brute_force(question, made)
 
@@ -73,6 +77,21 @@ def test_lists_are_sorted_and_from_the_low_end(place: World) -> None:
     made = place.with_rows("visits", ranked([[{**row, "cost": None, "age": age}] for age in ages]))
     ((values, counts),) = made.exact(made.plan("SELECT MEDIAN(age) FROM visits"))[0]
     assert (values.tolist(), counts.tolist()) == ([0, 7, 10], [1, 2, 1])
+
+
+@pytest.mark.parametrize(("rows_at_most", "row_by_row"), [(10, True), (11, False)])
+def test_lists_come_row_by_row_if_there_can_be_as_many_values_as_rows(
+    place: World, tmp_path: Any, rows_at_most: int, row_by_row: bool
+) -> None:
+    """By what is declared: ages are from 0 to 10, and whoever is there changes nothing."""
+    row = {"ward": 0, "day": 0, "diagnosis": None, "scan": None, "cost": None}
+    for ages in ([], [7], [7, 0, 10, 7]):
+        made = place.with_rows("visits", ranked([[{**row, "age": age}] for age in ages]))
+        asked = made.with_catalog(clinic(tmp_path, rows_at_most=rows_at_most))
+        asked.engine._compiled.clear()  # one plan has one text, whatever is declared: either form answers it
+        ((values, counts),) = asked.exact(asked.plan("SELECT MEDIAN(age) FROM visits"))[0]
+        assert (counts is None) == row_by_row
+        assert counted((values, counts)) == Counter(ages)
 
 
 # --- the largest bounds ----------------------------------------------------------------------------------------------------------

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
+from clusters import SPARK
+from equality import assert_equal
 from hospital import hospital_session
 from pages import ROOT
 from tacit.data.moving import from_parquet, to_parquet
@@ -24,20 +24,13 @@ from tacit.query.language.sql import read
 from tacit.query.passes import rewrite
 from tacit.session import Session
 
-pytest.importorskip("pyspark", reason="install PySpark to run these tests: pip install 'tacit[spark]'")
-if shutil.which("java") is None:
-    pytest.skip("install Java 17 to run these tests (Debian: apt-get install default-jre-headless)", allow_module_level=True)
-
-pytestmark = [  # py4j leaves its sockets to the garbage collector
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = SPARK
 ENTRY = re.compile(r"^-- answered: \d+(?: .*)?\n(.+);$", re.MULTILINE)
 QUESTIONS = [each for file in sorted((ROOT / "tests/queries/hospital").glob("*.sql")) for each in ENTRY.findall(file.read_text())]
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Session, Any, Path]]:
+def place(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Iterator[tuple[Session, Any, Path]]:
     """A session on the hospital, the same store on Spark, and its description."""
     from tacit.query.engines.spark import SparkEngine
 
@@ -46,43 +39,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Session, A
         (folder / "parquet").mkdir()
         described = to_parquet(store_file(session.data.catalog), folder / "parquet")
         (folder / "store.json").write_text(described.written(), "utf-8")
-        engine = SparkEngine(Opening(folder / "store.json", "spark", described.version, master="local[2]"))
+        engine = SparkEngine(Opening(folder / "store.json", "spark", described.version), spark)
         yield session, engine, folder / "store.json"
         engine.close()
-
-
-def arrays(found: Any) -> Any:
-    """Every integer of an exact answer, opened."""
-    keys = None if found.keys is None else found.keys.unseal()
-    moments = [[part.unseal() for part in (each if isinstance(each, tuple) else (each,))] for each in found.moments]
-    return keys, [[_plain(part) for part in parts] for parts in moments]
-
-
-def _plain(part: Any) -> Any:
-    if isinstance(part, tuple) and len(part) == 2:  # a list: values and counts, unordered
-        return sorted(zip(*(np.asarray(each).tolist() for each in part), strict=True))
-    if isinstance(part, list):
-        return [_plain(each) for each in part]
-    return np.ma.filled(part, -1).tolist() if isinstance(part, np.ndarray) else part
-
-
-@pytest.mark.parametrize("question", QUESTIONS[:12])
-def test_spark_gives_the_same_integers(place: tuple[Session, Any, Path], question: str) -> None:
-    session, engine, _ = place
-    compare(session, engine, question)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_spark_gives_the_same_integers_for_all(place: tuple[Session, Any, Path], question: str) -> None:
-    session, engine, _ = place
-    compare(session, engine, question)
-
-
-def compare(session: Session, engine: Any, question: str) -> None:
-    statement: Any = read(question, given(None, date(2025, 1, 1))).statement
-    for part in rewrite(statement, session.data.catalog, session.data.public).parts:
-        assert arrays(engine.run(part.group)) == arrays(session.data.engine.run(part.group))
 
 
 def test_public_facts_are_the_same(place: tuple[Session, Any, Path]) -> None:
@@ -103,7 +62,8 @@ def test_a_store_comes_back_from_parquet(place: tuple[Session, Any, Path], tmp_p
     from_parquet(parquet_store(described), tmp_path / "back.duckdb")
     back = DuckDBEngine(tmp_path / "back.duckdb", version=session.data.version)
     for question in QUESTIONS[:5]:
-        compare(session, back, question)
+        statement: Any = read(question, given(None, date(2025, 1, 1))).statement
+        assert_equal(session.data.engine, back, rewrite(statement, session.data.catalog, session.data.public))
     back.close()
 
 

@@ -538,3 +538,32 @@ def test_what_is_not_seen_where_it_stands_is_refused_quoted_or_not(text: str, ma
 def test_letters_of_every_script_may_stand_in_a_question() -> None:
     joined = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
     assert isinstance(parse(f"SELECT COUNT(*) FROM visits WHERE ward = 'naïve 東京 ❤️ {joined}'").where, Apply)
+
+
+# --- how long a text may be --------------------------------------------------------------------------------------------------
+
+
+def test_a_long_text_of_few_words_is_read() -> None:
+    names = ", ".join(f"'{at:0>600}'" for at in range(100))
+    assert parse(f"SELECT COUNT(*) FROM visits WHERE ward IN ({names})").where is not None
+    assert parse("SELECT COUNT(*) FROM visits -- " + "x" * 65_000).where is None
+
+
+@pytest.mark.parametrize("piece", ["a,", "1+", "a<", "(", "NOT ", "''", '""', "/*", "/**/", "- ", "`a`", "::int", "?,", "é ", ";"])
+def test_a_text_of_too_many_words_is_refused_before_it_is_parsed(monkeypatch: pytest.MonkeyPatch, piece: str) -> None:
+    """The parser's work follows the number of tokens; planted: a text that reaches it."""
+    reached: list[str] = []
+    monkeypatch.setattr("tacit.query.language.sql.sqlglot.parse", lambda text, **_: reached.append(text) or [])
+    text = "SELECT " + piece * (65_000 // len(piece))
+    with pytest.raises(NotAllowed):
+        parse(text)
+    assert not reached
+    monkeypatch.setattr("tacit.query.language.sql.MOST_TOKENS", 10**9)
+    with pytest.raises(NotAllowed):
+        parse(text)
+    assert reached
+
+
+def test_a_question_of_nearly_all_nodes_has_few_enough_tokens() -> None:
+    text = "SELECT COUNT(*) FROM visits WHERE age IN (" + ", ".join(["1"] * 1_900) + ")"
+    assert parse(text).where is not None

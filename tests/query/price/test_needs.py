@@ -19,13 +19,13 @@ from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.neighbours import Neighbours
 from tacit.query.canonical import canonical_text
+from tacit.query.offers import key_of
 from tacit.query.plan import Moment
 from tacit.query.price import price as pricing
 from tacit.query.price.needs import epsilon_shares, needs_of, rho_shares, root, rounded
 from tacit.query.price.price import Quote, price, request
 from tacit.query.price.request import Request
 from tacit.query.price.stability import reach
-from tacit.session import _key
 from worlds import PUBLIC, World, clinic, world_in_memory
 
 F = Fraction
@@ -196,7 +196,7 @@ def test_weights_are_for_columns_with_noise_and_for_a_budget(place: World) -> No
 def test_weights_belong_to_the_key_of_an_answer_by_place(place: World) -> None:
     swapped = "SELECT COUNT(*) AS cost, SUM(cost) AS n FROM visits"
     keys = [
-        _key(quoted(place, text, weights=weights), "1")
+        key_of(quoted(place, text, weights=weights), "1")
         for text, weights in ((TWO, None), (TWO, {"cost": 3}), (TWO, {"n": 3}), (swapped, {"cost": 3}), (swapped, {"n": 3}))
     ]
     assert keys[1] == keys[4]

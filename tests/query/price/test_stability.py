@@ -316,8 +316,8 @@ CLAIMED = raw(
     labs=[(None, visit, x) for visit in (5, 6, 8) for x in range(3)],
 )
 CROSSED = raw(
-    visits=[(visit, unit, 0) for visit, unit in ((10, 1), (14, 1), (10, 2), (15, 2))],
-    labs=[(None, visit, first + place) for visit, first in ((10, 0), (14, 3), (15, 6)) for place in range(3)],
+    visits=[(visit, unit, 0) for visit, unit in ((10, 1), (11, 1), (12, 1), (10, 2), (11, 3), (12, 4))],
+    labs=[(None, visit, first + place) for visit, first in ((10, 0), (11, 3), (12, 6)) for place in range(3)],
 )
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tacit.accounting.ledger.chain import nothing
-from tacit.accounting.ledger.entries import Account, Entry, accounts_digest
+from tacit.accounting.ledger.entries import Account, Entry, account_text, digest_of_texts
 from tacit.privacy.catalog import Budget
 
 
@@ -19,6 +19,15 @@ class Books:
     last: Entry
     hash: str
     accounts: Mapping[str, Account]
+    texts: Mapping[str, str]  # of the accounts, of which every entry holds a digest
+
+    def following(self, last: Entry, digest: str, changed: Mapping[str, Account]) -> Books:
+        """The books after an entry that changes these accounts."""
+        return Books(last, digest, {**self.accounts, **changed}, self.texts_with(changed))
+
+    def texts_with(self, changed: Mapping[str, Account]) -> dict[str, str]:
+        """The texts of all accounts, with these changed."""
+        return {**self.texts, **{name: account_text(one) for name, one in changed.items()}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +74,7 @@ def following(books: Books, cap: Budget, kind: str, changed: Mapping[str, Accoun
     last = books.last
     same = {"price": nothing(last.price.neighbours), "spent": last.spent, "units": last.units, "for_events": last.for_events}
     counts = {"questions": last.questions, "failures": last.failures}
-    digest = accounts_digest({**books.accounts, **changed})
+    digest = digest_of_texts(books.texts_with(changed))
     told: dict[str, Any] = {**same, **counts, "accounts": digest, "cap": cap, **what}
     return Entry(last.ledger, last.number + 1, books.hash, now(), kind, **told)
 

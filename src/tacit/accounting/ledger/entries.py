@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -161,7 +162,26 @@ def entry_from(text: str) -> Entry:
 
 def accounts_digest(accounts: Mapping[str, Account]) -> str:
     """One hash over the accounts of all analysts, which every entry holds: none can be changed, added or removed unseen."""
-    return hash_of(canonical_json({name: [_sums_json(one.spent), one.failures] for name, one in accounts.items()}))
+    return digest_of_texts({name: account_text(one) for name, one in accounts.items()})
+
+
+def digest_of_texts(accounts: Mapping[str, str]) -> str:
+    """The same from the text of each account: the hash of one canonical JSON object, put together from its parts."""
+    return hash_of(f"{{{','.join(f'{_name_text(name)}:{accounts[name]}' for name in sorted(accounts))}}}")
+
+
+def account_text(account: Account) -> str:
+    """An account as canonical JSON.
+
+    >>> account_text(Account(failures=2))
+    '[{"delta":"0","epsilon":"0","rho":"0"},2]'
+    """
+    return f"[{state_text(account.spent)},{account.failures}]"
+
+
+@lru_cache(maxsize=4096)
+def _name_text(name: str) -> str:
+    return canonical_json(name)
 
 
 def heads_text(heads: Sequence[Head]) -> str:

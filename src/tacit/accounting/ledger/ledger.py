@@ -65,7 +65,10 @@ def begin_ledger(address: str, policy: Policy, identity: str, reason: str = "") 
 
     store = Store(address, create=True)
     if upgraded(store, policy, now()) or not store.begin(_first_entry(identity, policy, reason), policy.units.text):
-        raise InvalidInput("this data set already has a ledger; keep it, or declare another one in [ledger] url")
+        raise InvalidInput(
+            "this data set already has a ledger: it is begun once, and records everything ever released; go on with it (`tacit "
+            "budget` shows what remains), or declare another one in [ledger] url"
+        )
     return Ledger(store, policy)
 
 
@@ -103,6 +106,10 @@ class Ledger:
             if time.monotonic() >= end:
                 raise StoreUnusable("the same question is being answered for somebody else", remedy="ask again in a minute")
             time.sleep(PAUSE)
+
+    def recalled(self, sale: Sale) -> Recalled | None:
+        """The answer if this analyst has paid for it before: read only, without a turn. None if there is more to decide."""
+        return self._store.look(lambda page: selling.repeated(self._own(page), sale, self.caps))
 
     def spend(self, event: Event, analyst: str, question: str, data_version: str) -> Entry:
         """The entry of one spend whose result is not kept."""
@@ -239,7 +246,11 @@ class Ledger:
 
     def hash_at(self, number: int) -> str | None:
         """The hash of one entry, None where there is no such entry."""
-        return next((line.hash for line in self._store.lines(number - 1, 1) if line.number == number), None)
+        return _hash(self._store.lines(number - 1, 1), number)
+
+    def seen_at(self, number: int) -> tuple[str | None, State]:
+        """The hash of one entry, and the sums after the last one, both as the ledger stands now."""
+        return self._store.look(lambda page: (_hash(page.lines(number - 1, 1), number), page.books.last.spent))
 
     def verify(self) -> Chain:
         """Everything computed again from the texts of the entries; what was cut off at the end is found with rollback.py only."""
@@ -251,13 +262,12 @@ class Ledger:
 
     def _write(self, work: Callable[[Page], Result], flush: bool = True) -> Result:
         """What `work` makes of the ledger's page, in one transaction."""
+        return self._store.write(lambda page: work(self._own(page)), flush)
 
-        def checked_work(page: Page) -> Result:
-            if page.books.last.ledger != self.identity:
-                raise StoreUnusable("the open ledger was replaced by another one", remedy="restart tacit")
-            return work(page)
-
-        return self._store.write(checked_work, flush)
+    def _own(self, page: Page) -> Page:
+        if page.books.last.ledger != self.identity:
+            raise StoreUnusable("the open ledger was replaced by another one", remedy="restart tacit")
+        return page
 
     def _look(self) -> Books:
         return self._store.look(lambda page: page.books)
@@ -298,6 +308,10 @@ def _first(lines: list[Line]) -> Entry:
     if not lines or lines[0].number != 0:
         raise StoreUnusable("the ledger has lost its first entry", remedy="restore the ledger from a backup")
     return entry_from(lines[0].text)
+
+
+def _hash(lines: list[Line], number: int) -> str | None:
+    return next((line.hash for line in lines if line.number == number), None)
 
 
 def _named(store: Store, first: Entry) -> Mapping[str, str]:

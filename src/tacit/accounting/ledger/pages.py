@@ -1,11 +1,4 @@
-"""The tables of a ledger, and a page: the ledger inside one transaction.
-
-    tacit_books      one row: which ledger it is, its format, and its last entry
-    tacit_entries    every entry: its canonical text and the hash of it
-    tacit_accounts   the sums and failures of each analyst; every entry holds a digest of them all
-    tacit_units      declarations of units, by their fingerprints
-    tacit_kept       questions that are being answered, and answers that were released, by question
-    tacit_askers     who has paid for which of them
+"""A page: the ledger inside one transaction.
 
 A page begins by reading the last entry and comparing the accounts with it: sums that are not those of the chain are never used.
 """
@@ -13,90 +6,46 @@ A page begins by reading the last entry and comparing the accounts with it: sums
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, lru_cache
-from importlib import import_module
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sql
 
 from tacit.accounting.ledger.books import Books, Kept, Line, Marks
-from tacit.accounting.ledger.entries import FORMAT, Account, Entry, accounts_digest, entry_from, hash_of, state_from, state_text
+from tacit.accounting.ledger.entries import (
+    FORMAT,
+    Account,
+    Entry,
+    account_text,
+    digest_of_texts,
+    entry_from,
+    hash_of,
+    state_from,
+    state_text,
+)
+from tacit.accounting.ledger.statements import (
+    ACCOUNTS,
+    APPEND,
+    ASKERS,
+    BOOKS,
+    ENTRIES,
+    KEPT,
+    LINES,
+    MOVE,
+    READ_ACCOUNTS,
+    READ_ASKER,
+    READ_BOOKS,
+    READ_KEPT,
+    READ_UNITS,
+    TABLES,
+    UNITS,
+    put,
+    run,
+)
 from tacit.errors import StoreUnusable
 
 PAGE = 1000
 DAMAGED = "restore the ledger from a backup; `tacit history` lists what is wrong"
-Whole = sql.Integer().with_variant(sql.BigInteger(), "postgresql")
-
-TABLES = sql.MetaData()
-BOOKS = sql.Table(
-    "tacit_books",
-    TABLES,
-    sql.Column("place", sql.Integer, sql.CheckConstraint("place = 1"), primary_key=True),
-    sql.Column("identity", sql.Text, nullable=False),
-    sql.Column("format", sql.Integer, nullable=False),
-    sql.Column("number", Whole, nullable=False),
-    sql.Column("hash", sql.Text, nullable=False),
-)
-ACCOUNTS = sql.Table(
-    "tacit_accounts",
-    TABLES,
-    sql.Column("analyst", sql.Text, primary_key=True),
-    sql.Column("spent", sql.Text, nullable=False),
-    sql.Column("failures", sql.Integer, nullable=False),
-)
-ENTRIES = sql.Table(
-    "tacit_entries",
-    TABLES,
-    sql.Column("number", Whole, primary_key=True, autoincrement=False),
-    sql.Column("hash", sql.Text, nullable=False),
-    sql.Column("text", sql.Text, nullable=False),
-)
-UNITS = sql.Table(
-    "tacit_units",
-    TABLES,
-    sql.Column("fingerprint", sql.Text, primary_key=True),
-    sql.Column("text", sql.Text, nullable=False),
-)
-KEPT = sql.Table(
-    "tacit_kept",
-    TABLES,
-    sql.Column("key", sql.Text, primary_key=True),
-    sql.Column("entry", Whole, sql.ForeignKey(ENTRIES.c.number), nullable=False),
-    sql.Column("until", sql.Float, nullable=False),
-    sql.Column("answer", Whole, sql.ForeignKey(ENTRIES.c.number)),
-    sql.Column("text", sql.Text),
-)
-ASKERS = sql.Table(
-    "tacit_askers",
-    TABLES,
-    sql.Column("key", sql.Text, primary_key=True),
-    sql.Column("analyst", sql.Text, primary_key=True),
-    sql.Column("entry", Whole, sql.ForeignKey(ENTRIES.c.number), nullable=False),
-)
-LAST = (BOOKS.c.identity, BOOKS.c.format, BOOKS.c.number, BOOKS.c.hash, ENTRIES.c.hash.label("own"), ENTRIES.c.text)
-READ_BOOKS = sql.select(*LAST).select_from(BOOKS.outerjoin(ENTRIES, ENTRIES.c.number == BOOKS.c.number))
-READ_ACCOUNTS = sql.select(ACCOUNTS.c.analyst, ACCOUNTS.c.spent, ACCOUNTS.c.failures)
-READ_KEPT = sql.select(KEPT).where(KEPT.c.key == sql.bindparam("wanted"))
-READ_ASKER = sql.select(ASKERS.c.entry).where(ASKERS.c.key == sql.bindparam("wanted"), ASKERS.c.analyst == sql.bindparam("who"))
-READ_UNITS = sql.select(UNITS.c.text).where(UNITS.c.fingerprint == sql.bindparam("wanted"))
-LINES = sql.select(ENTRIES.c.number, ENTRIES.c.hash, ENTRIES.c.text).order_by(ENTRIES.c.number)
-APPEND = sql.insert(ENTRIES)
-MOVE = sql.update(BOOKS).values(number=sql.bindparam("last"), hash=sql.bindparam("last_hash"))
-
-
-@cache
-def _insert(dialect: str) -> Any:
-    """`INSERT` with ON CONFLICT, for which each database has its own words; of the two, the one in use: they take long to load."""
-    return import_module(f"sqlalchemy.dialects.{dialect}").insert
-
-
-@cache
-def _put(dialect: str, table: sql.Table) -> sql.Insert:
-    """Put a row in the place of the one with the same key."""
-    adding = _insert(dialect)(table)
-    keys = [column.name for column in table.primary_key]
-    others = {column.name: adding.excluded[column.name] for column in table.columns if column.name not in keys}
-    return adding.on_conflict_do_update(index_elements=keys, set_=others)  # type: ignore[no-any-return]
 
 
 class Page:
@@ -110,42 +59,42 @@ class Page:
         """Write the entry, and the accounts that it changes; it must hold the digest of all accounts after it."""
         text = entry.text
         digest = hash_of(text)
-        _run(self._connection, APPEND, number=entry.number, hash=digest, text=text)
-        _run(self._connection, MOVE, last=entry.number, last_hash=digest)
+        run(self._connection, APPEND, number=entry.number, hash=digest, text=text)
+        run(self._connection, MOVE, last=entry.number, last_hash=digest)
         for name, account in (accounts or {}).items():
             row = {"analyst": name, "spent": state_text(account.spent), "failures": account.failures}
-            _run(self._connection, _put(self._connection.dialect.name, ACCOUNTS), **row)
-        self.books = Books(entry, digest, {**self.books.accounts, **(accounts or {})})
+            run(self._connection, put(self._connection.dialect.name, ACCOUNTS), **row)
+        self.books = self.books.following(entry, digest, accounts or {})
         return entry
 
     def kept(self, key: str) -> Kept | None:
         """The question or answer under a key."""
-        row = _run(self._connection, READ_KEPT, wanted=key).first()
+        row = run(self._connection, READ_KEPT, wanted=key).first()
         return None if row is None else Kept(*tuple(row))
 
     def keep(self, kept: Kept) -> None:
         """Writes a kept answer, in the place of an earlier one under its key."""
-        _run(self._connection, _put(self._connection.dialect.name, KEPT), **_row(kept))
+        run(self._connection, put(self._connection.dialect.name, KEPT), **_row(kept))
 
     def asked(self, key: str, analyst: str) -> int | None:
         """The entry by which an analyst has paid for what is under a key."""
-        row = _run(self._connection, READ_ASKER, wanted=key, who=analyst).first()
+        row = run(self._connection, READ_ASKER, wanted=key, who=analyst).first()
         return None if row is None else int(row.entry)
 
     def note_asker(self, key: str, analyst: str, entry: int) -> None:
         """Notes at which entry an analyst asked for a kept answer."""
-        _run(self._connection, _put(self._connection.dialect.name, ASKERS), key=key, analyst=analyst, entry=entry)
+        run(self._connection, put(self._connection.dialect.name, ASKERS), key=key, analyst=analyst, entry=entry)
 
     def units(self, fingerprint: str) -> str | None:
         """The declaration of units with a fingerprint."""
-        row = _run(self._connection, READ_UNITS, wanted=fingerprint).first()
+        row = run(self._connection, READ_UNITS, wanted=fingerprint).first()
         if row is not None and hash_of(row.text) != fingerprint:
             raise StoreUnusable("the ledger's declaration of units was changed", remedy=DAMAGED)
         return None if row is None else str(row.text)
 
     def note_units(self, fingerprint: str, text: str) -> None:
         """Notes the text behind a fingerprint of units."""
-        _run(self._connection, _put(self._connection.dialect.name, UNITS), fingerprint=fingerprint, text=text)
+        run(self._connection, put(self._connection.dialect.name, UNITS), fingerprint=fingerprint, text=text)
 
     def line(self, number: int) -> Line | None:
         """The line of an entry, or None."""
@@ -175,30 +124,53 @@ def create_tables(connection: sql.Connection, last: Entry, digest: str, units: s
 
 def read_marks(connection: sql.Connection) -> Marks:
     """The unchecked state of the ledger, for reading the whole chain."""
-    row = _run(connection, READ_BOOKS).first()
+    row = run(connection, READ_BOOKS).first()
     if row is None:
         raise StoreUnusable("the ledger has lost its row", remedy=DAMAGED)
     return Marks(row.identity, row.number, row.hash, _read_accounts(connection))
 
 
 def _read_accounts(connection: sql.Connection) -> dict[str, Account]:
-    return {at.analyst: Account(state_from(at.spent), at.failures) for at in _run(connection, READ_ACCOUNTS)}
+    return {at.analyst: Account(state_from(at.spent), at.failures) for at in run(connection, READ_ACCOUNTS)}
 
 
 def read_books(connection: sql.Connection) -> Books:
     """The last entry with all accounts, refused where they do not agree with each other."""
-    row = _run(connection, READ_BOOKS).first()
+    row = run(connection, READ_BOOKS).first()
     if row is None or row.text is None:
         raise StoreUnusable("the ledger has lost its last entry", remedy=DAMAGED)
     if row.format != FORMAT:
         raise StoreUnusable(f"unsupported ledger format {row.format}: expected {FORMAT}", remedy="update tacit")
-    if not row.hash == row.own == hash_of(row.text):
+    return _books(row.identity, (row.hash, row.own, row.text), tuple(map(tuple, run(connection, READ_ACCOUNTS).all())))
+
+
+@lru_cache(maxsize=8)  # by everything that was read, so that what has not changed is not parsed again
+def _books(identity: str, line: tuple[str, str, str], rows: tuple[tuple[str, str, int], ...]) -> Books:
+    digest, own, text = line
+    if not digest == own == hash_of(text):
         raise StoreUnusable("the last entry of the ledger was changed", remedy=DAMAGED)
-    last = entry_from(row.text)
-    accounts = _read_accounts(connection)
-    if last.ledger != row.identity or last.accounts != accounts_digest(accounts):
-        raise StoreUnusable("the accounts of the ledger do not match its last entry", remedy=DAMAGED)
-    return Books(last, row.hash, accounts)
+    last = entry_from(text)
+    accounts = {analyst: _account(spent, failures) for analyst, spent, failures in rows}
+    texts = {analyst: f"[{spent},{failures}]" for analyst, spent, failures in rows}
+    if last.ledger != identity or last.accounts != digest_of_texts(texts):
+        raise _other_accounts()
+    return Books(last, digest, accounts, texts)
+
+
+@lru_cache(maxsize=4096)
+def _account(spent: str, failures: int) -> Account:
+    """An account as stored; only its one canonical text is taken, so that the texts of all have one meaning."""
+    try:
+        found = Account(state_from(spent), failures)
+    except (ValueError, TypeError, LookupError, ArithmeticError):
+        raise _other_accounts() from None
+    if account_text(found) != f"[{spent},{failures}]":
+        raise _other_accounts()
+    return found
+
+
+def _other_accounts() -> StoreUnusable:
+    return StoreUnusable("the accounts of the ledger do not match its last entry", remedy=DAMAGED)
 
 
 def every_line(pages: Callable[[int, int], list[Line]], first: int = 0) -> Iterator[Line]:
@@ -211,22 +183,8 @@ def every_line(pages: Callable[[int, int], list[Line]], first: int = 0) -> Itera
 
 def read_lines(connection: sql.Connection, after: int, count: int) -> list[Line]:
     """At most `count` lines after the entry `after`, in order."""
-    wanted = LINES.where(ENTRIES.c.number > after).limit(count)
-    return [Line(*row) for row in connection.execute(wanted)]
+    return [Line(*tuple(row)) for row in run(connection, LINES, after=after, most=count)]
 
 
 def _row(kept: Kept) -> dict[str, Any]:
     return {"key": kept.key, "entry": kept.entry, "until": kept.until, "answer": kept.answer, "text": kept.text}
-
-
-def _run(connection: sql.Connection, statement: sql.Executable, **values: Any) -> sql.CursorResult[Any]:
-    """Run a statement that is compiled once: all others wait while one has its turn."""
-    text, names = _compiled(statement, connection.dialect)
-    return connection.exec_driver_sql(text, tuple(values[name] for name in names) if names else values)
-
-
-@lru_cache(maxsize=64)
-def _compiled(statement: sql.Executable, dialect: sql.Dialect) -> tuple[str, tuple[str, ...]]:
-    """The words of a statement, and the order of its values where the database counts them instead of naming them."""
-    ready = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
-    return str(ready), tuple(ready.positiontup or ())

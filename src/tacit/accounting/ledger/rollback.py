@@ -95,10 +95,13 @@ def check_head(folder: Path, ledger: Ledger, named: str | None = None) -> None:
     identity = known[0].ledger if known else named
     if identity is not None and identity != ledger.identity:
         raise StoreUnusable(f"this store belongs to ledger {identity[:8]}, but found {ledger.identity[:8]}", remedy=REMEDY)
-    if known and (found := ledger.hash_at(known[0].number)) != known[0].hash:
+    if not known:
+        return
+    found, spent = ledger.seen_at(known[0].number)
+    if found != known[0].hash:
         what = "is older than" if found is None else "has another history than"
         raise StoreUnusable(f"the ledger {what} the one that this store saw: {known[0]} is not in it", remedy=REMEDY)
-    if known and not _counts(ledger.head.spent, known[0].spent):
+    if not _counts(spent, known[0].spent):
         raise StoreUnusable(
             f"the ledger records less than was spent at {known[0]}: its last entries were changed",
             remedy="restore the ledger from a backup; `tacit history` lists what is wrong",

@@ -15,7 +15,7 @@ from tacit.accounting.ledger.admission import Admission, Sums
 from tacit.accounting.ledger.books import Books, Kept, following
 from tacit.accounting.ledger.caps import require_few_failures, require_to_go_on
 from tacit.accounting.ledger.entries import NEW_ACCOUNT, Entry, entry_from, hash_of
-from tacit.accounting.ledger.unit_rules import require_units
+from tacit.accounting.ledger.unit_rules import require_units, units_are_declared
 from tacit.errors import BudgetExceeded, StoreUnusable, TooManyFailures
 from tacit.privacy.catalog import Analyst
 
@@ -78,6 +78,15 @@ def decided(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled | Non
             caps.first(sale.offers, sums_of(page.books, analyst.name), analyst, shared=False)
         return None
     return _granted(page, sale, caps, analyst)
+
+
+def repeated(page: Page, sale: Sale, caps: Admission) -> Recalled | None:
+    """The stored answer, for an analyst who has paid for it before. It writes nothing; None leaves the decision to `decided`."""
+    analyst = caps.analyst(sale.analyst)
+    kept = page.kept(sale.key) if sale.key and units_are_declared(page, caps.policy) else None
+    if kept is None or kept.answer is None or page.asked(sale.key, analyst.name) is None:
+        return None
+    return _recalled(page, sale, caps, kept)
 
 
 def sums_of(books: Books, analyst: str) -> Sums:

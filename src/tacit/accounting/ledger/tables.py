@@ -20,7 +20,8 @@ from tacit.accounting.ledger import group_commit as durable
 from tacit.accounting.ledger.books import Asker, Kept, Line, Marks
 from tacit.accounting.ledger.databases import Database, confirmed, connect, is_held, roll_back, told, transient
 from tacit.accounting.ledger.entries import Entry
-from tacit.accounting.ledger.pages import ASKERS, BOOKS, KEPT, Page, create_tables, read_lines, read_marks
+from tacit.accounting.ledger.pages import Page, create_tables, read_lines, read_marks
+from tacit.accounting.ledger.statements import ASKERS, BOOKS, KEPT
 
 PAUSES = (0.05, 0.2, 1.0)  # seconds before each further attempt at something that failed before COMMIT
 LOOK = 0.05  # seconds before another look at a lock that another program has

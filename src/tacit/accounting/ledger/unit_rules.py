@@ -25,9 +25,8 @@ def require_units(page: Page, policy: Policy, tables: tuple[str, ...]) -> None:
 
     Tables that are newly declared public are noted: what was told of them exactly can never be private again.
     """
-    last = page.books.last
-    if (last.units, last.price.neighbours) == (policy.units.fingerprint, policy.neighbours):
-        return  # just what is declared, and so nothing closed
+    if units_are_declared(page, policy):
+        return  # and so nothing closed
     if found := differences(page, policy):
         raise UnitsChanged(f"the ledger counts for other units: {'; '.join(found)}", remedy=REMEDY)
     known = units_of(page)
@@ -37,6 +36,12 @@ def require_units(page: Page, policy: Policy, tables: tuple[str, ...]) -> None:
             remedy="declare it public again, or ask about other tables",
         )
     note_public(page, policy)
+
+
+def units_are_declared(page: Page, policy: Policy) -> bool:
+    """Whether the ledger counts for just what the policy declares."""
+    last = page.books.last
+    return (last.units, last.price.neighbours) == (policy.units.fingerprint, policy.neighbours)
 
 
 def note_public(page: Page, policy: Policy) -> None:

@@ -15,7 +15,8 @@ import sqlalchemy as sql
 
 from tacit.accounting.ledger.chain import Reader, merged, nothing, read_chain
 from tacit.accounting.ledger.entries import Account, Entry, accounts_digest, entry_from, state_from, state_text
-from tacit.accounting.ledger.pages import ACCOUNTS, BOOKS, create_tables, every_line, read_lines
+from tacit.accounting.ledger.pages import create_tables, every_line, read_lines
+from tacit.accounting.ledger.statements import ACCOUNTS, BOOKS
 from tacit.accounting.ledger.tables import Store
 from tacit.accounting.ledger.units import UNKNOWN
 from tacit.accounting.policy import Policy

@@ -20,6 +20,16 @@ from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, a
 from tacit.privacy.rounding import exact
 
 NAME = "tacit.toml"
+Stamp = tuple[int, int, int]
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """A value that changes when a file is rewritten; None if the file does not exist."""
+    try:
+        known = path.stat()
+    except (OSError, ValueError):  # a path with a NUL is a ValueError; reading it reports that
+        return None
+    return known.st_mtime_ns, known.st_size, known.st_ino
 
 
 def read_catalog(path: Path) -> Catalog:
@@ -71,6 +81,7 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
         store_path=declared.get("store", {}).get("path"),
         store_engine=declared.get("store", {}).get("engine", "duckdb"),
         store_master=declared.get("store", {}).get("master"),
+        store_parquet=declared.get("store", {}).get("parquet"),
         questions_at_most=declared["budget"].get("questions_at_most", QUESTIONS_AT_MOST),
         data_set=declared.get("ledger", {}).get("data_set"),
         show_left=declared["budget"].get("show_left", "tenths"),

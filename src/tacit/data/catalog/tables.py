@@ -106,7 +106,7 @@ def _source_in(declared: Declared, kind: Any, folder: Path | None) -> Source:
 
 
 def _path(declared: str, folder: Path | None) -> str:
-    return declared if folder is None else str(folder / declared)
+    return declared if folder is None or "://" in declared else str(folder / declared)
 
 
 def _columns(body: Declared, notation: Notation, path: KeyPath, reading: Reading) -> Columns:

@@ -39,8 +39,10 @@ def kind_of(path: Path) -> FileKind:
 
 
 def existing(path: str | Path) -> Path:
-    """The path, if the file exists."""
+    """The path, if the file exists and is not a folder."""
     file = Path(path)
+    if file.is_dir():
+        raise InvalidInput(f"{path} is a folder, and a file is expected; name a file in it")
     if not file.is_file():
         raise InvalidInput(not_found(path))
     return file

@@ -10,7 +10,7 @@ from tacit.data.declaration.problems import folded
 from tacit.data.files.tolerant import mended
 from tacit.data.quoting import name
 from tacit.errors import InvalidCatalog
-from tacit.privacy.catalog import Kind, Source
+from tacit.privacy.catalog import Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +30,7 @@ WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY at
 
 @contextmanager
 def postgres_batches(
-    source: Source, wanted: Mapping[str, Kind] | None, environment: Mapping[str, str]
+    source: Source, wanted: Mapping[str, object] | None, environment: Mapping[str, str]
 ) -> Iterator[pa.RecordBatchReader]:
     """The requested columns of a table, or all of them, in one statement and so from one snapshot of the database."""
     with closing(_connected(source.url(environment))) as connection, closing(connection.cursor()) as cursor:
@@ -41,7 +41,7 @@ def postgres_batches(
         yield _mended(batches)
 
 
-def _asked(cursor: Any, table: str, wanted: Mapping[str, Kind] | None) -> pa.RecordBatchReader:
+def _asked(cursor: Any, table: str, wanted: Mapping[str, object] | None) -> pa.RecordBatchReader:
     cursor.execute(COLUMNS, (table,))
     types: dict[str, tuple[str, str]] = {}
     for column, kind in cursor.fetchall():
@@ -73,7 +73,7 @@ def _quoted(table: str, cursor: Any) -> str:
     return str(cursor.fetchone()[0])
 
 
-def _selected(column: str, kind: str, declared: Kind | None) -> str:
+def _selected(column: str, kind: str, declared: object) -> str:
     """The SQL expression for one column, chosen so that no value fails in transfer.
 
     Arrow has no infinite or very distant days: they become the days next to the years 1 to 9999, which every bound excludes. Types

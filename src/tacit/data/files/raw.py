@@ -16,7 +16,8 @@ WHOLE = re.compile(r"^([+-]?[0-9]+)\.0+$")  # as in `named`
 class Raw:
     """A column of a source: SQL that refers to it, its type in the engine, a name for derived columns, and the engine's dialect.
 
-    Where a reader has found that a text needs no cleaning, or is a plain number, `sql` is NULL and `tidy` or `number` has it.
+    Where a reader has found that a text needs no cleaning, or is a number, `sql` is NULL and `tidy` or `number` has it. If it also
+    gives a `fate`, the number is a point of the column's grid.
     """
 
     sql: str
@@ -25,6 +26,7 @@ class Raw:
     words: Dialect = DUCKDB
     tidy: str | None = None
     number: str | None = None
+    fate: str | None = None
 
     def part(self, word: str) -> str:
         """The name of a column derived from this one."""

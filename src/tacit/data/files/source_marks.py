@@ -76,6 +76,9 @@ def _kept(catalog: Catalog, source: Source, environment: Mapping[str, str]) -> P
         table = [part.encode() for part in qualified(source.table or "", "public")]
         yield from ((b"postgres", place.encode(), *table) for place in server_places(source.url(environment), environment))
         return
+    if source.remote:
+        yield b"remote", source.location.encode()
+        return
     files = source_files(catalog, source)
     if source.kind == "duckdb":
         yield b"duckdb", _path(files[0]), *(part.encode() for part in qualified(source.table or "", "main"))

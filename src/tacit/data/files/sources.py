@@ -8,21 +8,23 @@ comes in Arrow batches (postgres.py). Column names match case-insensitively.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fnmatch import fnmatch
 from glob import escape, glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.data.declaration.problems import folded
+from tacit.data.dialect import Dialect
 from tacit.data.engine import EngineError, Workshop
 from tacit.data.files.csv_rows import CsvRows, Header, csv_header
 from tacit.data.files.kinds import not_found
 from tacit.data.files.postgres import postgres_batches
 from tacit.data.files.raw import Raw
-from tacit.data.files.tidy import Form, number_name, tidied, tidy_name
+from tacit.data.files.tidy import MOST_RUNS, Form, OnGrid, Runs, fate_name, number_name, tidy_name
 from tacit.data.files.tolerant import FILE, PLACE, mended_batches, moments_in
 from tacit.data.quoting import name, text
 from tacit.errors import InvalidCatalog
@@ -33,9 +35,7 @@ if TYPE_CHECKING:
 
 PATTERNS = {"parquet": ("*.parquet",), "csv": ("*.csv", "*.csv.gz")}
 
-FORMS: Mapping[Kind, Form] = {"number": "number", "key": "key"}
-
-Wanted = Mapping[str, Kind] | None
+Wanted = Mapping[str, Kind | OnGrid] | None  # how a source of texts places a number on its grid, if it may
 Reader = Callable[[Workshop, Catalog, Source, Wanted], AbstractContextManager["Rows"]]
 
 
@@ -43,12 +43,14 @@ Reader = Callable[[Workshop, Catalog, Source, Wanted], AbstractContextManager["R
 class Rows:
     """Rows to select from once: SQL for a FROM clause, and the columns by their case-folded names.
 
-    `typed` says whether the source has types of its own; CSV has only texts.
+    `typed` says whether the source has types of its own; CSV has only texts. A source may come in several runs, whose columns are
+    in different forms: `further` gives the next, after all rows of this one have been selected.
     """
 
     relation: str
     columns: Mapping[str, Raw]
     typed: bool = True
+    further: Callable[[], Rows | None] = lambda: None
 
 
 @contextmanager
@@ -60,18 +62,39 @@ def _parquet(workshop: Workshop, catalog: Catalog, source: Source, _: Wanted) ->
 def _mended_parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
     """Texts and days from the reader that accepts them all, everything else from the engine as usual; joined by row position."""
     files = _files(catalog, source)
-    native = _described(workshop, relation := _parquet_relation(files)).columns
+    native, relation = parquet_columns(workshop, files), _parquet_relation(files)
+    texts, moments = mended_columns(files, native, wanted)
+    with _registered(workshop, mended_batches(files, texts, moments)):
+        places = " AND ".join(f"native.{place} = batches.{place}" for place in (FILE, PLACE))
+        columns = {key: replace(raw, sql=f"native.{raw.sql}") for key, raw in native.items()}
+        types = mended_types(workshop, texts, moments)
+        mended = {key: Raw(f"batches.{name(key)}", kind, words=workshop.words) for key, kind in types.items()}
+        yield Rows(f"{relation} AS native JOIN batches ON {places}", {**columns, **mended})
+
+
+def parquet_columns(workshop: Workshop, files: list[Path]) -> Mapping[str, Raw]:
+    """The columns that Parquet files have together, with the types that hold the values of all of them."""
+    return _described(workshop, _parquet_relation(files)).columns
+
+
+def arrow_columns(workshop: Workshop, table: pa.Table) -> Mapping[str, Raw]:
+    """The columns that Arrow batches with the schema of a table have in the engine."""
+    with _registered(workshop, table.to_reader()) as rows:
+        return rows.columns
+
+
+def mended_columns(files: list[Path], native: Mapping[str, Raw], wanted: Wanted) -> tuple[list[str], list[str]]:
+    """The columns that the reader of mended values reads: texts, and moments that are declared as days."""
     if taken := {FILE, PLACE} & native.keys():
         raise InvalidCatalog(f"a text is not UTF-8, and {taken.pop()} is a name that tacit needs to mend it; rename that column")
     texts = [key for key, raw in native.items() if (wanted is None or key in wanted) and _is_text(raw)]
     days = [key for key, raw in native.items() if raw.nature == "moment" and (wanted or {}).get(key) == "date"]
-    moments = moments_in(files, days) if days else []
-    with _registered(workshop, mended_batches(files, texts, moments)):
-        places = " AND ".join(f"native.{place} = batches.{place}" for place in (FILE, PLACE))
-        columns = {key: replace(raw, sql=f"native.{raw.sql}") for key, raw in native.items()}
-        types = {**dict.fromkeys(texts, workshop.words.types.text), **dict.fromkeys(moments, "TIMESTAMP")}
-        mended = {key: Raw(f"batches.{name(key)}", kind, words=workshop.words) for key, kind in types.items()}
-        yield Rows(f"{relation} AS native JOIN batches ON {places}", {**columns, **mended})
+    return texts, moments_in(files, days) if days else []
+
+
+def mended_types(workshop: Workshop, texts: list[str], moments: list[str]) -> dict[str, str]:
+    """The types of what the reader of mended values gives."""
+    return {**dict.fromkeys(texts, workshop.words.types.text), **dict.fromkeys(moments, "TIMESTAMP")}
 
 
 def _is_text(raw: Raw) -> bool:
@@ -84,24 +107,55 @@ def _csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -
     header = _common_header(files, source.encoding)
     places = {key: f"c{place}" for key, place in header.places.items() if wanted is None or key in wanted}
     rows = CsvRows(files, header, source.multiline, [header.places[key] for key in places], source.encoding)
-    columns = {key: Raw(column, workshop.words.types.text, words=workshop.words) for key, column in places.items()}
     batches = rows.batches(workshop.tell_share)
-    if wanted is not None:
-        forms: dict[str, Form] = {column: FORMS.get(wanted[key], "text") for key, column in places.items()}
-        batches = tidied(batches, forms)
-        columns = {key: _with_forms(raw, forms[raw.sql]) for key, raw in columns.items()}
     try:
-        with _registered(workshop, batches):
-            yield Rows("batches", columns, typed=False)
+        if wanted is None:
+            with _registered(workshop, batches):
+                columns = {key: Raw(column, workshop.words.types.text, words=workshop.words) for key, column in places.items()}
+                yield Rows("batches", columns, typed=False)
+        else:
+            forms = {column: _form(wanted[key]) for key, column in places.items()}
+            most = MOST_RUNS if any(map(callable, forms.values())) else 0
+            yield from _in_runs(
+                workshop, Runs(batches, forms, most), {key: (column, forms[column]) for key, column in places.items()}
+            )
     except EngineError:
         if rows.problem is not None:
             raise rows.problem from None
         raise
 
 
-def _with_forms(raw: Raw, form: Form) -> Raw:
-    number, tidy = None if form == "text" else number_name(raw.sql), None if form == "number" else tidy_name(raw.sql)
-    return replace(raw, number=number, tidy=tidy)
+def _form(wanted: Kind | OnGrid) -> Form:
+    return wanted if callable(wanted) else "key" if wanted == "key" else "text"
+
+
+def _in_runs(workshop: Workshop, runs: Runs, columns: Mapping[str, tuple[str, Form]]) -> Iterator[Rows]:
+    """The first run of rows, which leads to the others."""
+
+    def following() -> Rows:
+        batches = runs.following()
+        workshop.engine.register("batches", batches)
+        found = {key: _with_forms(workshop.words, *each, batches.schema.names) for key, each in columns.items()}
+        return Rows("batches", found, typed=False, further=lambda: following() if runs else None)
+
+    try:
+        yield following()
+    finally:
+        workshop.engine.unregister("batches")
+        runs.close()
+
+
+def _with_forms(words: Dialect, column: str, form: Form, there: Collection[str]) -> Raw:
+    """A column in the forms that are there; the others are NULL."""
+
+    def sql(name: str, kind: str) -> str:
+        return name if name in there else f"CAST(NULL AS {kind})"
+
+    raw = Raw(sql(column, words.types.text), words.types.text, words=words)
+    number = sql(number_name(column), words.types.whole)
+    if callable(form):
+        return replace(raw, number=number, fate=sql(fate_name(column), words.types.small))
+    return replace(raw, tidy=sql(tidy_name(column), words.types.text), number=number if form == "key" else None)
 
 
 @contextmanager
@@ -127,6 +181,8 @@ MENDING: Mapping[str, Reader] = {"parquet": _mended_parquet}
 
 def _files(catalog: Catalog, source: Source) -> list[Path]:
     """The files of a source: one, those in a folder, or those that match a pattern."""
+    if source.remote:
+        raise InvalidCatalog(f"{source.declared} is read by the engine spark only; declare [store] engine, or a local `source`")
     path = catalog.folder / source.location
     if path.is_dir():
         found = sorted(file for pattern in PATTERNS.get(source.kind, ()) for file in path.rglob(pattern))
@@ -139,6 +195,16 @@ def _files(catalog: Catalog, source: Source) -> list[Path]:
 
 
 source_files = _files
+
+
+def changed_since(catalog: Catalog, moment: str) -> Iterator[str]:
+    """Tables with a file that was changed after a moment in whole seconds (ISO 8601), by the times of the files alone."""
+    since = datetime.fromisoformat(moment).timestamp() + 1
+    for table in catalog.tables.values():
+        if table.source.kind not in ("postgres", "memory"):
+            with suppress(InvalidCatalog, OSError):
+                if any(Path(file).stat().st_mtime > since for file in source_files(catalog, table.source)):
+                    yield table.name
 
 
 def reader_of(catalog: Catalog, place: Path) -> Table | None:

@@ -1,14 +1,15 @@
 """Texts of a CSV file that cleaning would not change, and plain numbers among them, told apart before the engine reads them.
 
 To clean a text takes an engine longer than everything else that it does with a row. Most texts need none: so each column of a batch
-is looked at as a whole. If all its texts are tidy, they are passed on as such; if all are plain numbers, as integers at a scale of
-10^6. Else they are cleaned one by one, as ever. Both ways give the same value for every text that is tidy or plain, so how a row is
-read still depends on its own bytes alone (store.md).
+is looked at as a whole. If all its texts are tidy, they are passed on as such; if all are plain numbers, as points of the column's
+grid with their fates. Else they are cleaned one by one, as ever. Both ways give the same value for every text that is tidy or
+plain, so how a row is read still depends on its own bytes alone (store.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,14 +20,28 @@ if TYPE_CHECKING:
 
 DIGITS = 6  # of plain numbers, after the decimal point
 LARGEST = 10 ** (18 - DIGITS)  # plain numbers are below it
+MOST_SCALED = 2**50  # up to here a double times 10^6 is nearer to its integer than 1/2
 PRINTABLE = bytes(range(0x20, 0x7F))
 DECIMALS = b"0123456789"
 PLAIN = DECIMALS + b".-"
 MOST_DIGITS = 18  # of a whole number
-BLANK, ZERO = b" 0"
+BLANK, ZERO, POINT = b" 0."
+MOST_RUNS = 4  # before a run that takes all forms
 
-Form = Literal["text", "number", "key"]
 Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """Numbers as integers at a scale of 10^digits, which is 1 or 10^6; `missing` marks the empty texts."""
+
+    numbers: Places
+    digits: int
+    missing: NDArray[np.bool_] | None = None
+
+
+OnGrid = Callable[[Scaled], tuple[Places, NDArray[np.uint8]]]  # the points of a grid, and the fates
+Form = Literal["text", "key"] | OnGrid
 
 
 def tidy_name(column: str) -> str:
@@ -35,41 +50,89 @@ def tidy_name(column: str) -> str:
 
 
 def number_name(column: str) -> str:
-    """The column of the plain numbers of another, which is NULL where they are given, and the reverse."""
+    """The column of the grid points, or the whole numbers, of another, which is NULL where they are given, and the reverse."""
     return f"n{column}"
+
+
+def fate_name(column: str) -> str:
+    """The column of the fates of plain numbers."""
+    return f"f{column}"
 
 
 def tidied(batches: pa.RecordBatchReader, forms: Mapping[str, Form]) -> pa.RecordBatchReader:
     """The same rows: each column of texts with one for those that are tidy, or for plain numbers, or with both, for keys."""
+    return Runs(batches, forms, most=0).following()
+
+
+class Runs:
+    """The rows of batches in runs: a run has columns for the forms that occurred up to then alone, and the last one for all.
+
+    For an engine computes with a column that is NULL in all rows, too. There are `most` runs before the last.
+    """
+
+    def __init__(self, batches: pa.RecordBatchReader, forms: Mapping[str, Form], most: int = MOST_RUNS) -> None:
+        self._forms: dict[str, Form] = {column: forms.get(column, "text") for column in batches.schema.names}
+        self._types = {each: kind for column, form in self._forms.items() for each, kind in _types(column, form).items()}
+        self._batches, self._parts = batches, (self._parted(batch) for batch in batches)
+        self._names: set[str] = set()
+        self._left, self._next = most, next(self._parts, None)
+
+    def __bool__(self) -> bool:
+        """Whether there are rows left."""
+        return self._next is not None
+
+    def close(self) -> None:
+        """Give up the rows that are left."""
+        self._batches.close()
+
+    def following(self) -> pa.RecordBatchReader:
+        """The next run; its reader must be read to the end before the next."""
+        import pyarrow as pa
+
+        self._names |= (self._next or {}).keys() if self._left else self._types.keys()
+        self._left = max(self._left - 1, 0)
+        schema = pa.schema([(each, kind) for each, kind in self._types.items() if each in self._names])
+        return pa.RecordBatchReader.from_batches(schema, self._run(schema))
+
+    def _run(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        while self._next is not None and self._next.keys() <= set(schema.names):
+            rows = len(next(iter(self._next.values())))
+            nothing = {each: pa.nulls(rows, kind) for each, kind in zip(schema.names, schema.types, strict=True)}
+            yield pa.record_batch(list({**nothing, **self._next}.values()), schema=schema)
+            self._next = next(self._parts, None)
+
+    def _parted(self, batch: pa.RecordBatch) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for column, form in self._forms.items():
+            found |= _parted(column, batch.column(column), form)
+        return found
+
+
+def _types(column: str, form: Form) -> dict[str, Any]:
+    """The columns that a column becomes, with their types."""
     import pyarrow as pa
 
-    forms = {column: forms.get(column, "text") for column in batches.schema.names}
-    names = {column: _names(column, form) for column, form in forms.items()}
-    types = {tidy_name(column): pa.large_string() for column in names} | {number_name(column): pa.int64() for column in names}
-    schema = pa.schema([(each, types.get(each, pa.large_string())) for column in names for each in names[column]])
-
-    def parted() -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            found: dict[str, Any] = {}
-            for column in names:
-                found |= _parted(column, batch.column(column), forms[column])
-            nothing = {each: pa.nulls(len(batch), kind) for each, kind in zip(schema.names, schema.types, strict=True)}
-            yield pa.record_batch(list({**nothing, **found}.values()), schema=schema)
-
-    return pa.RecordBatchReader.from_batches(schema, parted())
-
-
-def _names(column: str, form: Form) -> list[str]:
-    others = {"text": [tidy_name(column)], "number": [number_name(column)], "key": [tidy_name(column), number_name(column)]}
-    return [column, *others[form]]
+    texts, numbers = {column: pa.large_string()}, {number_name(column): pa.int64()}
+    tidy = {tidy_name(column): pa.large_string()}
+    if callable(form):
+        return {**texts, **numbers, fate_name(column): pa.uint8()}
+    return {**texts, **tidy, **(numbers if form == "key" else {})}
 
 
 def _parted(column: str, texts: Any, form: Form) -> dict[str, Any]:
     """The texts in the one form that they all have, under the name of that form."""
-    numbers = {"text": lambda _: None, "number": plain_numbers, "key": whole_numbers}[form](texts)
-    if numbers is not None:
+    import pyarrow as pa
+
+    if callable(form):
+        if (plain := plain_numbers(texts)) is None:
+            return {column: texts}
+        points, fates = form(plain)
+        return {number_name(column): pa.array(points), fate_name(column): pa.array(fates)}
+    if form == "key" and (numbers := whole_numbers(texts)) is not None:
         return {number_name(column): numbers}
-    return {tidy_name(column) if form != "number" and are_tidy(texts) else column: texts}
+    return {tidy_name(column) if are_tidy(texts) else column: texts}
 
 
 def are_tidy(texts: Any) -> bool:
@@ -87,17 +150,18 @@ def are_tidy(texts: Any) -> bool:
     return not ((codes[places[filled]] == BLANK) | (codes[places[filled + 1] - 1] == BLANK)).any()
 
 
-def plain_numbers(texts: Any) -> Any:
-    """The numbers times 10^6 as integers, NULL for an empty text; None unless all are digits with a sign and a point at most."""
+def plain_numbers(texts: Any) -> Scaled | None:
+    """The numbers, an empty text being missing; None unless all are digits with a sign and a point at most."""
     import pyarrow as pa
 
     places, content = _content(texts)
     if content.translate(None, PLAIN):
         return None
-    filled = _without_empty(texts, np.diff(places))
+    filled = _without_empty(texts, lengths := np.diff(places))
+    missing = lengths == 0 if filled is not texts else None
     try:
-        return _scaled(filled) if b"." in content else _whole(filled)
-    except pa.ArrowInvalid:  # not a number, too large, or of more digits
+        return _scaled(filled, places, content, missing) if b"." in content else _whole(filled, missing)
+    except pa.ArrowInvalid:  # not a number, or too large
         return None
 
 
@@ -121,25 +185,37 @@ def _without_empty(texts: Any, lengths: Places) -> Any:
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts) if (lengths == 0).any() else texts
 
 
-def _whole(texts: Any) -> Any:
+def _whole(texts: Any, missing: NDArray[np.bool_] | None) -> Scaled | None:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    whole = texts.cast(pa.int64())
-    ends = pc.min_max(whole).as_py()
-    if max(abs(ends["min"] or 0), abs(ends["max"] or 0)) >= LARGEST:
+    whole = _held(texts.cast(pa.int64()), missing)
+    if len(whole) and max(-int(whole.min()), int(whole.max())) >= LARGEST:
         return None
-    return pc.multiply(whole, 10**DIGITS)
+    return Scaled(whole, 0, missing)
 
 
-def _scaled(texts: Any) -> Any:
-    """Decimals of 18 digits fit into the lower half of their 128 bits."""
+def _scaled(texts: Any, places: Places, content: bytes, missing: NDArray[np.bool_] | None) -> Scaled | None:
+    """Decimals by way of doubles, which are exact enough for numbers of so few digits; None if a number has more."""
     import pyarrow as pa
 
-    decimals = texts.cast(pa.decimal128(18, DIGITS))
-    valid, halves = decimals.buffers()
-    lower = np.frombuffer(halves, np.int64)[::2].copy()
-    return pa.Array.from_buffers(pa.int64(), len(decimals), [valid, pa.py_buffer(lower)], offset=decimals.offset)
+    scaled = _held(texts.cast(pa.float64()), missing) * 10.0**DIGITS  # raises where a number has two points
+    if _decimals(places, content) > DIGITS or max(-scaled.min(), scaled.max()) > MOST_SCALED:
+        return None
+    return Scaled(np.rint(scaled, out=scaled).astype(np.int64), DIGITS, missing)
+
+
+def _decimals(places: Places, content: bytes) -> int:
+    """A bound on the digits after the point of texts with one point at most: exact, unless all are too short to have too many."""
+    if (longest := int(np.diff(places).max())) <= DIGITS + 1:
+        return longest - 1
+    points = np.flatnonzero(np.frombuffer(content, np.uint8) == POINT)
+    has_point = np.diff(np.searchsorted(points, places)) > 0
+    return int((places[1:][has_point] - points).max()) - 1
+
+
+def _held(column: Any, missing: NDArray[np.bool_] | None) -> Any:
+    """The numbers of a column, with 0 for the missing ones."""
+    return (column if missing is None else column.fill_null(0)).to_numpy()
 
 
 def _content(texts: Any) -> tuple[Places, bytes]:

@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.data.declaration.lines import key_text
-from tacit.data.dialect import DIALECTS, Dialect
-from tacit.data.engine import EngineError, OutOfMemory, Progress, Unreachable, Workshop
+from tacit.data.dialect import DIALECTS
+from tacit.data.engine import EngineError, Maker, OutOfMemory, Progress, Unreachable, Workshop
 from tacit.data.files.memory import placed
 from tacit.data.files.raw import Raw
 from tacit.data.files.sources import Rows
 from tacit.data.ownership import (
     Link,
     Reference,
-    carried,
     code_name,
     coded,
     key_name,
@@ -31,7 +30,9 @@ from tacit.data.ownership import (
     staged_name,
 )
 from tacit.data.prepare.bit_packing import packing
-from tacit.data.prepare.keys import Keys, settled
+from tacit.data.prepare.distributed import reached, stage_all
+from tacit.data.prepare.keys import Keys
+from tacit.data.prepare.making import MAKING
 from tacit.data.prepare.public_columns import found_columns
 from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
 from tacit.data.prepare.sharing import sharing
@@ -41,14 +42,13 @@ from tacit.data.prepare.staging import (
     examples_in,
     kept,
     read,
-    stage,
     stored_columns,
     tally,
     with_examples,
 )
 from tacit.data.prepare.verdict import ColumnReport, NotAccepted, Sharing, alarms
 from tacit.data.quoting import name
-from tacit.data.store import kept_version, ledger_mark, new_info, replacing, store_file, write_info
+from tacit.data.store import kept_version, ledger_mark, new_info, replacing, store_file
 from tacit.errors import InvalidCatalog, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
 
@@ -129,20 +129,21 @@ def prepare(
     """
     version = kept_version(catalog) if keep_version else None
     with replacing(catalog) as folder, _in_our_words(memory):
-        workshop = Workshop(folder / "spill", memory, progress, _steps(catalog), words=DIALECTS[catalog.store_engine])
-        with closing(workshop.engine) as engine, workshop.store(folder / store_file(catalog).name):
-            read_from = placed(catalog, given or {}, folder)
-            private, shared = _prepare_private(workshop, read_from, ranking_key(catalog.kept))
-            public = {each.name: _prepare_public(workshop, read_from, each) for each in read_from.tables.values() if each.public}
+        bench = Workshop(folder / "spill", memory, progress, _steps(catalog), words=DIALECTS["duckdb"])
+        with closing(bench.engine), MAKING[catalog.store_engine](bench, catalog, folder) as making:
+            read_from = making.near(placed(catalog, given or {}, folder))
+            private, shared = _prepare_private(making.maker, read_from, reached(catalog), ranking_key(catalog.kept))
+            public = {each.name: _prepare_public(bench, read_from, each) for each in read_from.tables.values() if each.public}
             mark = mark or _old_mark(catalog)
             known = {table: columns for table, (columns, _) in public.items()}
             info = new_info(catalog, mark.ledger, mark.head, known, version)
-            write_info(engine, "store", info)
-        reports = {**private, **{table: report for table, (_, report) in public.items()}}
-        judged = tuple(_judged(reports[key]) for key in catalog.tables)
-        prepared = Prepared(store_file(catalog), info.version, judged, shared)
-        if prepared.alarms and not accept:
-            raise NotAccepted(prepared)
+            reports = {**private, **{table: report for table, (_, report) in public.items()}}
+            judged = tuple(_judged(reports[key]) for key in catalog.tables)
+            prepared = Prepared(store_file(catalog), info.version, judged, shared)
+            if prepared.alarms and not accept:
+                raise NotAccepted(prepared)
+            making.describe(info)
+    making.replaced()
     if progress is not None:
         progress("prepared", 1.0)
     return prepared
@@ -178,44 +179,44 @@ def _old_mark(catalog: Catalog) -> LedgerMark:
     return LedgerMark()
 
 
-def _prepare_private(workshop: Workshop, catalog: Catalog, key: str) -> tuple[dict[str, TableReport], tuple[Sharing, ...]]:
+def _prepare_private(
+    workshop: Maker, catalog: Catalog, reach: frozenset[str], key: str
+) -> tuple[dict[str, TableReport], tuple[Sharing, ...]]:
     """Stage all private tables, rank those with named units, number the units, and write. Units are shared by all tables."""
     tables = [table for table in catalog.tables.values() if not table.public]
-    keys = carried(catalog)
-    staged = {table.name: stage(workshop, catalog, table, keys[table.name]) for table in tables}
-    held = settled(workshop, catalog.tables, staged)
+    held = stage_all(workshop, catalog, reach, key)
     key_type = held.type
     ways = _look_ups(workshop, {table.name: links(catalog, table) for table in tables}, key_type)
     keyed = [table for table in tables if own_key(table)]
     spaces = coded(catalog)
     for table in keyed:
-        ranking = _ranking(workshop.words, table, held, ways[table.name], tuple(map(key_name, spaces[table.name])))
+        ranking = _ranking(workshop, table, held, ways[table.name], tuple(map(key_name, spaces[table.name])))
         _rank(workshop, table, ranking, ways[table.name], key)
     codes = _codes(workshop, catalog, ways, key_type)
     units = _number_units(workshop, keyed) if keyed else 0
     reports = {}
     for table in tables:
         kept_codes = {column: codes[space] for column, space in spaces[table.name].items()}
-        workshop.step(f"writing {table.name}", _stored_table(workshop.words, table, units, kept_codes, key_type))
+        workshop.write(table.name, _stored_table(workshop, table, units, kept_codes, key_type), f"writing {table.name}")
         reports[table.name] = report = _report(workshop, catalog, table, ways[table.name], key_type)
         _check_size(table, report.copies)
         units += report.unnamed if _keeps_unnamed(table) else 0
     return reports, sharing(workshop, catalog, {table.name: _ranked_name(table) for table in keyed})
 
 
-def _look_ups(workshop: Workshop, ways: Mapping[str, tuple[Link, ...]], key_type: str) -> dict[str, list[LookUp]]:
+def _look_ups(workshop: Maker, ways: Mapping[str, tuple[Link, ...]], key_type: str) -> dict[str, list[LookUp]]:
     """The look-ups of every table, with their pairs in tables of the engine: read from all rows, before any limit."""
     found: dict[tuple[str, str], LookUp] = {}
     for link in (link for way in ways.values() for link in way if (link.table.name, link.column) not in found):
         pairs = f"tacit_pairs_{len(found)}"
-        workshop.run(f"CREATE TEMP TABLE {pairs} AS {link.pairs(key_type)}")
+        workshop.keep(pairs, link.pairs(key_type))
         holders = f"SELECT count(*) AS holders FROM {pairs} GROUP BY tacit_link"
         ((most,),) = workshop.rows(f"SELECT coalesce(max(holders), 0) FROM ({holders})")
         found[link.table.name, link.column] = LookUp(pairs, int(most))
     return {table: [found[link.table.name, link.column] for link in way] for table, way in ways.items()}
 
 
-def _codes(workshop: Workshop, catalog: Catalog, ways: Mapping[str, list[LookUp]], key_type: str) -> dict[Reference, str]:
+def _codes(workshop: Maker, catalog: Catalog, ways: Mapping[str, list[LookUp]], key_type: str) -> dict[Reference, str]:
     """A table of codes for each key in which others look up their unit: one code for every pair of a value and a unit.
 
     If the key leads to its units in one step, its pairs are known. Otherwise they are those of the ranked rows, which are few
@@ -231,46 +232,46 @@ def _codes(workshop: Workshop, catalog: Catalog, ways: Mapping[str, list[LookUp]
         rows = (f"SELECT {key_sql(column, key_type)}, tacit_holder FROM {_ranked_name(table)}" for table, column in holders)
         pairs = " UNION ".join(rows) if further else f"SELECT tacit_link, tacit_holder FROM {led.pairs}"
         codes = name(f"tacit_codes {'.'.join(space)}")
-        numbered = f"SELECT *, row_number() OVER () - 1 AS tacit_code FROM ({pairs}) AS pairs (tacit_value, tacit_holder)"
-        workshop.run(f"CREATE TEMP TABLE {codes} AS {numbered}")
+        named = f"SELECT * FROM ({pairs}) AS pairs (tacit_value, tacit_holder)"
+        workshop.keep_numbered(codes, named, "tacit_code")
         found[space] = codes
     return found
 
 
-def _ranking(words: Dialect, table: Table, keys: Keys, look_ups: list[LookUp], coded: tuple[str, ...]) -> Ranking:
+def _ranking(workshop: Maker, table: Table, keys: Keys, look_ups: list[LookUp], coded: tuple[str, ...]) -> Ranking:
     """Of the rows up to the largest limit that the data owner's report considers; fewer are stored."""
     columns, most = stored_columns(table), table.max_rows * (FACTORS[-1] if table.unit else 1)
     names_rows = table.key is not None and (table.key != own_key(table) or bool(look_ups))  # otherwise the key names the unit
     repeated = key_name(table.key or "") if names_rows and most > 1 else None  # a first row cannot repeat a key
     own, texts = key_sql(own_key(table), keys.type), frozenset(map(key_name, keys.texts_of(table)))
-    return Ranking(packing(columns, words), own, keys, repeated, most, coded, texts)
+    placed_before = workshop is not workshop.bench
+    return Ranking(packing(columns, workshop.words), own, keys, repeated, most, coded, texts, placed_before)
 
 
-def _rank(workshop: Workshop, table: Table, ranking: Ranking, look_ups: list[LookUp], key: str) -> None:
+def _rank(workshop: Maker, table: Table, ranking: Ranking, look_ups: list[LookUp], key: str) -> None:
     """Put the ranked rows into a table of the engine. Rows that are people, each with a key of its own, need no order."""
     staged, condition = staged_name(table), kept(stored_columns(table))
     own = f"SELECT {ranking.own_key} AS own FROM {staged} WHERE {condition}"
     alone = table.unit is None and workshop.rows(f"SELECT count(own) = count(DISTINCT own) FROM ({own})") == [(True,)]
-    rows, given = (ranking.alone(staged, condition), None) if alone else (ranking.ranked(staged, condition, look_ups), {"key": key})
-    workshop.step(f"ranking {table.name}", f"CREATE TEMP TABLE {_ranked_name(table)} AS {rows}", given)
+    rows, given = (
+        (ranking.alone(staged, condition), None) if alone else (ranking.ranked(staged, condition, look_ups), ranking.secrets(key))
+    )
+    workshop.keep(_ranked_name(table), rows, given, step=f"ranking {table.name}")
 
 
-def _number_units(workshop: Workshop, keyed: list[Table]) -> int:
+def _number_units(workshop: Maker, keyed: list[Table]) -> int:
     """Give every unit of any table a code, and return their number. The codes are dense, and their order means nothing."""
     units = " UNION ".join(f"SELECT tacit_holder FROM {_ranked_name(table)} WHERE tacit_rank = 0" for table in keyed)
-    workshop.step(
-        "numbering units",
-        f"CREATE TEMP TABLE tacit_units AS SELECT tacit_holder, row_number() OVER () - 1 AS tacit_unit FROM ({units})",
-    )
+    workshop.keep_numbered("tacit_units", units, "tacit_unit", step="numbering units")
     return int(workshop.rows("SELECT count(*) FROM tacit_units")[0][0])
 
 
-def _stored_table(words: Dialect, table: Table, first: int, codes: Mapping[str, str], key_type: str) -> str:
+def _stored_table(workshop: Maker, table: Table, first: int, codes: Mapping[str, str], key_type: str) -> str:
     """The rows of named units by their codes, with the codes of their keys.
 
     Rows that are units of their own get the codes from `first` on, and no key codes, because nothing refers to them.
     """
-    columns = stored_columns(table)
+    columns, words = stored_columns(table), workshop.words
     values = "".join(f", {sql} AS {name(column)}" for column, sql in packing(columns, words).unpack().items())
     coded = "".join(f", codes_{place}.tacit_code AS {name(code_name(column))}" for place, column in enumerate(codes))
     looked_up = "".join(
@@ -283,12 +284,12 @@ def _stored_table(words: Dialect, table: Table, first: int, codes: Mapping[str, 
         f"JOIN tacit_units AS units ON held.tacit_holder = units.tacit_holder{looked_up} WHERE tacit_rank < {table.max_rows}"
     )
     none = "".join(f", CAST(NULL AS {words.types.whole}) AS {name(code_name(column))}" for column in codes)
-    own = (
-        f"SELECT {first} + row_number() OVER () - 1 AS tacit_unit, CAST(0 AS {words.types.whole}) AS tacit_rank{values}{none} "
-        f"FROM {staged_name(table)} WHERE {kept(columns)} AND {_without_key(table)}"
-    )
-    parts = [named] * (own_key(table) is not None) + [own] * _keeps_unnamed(table)
-    return f"CREATE TABLE store.{name(table.name)} AS {' UNION ALL '.join(parts)}"
+    parts = [named] if own_key(table) is not None else []
+    if _keeps_unnamed(table):
+        rows = f"SELECT * FROM {staged_name(table)} WHERE {kept(columns)} AND {_without_key(table)}"
+        alone = f"SELECT tacit_unit, CAST(0 AS {words.types.whole}) AS tacit_rank{values}{none}"
+        parts.append(f"{alone} FROM ({workshop.numbered(rows, 'tacit_unit', first)})")
+    return " UNION ALL ".join(parts)
 
 
 def _keeps_unnamed(table: Table) -> bool:
@@ -301,11 +302,11 @@ def _without_key(table: Table) -> str:
     return "TRUE" if own is None else f"{key_name(own)} IS NULL"
 
 
-def _report(workshop: Workshop, catalog: Catalog, table: Table, way: list[LookUp], key_type: str) -> TableReport:
+def _report(workshop: Maker, catalog: Catalog, table: Table, way: list[LookUp], key_type: str) -> TableReport:
     columns = stored_columns(table)
-    found = with_examples(workshop, catalog, table, tally(workshop, staged_name(table), columns))
+    found = with_examples(workshop.bench, catalog, table, tally(workshop, staged_name(table), columns))
     unnamed, shared, most = _owner_counts(workshop, table, way, key_type)
-    ((copies,),) = workshop.rows(f"SELECT count(*) FROM store.{name(table.name)}")
+    ((copies,),) = workshop.rows(f"SELECT count(*) FROM {workshop.stored(table.name)}")
     used = f"SELECT count(DISTINCT tacit_row) FROM {_ranked_name(table)} WHERE tacit_rank < {table.max_rows}"
     rows = workshop.rows(used)[0][0] if shared else copies
     without_unit = 0 if _keeps_unnamed(table) else unnamed
@@ -315,23 +316,24 @@ def _report(workshop: Workshop, catalog: Catalog, table: Table, way: list[LookUp
     return TableReport(table.name, False, found.read, rows, dropped, found.columns, unnamed=unnamed, would_keep=larger, **sharing)
 
 
-def _would_keep(workshop: Workshop, table: Table, unnamed: int) -> dict[int, int]:
+def _would_keep(workshop: Maker, table: Table, unnamed: int) -> dict[int, int]:
     """How many copies would be stored with a larger max_rows."""
     limits = [factor * table.max_rows for factor in FACTORS]
     (found,) = workshop.rows(
-        f"SELECT {', '.join(f'count(*) FILTER (tacit_rank < {limit})' for limit in limits)} FROM {_ranked_name(table)}"
+        f"SELECT {', '.join(f'count(*) FILTER (WHERE tacit_rank < {limit})' for limit in limits)} FROM {_ranked_name(table)}"
     )
     return {limit: count + unnamed for limit, count in zip(limits, found, strict=True)}
 
 
-def _owner_counts(workshop: Workshop, table: Table, way: list[LookUp], key_type: str) -> tuple[int, int, int]:
+def _owner_counts(workshop: Maker, table: Table, way: list[LookUp], key_type: str) -> tuple[int, int, int]:
     """Of the rows that no value drops: how many have no unit, how many have several, and the most that one row can have."""
     rows = f"{staged_name(table)} WHERE {kept(stored_columns(table))}"
     if not way:
         return int(workshop.rows(f"SELECT count(*) FROM {rows} AND {_without_key(table)}")[0][0]), 0, 1
     own = f"SELECT {key_sql(own_key(table), key_type)} AS tacit_own FROM {rows}"
     several = "tacit_least <> tacit_largest"
-    counts = ["count(*) FILTER (tacit_least IS NULL)", f"count(*) FILTER ({several})", f"max(tacit_ways) FILTER ({several})"]
+    tests = (("count(*)", "tacit_least IS NULL"), ("count(*)", several), ("max(tacit_ways)", several))
+    counts = [f"{what} FILTER (WHERE {test})" for what, test in tests]
     units = owners(workshop.words, *(each.pairs for each in way))
     (found,) = workshop.rows(f"SELECT {', '.join(counts)} FROM ({own}) LEFT JOIN ({units}) ON tacit_own = tacit_link")
     unnamed, shared, most = (int(count or 0) for count in found)
@@ -351,12 +353,9 @@ def _check_size(table: Table, stored: int) -> None:
 def _prepare_public(workshop: Workshop, catalog: Catalog, table: Table) -> tuple[dict[str, Column], TableReport]:
     """Copy a public table, with its declared columns and those found in the data."""
     columns, left_out, rows = _public_columns(workshop, catalog, table)
-    workshop.run(f"CREATE TEMP TABLE {_ranked_name(table)} AS {cleaned(workshop, columns, rows, {})}")
+    workshop.keep(_ranked_name(table), cleaned(workshop, columns, rows, {}))
     values = ", ".join(f"{sql} AS {name(column)}" for column, sql in packing(columns, workshop.words).unpack().items())
-    workshop.step(
-        f"writing {table.name}",
-        f"CREATE TABLE store.{name(table.name)} AS SELECT {values} FROM {_ranked_name(table)} WHERE {kept(columns)}",
-    )
+    workshop.write(table.name, f"SELECT {values} FROM {_ranked_name(table)} WHERE {kept(columns)}", f"writing {table.name}")
     found = examples_in(workshop, columns, rows, tally(workshop, _ranked_name(table), columns))
     dropped = {"value": found.dropped, "no unit": 0, "limit": 0}
     stored = found.read - found.dropped

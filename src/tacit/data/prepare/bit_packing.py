@@ -1,7 +1,7 @@
 """The codes of a row packed into few numbers: each column has its bits in one of them, and NULL is the code after its last point.
 
 Rows are prepared in this form because an engine moves one number faster than ten. The numbers and the row's texts, each preceded by
-its length, are also the row's canonical text: different rows have different canonical texts.
+its length, are also the row's canonical form: different rows have different forms.
 """
 
 from __future__ import annotations
@@ -50,10 +50,14 @@ class Packing:
         nullable = {key: f"nullif({sql}, {codes[key].points})" if codes[key].nullable else sql for key, sql in masked.items()}
         return {**nullable, **{column.name: name(column.name) for column in self.texts}}
 
-    def canonical(self) -> list[str]:
-        """SQL for the parts of the canonical text of a packed row."""
-        numbers = [_number(place) for place in range(len(self.numbers))]
-        return [*numbers, *(measured(name(column.name), self.words) for column in self.texts)]
+    @property
+    def widths(self) -> dict[str, int]:
+        """How many bits each number of a packed row has, by its name as SQL."""
+        return {_number(place): sum(column.points.bit_length() for column in each) for place, each in enumerate(self.numbers)}
+
+    def canonical_texts(self) -> list[str]:
+        """SQL for the texts of a packed row, each of which says where it ends."""
+        return [measured(name(column.name), self.words) for column in self.texts]
 
 
 def packing(columns: Mapping[str, Column], words: Dialect = DUCKDB) -> Packing:

@@ -26,11 +26,11 @@ from tacit.data.prepare.grids import (
     from_decimal,
     from_double,
     from_integer,
-    from_plain,
     from_text,
     measures,
 )
-from tacit.data.quoting import name, text
+from tacit.data.prepare.plain_numbers import from_plain
+from tacit.data.quoting import name
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Value, day_of
 
@@ -56,7 +56,7 @@ def cleaning(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
     if raw.nature == "nested" or (column.kind == "number" and raw.nature not in NUMBERS):
         raise _unreadable(column, raw)
     if column.kind == "number":
-        return from_plain(column, raw) if raw.number else NUMBERS[raw.nature](column, raw)
+        return from_plain(column, raw) if raw.fate else NUMBERS[raw.nature](column, raw)
     if column.kind == "date":
         return _date(column, raw)
     return _text(column, raw) if column.kind == "text" else _category(column, raw, workshop)
@@ -189,8 +189,7 @@ def _listed(column: Column, alias: str, workshop: Workshop) -> str:
     if len(set(rows)) < len(rows):
         raise InvalidCatalog(f"{column.name} has two values that are read alike, such as 1 and 1.0; keep one of them")
     listed = name(f"{alias} values")
-    workshop.run(f"DROP TYPE IF EXISTS {listed}")  # a source may be read twice
-    workshop.run(f"CREATE TYPE {listed} AS ENUM ({', '.join(text(value) for (value,) in rows)})")
+    workshop.list_values(listed, [value for (value,) in rows])
     return listed
 
 

@@ -15,7 +15,6 @@ from fractions import Fraction
 
 from tacit.data.dialect import Dialect
 from tacit.data.files.raw import Raw, filled
-from tacit.data.files.tidy import DIGITS
 from tacit.data.quoting import text
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Notation
@@ -79,7 +78,7 @@ class Grid:
 def grid(column: Column, words: Dialect, digits: int = 0) -> Grid:
     """The grid of a column at a scale of at least `digits` decimal digits."""
     low, high, step = measures(column)
-    digits = max(digits, *(_decimals(column, number) for number in (low, high, step)))
+    digits = max(digits, *(decimals(column, number) for number in (low, high, step)))
     first, last, apart = (int(number * 10**digits) for number in (low, high, step))
     largest = 2 * max(abs(first), abs(last), apart)
     if largest >= LARGE or digits >= MOST_DIGITS:
@@ -159,22 +158,6 @@ def from_text(column: Column, raw: Raw) -> Cleaning:
     return Cleaning(layers, fate, code)
 
 
-def is_plain(column: Column) -> bool:
-    """Whether numbers of a column are written with a decimal point and no more digits than plain numbers have."""
-    notation = column.notation
-    written = (notation.decimal, notation.thousands, notation.missing) == (".", "", ())
-    return written and column.kind == "number" and max(_decimals(column, number) for number in measures(column)) <= DIGITS
-
-
-def from_plain(column: Column, raw: Raw) -> Cleaning:
-    """Numbers that the reader of texts has read already, at a scale of 10^6, and the others by their text."""
-    as_text, x, points = from_text(column, raw), raw.part("n"), grid(column, raw.words, DIGITS)
-    layers = ({**as_text.layers[0], x: raw.number or "NULL"}, *as_text.layers[1:])
-    fate = f"CASE WHEN {x} IS NOT NULL THEN {points.fate(x)} ELSE {as_text.fate} END"
-    code = f"CASE WHEN {x} IS NOT NULL THEN {points.point(points.held(x))} ELSE {as_text.code} END"
-    return Cleaning(layers, fate, code)
-
-
 def plain_number(sql: str, notation: Notation, words: Dialect) -> str:
     """SQL for a number in text with a decimal point and without grouping; text that is not written as declared stays unreadable.
 
@@ -229,7 +212,8 @@ def _double(number: Fraction | int, words: Dialect) -> str:
     return words.constant(repr(float(number)), words.types.double)
 
 
-def _decimals(column: Column, number: Fraction) -> int:
+def decimals(column: Column, number: Fraction) -> int:
+    """How many digits after the point a bound or a step of a column has."""
     for digits in range(MOST_DIGITS + 1):
         if (number * 10**digits).denominator == 1:
             return digits

@@ -1,19 +1,18 @@
-"""The rank of a row among its unit's rows: its place in the order of a keyed hash of its canonical text.
+"""The rank of a row among its unit's rows: its place in the order of a keyed hash of its canonical form.
 
 The order depends on the ranking key, the row's own key (its unit, or what leads to it) and the prepared row. It does not depend on
-the order of rows, files or threads, nor on other units. Rows with the same canonical text are interchangeable. The hash is MD5,
-which every engine has, with 128 random key bits in front; the first 64 bits are compared. Nothing requires collisions to be hard to
-find (store.md).
+the order of rows, files or threads, nor on other units. Rows with the same canonical form are interchangeable. The canonical form
+is a list of whole numbers: the row's own key, the packed codes and, where a row has texts, 56 bits of their keyed MD5 (store.md).
 """
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tacit.data.prepare.bit_packing import Packing
+from tacit.data.prepare.keyed_hash import parts, placed, secrets
 from tacit.data.prepare.keys import Keys
 from tacit.errors import StoreUnusable
 from tacit.files import replace_file
@@ -21,6 +20,8 @@ from tacit.mechanisms.noise import bits
 
 KEY_FILE = "rank.key"
 KEY_BYTES = 16
+OWN_BITS, TEXT_BITS = 56, 56  # of the own key and of the hash of texts
+SIGNLESS = 2**63 - 1
 CROWD = 4  # number of holders of one key from which its rows are reduced before they are copied
 
 
@@ -34,7 +35,7 @@ def ranking_key(folder: Path) -> str:
         raise StoreUnusable(
             f"the ranking key is corrupt ({file})", remedy="restore it from a backup, or remove it: limits then keep other rows"
         )
-    return base64.b64encode(bytes.fromhex(key)).decode().rstrip("=")
+    return key
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Ranking:
     """How the rows of one table are ranked: `own_key` is SQL for their own key, a unit has at most `most` rows.
 
     `key` is the column declared with `key = true`, if any: of the rows of a unit that repeat it, the first is kept. `coded` are
-    further key columns that stay with the rows. `texts` are those key columns that are numbers and stand for texts.
+    further key columns that stay with the rows. `texts` are those key columns that are numbers and stand for texts. If the rows
+    `have_places`, another engine has hashed them.
     """
 
     packing: Packing
@@ -60,6 +62,7 @@ class Ranking:
     most: int
     coded: tuple[str, ...] = ()
     texts: frozenset[str] = frozenset()
+    have_places: bool = False
 
     def ranked(self, staged: str, condition: str, look_ups: Sequence[LookUp]) -> str:
         """SQL for the rows that the limit keeps, one for each owner (`tacit_holder`), each with its rank.
@@ -81,26 +84,59 @@ class Ranking:
         columns = [*self._kept(), f"{self.own_key} AS tacit_holder", f"{rank} AS tacit_rank"]
         return f"SELECT {', '.join(columns)} FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
 
+    def secrets(self, key: str) -> Mapping[str, int | str]:
+        """What the statement of `ranked`, or of `places`, is given of the ranking key."""
+        if self.have_places:
+            return {}
+        of_texts = {"key": key} if self._own_is_text or self.packing.texts else {}
+        return {**of_texts, **secrets(key, len(self._parts()))}
+
     def _placed(self, staged: str, condition: str, columns: Sequence[str]) -> str:
-        """The rows with an own key; `$key` is the ranking key."""
+        """The rows with an own key, each with its place in the order."""
+        numbered = f"{self.packing.words.row} AS tacit_row, *" if "tacit_row" in columns else "*"
+        rows = f"SELECT {numbered}, {self.own_key} AS tacit_holder FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
+        if self.have_places:
+            return f"SELECT {', '.join([*columns, 'tacit_holder', 'tacit_place'])} FROM ({rows})"
+        return self.places(rows, [*columns, "tacit_holder"])
+
+    def places(self, rows: str, columns: Sequence[str]) -> str:
+        """SQL for rows whose own key is `tacit_holder`: the given columns, and `tacit_place`. Every engine's hash is this one."""
+        return placed(rows, columns, self._parts(), self.packing.words)
+
+    def _parts(self) -> list[str]:
+        """SQL for the canonical form of a row, from its columns and `tacit_holder`."""
         words = self.packing.words
-        own = self._as_text(self.own_key) if self.keys.as_text else self.own_key
-        is_text = self.keys.as_text or self.keys.type == words.types.text
-        own_key = f"{words.bytes_of(own)}, ':', {own}" if is_text else own
-        canonical = ", ',', ".join([f"$key, {own_key}", *self.packing.canonical()])
-        place = f"{words.hashed(f'concat({canonical})')} AS tacit_place"
-        numbered = f"{words.row} AS tacit_row, *" if "tacit_row" in columns else "*"
-        rows = f"SELECT {numbered} FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
-        return f"SELECT {', '.join([*columns, f'{self.own_key} AS tacit_holder', place])} FROM ({rows})"
+        found = parts(f"({self._own_number()} & {SIGNLESS})", OWN_BITS, words)
+        for number, width in self.packing.widths.items():
+            found += parts(number, width, words)
+        if texts := self.packing.canonical_texts():
+            joined = ", ',', ".join(texts)
+            found += parts(words.hashed(f"concat($key, {joined})"), TEXT_BITS, words)
+        return found
+
+    def _own_number(self) -> str:
+        """The own key if it is, or its text is, an integer of 64 bits; else 56 bits of the keyed MD5 of its text."""
+        words, types = self.packing.words, self.packing.words.types
+        if not self._own_is_text:
+            return "tacit_holder"
+        text = "tacit_holder" if self.keys.type == types.text else self._as_text("tacit_holder")
+        number = words.cast_or_null(text, types.whole)
+        hashed = words.hashed(f"concat($key, {text})")
+        return f"CASE WHEN {self._as_text(number)} = {text} THEN {number} ELSE {hashed} END"
+
+    @property
+    def _own_is_text(self) -> bool:
+        return self.keys.type != self.packing.words.types.whole
 
     def _first(self, rows: str) -> str:
         """The first rows of every holder, each with its rank; rows with equal values are ordered by their keys."""
         keys = [self._as_text(key) if key in self.texts else key for key in self._keys()]
-        order = ", ".join(["tacit_place", *keys])
+        order = ", ".join(["tacit_place", *(f"{key} NULLS LAST" for key in keys)])
         if self.key:
             first = f"row_number() OVER (PARTITION BY tacit_holder, {self.key} ORDER BY {order}) = 1"
             rows = self.packing.words.where(rows, f"{self.key} IS NULL OR {first}")
-        rank = f"row_number() OVER (PARTITION BY tacit_holder ORDER BY {order}) - 1 AS tacit_rank"
+        place = f"row_number() OVER (PARTITION BY tacit_holder ORDER BY {order}) - 1"
+        rank = f"CAST({place} AS {self.packing.words.types.whole}) AS tacit_rank"
         return f"SELECT * FROM (SELECT *, {rank} FROM ({rows})) WHERE tacit_rank < {self.most}"
 
     def _led(self, rows: str, pairs: str, once: bool) -> str:

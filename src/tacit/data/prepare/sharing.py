@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import combinations
 
-from tacit.data.engine import Workshop
+from tacit.data.engine import Maker
 from tacit.data.ownership import own_key
 from tacit.data.prepare.verdict import Sharing
 from tacit.privacy.catalog import Catalog, Table
 
 
-def sharing(workshop: Workshop, catalog: Catalog, ranked: Mapping[str, str]) -> tuple[Sharing, ...]:
+def sharing(workshop: Maker, catalog: Catalog, ranked: Mapping[str, str]) -> tuple[Sharing, ...]:
     """Every pair of tables with named units; `ranked` are the engine's tables of their rows, by table name."""
     units = {table: f"SELECT tacit_holder FROM {rows} WHERE tacit_rank = 0" for table, rows in ranked.items()}
     counts = {table: int(workshop.rows(f"SELECT count(*) FROM ({holders})")[0][0]) for table, holders in units.items()}

@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from tacit.data.dialect import Dialect
-from tacit.data.engine import EngineError, OutOfMemory, UnknownTable, Unreachable, UnreadableRow, Workshop
+from tacit.data.engine import EngineError, Maker, OutOfMemory, UnknownTable, Unreachable, UnreadableRow, Workshop
 from tacit.data.files.kinds import missing_columns
 from tacit.data.files.raw import Raw, named, without_missing, written
 from tacit.data.files.sources import MENDING, READERS, Rows, Wanted
+from tacit.data.files.tidy import OnGrid
 from tacit.data.ownership import key_name, staged_name
 from tacit.data.prepare.bit_packing import packing
 from tacit.data.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
-from tacit.data.prepare.grids import Cleaning, is_plain
+from tacit.data.prepare.grids import Cleaning
 from tacit.data.prepare.keys import KeyForm, text_name
+from tacit.data.prepare.plain_numbers import is_plain, on_grid
 from tacit.data.prepare.verdict import TOLD, ColumnReport, likely_cause
 from tacit.data.quoting import name
 from tacit.errors import InvalidCatalog
@@ -48,19 +50,30 @@ class Tally:
 
 def stage(workshop: Workshop, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> dict[str, KeyForm]:
     """Read the declared columns and keys of a private table's source into the workshop; returns the forms of the keys."""
-    wanted: dict[str, Kind] = {**_kinds(table), **{key: _kind_of_key(table, key) for key in keys}}
     forms: dict[str, KeyForm] = {}
 
     def select(rows: Rows) -> str:
-        check_columns(table, rows, wanted)
-        raws = {key: without_missing(rows.columns[key], notation_of(table, key)) for key in keys}
-        forms.update({key: KeyForm(_key_type(raw), raw.number is not None) for key, raw in raws.items()})
-        carried = {key_name(key): raw.number or _key(raw) for key, raw in raws.items()}
-        texts = {text_name(key): _key(raw) for key, raw in raws.items() if raw.number}
-        return cleaned(workshop, stored_columns(table), rows, {**carried, **texts})
+        query, found = staged_rows(workshop, table, keys, rows)
+        forms.update(found)
+        return query
 
-    read(workshop, catalog, table, wanted, select)
+    read(workshop, catalog, table, wanted_kinds(table, keys), select)
     return forms
+
+
+def wanted_kinds(table: Table, keys: Collection[str]) -> dict[str, Kind | OnGrid]:
+    """The columns of a private table's source that are read, and as what."""
+    return {**_kinds(table), **{key: _kind_of_key(table, key) for key in keys}}
+
+
+def staged_rows(workshop: Workshop, table: Table, keys: Collection[str], rows: Rows) -> tuple[str, dict[str, KeyForm]]:
+    """SQL for the cleaned rows of a private table with their keys, and the forms of these."""
+    check_columns(table, rows, wanted_kinds(table, keys))
+    raws = {key: without_missing(rows.columns[key], notation_of(table, key)) for key in keys}
+    carried = {key_name(key): raw.number or _key(raw) for key, raw in raws.items()}
+    texts = {text_name(key): _key(raw) for key, raw in raws.items() if raw.number}
+    forms = {key: KeyForm(_key_type(raw), raw.number is not None) for key, raw in raws.items()}
+    return cleaned(workshop, stored_columns(table), rows, {**carried, **texts}), forms
 
 
 def _kind_of_key(table: Table, key: str) -> Kind:
@@ -73,9 +86,12 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
     """Put what `select` makes of a source into the staged table; a file that the engine's own reader rejects is mended."""
     readers = [each[table.source.kind] for each in (READERS, MENDING) if table.source.kind in each]
     for reader in readers:
+        run: Rows | None = None
         try:
             with reader(workshop, catalog, table.source, wanted) as rows:
-                workshop.step(f"reading {table.name}", f"CREATE OR REPLACE TEMP TABLE {staged_name(table)} AS {select(rows)}")
+                workshop.keep(staged_name(table), select(rows), step=f"reading {table.name}")
+                while (run := (rows if run is None else run).further()) is not None:
+                    workshop.run(f"INSERT INTO {staged_name(table)} {select(run)}", f"reading {table.name}")
             return
         except OutOfMemory:
             raise
@@ -83,16 +99,16 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
             raise InvalidCatalog(f"the source of {table.name} cannot be read as {table.source.kind}; check its files") from None
         except EngineError as error:
             if reader is readers[-1] or not isinstance(error, UnreadableRow):
-                raise _unusable(table, error) from None
+                raise unusable(table, error) from None
 
 
-def _kinds(table: Table, as_written: bool = False) -> dict[str, Kind]:
-    """The kinds of the columns; a source of texts gives a number as its text if it is to be read, or shown, as written."""
-    kinds = {key: column.kind for key, column in table.columns.items()}
+def _kinds(table: Table, as_written: bool = False) -> dict[str, Kind | OnGrid]:
+    """The kinds of the columns; a source of texts places plain numbers on their grid, unless they are to be shown as written."""
+    kinds: dict[str, Kind | OnGrid] = {key: column.kind for key, column in table.columns.items()}
     if table.source.kind != "csv":
         return kinds
-    texts = {key for key, kind in kinds.items() if kind == "number" and (as_written or not is_plain(table.columns[key]))}
-    return {**kinds, **dict.fromkeys(texts, "text")}
+    numbers = [column for column in table.columns.values() if column.kind == "number"]
+    return {**kinds, **{column.name: on_grid(column) if is_plain(column) and not as_written else "text" for column in numbers}}
 
 
 def notation_of(table: Table, key: str) -> Notation:
@@ -184,18 +200,23 @@ def kept(columns: Mapping[str, Column]) -> str:
     return " AND ".join(tests) or "TRUE"
 
 
-def tally(workshop: Workshop, relation: str, columns: Mapping[str, Column]) -> Tally:
-    """What happened to the staged rows of a table; with few counts per statement, since planning time grows with their square."""
-    ((rows, dropped),) = workshop.rows(f"SELECT count(*), count(*) FILTER (NOT ({kept(columns)})) FROM {relation}")
-    asked = [(key, fate) for key, column in columns.items() for fate in possible(column)]
-    by_column: dict[str, dict[str, int]] = {key: {} for key in columns}
-    for start in range(0, len(asked), MOST_COUNTS):
-        some = asked[start : start + MOST_COUNTS]
-        counts = [f"count(*) FILTER ({fate_name(key)} = {fate})" for key, fate in some]
-        (found,) = workshop.rows(f"SELECT {', '.join(counts)} FROM {relation}")
-        for (key, fate), count in zip(some, found, strict=True):
-            by_column[key][FATES[fate]] = count
+def tally(workshop: Maker, relation: str, columns: Mapping[str, Column]) -> Tally:
+    """What happened to the staged rows of a table. The fates are counted in columns in which some value is not clean."""
+    ((rows, dropped),) = workshop.rows(f"SELECT count(*), count(*) FILTER (WHERE NOT ({kept(columns)})) FROM {relation}")
+    largest = _each(workshop, relation, [f"max({fate_name(key)})" for key in columns])
+    odd = {key for key, top in zip(columns, largest, strict=True) if top}
+    asked = [(key, fate) for key in columns if key in odd for fate in possible(columns[key])]
+    counts = _each(workshop, relation, [f"count(*) FILTER (WHERE {fate_name(key)} = {fate})" for key, fate in asked])
+    by_column = {key: {FATES[fate]: 0 for fate in possible(column)} for key, column in columns.items()}
+    for (key, fate), count in zip(asked, counts, strict=True):
+        by_column[key][FATES[fate]] = count
     return Tally(rows, dropped, tuple(ColumnReport(key, fates) for key, fates in by_column.items()))
+
+
+def _each(workshop: Maker, relation: str, wanted: list[str]) -> list[int]:
+    """Aggregates of all rows, with few of them in a statement, since planning time grows with their square."""
+    some = (wanted[start : start + MOST_COUNTS] for start in range(0, len(wanted), MOST_COUNTS))
+    return [found for each in some for found in workshop.rows(f"SELECT {', '.join(each)} FROM {relation}")[0]]
 
 
 def fate_name(column: str) -> str:
@@ -231,7 +252,7 @@ def check_columns(table: Table, rows: Rows, wanted: Collection[str]) -> None:
         raise InvalidCatalog(f"{told}; correct tacit.toml")
 
 
-def _unusable(table: Table, error: EngineError) -> InvalidCatalog:
+def unusable(table: Table, error: EngineError) -> InvalidCatalog:
     """The error in tacit's own words: the engine's message quotes cells."""
     words = next((words for kind, words in TROUBLES if isinstance(error, kind)), f"cannot be read as {table.source.kind}")
     return InvalidCatalog(f"the source of {table.name} {words}")

@@ -12,6 +12,7 @@ from tacit.doors.cli.ask import AnalystOption, AsJson, ServerOption
 from tacit.doors.cli.from_server import budget_of, history_of
 from tacit.doors.cli.output import console, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
+from tacit.privacy.rounding import counted
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.entries import Entry
@@ -122,7 +123,11 @@ def history(
         for entry in entries:
             table.add_row(*_entry(entry))
         console().print(table)
-        verdict = f"the chain of {report.entries} entries is whole" if report.whole else f"the chain is broken: {report.problem}"
+        verdict = (
+            f"the chain of {counted(report.entries, 'entry')} is whole"
+            if report.whole
+            else f"the chain is broken: {report.problem}"
+        )
         console().print(verdict, style=None if report.whole else "red")
     if not report.whole:
         raise typer.Exit(1)

@@ -10,6 +10,7 @@ import typer
 from tacit.accounting.ledger.caps import at_least
 from tacit.doors.cli.output import console, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, load_catalog
+from tacit.privacy.rounding import counted
 
 UNUSABLE = 4
 STORE = {
@@ -17,6 +18,8 @@ STORE = {
     "stale": "The store is stale: the catalog has changed since it was prepared ({prepared_at}). Run `tacit prepare`.",
     "missing": "There is no store yet. Run `tacit prepare`.",
 }
+
+NEWER = "The store is stale: the source of {} has changed since it was prepared ({}). Run `tacit prepare`."
 
 
 def check(
@@ -44,7 +47,7 @@ def _print(report: dict[str, Any]) -> None:
     from tacit.doors.cli.screen import styled
 
     screen = console()
-    screen.print(styled((report["catalog"], "bold"), " is sound." if report["sound"] else " has problems."), soft_wrap=True)
+    screen.print(styled((report["catalog"], "bold"), _verdict(report)), soft_wrap=True)
     for line in _promise(report):
         screen.print(line)
     for table in report["tables"]:
@@ -59,9 +62,19 @@ def _print(report: dict[str, Any]) -> None:
     screen.print(_ledger(report), soft_wrap=True)
 
 
+def _verdict(report: dict[str, Any]) -> str:
+    if not report["sound"]:
+        return " has problems."
+    store = report["store"]
+    late = store["state"] == "stale" or "newer_sources" in store
+    return " is sound, but its store is stale: run `tacit prepare`." if late else " is sound."
+
+
 def _store(known: dict[str, Any]) -> str:
     if "problem" in known:
         return f"The store is stale: {known['problem']}."
+    if known["state"] == "ready" and "newer_sources" in known:
+        return NEWER.format(", ".join(known["newer_sources"]), known["prepared_at"])
     return STORE[known["state"]].format_map(known)
 
 
@@ -101,9 +114,9 @@ def _rows(table: dict[str, Any]) -> str:
     if table["public"]:
         return f"public, from {table['source']}"
     most = table["max_rows"]
-    limit = "" if table["unit"] == "row" else f", at most {most:,} row{'s' if most > 1 else ''} of each"
+    limit = "" if table["unit"] == "row" else f", at most {counted(most, 'row')} of each"
     whose = "each row is one unit" if table["unit"] == "row" else table["owner"] or f"the unit is {table['unit']}"
-    return f"from {table['source']}: {whose}{limit}, at most {table['rows_at_most']:,} rows"
+    return f"from {table['source']}: {whose}{limit}, at most {counted(table['rows_at_most'], 'row')}"
 
 
 def _print_columns(table: dict[str, Any]) -> None:

@@ -164,7 +164,7 @@ def _missing_files(catalog: Catalog) -> Iterator[str]:
     from tacit.data.files.sources import source_files
 
     for table in catalog.tables.values():
-        if table.source.kind not in ("postgres", "memory"):
+        if table.source.kind not in ("postgres", "memory") and not table.source.remote:
             try:
                 source_files(catalog, table.source)
             except InvalidCatalog as error:
@@ -199,6 +199,7 @@ def _about_sources(catalog: Catalog) -> Iterator[str]:
 
 
 def _store(catalog: Catalog) -> dict[str, Any]:
+    from tacit.data.files.sources import changed_since
     from tacit.data.store import store_info
 
     try:
@@ -208,7 +209,8 @@ def _store(catalog: Catalog) -> dict[str, Any]:
     if info is None:
         return {"state": "missing"}
     state = "ready" if info.fingerprint == fingerprint(catalog) else "stale"
-    return {"state": state, "prepared_at": info.prepared_at, "version": info.version}
+    newer = [_key(name) for name in changed_since(catalog, info.prepared_at)]
+    return {"state": state, "prepared_at": info.prepared_at, "version": info.version} | ({"newer_sources": newer} if newer else {})
 
 
 def _ledger(catalog: Catalog) -> dict[str, Any]:

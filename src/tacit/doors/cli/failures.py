@@ -14,7 +14,7 @@ import typer
 
 from tacit.doors.cli.options import in_options, options_of
 from tacit.doors.cli.output import error_report, print_error
-from tacit.doors.cli.which_catalog import find_catalog
+from tacit.doors.cli.which_catalog import find_catalog, from_above
 from tacit.errors import (
     InvalidCatalog,
     InvalidInput,
@@ -54,6 +54,8 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
             error = told(caught, options.get("catalog"))
         else:
             return
+        if not isinstance(error, Unforeseen) and (above := from_above(options)) is not None:
+            error.add_note(f"(catalog: {above})")
         named = partial(in_options, options=options_of(command))
         print_error(error_report(error, as_json=options.get("as_json", False), named=named))
         raise typer.Exit(exit_code(error))

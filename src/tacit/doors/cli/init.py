@@ -12,6 +12,7 @@ from tacit.doors.cli.output import keep_what_is_read, print_json, say
 from tacit.doors.cli.which_catalog import NAME
 from tacit.errors import InvalidInput
 from tacit.files import write
+from tacit.privacy.rounding import counted
 
 
 def init(
@@ -37,7 +38,9 @@ def init(
     if as_json:
         print_json({"catalog": str(out.absolute()), "tables": len(found), "columns": columns, "to_fill_in": places})
     else:
-        say(f'{out}: {_count(len(found), "table")}, {_count(columns, "column")}, {_count(places, "place")} marked "?" to fill in')
+        say(
+            f'{out}: {counted(len(found), "table")}, {counted(columns, "column")}, {counted(places, "place")} marked "?" to fill in'
+        )
         say("then `tacit check` says what is left, and `tacit prepare` reads the data")
 
 
@@ -63,7 +66,3 @@ def _places(text: str) -> int:
     except InvalidCatalog as unfinished:
         return len(unfinished.problems)
     return 0
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

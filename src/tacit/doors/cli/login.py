@@ -1,7 +1,7 @@
 """`tacit login`, and `--server` of other commands: which server is asked, and with which token.
 
 A token is read from standard input or a file, never from an argument, which a list of processes would show. It is kept in the
-user's state folder, in a file of mode 600.
+user's state folder, in a file of mode 600, and a copy of the server's certificate beside it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ def login(
     address, token = checked_url(url), _given(token_file)
     with Remote(address, token, ca, pauses=()) as remote:
         remote.catalog()
-    known = {**_logins(), address: {"token": token, "ca": None if ca is None else str(ca.absolute())}}
-    _keep(known)
+    _keep({**_logins(), address: {"token": token, "ca": None if ca is None else str(_kept_certificate(address, ca))}})
     if as_json:
         print_json({"server": address})
     else:
@@ -79,6 +78,15 @@ def _place() -> Path:
     if folder is None:
         raise InvalidInput("cannot store the token: neither XDG_STATE_HOME nor HOME is an absolute path; set one of them")
     return folder / FILE
+
+
+def _kept_certificate(address: str, ca: Path) -> Path:
+    """A copy of the certificate beside the token: the file that was given may be moved or deleted."""
+    from hashlib import sha256
+
+    from tacit.files import write
+
+    return write(_place().with_name(f"ca-{sha256(address.encode()).hexdigest()[:16]}.pem"), ca.read_bytes(), private=True)
 
 
 def _logins() -> dict[str, dict[str, Any]]:

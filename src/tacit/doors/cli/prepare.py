@@ -9,6 +9,7 @@ import typer
 
 from tacit.doors.cli.output import bar, console, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
+from tacit.privacy.rounding import counted
 from tacit.untrusted import for_terminal
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _print(prepared: Prepared, accepted: bool) -> None:
 
 def _findings(table: TableReport) -> list[str]:
     """Why rows were dropped, what was cleaned in which column, and what was left out."""
-    dropped = [f"{count:,} rows dropped: {REASONS[reason]}" for reason, count in table.dropped.items() if count]
+    dropped = [f"{counted(count, 'row')} dropped: {REASONS[reason]}" for reason, count in table.dropped.items() if count]
     larger = [", ".join(f"max_rows = {limit:,} would keep {count:,}" for limit, count in table.would_keep.items())]
     cleaned = [line for column in table.columns for line in _cleaned(column)]
     left_out = [f"{column} is left out: {reason}" for column, reason in table.left_out.items()]

@@ -39,6 +39,10 @@ def serve(
     cert: Annotated[Path | None, typer.Option("--cert", help="TLS certificate (PEM), with its chain.")] = None,
     key: Annotated[Path | None, typer.Option("--key", help="Private key of the certificate (PEM).")] = None,
     behind_proxy: Annotated[bool, typer.Option("--behind-proxy", help="A proxy on this machine has the TLS.")] = False,
+    forwarded_by: Annotated[
+        list[str] | None, typer.Option("--forwarded-by", help="IP address of a proxy whose X-Forwarded-For is trusted.")
+    ] = None,
+    per_address: Annotated[int, typer.Option("--per-address", min=1, help="Connections that one address may hold.")] = 100,
     engines: Annotated[int, typer.Option("--engines", min=0, max=64, help="Engines; 0 starts one per core.")] = 0,
     users: Annotated[
         str, typer.Option("--users", metavar="FRONT,CLERK,ENGINE", help="Users that root gives the processes to.")
@@ -69,23 +73,25 @@ def serve(
         with _hospital() as (place, shown):
             _run(place, Settings("127.0.0.1", port, (), place.parent / CERTIFICATE, place.parent / KEY), how, shown)
         return
-    _run(find_catalog(catalog), Settings(host, port, tuple(name or ()), cert, key, behind_proxy), how)
+    proxies = tuple(forwarded_by or ())
+    _run(find_catalog(catalog), Settings(host, port, tuple(name or ()), cert, key, behind_proxy, proxies, per_address), how)
 
 
 def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] = lambda _: None) -> None:
+    from tacit.accounting.ledger.rollback import settled
     from tacit.data.catalog import read_catalog
     from tacit.doors.server.sandbox.check import CALLS, PATHS
     from tacit.doors.server.sandbox.profiles import is_public
-    from tacit.doors.server.settings import check_exposure
+    from tacit.doors.server.settings import check_engine, check_exposure
     from tacit.doors.server.supervisor import Plan, Supervisor
-    from tacit.owner import heads_folder
 
     declared = read_catalog(place)
     check_exposure(wanted, declared)
+    check_engine(declared)
     how.require(wanted.reached)
     if is_public(declared.kept) or is_public(declared.store_folder):
         raise InvalidInput("the data lies in a folder of programs, which every process may read; move the catalog elsewhere")
-    heads_folder(declared)  # what earlier versions kept beside the store is moved while that can be read
+    settled(declared.store_folder, declared.heads_folder)  # as earlier versions had it, while that can be read
     cores = os.cpu_count() or 1
     count = how.engines or cores
     left_out = tuple(kind for kind, name in (("calls", CALLS), ("paths", PATHS)) if not how.held[name])
@@ -194,12 +200,18 @@ def _hospital() -> Iterator[tuple[Path, Callable[[str], None]]]:
 
 
 def _print_accounts(tokens: dict[str, tuple[str, str]], certificate: Path, url: str) -> None:
+    """The accounts, and commands to try. They read the token from files: arguments are visible in a list of processes."""
+    from tacit.files import write
+
     for name, (role, token) in tokens.items():
         say(f"{role:8} {name:8} {token}")
-    say(f"\ntacit login {url} --ca {certificate}      # with the token of ana")
+    kept, header = certificate.with_name("ana.token"), certificate.with_name("ana.header")
+    write(kept, f"{tokens['ana'][1]}\n", private=True)
+    write(header, f"Authorization: Bearer {tokens['ana'][1]}\n", private=True)
+    say(f"\ntacit login {url} --ca {certificate} --token-file {kept}")
     say(f'tacit sql --server {url} "{QUESTION}" --epsilon 0.5')
     asked = f'{{"sql": "{QUESTION}", "epsilon": "0.5"}}'
-    say(f"curl --cacert {certificate} {url}/v1/questions -H 'Authorization: Bearer {tokens['ana'][1]}' \\")
+    say(f"curl --cacert {certificate} {url}/v1/questions -H @{header} \\")
     say(f"  -H 'Content-Type: application/json' -d '{asked}'")
     sys.stdout.flush()
 

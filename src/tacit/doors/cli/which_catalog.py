@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,6 +38,19 @@ def find_catalog(given: Path | None = None, environment: Mapping[str, str] = os.
     raise InvalidCatalog(
         f"there is no {NAME} in {here} or above; `tacit init FILE...` drafts one, and --catalog PATH or ${VARIABLE} names one"
     )
+
+
+def from_above(options: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> str | None:
+    """The catalog of a command, relative to the current folder, if it was found in a folder above; None if it was named or is here.
+
+    `options` are those of the command: only one with --catalog works on a catalog, and one with --server does not.
+    """
+    if "catalog" not in options or options["catalog"] or options.get("server") or environment.get(VARIABLE):
+        return None
+    with suppress(InvalidCatalog, OSError):
+        found = find_catalog(None, environment)
+        return None if found.parent == Path.cwd() else os.path.relpath(found)
+    return None
 
 
 def load_catalog(given: Path | None = None) -> Catalog:

@@ -18,6 +18,7 @@ from hmac import compare_digest
 
 import sqlalchemy as sql
 
+from tacit.accounting.ledger.statements import run
 from tacit.doors.server.records import ACCOUNTS, TOKENS, Records
 from tacit.errors import InvalidInput, StoreUnusable
 from tacit.mechanisms.noise import bits
@@ -34,6 +35,11 @@ DAYS, MOST_DAYS = 90, 366
 DAY = 86_400.0
 DRIFT = 3_600.0  # seconds by which the remembered time may lag behind the clock
 CLOCK = "clock"
+WHO = (
+    sql.select(TOKENS.c.number, TOKENS.c.digest, TOKENS.c.expires, TOKENS.c.revoked, ACCOUNTS.c.name, ACCOUNTS.c.role)
+    .join(ACCOUNTS, TOKENS.c.account == ACCOUNTS.c.name)
+    .where(TOKENS.c.digest == sql.bindparam("presented"))
+)
 
 
 class NameTaken(InvalidInput):
@@ -75,10 +81,8 @@ class Accounts:
         """The account of a live token; None for any other text. The work is the same for every text."""
         presented = credential if TOKEN.fullmatch(credential) else NOBODY
         digest, now = _digest(presented), self.now()
-        columns = (TOKENS.c.number, TOKENS.c.digest, TOKENS.c.expires, TOKENS.c.revoked, ACCOUNTS.c.name, ACCOUNTS.c.role)
-        wanted = sql.select(*columns).join(ACCOUNTS, TOKENS.c.account == ACCOUNTS.c.name).where(TOKENS.c.digest == digest)
         with self._records.reading() as connection:
-            row = connection.execute(wanted).first()
+            row = run(connection, WHO, presented=digest).first()
         number, known, expires, revoked, name, role = tuple(row) if row is not None else (0, "0" * 64, 0.0, 0.0, "", "")
         live = compare_digest(known, digest) & (expires > now) & (revoked is None)
         return Account(name, role, number) if live else None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tacit.doors.exact_form import MEDIA, answer_from, exact_text
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.problems import STATUS, problem, told
-from tacit.doors.server.requests import Begun, Kept
+from tacit.doors.server.requests import Begun, Kept, framed, unframed
 from tacit.errors import Refused, TacitError
 from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
@@ -35,16 +36,20 @@ def ask(office: Office, account: Account, asked: Question, key: str) -> Reply:
         return problem("forbidden")
     if not key:
         return rendered(_asked(office, session, asked), asked.form)
-    given = asked.model_dump(exclude={"form"})
+    given, stored = asked.model_dump(exclude={"form"}), partial(_stored, office, account.name)
     with office.requests.alone(account.name, key, given, office.data.ledger.head.number) as begun:
         if begun.finished is not None:
-            return rendered(begun.finished, asked.form)
+            return rendered(unframed(begun.finished, stored), asked.form)
         kept = _recovered(office, session, begun) if begun.again else None
         if kept is None:
-            session.request = begun.key
-            kept = _asked(office, session, asked, begun)
-        office.requests.finish(begun, kept)
+            kept = _asked(office, session.for_request(begun.key), asked, begun)
+        office.requests.finish(begun, framed(kept, stored))
         return rendered(kept, asked.form)
+
+
+def _stored(office: Office, analyst: str, entry: int) -> str | None:
+    found = office.data.ledger.paid_by(entry, analyst)
+    return None if found is None else found[1]
 
 
 def _asked(office: Office, session: Session, asked: Question, begun: Begun | None = None) -> Kept:

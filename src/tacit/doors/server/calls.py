@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+ADMISSION = "admission"  # asks whether an account may use the operation that its arguments name; nothing is done
+CONNECTION = "connection"  # where a request finds the connection that it came on, in the state of its scope
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -19,12 +22,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the front sends back, byte for byte."""
+    """What the front sends back, byte for byte; `account` is for the front alone, which counts the connections of each."""
 
     status: int
     body: bytes
     media: str = "application/json"
     headers: tuple[tuple[str, str], ...] = ()
+    account: str = ""
 
 
 class Clerk(Protocol):

@@ -6,8 +6,8 @@ to a ledger in PostgreSQL, and has no right on the store. The files that it writ
 
 from __future__ import annotations
 
+import gc
 import os
-import re
 import signal
 import socket
 import sqlite3
@@ -19,25 +19,34 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn, Protocol
 
-from tacit.data.catalog import read_catalog
+from tacit.data.catalog import read_catalog, stamp_of
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.pool import Pool
 from tacit.doors.server.problems import problem
-from tacit.doors.server.sandbox.limits import User, become
-from tacit.doors.server.sandbox.profiles import CLERK, CLERK_OF_A_DATABASE, Profile, close_first, close_last, reach_of
+from tacit.doors.server.sandbox.database import places_of, settled
+from tacit.doors.server.sandbox.limits import become
+from tacit.doors.server.sandbox.profiles import (
+    CLERK,
+    CLERK_OF_A_DATABASE,
+    CLERK_WITH_NAMES,
+    Profile,
+    close_first,
+    close_last,
+    reach_of,
+)
+from tacit.doors.server.settings import OfClerk
 from tacit.doors.server.wire import CALL, NOT_USABLE, OF_ENGINE, READY, REPLY, Malformed, call_read, framed, receive, reply_written
 from tacit.errors import TacitError
 from tacit.files import make_private_folder, owned
 from tacit.privacy.catalog import Catalog
 from tacit.release.unforeseen import FILE as LOG
 from tacit.release.unforeseen import noted
-from tacit.session import DataSet, stamp_of
+from tacit.session import DataSet
 
 AT_ONCE = 32  # calls that are worked on; others wait
 MOST_WAITING = 256  # calls of a front that have no reply yet; it then waits before it sends more
 RECORDS = "server.sqlite"
 NAMES = ("/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/services", "/etc/host.conf", "/etc/gai.conf")
-POSTGRES = 5432
 
 
 class Handles(Protocol):
@@ -50,23 +59,12 @@ class Handles(Protocol):
 Desks = Callable[[DataSet, Pool], Handles]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the clerk is started with."""
-
-    catalog: str
-    control: int
-    user: int | None = None
-    group: int | None = None
-    left_out: tuple[str, ...] = ()
-
-
-def main(settings: Settings, desks: Desks, profile: Profile = CLERK) -> NoReturn:
+def main(settings: OfClerk, desks: Desks, profile: Profile = CLERK) -> NoReturn:
     """Open what is written, close the sandbox, and reply to calls until the supervisor is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     control = socket.socket(fileno=settings.control)
-    if settings.user is not None and settings.group is not None:
-        become(User(settings.user, settings.group))
+    if settings.owner is not None:
+        become(settings.owner)
     pool = Pool(changed=lambda: os._exit(3))  # with the clerk all engines end, and all of them open the new data
     path = Path(settings.catalog)
     try:
@@ -77,27 +75,32 @@ def main(settings: Settings, desks: Desks, profile: Profile = CLERK) -> NoReturn
         _give_up(control, error)
     except Exception as error:
         _give_up(control, noted(error, path.parent / ".tacit"))
+    gc.freeze()
+    gc.enable()
     serve(control, data, pool, desk, held)
 
 
 def _closed(data: DataSet, profile: Profile) -> list[sqlite3.Connection]:
     """Open the ledger and the files beside it, then close the sandbox; returns connections that keep the files of SQLite there."""
     catalog = data.catalog
-    _ = data.ledger  # opened while the register of ledgers can be read
     address = catalog.ledger_address(os.environ)
     file = address.removeprefix("sqlite:///")
     local = file != address
-    log = owned(catalog.kept / LOG)
-    make_private_folder(catalog.heads_folder)
+    alone = local or settled(address, os.environ)
+    _ = data.ledger  # opened while the register of ledgers can be read
+    changes = (catalog.heads_folder, (catalog.kept / LOG).parent)  # where it makes, renames and removes files
+    for folder in changes:
+        make_private_folder(folder)
     databases = [path for path in ((Path(file),) if local else ()) + (catalog.kept / RECORDS,) if path.exists()]
     held = [_kept_open(path) for path in databases]
     for ending in (".lock", ".flush") if local else ():
         owned(Path(file + ending))
     writes = [Path(f"{path}{ending}") for path in databases for ending in ("", "-wal", "-shm", ".lock", ".flush")]
     reads = (_file_of(catalog), *(() if local else map(Path, NAMES)))
-    ports = () if local else (_port(address),)
-    profile = profile if local else replace(CLERK_OF_A_DATABASE, left_out=profile.left_out)
-    close_first(profile, reach_of(reads, (log, *writes), (catalog.heads_folder,), ports=ports))
+    ports = () if local else tuple(port for _, port in places_of(address, os.environ))
+    if not local:
+        profile = replace(CLERK_OF_A_DATABASE if alone else CLERK_WITH_NAMES, left_out=profile.left_out)
+    close_first(profile, reach_of(reads, tuple(writes), changes, ports=ports))
     close_last(profile)
     return held
 
@@ -105,11 +108,6 @@ def _closed(data: DataSet, profile: Profile) -> list[sqlite3.Connection]:
 def _file_of(catalog: Catalog) -> Path:
     assert catalog.path is not None  # noqa: S101  # it was read from there
     return catalog.path
-
-
-def _port(address: str) -> int:
-    found = re.search(r":(\d+)(?:/|$)", address.rpartition("@")[2])
-    return int(found[1]) if found else POSTGRES
 
 
 def _kept_open(file: Path) -> sqlite3.Connection:

@@ -11,7 +11,7 @@ from tacit.doors.server.calls import Reply
 from tacit.doors.server.problems import problem
 from tacit.privacy.rounding import decimal_text, exact
 from tacit.query.engines.engine import Limits
-from tacit.release.unforeseen import FILE as LOG
+from tacit.release.unforeseen import latest
 
 if TYPE_CHECKING:
     from tacit.doors.server.accounts import Account
@@ -96,6 +96,4 @@ def resume(office: Office, _: Account, wanted: Resumption, __: str) -> Reply:
 
 def log(office: Office, _: Account, wanted: LogWanted, __: str) -> Reply:
     """The latest lines of the log: times, kinds of errors and places in the code; never a value."""
-    file = office.data.catalog.kept / LOG
-    lines = file.read_text("ascii", "replace").splitlines() if file.is_file() else []
-    return as_json({"lines": lines[-wanted.last :]})
+    return as_json({"lines": latest(office.data.catalog.kept, wanted.last)})

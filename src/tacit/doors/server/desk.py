@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from tacit.doors.server import analysts, asking, auditors, curators
 from tacit.doors.server import models as of
 from tacit.doors.server.accounts import ANALYST, AUDITOR, CURATOR, Account, Ended
-from tacit.doors.server.calls import Call, Reply
+from tacit.doors.server.calls import ADMISSION, Call, Reply
 from tacit.doors.server.office import Office
 from tacit.doors.server.places import Places, TooManyRequests
 from tacit.doors.server.problems import problem, told
@@ -30,7 +30,7 @@ from tacit.doors.server.requests import KeyReused
 from tacit.errors import InvalidCatalog, StoreUnusable, TacitError, Unforeseen
 from tacit.files import append_line
 from tacit.release.unforeseen import FILE as LOG
-from tacit.release.unforeseen import LARGEST, noted
+from tacit.release.unforeseen import LARGEST, OLDER, noted
 from tacit.session import DataSet
 
 LONGEST_KEY = 128
@@ -93,14 +93,18 @@ class Desk:
         if call.operation == "health":
             return READY
         account = self.office.accounts.who(call.credential)
-        operation = self.operations.get(call.operation)
+        alone = call.operation == ADMISSION
+        operation = self.operations.get(str(call.arguments.get("operation")) if alone else call.operation)
         if account is None:
             return problem("unauthenticated")
         if operation is None or account.role not in operation.roles:
             return problem("forbidden")
         try:
             with self.places.taken(account.name):
-                return operation.run(self.office, account, _checked(operation, call), call.key)
+                if alone:
+                    return READY
+                reply = operation.run(self.office, account, _checked(operation, call), call.key)
+                return replace(reply, account=account.name)
         except TooManyRequests:
             return problem("too_many_requests")
         except Ended:
@@ -115,7 +119,9 @@ class Desk:
         folder = self.office.data.catalog.kept
         if isinstance(error, StoreUnusable | InvalidCatalog):
             with suppress(OSError):
-                append_line(folder / LOG, f"{datetime.now(UTC).isoformat(timespec='seconds')} {error.code}: {error}", LARGEST)
+                append_line(
+                    folder / LOG, f"{datetime.now(UTC).isoformat(timespec='seconds')} {error.code}: {error}", LARGEST, OLDER
+                )
         elif not isinstance(error, Unforeseen):  # of which there is a line already
             noted(error, folder)
         return problem("unavailable")

@@ -19,20 +19,31 @@ import signal
 import socket
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from decimal import Decimal
+from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 from tacit.data.catalog import read_catalog
 from tacit.data.store import StoreInfo, column_json, store_info
 from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, request_read
-from tacit.doors.server.sandbox.limits import User
-from tacit.doors.server.sandbox.profiles import ENGINE, OF_ENGINES, Profile, close_first, close_last, reach_of
+from tacit.doors.server.sandbox.profiles import (
+    ENGINE,
+    ENGINE_OF_A_CLUSTER,
+    NAMES,
+    OF_ENGINES,
+    Profile,
+    close_first,
+    close_last,
+    reach_of,
+)
+from tacit.doors.server.settings import OfEngine
 from tacit.doors.server.wire import ASK, FAILED, NUMBERS, TOLD, UNUSABLE, Malformed, read, receive, send, written
 from tacit.errors import Refused, StoreUnusable
 from tacit.privacy.catalog import Catalog
-from tacit.query.engines import engine_at, load, opening
+from tacit.query.engines import EMBEDDED, engine_at, load, opening
 from tacit.query.engines.engine import Limits, StoredFacts
 from tacit.query.engines.public import REFUSALS
 from tacit.query.free import check_free, public_tables
@@ -46,8 +57,10 @@ from tacit.release.noisy import ran, released
 from tacit.release.packed import packed
 from tacit.release.worker import ended_after, process_bytes
 
+WHOLE = 32  # questions after which all of memory is looked through for garbage, and not that of the last question alone
 Told = tuple[bytes, bytes]
 Form = Mapping[str, type | tuple[type, ...]]
+CONNECT_PORT = 15002
 FORMS: Mapping[str, Form] = {
     "open": {"ask": str},
     "fan_out": {"ask": str, "table": str, "column": str},
@@ -55,24 +68,6 @@ FORMS: Mapping[str, Form] = {
     "free": {"ask": str, "text": str},
     "run": {"ask": str, "text": str, "request": dict, "entry": int, "fingerprint": str, "seconds": (int, float)},
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What an engine is started with."""
-
-    catalog: str
-    line: int
-    memory: str = "60%"
-    threads: int = 0
-    user: int | None = None
-    group: int | None = None
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def owner(self) -> User | None:
-        """The user that it becomes, if one is named."""
-        return None if self.user is None or self.group is None else User(self.user, self.group)
 
 
 class Answering:
@@ -166,7 +161,7 @@ def _plain(value: Any) -> Any:
 # --- the process -------------------------------------------------------------------------------------------------------------
 
 
-def main(settings: Settings, profile: Profile = ENGINE) -> NoReturn:
+def main(settings: OfEngine, profile: Profile = ENGINE) -> NoReturn:
     """Close the first part of the sandbox, open the store, close the rest, and answer until the clerk is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -174,10 +169,12 @@ def main(settings: Settings, profile: Profile = ENGINE) -> NoReturn:
     catalog = replace(read_catalog(Path(settings.catalog)), ledger_url=None)  # it may hold a password, which is not for here
     wanted = opening(catalog, None, Limits(memory=settings.memory, threads=settings.threads))
     pinned = [os.open(path, os.O_PATH) for path in OF_ENGINES if path.exists()]  # their entries in /proc stay the ones allowed
+    ports = (port_of(wanted.master),) if wanted.engine != EMBEDDED and wanted.master else ()
+    profile = ENGINE_OF_A_CLUSTER if ports else profile
     profile = replace(profile, memory=process_bytes(settings.memory), left_out=frozenset(settings.left_out))
-    close_first(profile, reach_of(reads=(wanted.place, *OF_ENGINES)), settings.owner)
+    close_first(profile, reach_of(reads=(wanted.place, *OF_ENGINES, *(NAMES if ports else ())), ports=ports), settings.owner)
     gc.disable()
-    load()
+    load(wanted.engine)
     try:
         answering = _opened(catalog, wanted)
     except StoreUnusable as error:
@@ -185,6 +182,15 @@ def main(settings: Settings, profile: Profile = ENGINE) -> NoReturn:
     close_last(profile, settings.owner)
     gc.freeze()
     serve(line, answering, pinned)
+
+
+def port_of(master: str) -> int:
+    """The port of a Spark Connect server.
+
+    >>> port_of("sc://spark.example.org"), port_of("sc://10.0.0.1:15003/;use_ssl=true")
+    (15002, 15003)
+    """
+    return urlsplit(master).port or CONNECT_PORT
 
 
 def _opened(catalog: Catalog, wanted: Any) -> Answering:
@@ -207,6 +213,7 @@ def serve(line: socket.socket, answering: Answering, _pinned: list[int]) -> NoRe
     """Answer one message after the other. After a failure the process ends, since its state may be unfit for another question."""
     messages: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(line, messages), daemon=True).start()
+    answered = count(1)
     while True:
         number, content = messages.get()
         try:
@@ -216,7 +223,7 @@ def serve(line: socket.socket, answering: Answering, _pinned: list[int]) -> NoRe
             os._exit(1)
         if kind == FAILED:
             os._exit(1)
-        gc.collect()  # while no one waits for it
+        gc.collect(generation=2 if next(answered) % WHOLE == 0 else 0)  # of the last question, while no one waits for it
 
 
 def _listen(line: socket.socket, messages: queue.SimpleQueue[tuple[int, bytes]]) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, Path, Query, Request, Response
@@ -15,9 +14,10 @@ from starlette.exceptions import HTTPException
 
 from tacit.doors.server import models as of
 from tacit.doors.server import shapes
-from tacit.doors.server.calls import Call, Clerk, Reply
+from tacit.doors.server.calls import ADMISSION, CONNECTION, Call, Clerk, Reply
+from tacit.doors.server.crowding.crowd import PER_ACCOUNT, Crowd
 from tacit.doors.server.gate import App, Gate
-from tacit.doors.server.problems import problem
+from tacit.doors.server.problems import misfit, problem
 from tacit.doors.server.settings import Settings
 
 EXACT = "application/vnd.tacit.answer+json"
@@ -31,7 +31,6 @@ Key = Annotated[
 ]
 EntryPath = Annotated[int, Path(ge=0, le=of.MOST_ENTRY)]
 Credential = HTTPAuthorizationCredentials | None
-Asking = Callable[[str, Credential, dict[str, Any]], Awaitable[Response]]
 
 
 class HistoryQuery(of.HistoryWanted, strict=False):
@@ -88,34 +87,49 @@ ROUTES = (
 def app(clerk: Clerk, settings: Settings) -> App:
     """The application: routes that pass calls to the clerk, behind the gate."""
     api = FastAPI(title="tacit", version="1", openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False)
-    api.add_exception_handler(RequestValidationError, _invalid)
-    api.add_exception_handler(HTTPException, _absent)
+    api.add_exception_handler(RequestValidationError, partial(_invalid, clerk))
+    api.add_exception_handler(HTTPException, partial(_absent, clerk))
     api.add_exception_handler(Exception, _unavailable)
-
-    async def ask(name: str, credential: Credential, given: dict[str, Any], key: str = "") -> Response:
-        return _response(await clerk.ask(Call(name, "" if credential is None else credential.credentials, given, key)))
+    ask = Asking(clerk, settings.behind_proxy)
 
     @api.get("/v1/health", operation_id="health", responses=shapes.replies(shapes.Health))
-    async def health(_: Annotated[of.Nothing, Query()]) -> Response:
-        return await ask("health", None, {})
+    async def health(_: Annotated[of.Nothing, Query()], request: Request) -> Response:
+        return await ask("health", None, {}, request)
 
     @api.post("/v1/questions", operation_id="ask", responses=shapes.answer())
     async def questions(asked: of.Asked, who: Bearer, request: Request, key: Key = "") -> Response:
         form = "exact" if request.headers.get("accept", "") == EXACT else "plain"
-        return await ask("ask", who, {**asked.model_dump(), "form": form}, key)
+        return await ask("ask", who, {**asked.model_dump(), "form": form}, request, key)
 
     @api.get("/v1/answers/{entry}", operation_id="answer", responses=shapes.answer(FORMS))
-    async def answers(entry: EntryPath, wanted: Annotated[AnswerQuery, Query()], who: Bearer) -> Response:
-        return await ask("answer", who, {"entry": entry, "form": wanted.form})
+    async def answers(entry: EntryPath, wanted: Annotated[AnswerQuery, Query()], who: Bearer, request: Request) -> Response:
+        return await ask("answer", who, {"entry": entry, "form": wanted.form}, request)
 
     for route in ROUTES:
         _add(api, route, ask)
     return Gate(api, settings)
 
 
+class Asking:
+    """Passes calls on, and counts the connections on which replies of each account leave."""
+
+    def __init__(self, clerk: Clerk, shared: bool) -> None:
+        self.clerk, self.shared, self.accounts = clerk, shared, Crowd(PER_ACCOUNT)
+
+    async def __call__(self, name: str, who: Credential, given: dict[str, Any], request: Request, key: str = "") -> Response:
+        """The reply to one call, if the connection may carry it."""
+        reply = await self.clerk.ask(Call(name, "" if who is None else who.credentials, given, key))
+        line = request.scope.get("state", {}).get(CONNECTION)
+        if line is not None and reply.account and not line.owe(self.accounts, reply.account, self.shared):
+            refused = _response(problem("too_many_connections"))
+            refused.headers["connection"] = "close"
+            return refused
+        return _response(reply)
+
+
 def _add(api: FastAPI, route: Route, ask: Asking) -> None:
-    async def run(given: of.Strict, who: Bearer) -> Response:
-        return await ask(route.operation, who, given.model_dump())
+    async def run(given: of.Strict, who: Bearer, request: Request) -> Response:
+        return await ask(route.operation, who, given.model_dump(), request)
 
     run.__annotations__["given"] = Annotated[route.given, Query()] if route.method == "GET" else route.given
     known: dict[str, Any] = {"operation_id": route.operation, "responses": shapes.replies(route.shape)}
@@ -126,20 +140,31 @@ def _response(reply: Reply) -> Response:
     return Response(reply.body, reply.status, {"content-type": reply.media, **dict(reply.headers)})
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
-    """Where the request does not fit the document, and by which rule; never what it was."""
+async def _invalid(clerk: Clerk, request: Request, error: Exception) -> Response:
+    """Where the request does not fit the document, and by which rule; only to an account that may use the operation."""
     assert isinstance(error, RequestValidationError)  # noqa: S101  # it is registered for this one
-    first = error.errors()[0]
-    place, *names = first["loc"]
-    inside = "".join(f".{name}" for name in names if re.fullmatch(r"\w{1,40}", str(name), re.ASCII))
-    rule = str(first["type"]).replace("_", " ")
-    return _response(problem("invalid_request", f"{place}{inside} is not valid: {rule}", "see /v1/openapi.json"))
+    return await _refused(clerk, request) or _response(
+        problem("invalid_request", misfit(error.errors()[0]), "see /v1/openapi.json")
+    )
 
 
-async def _absent(_: Request, error: Exception) -> Response:
+async def _refused(clerk: Clerk, request: Request) -> Response | None:
+    """Whether the clerk would refuse the operation whatever its arguments are: credential and role come before the form."""
+    operation = getattr(request.scope.get("route"), "operation_id", None)
+    if operation is None or operation == "health":
+        return None
+    who = await bearer(request)
+    reply = await clerk.ask(Call(ADMISSION, "" if who is None else who.credentials, {"operation": operation}))
+    return None if reply.status == 200 else _response(reply)
+
+
+async def _absent(clerk: Clerk, request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  # it is registered for this one
     codes = {404: "not_found", 405: "method_not_allowed"}
-    reply = _response(problem(codes.get(error.status_code, "bad_request")))
+    code = codes.get(error.status_code, "bad_request")
+    if code == "bad_request" and (refused := await _refused(clerk, request)) is not None:
+        return refused
+    reply = _response(problem(code))
     reply.headers.update({name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"})
     return reply
 

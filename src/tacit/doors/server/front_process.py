@@ -8,43 +8,27 @@ The certificate is read before the sandbox closes; after that no file is within 
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
-from typing import Any
 
 import uvicorn
 
 from tacit.doors.server.calls import Call, Clerk, Reply
-from tacit.doors.server.sandbox.limits import User
 from tacit.doors.server.sandbox.profiles import FRONT, Profile, close_first, close_last, reach_of
+from tacit.doors.server.settings import OfFront
 from tacit.doors.server.wire import CALL, HEAD, LOST, READY, REPLY, Malformed, call_written, framed, head_of, reply_read
 
 PATIENCE = 5.0  # seconds that a call waits for a clerk that is being started
 ALONE = 2.0  # seconds without a clerk after which the front asks for a connection
 
 Configured = Callable[[Clerk], uvicorn.Config]
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the front is started with; `settings` are those of the application."""
-
-    control: int
-    listening: int
-    user: int | None = None
-    group: int | None = None
-    left_out: tuple[str, ...] = ()
-    settings: dict[str, Any] | None = None
-
-    @property
-    def owner(self) -> User | None:
-        """The user that it becomes, if one is named."""
-        return None if self.user is None or self.group is None else User(self.user, self.group)
+Listens = Callable[[int], socket.socket]
 
 
 class OverSocket:
@@ -106,16 +90,18 @@ class OverSocket:
                     asked.set_exception(ConnectionError("the clerk is gone"))
 
 
-def main(settings: Settings, configured: Configured, unavailable: Reply, profile: Profile = FRONT) -> None:
+def main(settings: OfFront, configured: Configured, unavailable: Reply, listens: Listens, profile: Profile = FRONT) -> None:
     """Read the certificate, close the sandbox, and serve until the supervisor is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     profile = replace(profile, left_out=frozenset(settings.left_out))
-    control, listening = socket.socket(fileno=settings.control), socket.socket(fileno=settings.listening)
+    control, listening = socket.socket(fileno=settings.control), listens(settings.listening)
     clerk = OverSocket(unavailable)
     config = configured(clerk)
     config.load()  # reads the certificate and its key, which stay within reach of nothing later
     close_first(profile, reach_of(), settings.owner)
     close_last(profile, settings.owner)
+    gc.freeze()
+    gc.enable()
     asyncio.run(_served(clerk, uvicorn.Server(config), control, listening))
 
 

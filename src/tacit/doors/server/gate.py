@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 from tacit.doors.server.calls import Reply
+from tacit.doors.server.crowding.crowd import Crowd, forwarded, origin_of
 from tacit.doors.server.problems import problem
 from tacit.doors.server.settings import Settings
 
@@ -42,6 +43,8 @@ class Gate:
     def __init__(self, inside: App, settings: Settings) -> None:
         self.inside, self.settings = inside, settings
         more = (FOR_A_YEAR,) if settings.scheme == "https" and settings.reached else ()
+        self.clients = Crowd(settings.per_address)  # requests under way of clients that a proxy names
+        self.proxies = {origin_of(address) for address in settings.forwarded_by}
         self.headers = [(name.lower().encode(), value.encode()) for name, value in (*HEADERS, *more)]
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -57,6 +60,10 @@ class Gate:
                 message = {**message, "headers": [*message.get("headers", ()), *self.headers]}
             await send(message)
 
+        client = self._client(scope)
+        if client is not None and not self.clients.enter(client):
+            await reply_with(problem("too_many_requests"), sending)
+            return
         try:
             refusal = self._refused(scope) or await self._read(scope, receive)
             if isinstance(refusal, Reply):
@@ -68,6 +75,15 @@ class Gate:
         except Exception:  # its text may quote the request, so nobody gets it
             if not started:
                 await reply_with(problem("unavailable"), sending)
+        finally:
+            if client is not None:
+                self.clients.leave(client)
+
+    def _client(self, scope: Message) -> str | None:
+        """Whom a known proxy names; None for a connection of the client's own, which was counted when it was made."""
+        peer = scope.get("client")
+        known = peer is not None and origin_of(str(peer[0])) in self.proxies
+        return forwarded(scope["headers"]) if known else None
 
     def _refused(self, scope: Message) -> Reply | None:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
@@ -78,7 +94,8 @@ class Gate:
             each not in OWN_SITE for each in site
         ):
             return problem("foreign_origin")
-        if scope["method"] not in SAFE and not _is_json(_values(headers, b"content-type")):
+        types = _values(headers, b"content-type")
+        if scope["method"] not in SAFE and (types or _has_body(headers)) and not _is_json(types):
             return problem("unsupported_media_type")
         return None
 
@@ -126,6 +143,12 @@ def _name(host: str) -> str:
     """The name in a Host header, without its port; empty if it is not one."""
     found = HOST.fullmatch(host.lower())
     return found[1] if found else ""
+
+
+def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a request announces a body; one that announces none has none."""
+    headers = list(headers)
+    return bool(_values(headers, b"transfer-encoding")) or any(each != "0" for each in _values(headers, b"content-length"))
 
 
 def _is_json(types: list[str]) -> bool:

@@ -19,7 +19,7 @@ from tacit.doors.server.requests import Requests
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import Analyst, Budget, Catalog
 from tacit.privacy.rounding import exact
-from tacit.session import DataSet, Session
+from tacit.session import DataSet, Door, Session
 
 Caps = Mapping[str, Fraction]  # those of epsilon, delta and epsilon_per_query that were lowered
 SECONDS = "seconds"
@@ -39,7 +39,7 @@ class Office:
         self.requests = Requests(self.records)
         self.drawing, self.verifying = Lock(), Lock()  # one picture, and one reading of the whole ledger, at a time
         self._caps: dict[str, Caps] = self._read_caps()
-        data.policy = self.policy
+        data.behind(Door(self.policy, self.left))
         if (seconds := self.seconds) is not None:
             limit(seconds)
 
@@ -64,9 +64,7 @@ class Office:
         declared = self.data.catalog.analysts
         if declared and account.name not in declared:
             return None
-        session = Session(self.data, account.name)
-        session.balance = self.left
-        return session
+        return Session(self.data, account.name)
 
     # --- caps below the catalog's --------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -13,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from tacit.doors.server.sandbox.profiles import program_folders
+from tacit.doors.server.settings import OfClerk, OfEngine, OfFront, Settings
 from tacit.privacy.catalog import Catalog
 
 BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from tacit.doors.server.parts import run; run(*sys.argv[2:])"
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "HOME": "/nonexistent",  # libraries ask for it; nothing is to be found there
-    "PYTHONDONTWRITEBYTECODE": "1",
     "OPENBLAS_NUM_THREADS": "1",  # threads that start with an import would stay outside the sandbox
     "OMP_NUM_THREADS": "1",
 }
@@ -35,7 +36,7 @@ def started(role: str, settings: Any, descriptors: Iterable[int], more: Mapping[
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         pass_fds=tuple(descriptors),
-        env=ENVIRONMENT | dict(more or {}),
+        env=ENVIRONMENT | ({"PYTHONDONTWRITEBYTECODE": "1"} if sys.dont_write_bytecode else {}) | dict(more or {}),
         cwd="/",
         start_new_session=True,
     )
@@ -55,39 +56,42 @@ def environment_of_the_clerk(catalog: Catalog, same_user: bool) -> dict[str, str
 
 
 def run(role: str, settings: str) -> None:
-    """The whole life of a process, from what it was started with."""
+    """The whole life of a process, from what it was started with. What it loads stays: nothing of it is garbage."""
+    gc.disable()
     ROLES[role](json.loads(settings))
 
 
 def _engine(known: dict[str, Any]) -> None:
     from tacit.doors.server import engine
 
-    engine.main(engine.Settings(**_tuples(known)))
+    engine.main(OfEngine(**_tuples(known)))
 
 
 def _clerk(known: dict[str, Any]) -> None:
     from tacit.doors.server import clerk
     from tacit.doors.server.desk import desk
 
-    clerk.main(clerk.Settings(**_tuples(known)), lambda data, pool: desk(data, pool.limit))
+    clerk.main(OfClerk(**_tuples(known)), lambda data, pool: desk(data, pool.limit))
 
 
 def _front(known: dict[str, Any]) -> None:
     from tacit.doors.server import front_process
+    from tacit.doors.server.crowding.listening import Listening
     from tacit.doors.server.front import app
     from tacit.doors.server.problems import problem
     from tacit.doors.server.protocol import configured
-    from tacit.doors.server.settings import Settings
 
-    own = front_process.Settings(**_tuples(known))
+    own = OfFront(**_tuples(known))
     given = dict(own.settings or {})
     paths = {name: None if given[name] is None else Path(given[name]) for name in ("certificate", "key")}
-    wanted = Settings(**{**given, **paths, "names": tuple(given["names"])})
+    lists = {name: tuple(given.get(name, ())) for name in ("names", "forwarded_by")}
+    wanted = Settings(**{**given, **paths, **lists})
     tls = {} if wanted.certificate is None else {"ssl_certfile": str(wanted.certificate), "ssl_keyfile": str(wanted.key)}
     front_process.main(
         own,
         lambda clerk: configured(app(clerk, wanted), loop="asyncio", timeout_graceful_shutdown=FAREWELL, **tls),
         problem("unavailable"),
+        lambda descriptor: Listening(descriptor, wanted.connections_each, wanted.forwarded_by),
     )
 
 

@@ -6,11 +6,22 @@ machine (the store, the ledger, the disk), leaves as `unavailable`: the data own
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tacit.doors.server.calls import Reply
-from tacit.errors import BudgetExceeded, InvalidBudget, InvalidInput, Refused, TacitError, TimedOut, TooManyFailures
+from tacit.errors import (
+    BudgetExceeded,
+    InvalidBudget,
+    InvalidInput,
+    InvalidSensitivity,
+    InvalidValue,
+    Refused,
+    TacitError,
+    TimedOut,
+    TooManyFailures,
+)
 from tacit.untrusted import for_json
 
 REFUSED = 422  # a question that its analyst can change
@@ -34,6 +45,11 @@ TEXTS: Mapping[str, tuple[int, str, str]] = {
     "wrong_host": (421, "this server does not answer under this name", "use a name that the server was started with"),
     "answer_too_large": (REFUSED, "the answer is too large for one reply", "fetch it as Arrow or CSV, or ask for fewer groups"),
     "key_reused": (REFUSED, "another request was sent under this Idempotency-Key", "use a new key for each request"),
+    "too_many_connections": (
+        429,
+        "too many connections with unread replies are open; what was already spent stays spent",
+        "read the replies, close connections, and send the request again under the same Idempotency-Key",
+    ),
     "too_many_requests": (429, "this account sends too many requests at once", "wait a moment, and send it again"),
     "unavailable": (503, "the server cannot answer now; what was already spent stays spent", "try again later, or ask the curator"),
 }
@@ -64,6 +80,50 @@ def problem(code: str, message: str = "", remedy: str = "", at: tuple[int, int] 
     return Reply(status, for_json({"error": said}).encode(), headers=headers.get(status, ()))
 
 
+RULES: Mapping[str, str] = {  # what pydantic finds, in words of our own; those in braces are constants of the document
+    "missing": "it is required",
+    "extra_forbidden": "it is not a field of this request",
+    "json_invalid": "it is not JSON",
+    "string_type": "it must be a text",
+    "string_too_long": "it has more than {max_length} characters",
+    "string_too_short": "it has fewer than {min_length} characters",
+    "string_pattern_mismatch": "it does not have the form of the document",
+    "string_unicode": "it is not a text of Unicode",
+    "bool_type": "it must be true or false",
+    "bool_parsing": "it must be true or false",
+    "int_type": "it must be a whole number",
+    "int_from_float": "it must be a whole number",
+    "int_parsing": "it must be a whole number",
+    "int_parsing_size": "it is not in the range of the document",
+    "greater_than_equal": "it must be at least {ge}",
+    "less_than_equal": "it must be at most {le}",
+    "literal_error": "it must be one of {expected}",
+    "dict_type": "it must be an object",
+    "model_type": "it must be an object",
+    "model_attributes_type": "it must be an object",
+    "too_long": "it has more than {max_length} fields",
+    "value_error": "it is longer than 64 KiB",
+}
+OTHER_RULE = "it does not fit the document"
+OF_PARAMETERS = "a parameter is a text, a number, true, false or null, within the limits of the document"
+FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
+
+
+def misfit(found: Mapping[str, Any]) -> str:
+    """Which field does not fit, and the rule; never what was sent in it.
+
+    >>> misfit({"loc": ("body", "epsilon"), "type": "string_type"})
+    'body.epsilon is not valid: it must be a text'
+    """
+    place, *names = map(str, found["loc"])
+    if names[:1] == ["params"] and len(names) > 1:
+        names, rule = ["params"], OF_PARAMETERS
+    else:
+        rule = RULES.get(str(found["type"]), OTHER_RULE).format_map(found.get("ctx") or {})
+    inside = "".join(f".{name}" for name in names if FIELD.fullmatch(name))
+    return f"{place}{inside} is not valid: {rule}"
+
+
 def told(error: TacitError) -> Reply | None:
     """What an analyst may hear of an error; None for one that is the data owner's alone."""
     if isinstance(error, BudgetExceeded) and error.message.startswith(DATA_SET):
@@ -72,4 +132,6 @@ def told(error: TacitError) -> Reply | None:
         return problem(error.code, error.message, error.remedy, error.at)
     if isinstance(error, InvalidBudget):
         return problem("invalid_budget", str(error))
+    if isinstance(error, InvalidValue | InvalidSensitivity):  # of a mechanism, and so perhaps of the data
+        return None
     return problem("invalid_input", str(error)) if isinstance(error, InvalidInput) else None

@@ -4,6 +4,9 @@
     header whole                                 its body must be whole within BODY seconds
     reply not read                               the connection ends after STALLED seconds
 
+A connection on which a reply of an account leaves counts for that account: until it is closed, or, where a proxy shares connections
+among its clients, until the reply is read.
+
 Between requests, the keep-alive limit of Uvicorn holds. A connection that is too slow is ended without a word: who sends one byte a
 second reads no reply either.
 """
@@ -17,14 +20,16 @@ from typing import Any
 import h11
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
+from tacit.doors.server.calls import CONNECTION
+from tacit.doors.server.crowding.crowd import Crowd
 from tacit.doors.server.gate import HEADERS
 from tacit.doors.server.problems import problem
 
 HEADER, BODY, STALLED = 5.0, 10.0, 30.0  # seconds
 KEEP_ALIVE = 5  # seconds
 MOST_HEADER = 16_384  # bytes
-MOST_CONNECTIONS = 2_000
 
 
 class Timely(H11Protocol):
@@ -32,18 +37,17 @@ class Timely(H11Protocol):
 
     limits = (HEADER, BODY, STALLED)
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any], **more: Any) -> None:
+        super().__init__(config, server_state, {**app_state, CONNECTION: self}, **more)
+        self._account: tuple[Crowd, str] | None = None
+        self._shared = False
         self._waiting: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
         self._phase = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a header; one connection too many is ended at once."""
+        """Begin to wait for a header."""
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS:
-            transport.abort()
-            return
         self._wait("header", self.limits[0])
 
     def data_received(self, data: bytes) -> None:
@@ -54,12 +58,14 @@ class Timely(H11Protocol):
     def on_response_complete(self) -> None:
         """After a reply, the next header is waited for from its first byte on; until then the keep-alive limit holds."""
         super().on_response_complete()
+        self._read()
         self._look()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """No timer outlives its connection."""
         self._stop()
         self._unstall()
+        self._let_go()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -72,6 +78,29 @@ class Timely(H11Protocol):
         """The client reads again."""
         self._unstall()
         super().resume_writing()
+        self._read()
+
+    def owe(self, crowd: Crowd, account: str, shared: bool) -> bool:
+        """Count this connection for the account of a reply; False if the account has too many."""
+        self._shared = shared
+        if self._account == (crowd, account):
+            return True
+        self._let_go()
+        if not crowd.enter(account):
+            return False
+        self._account = crowd, account
+        return True
+
+    def _read(self) -> None:
+        """Where clients share connections, one whose reply is read belongs to nobody."""
+        if self._shared and self._stalled is None and (self.cycle is None or self.cycle.response_complete):
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._account is not None:
+            crowd, account = self._account
+            self._account = None
+            crowd.leave(account)
 
     def send_400_response(self, msg: str) -> None:
         """What is not HTTP gets the one reply of its code; what it was is not repeated."""

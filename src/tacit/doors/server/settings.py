@@ -1,14 +1,21 @@
-"""How the server may be reached: names, addresses and certificates, and what must hold before another machine reaches it."""
+"""How the server may be reached, what must hold before another machine reaches it, and what each process is started with.
+
+It loads little, so that whoever starts the processes does not load what they run.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
+from tacit.doors.server.crowding.crowd import PER_ADDRESS, origin_of
+from tacit.doors.server.sandbox.limits import User
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import Catalog
 
+CONNECT = "sc://"  # Spark Connect
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -16,7 +23,8 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 class Settings:
     """Where the front listens, the names that it answers to, and its certificate; `behind_proxy` if a proxy has the TLS.
 
-    A name is as in a URL: `stats.example.org`, or `[::1]`.
+    A name is as in a URL: `stats.example.org`, or `[::1]`. `forwarded_by` are the addresses of proxies whose X-Forwarded-For names
+    the client; it is believed from nobody else.
     """
 
     host: str = "127.0.0.1"
@@ -25,6 +33,14 @@ class Settings:
     certificate: Path | None = None
     key: Path | None = None
     behind_proxy: bool = False
+    forwarded_by: tuple[str, ...] = ()
+    per_address: int = PER_ADDRESS
+
+    @property
+    def connections_each(self) -> int | None:
+        """How many connections one address may hold; None where all clients share one: on loopback, and behind a proxy."""
+        shared = self.behind_proxy and not self.forwarded_by
+        return None if shared or not self.reached else self.per_address
 
     @property
     def loopback(self) -> bool:
@@ -64,6 +80,10 @@ def check_exposure(settings: Settings, catalog: Catalog) -> None:
     """Refuse to serve other machines without TLS, without names, or with a table whose size is not declared."""
     if (settings.certificate is None) != (settings.key is None):
         raise InvalidInput("--cert and --key belong together; give both")
+    if settings.forwarded_by and not settings.behind_proxy:
+        raise InvalidInput("--forwarded-by names a proxy; give --behind-proxy too, or leave it out")
+    if any(not origin_of(address) for address in settings.forwarded_by):
+        raise InvalidInput("--forwarded-by takes the IP address of the proxy; give for example --forwarded-by 127.0.0.1")
     if not settings.reached:
         return
     if settings.scheme == "http":
@@ -75,6 +95,73 @@ def check_exposure(settings: Settings, catalog: Catalog) -> None:
         raise InvalidInput(f"a private table without rows_at_most is served on loopback only; declare the largest size: {lines}")
 
 
+def check_engine(catalog: Catalog) -> None:
+    """Refuse a Spark engine with a driver in the process: it is a JVM, which no engine of the server may start."""
+    if catalog.store_engine == "spark" and not (catalog.store_master or "").startswith(CONNECT):
+        raise InvalidInput(
+            "behind tacit serve, a Spark engine must use Spark Connect; "
+            'declare master = "sc://HOST:15002" in [store], or ask from Python or the command line'
+        )
+
+
 def undeclared_sizes(catalog: Catalog) -> list[str]:
     """The private tables whose size is assumed: the worst work of their questions is that of a table that nobody declared."""
     return sorted(name for name, table in catalog.tables.items() if not table.public and table.rows_at_most is None)
+
+
+# --- what each process is started with ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OfFront:
+    """What the front is started with; `settings` are those of the application."""
+
+    control: int
+    listening: int
+    user: int | None = None
+    group: int | None = None
+    left_out: tuple[str, ...] = ()
+    settings: dict[str, Any] | None = None
+
+    @property
+    def owner(self) -> User | None:
+        """The user that it becomes, if one is named."""
+        return _owner(self.user, self.group)
+
+
+@dataclass(frozen=True, slots=True)
+class OfClerk:
+    """What the clerk is started with."""
+
+    catalog: str
+    control: int
+    user: int | None = None
+    group: int | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def owner(self) -> User | None:
+        """The user that it becomes, if one is named."""
+        return _owner(self.user, self.group)
+
+
+@dataclass(frozen=True, slots=True)
+class OfEngine:
+    """What an engine is started with."""
+
+    catalog: str
+    line: int
+    memory: str = "60%"
+    threads: int = 0
+    user: int | None = None
+    group: int | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def owner(self) -> User | None:
+        """The user that it becomes, if one is named."""
+        return _owner(self.user, self.group)
+
+
+def _owner(user: int | None, group: int | None) -> User | None:
+    return None if user is None or group is None else User(user, group)

@@ -8,6 +8,9 @@ started, front and clerk over the control connection that each of them has to th
     the front ends      another is started on the same listening socket
     they lose one another    they are tied anew
     the catalog changes, or SIGHUP    clerk and engines are started again
+
+A server answers as soon as one engine has opened the data, so the others are started after it. What dies is started again at once;
+if it dies soon after that, a little later each time.
 """
 
 from __future__ import annotations
@@ -24,15 +27,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tacit.doors.server import clerk, engine, front_process
+from tacit.data.catalog import stamp_of
 from tacit.doors.server.parts import environment_of_the_clerk, started
 from tacit.doors.server.sandbox.limits import User
+from tacit.doors.server.settings import OfClerk, OfEngine, OfFront
 from tacit.doors.server.wire import LOST, NOT_USABLE, OF_ENGINE, OF_FRONT, READY
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Catalog
-from tacit.session import stamp_of
 
-FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds before a process that died at once is started again, doubled each time
+FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds before a process that died soon twice is started again, doubled each time
 WELL = 30.0  # seconds after which a process counts as having started well
 LOOK = 0.5  # seconds between two looks at the catalog
 FAREWELL = 5.0  # seconds that processes have to end by themselves
@@ -67,7 +70,7 @@ class Part:
     control: socket.socket | None = None
     ready: bool = False
     due: float = 0.0
-    wait: float = FIRST_WAIT
+    wait: float = 0.0
     since: float = 0.0
 
     def lives(self) -> bool:
@@ -77,8 +80,9 @@ class Part:
     def ended(self) -> None:
         """Note that it ended, and when it may be started again: later each time that it dies soon."""
         now = time.monotonic()
-        self.wait = FIRST_WAIT if now - self.since > WELL else min(LONGEST_WAIT, 2 * self.wait)
-        self.process, self.ready, self.due = None, False, now + self.wait
+        wait = 0.0 if now - self.since > WELL else self.wait
+        self.process, self.ready, self.due = None, False, now + wait
+        self.wait = min(LONGEST_WAIT, max(FIRST_WAIT, 2 * wait))
         if self.control is not None:
             self.control.close()
             self.control = None
@@ -129,13 +133,23 @@ class Supervisor:
         self._start()
         controls = [part.control for part in (self.front, self.clerk) if part.control is not None]
         watched: list[Any] = [woken, *controls]
-        readable, _, _ = select.select(watched, [], [], LOOK if self.was_ready else FIRST_WAIT)
+        readable, _, _ = select.select(watched, [], [], self._pause())
         if woken in readable:
             with suppress(BlockingIOError):
                 os.read(woken, TAKEN)
         for part in (self.front, self.clerk):
             if part.control in readable:
                 self._report(part)
+
+    def _pause(self) -> float:
+        """Seconds until there is something to do: a look at the catalog, or the start of what is missing."""
+        now = time.monotonic()
+        return max(0.0, min([LOOK, *(part.due - now for part in self._missing())]))
+
+    def _missing(self) -> list[Part]:
+        """What is to run and does not: of the engines, which need a clerk, only the first until that one has opened the data."""
+        engines = self.engines if self.clerk.ready else self.engines[:1]
+        return [part for part in (self.clerk, *(engines if self.clerk.lives() else ()), self.front) if not part.lives()]
 
     def _look_at_catalog(self) -> None:
         """A changed catalog binds at once: the clerk reads it where it can, and is started again in any case."""
@@ -160,17 +174,16 @@ class Supervisor:
         now = time.monotonic()
         if not self.clerk.lives() and now >= self.clerk.due:
             user = _ids(self.plan.users[1])
-            self._controlled(self.clerk, lambda at: clerk.Settings(str(self.plan.path), at, *user, self.plan.left_out))
+            self._controlled(self.clerk, lambda at: OfClerk(str(self.plan.path), at, *user, self.plan.left_out))
             for part in self.engines:
                 part.due = now
-        if self.clerk.lives():
-            for part in self.engines:
-                if not part.lives() and now >= part.due:
-                    self._start_engine(part)
+        for part in self._missing():
+            if part in self.engines and now >= part.due:
+                self._start_engine(part)
         if not self.front.lives() and now >= self.front.due:
             user, at = _ids(self.plan.users[0]), self.listening.fileno()
             known = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self.plan.front).items()}
-            made = lambda control: front_process.Settings(control, at, *user, self.plan.left_out, known)  # noqa: E731
+            made = lambda control: OfFront(control, at, *user, self.plan.left_out, known)  # noqa: E731
             self._controlled(self.front, made, at)
         self._tie()
 
@@ -186,7 +199,7 @@ class Supervisor:
         ours, theirs = socket.socketpair()
         plan, user = self.plan, _ids(self.plan.users[2])
         with ours, theirs:
-            known = engine.Settings(str(plan.path), theirs.fileno(), plan.memory, plan.threads, *user, plan.left_out)
+            known = OfEngine(str(plan.path), theirs.fileno(), plan.memory, plan.threads, *user, plan.left_out)
             part.process, part.since = started("engine", known, (theirs.fileno(),)), time.monotonic()
             self._hand_over(self.clerk, OF_ENGINE, ours)
 

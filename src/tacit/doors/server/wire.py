@@ -125,19 +125,20 @@ def call_read(content: bytes) -> Call:
 def reply_written(reply: Reply) -> bytes:
     """A reply as the content of a message: a line of JSON, and the body as it is."""
     known = {"status": reply.status, "media": reply.media, "headers": [list(pair) for pair in reply.headers]}
+    known |= {"account": reply.account}
     return written(known) + b"\n" + reply.body
 
 
 def reply_read(content: bytes) -> Reply:
     """The reply that `reply_written` wrote."""
     line, _, body = content.partition(b"\n")
-    known = read(line, {"status": int, "media": str, "headers": list})
+    known = read(line, {"status": int, "media": str, "headers": list, "account": str})
     pairs = known["headers"]
     if len(pairs) > MOST_HEADERS or not all(_is_pair(pair) for pair in pairs):
         raise Malformed("headers that are not pairs of texts")
     if not 200 <= known["status"] <= 599 or not _is_plain(known["media"]):
         raise Malformed("a reply that HTTP does not have")
-    return Reply(known["status"], body, known["media"], tuple((name, value) for name, value in pairs))
+    return Reply(known["status"], body, known["media"], tuple((name, value) for name, value in pairs), known["account"])
 
 
 def _is_pair(pair: object) -> bool:

@@ -97,7 +97,7 @@ class Envelope:
             raise LawViolated(
                 "envelope", "internal check failed: a floating-point weight is below the true one; nothing was released"
             )
-        return is_below(depth, scaled, near) and all(is_below(0, Fraction(1), part) for part in _parts(exponent - near))
+        return is_below(depth, scaled, near) and survives(exponent - near)
 
 
 def negative_exponentials(exponents: Doubles, decays: Doubles, halvings: Doubles) -> None:
@@ -137,6 +137,11 @@ def is_below(drawn: int, scaled: Fraction, exponent: Fraction) -> bool:
         if drawn >= high * 2**known:
             return False
         drawn, known, digits = drawn << WORD | int(bits.random_words(1)[0]), known + WORD, 2 * digits
+
+
+def survives(exponent: Fraction) -> bool:
+    """True with probability e^-exponent, exactly: a product of as many as it takes, of which the first nearly always says no."""
+    return all(is_below(0, Fraction(1), part) for part in _parts(exponent))
 
 
 def _scaled(lengths: NDArray[Any], costs: Costs, factor: Fraction, floats: Doubles) -> NDArray[np.int16]:

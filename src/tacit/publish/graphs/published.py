@@ -139,13 +139,17 @@ def labels_beside(out: Path) -> Path:
     return out.with_name(f"{out.name}.labels.json")
 
 
-def check_out(out: Path, source: Path | None) -> Path:
-    """The path, if a file can be written there and it is not the input. Call it before the work."""
+def check_out(out: Path, source: Path | None, paid: bool = False) -> Path:
+    """The path, if a file can be written there and it is not the input. Call it before the work.
+
+    A release that is paid for replaces no file: an earlier one cannot be made again without paying again.
+    """
     check_links(out)
     if source is not None and out.resolve() == source.resolve():
         raise InvalidInput(f"{out} is the input and would be lost; choose another file with --out")
-    check(receipt_beside(out))
-    return check(out)
+    check(out, force=not paid)
+    check(receipt_beside(out), force=not paid)
+    return out
 
 
 def generator(seed: int | None) -> np.random.Generator:

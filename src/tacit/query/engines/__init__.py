@@ -51,12 +51,11 @@ def _duckdb(wanted: Opening) -> Engine:
 
 
 def _load_duckdb() -> None:
-    import ibis
+    from tacit.query.engines.dialects import duckdb_backend
 
+    duckdb_backend()
     import tacit.query.engines.compile
     import tacit.query.engines.duckdb  # noqa: F401
-
-    _ = ibis.duckdb
 
 
 def _spark(wanted: Opening) -> Engine:
@@ -66,8 +65,12 @@ def _spark(wanted: Opening) -> Engine:
 
 
 def _load_spark() -> None:
+    import ibis
+
     import tacit.query.engines.compile
     import tacit.query.engines.spark  # noqa: F401
+
+    _ = ibis.pyspark
 
 
 ENGINES: Mapping[str, Kind] = {EMBEDDED: Kind(_duckdb, _load_duckdb), "spark": Kind(_spark, _load_spark)}

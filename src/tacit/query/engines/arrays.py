@@ -18,14 +18,18 @@ Build = Callable[[Callable[[str], Any]], Any]
 Fetch = Callable[[Build, str], Mapping[str, Integers]]
 
 
-def answers_of(group: Group, fetch: Fetch) -> Answers:
-    """The sums of a plan and its lists; `fetch` runs what is built, and may keep its SQL by the plan's text."""
+def answers_of(group: Group, fetch: Fetch, singly: bool = True) -> Answers:
+    """The sums of a plan and its lists; `fetch` runs what is built, and may keep its SQL by the plan's text.
+
+    Without `singly`, a list is always a histogram, and never one value for each row.
+    """
     import tacit.query.engines.compile as compiled
 
     plan = canonical_text(group)
     listed = [place for place, moment in enumerate(group.moments) if moment.kind == "list"]
     summed = fetch(partial(compiled.sums, group), plan) if len(listed) < len(group.moments) else {}
-    return Answers(summed, {place: fetch(partial(compiled.lists, group, place), f"{place} {plan}") for place in listed})
+    build = partial(compiled.lists, singly=singly)
+    return Answers(summed, {place: fetch(partial(build, group, place), f"{place} {plan}") for place in listed})
 
 
 def numbers(column: Any) -> Integers:

@@ -404,14 +404,21 @@ def sums(group: Group, tables: Tables) -> ir.Table:
     return summed_up.order_by(keys) if any(isinstance(key.term.node, TextColumn) for key in group.keys) else summed_up
 
 
-def lists(group: Group, place: int, tables: Tables) -> ir.Table:
-    """One row, unordered, per group and value of a moment of kind list: the keys, `value` (relative to its low end) and `rows`."""
+def lists(group: Group, place: int, tables: Tables, singly: bool = True) -> ir.Table:
+    """One row, unordered, per group and value of a moment of kind list: the keys, `value` (relative to its low end) and `rows`.
+
+    Where there can be at least as many values as rows, grouping by them shortens no list for sure, and takes long: then each row
+    comes by itself, without `rows`, if `singly` allows it. What is declared decides it, not the data.
+    """
     node = group.moments[place].value
     rows = grouped(group, tables)
     rows = rows.mutate(value=value(node, rows) - _whole(node.low) if node is not None else _whole(0))
     rows = rows.filter(rows["value"].notnull())
-    keys = [f"key_{place}" for place in range(len(group.keys))]
-    return rows.group_by([*keys, "value"]).aggregate(rows=rows.count())
+    listed = [*(f"key_{place}" for place in range(len(group.keys))), "value"]
+    most = max((step.table.most_rows for step in below(group) if isinstance(step, Scan)), default=0)
+    if singly and node is not None and node.high - node.low >= most > 0:
+        return rows.select(*listed)
+    return rows.group_by(listed).aggregate(rows=rows.count())
 
 
 def stored(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:

@@ -150,10 +150,10 @@ class DuckDBEngine:
 
 
 def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]:
-    import ibis
+    from tacit.query.engines.dialects import duckdb_backend
 
     connection = _attached(path, limits, version)
-    backend = ibis.duckdb.from_connection(connection)  # it changes settings, so they are locked afterwards
+    backend = duckdb_backend().from_connection(connection)  # it changes settings, so they are locked afterwards
     return _locked(connection), backend
 
 

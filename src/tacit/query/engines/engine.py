@@ -95,9 +95,11 @@ class StoredFacts:
         return asked_of_public(text, {name: self.rows(name) for name in tables})
 
 
-def out_of_limits() -> TimedOut:
-    """The only error of a paid query without an answer, whatever the reason."""
-    return TimedOut(
+def out_of_limits(why: str = "") -> TimedOut:
+    """The only error of a paid query without an answer, whatever the reason; `why` is for the data owner's log alone."""
+    error = TimedOut(
         "the query exceeded its limits of time or memory; its budget stays spent",
         remedy="ask a smaller question, or ask the data owner for higher limits",
     )
+    error.why = why
+    return error

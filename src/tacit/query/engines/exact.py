@@ -20,13 +20,14 @@ from tacit.query.groups import domain
 from tacit.query.plan import Group, Moment, TextColumn
 
 Integers = NDArray[Any]
+Listed = tuple[Integers, Integers | None]
 PRODUCTS = (("A", 0), ("B", 28), ("C", 28), ("D", 56))
 INT64_ROWS = 2**33  # up to this many rows, the parts of compile.py cannot overflow
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)  # a repr would quote the data
 class Answers:
-    """The engine's result: the sums by group, and for each list moment its rows (keys, value, rows)."""
+    """The engine's result: the sums by group, and for each list moment its rows (keys, value, rows), or a (keys, value) per row."""
 
     sums: Mapping[str, Integers]
     lists: Mapping[int, Mapping[str, Integers]]
@@ -35,6 +36,8 @@ class Answers:
 @dataclass(frozen=True, slots=True, eq=False)
 class Exact:
     """The exact answer, sealed: one array of integers per moment, or for a list one (values, counts) per group.
+
+    A list whose values come row by row has None for its counts.
 
     The groups are all public combinations of keys, in the order of their domains. If keys are private, `keys` seals those that
     occur, and each moment, including lists, is one sealed sequence in their order: even their number is private.
@@ -144,15 +147,23 @@ def _combined(columns: Mapping[str, Integers], prefix: str, fits: bool) -> Any:
     return total
 
 
-def _listed(group: Group, columns: Mapping[str, Integers], cells: int) -> list[tuple[Integers, Integers]]:
-    """For each public group, the distinct values, relative to the low end and unordered, and how many rows have each."""
-    values, rows = _column(columns, "value"), _column(columns, "rows")
+def _listed(group: Group, columns: Mapping[str, Integers], cells: int) -> list[Listed]:
+    """For each public group, the values, relative to the low end and unordered, and how many rows have each, if counted."""
+    values, rows = _values(columns)
     if not group.keys:
         return [(values, rows)]
     places = _places(group, columns)
     order = np.argsort(places, kind="stable")
     starts = np.searchsorted(places[order], np.arange(cells + 1))
-    return [(values[order[start:end]], rows[order[start:end]]) for start, end in pairwise(starts)]
+    return [_taken(values, rows, order[start:end]) for start, end in pairwise(starts)]
+
+
+def _values(columns: Mapping[str, Integers]) -> Listed:
+    return _column(columns, "value"), _column(columns, "rows") if "rows" in columns else None
+
+
+def _taken(values: Integers, rows: Integers | None, at: Integers) -> Listed:
+    return values[at], None if rows is None else rows[at]
 
 
 # --- private keys ------------------------------------------------------------------------------------------------------------
@@ -175,12 +186,10 @@ def _plain(column: Integers) -> list[Any]:
     return [None if gone else value for value, gone in zip(np.ma.getdata(column).tolist(), missing, strict=True)]
 
 
-def _listed_private(
-    group: Group, columns: Mapping[str, Integers], place_of: Mapping[tuple[Any, ...], int]
-) -> list[tuple[Integers, Integers]]:
+def _listed_private(group: Group, columns: Mapping[str, Integers], place_of: Mapping[tuple[Any, ...], int]) -> list[Listed]:
     keys = zip(*(_plain(columns[f"key_{place}"]) for place in range(len(group.keys))), strict=True)
-    values, rows = _column(columns, "value"), _column(columns, "rows")
+    values, rows = _values(columns)
     members: list[list[int]] = [[] for _ in place_of]
     for at, key in enumerate(keys):
         members[place_of[key]].append(at)
-    return [(values[at], rows[at]) for at in (np.array(sorted(m, key=lambda i: values[i]), dtype=np.int64) for m in members)]
+    return [_taken(values, rows, np.array(sorted(at, key=lambda i: values[i]), dtype=np.int64)) for at in members]

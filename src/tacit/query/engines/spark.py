@@ -7,7 +7,6 @@ row can make an expression fail.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from itertools import count
 from typing import Any
 
 from tacit.data.parquet_store import ParquetStore, parquet_store
+from tacit.data.spark_session import quiet, started, unreachable
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
 from tacit.query.canonical import canonical_text
@@ -24,22 +24,21 @@ from tacit.query.engines.engine import Opening, out_of_limits
 from tacit.query.engines.exact import Exact, assemble
 from tacit.query.plan import Bound, Group
 
-LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # PySpark's, which print SQL whatever the level of Spark
 MOST_COMPILED = 64
-START = {
-    "spark.ui.enabled": "false",  # its pages show SQL and sizes
-    "spark.eventLog.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "OFF",
-}
-SETTINGS = {
-    "spark.sql.ansi.enabled": "false",  # no expression raises; ranges are known beforehand, so none overflows either
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.caseSensitive": "true",
-    "spark.sql.adaptive.enabled": "false",  # by what the rows hold it chooses another plan
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.legacy.charVarcharAsString": "true",
-}
+MOST_BROADCAST = 10**6  # rows of a public table that every executor gets whole; by their public number, not by what Spark estimates
+OPENING = 60.0  # seconds in which a cluster runs one empty task, or cannot be reached
+REASONS = (  # what Spark's messages contain, and what the data owner's log says instead: nothing of the message itself
+    ("OutOfMemoryError", "an executor ran out of memory"),
+    ("ExecutorLostFailure", "executors were lost"),
+    ("FetchFailed", "executors were lost"),
+    ("cancelled", "it was stopped when its time was up"),
+    ("OPERATION_CANCELED", "it was stopped when its time was up"),
+    ("SparkContext was shut down", "the cluster went away"),
+    ("stopped SparkContext", "the cluster went away"),
+    ("Connection refused", "the cluster went away"),
+    ("UNAVAILABLE", "the cluster went away"),
+    ("PATH_NOT_FOUND", "a table of the prepared store is missing"),
+)
 _names = count()
 
 
@@ -61,19 +60,29 @@ class SparkEngine:
         self._lock = threading.RLock()
 
     def open(self) -> None:
-        """Reaches the cluster and finds the store in the expected version; reads no row of it."""
+        """Reaches the cluster, which runs an empty task, and finds the store in the expected version; reads no row of it.
+
+        A session whose cluster has gone is replaced by a new one, once.
+        """
         with self._lock:
-            self._opened()
-            try:
-                self._session.range(1).count()
-            except Exception:
+            if self._backend is None or not self._answers():
                 self.close()
-                raise _unreachable() from None
+                self._opened()
+                if not self._answers():
+                    self.close()
+                    raise unreachable()
+
+    def _answers(self) -> bool:
+        try:
+            with self._interrupted(OPENING):
+                return int(self._session.range(1).count()) == 1
+        except Exception:
+            return False
 
     def run(self, group: Group) -> Exact:
         """The exact moments of every group, sealed; a time-out or a failure of the cluster reveals nothing about the data."""
         with self._lock, self._deadline(self.limits.seconds):
-            return assemble(group, answers_of(group, self._fetch))
+            return assemble(group, answers_of(group, self._fetch, singly=False))  # rows stay on the cluster
 
     def rows(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
         """The stored codes and texts of some columns as a sealed Arrow table."""
@@ -84,17 +93,17 @@ class SparkEngine:
 
     def fan_out(self, table: str, column: str) -> int:
         key = f"`{column.lower()}`"
-        counted = f"SELECT count(*) AS rows FROM {self._view(table.lower())} WHERE {key} IS NOT NULL GROUP BY {key}"  # noqa: S608
-        return self._fact(f"SELECT coalesce(max(rows), 0) AS found FROM ({counted})")  # noqa: S608  # names of the catalog
+        counted = f"SELECT count(*) AS rows FROM {{table}} WHERE {key} IS NOT NULL GROUP BY {key}"  # noqa: S608
+        return self._fact(f"SELECT coalesce(max(rows), 0) AS found FROM ({counted})", table)  # noqa: S608  # names of the catalog
 
     def size(self, table: str) -> int:
-        return self._fact(f"SELECT count(*) AS found FROM {self._view(table.lower())}")  # noqa: S608  # a name of the catalog
+        return self._fact("SELECT count(*) AS found FROM {table}", table)
 
     def public_rows(self, table: str) -> Any:
         """The stored codes of a public table; refused for one whose rows have a unit, whatever the caller believes."""
-        with self._lock, self._deadline(self.limits.seconds):
+        with self._lock, self._free():
             found = self._session.sql(f"SELECT * FROM {self._view(table.lower())}")  # noqa: S608  # a name of the catalog
-            public = not any(name.startswith("tacit_") for name in found.columns)
+            public = not _is_private(found)
             rows = found.toArrow() if public else None
         if not public:
             raise TypeError("rows of private tables leave the engine sealed, or not at all")
@@ -110,9 +119,11 @@ class SparkEngine:
             self._session = self._backend = self._store = None
             self._tables, self._compiled = {}, {}
 
-    def _fact(self, query: str) -> int:
-        with self._lock, self._deadline(self.limits.seconds):
-            return int(self._session.sql(query).toArrow().column("found")[0].as_py())
+    def _fact(self, query: str, table: str) -> int:
+        """One number about a public table."""
+        with self._lock, self._free():
+            asked = query.replace("{table}", self._view(table.lower()))
+            return int(self._session.sql(asked).toArrow().column("found")[0].as_py())
 
     def _fetch(self, build: Any, key: str) -> Mapping[str, Integers]:
         table = self._arrow(build, key)
@@ -136,7 +147,10 @@ class SparkEngine:
         backend, view = self._opened(), f"{self._views}_{name}"
         if name not in self._tables:
             assert self._store is not None  # noqa: S101  # it is opened
-            self._session.read.parquet(self._store.table(name)).createOrReplaceTempView(view)
+            stored = self._session.read.parquet(self._store.table(name))
+            if not _is_private(stored) and stored.count() <= MOST_BROADCAST:
+                stored = stored.hint("broadcast")
+            stored.createOrReplaceTempView(view)
             self._tables[name] = backend.table(view)
         return f"`{view}`"
 
@@ -145,7 +159,7 @@ class SparkEngine:
             self._store = parquet_store(self.wanted.place)
             if self.wanted.version not in (None, self._store.version):
                 raise StoreUnusable("the data was prepared again after it was opened", remedy="open it again")
-            self._session = quiet(self._given) if self._given is not None else started(self.wanted.master)
+            self._session = _own(self._given) if self._given is not None else started(self.wanted.master)
             self._backend = _backend(self._session)
         return self._backend
 
@@ -153,6 +167,28 @@ class SparkEngine:
     def _deadline(self, seconds: float | None) -> Iterator[None]:
         """Interrupts the cluster's work when its time is up; whatever is raised, tacit's message is the same for every reason."""
         self._opened()
+        try:
+            with self._interrupted(seconds):
+                yield
+        except StoreUnusable:
+            raise
+        except Exception as error:
+            raise out_of_limits(reason_of(error)) from None
+
+    @contextmanager
+    def _free(self) -> Iterator[None]:
+        """The same for what is asked of public tables, for which nothing is spent: a failure says that the cluster is gone."""
+        self._opened()
+        try:
+            with self._interrupted(self.limits.seconds):
+                yield
+        except Exception:
+            self.close()
+            raise unreachable() from None
+
+    @contextmanager
+    def _interrupted(self, seconds: float | None) -> Iterator[None]:
+        """Stops what runs in the session after some seconds, again and again: an interrupt between two jobs is lost."""
         done, session = threading.Event(), self._session
 
         def stop() -> None:
@@ -165,51 +201,35 @@ class SparkEngine:
         threading.Thread(target=stop, daemon=True).start()
         try:
             yield
-        except StoreUnusable:
-            raise
-        except Exception:
-            raise out_of_limits() from None
         finally:
             done.set()
 
 
-def started(master: str | None) -> Any:
-    """A session on a cluster, or on this machine; `sc://` is Spark Connect."""
-    _silence()
+def reason_of(error: Exception) -> str:
+    """Why a question failed on the cluster, in words of a closed list, for the data owner's log.
+
+    >>> reason_of(RuntimeError("Job 3 cancelled: SELECT secret"))
+    'it was stopped when its time was up'
+    >>> reason_of(RuntimeError("SELECT secret"))
+    'RuntimeError'
+    """
+    said = f"{type(error).__name__} {error}"
+    return next((words for part, words in REASONS if part in said), type(error).__name__)
+
+
+def _is_private(stored: Any) -> bool:
+    """Whether the rows of a stored table have a unit."""
+    return any(name.startswith("tacit_") for name in stored.columns)
+
+
+def _own(session: Any) -> Any:
     try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise StoreUnusable("the engine 'spark' needs PySpark", remedy="run: pip install 'tacit[spark]'") from None
-    place = master or "local[*]"
-    try:
-        builder = SparkSession.builder.appName("tacit")
-        for name, value in START.items():
-            builder = builder.config(name, value)
-        made = builder.remote(place).getOrCreate() if place.startswith("sc://") else builder.master(place).getOrCreate()
-        return quiet(made)
-    except Exception:  # its message may name hosts and users
-        raise _unreachable() from None
-
-
-def quiet(session: Any) -> Any:
-    """A session of its own on the same cluster, with the settings on which exactness rests."""
-    _silence()
-    own = session.newSession()
-    for name, value in SETTINGS.items():
-        own.conf.set(name, value)
-    return own
-
-
-def _silence() -> None:
-    for name in LOGGERS:
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        return quiet(session)
+    except Exception:
+        raise unreachable() from None
 
 
 def _backend(session: Any) -> Any:
     import ibis
 
     return ibis.pyspark.connect(session)
-
-
-def _unreachable() -> StoreUnusable:
-    return StoreUnusable("the Spark cluster cannot be reached", remedy="check [store] master, and that the cluster runs")

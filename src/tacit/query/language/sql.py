@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import sqlglot
@@ -36,8 +37,9 @@ from tacit.untrusted import UNSEEN
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the question; ours say what to do instead
 
-LONGEST_TEXT = 20_000
+LONGEST_TEXT = 65_536  # characters
 MOST_NODES = 2_000
+MOST_TOKENS = 4 * MOST_NODES  # a call without arguments has the most for one node: a name, two parentheses and a comma
 DEEPEST = 60
 
 
@@ -144,7 +146,9 @@ def _checked(text: str) -> str:
     if not text.strip():
         raise InvalidSQL("the question is empty", remedy="ask for example SELECT COUNT(*) FROM a declared table")
     if len(text) > LONGEST_TEXT:
-        raise NotAllowed(f"the question has more than {LONGEST_TEXT} characters", remedy="ask a shorter one")
+        raise NotAllowed(f"the question has more than {LONGEST_TEXT:,} characters", remedy="ask a shorter one")
+    if sum(1 for _ in islice(_TOKEN.finditer(text), MOST_TOKENS + 1)) > MOST_TOKENS:  # the parser's work follows these
+        raise NotAllowed("the question is too large or nested too deeply", remedy="ask a simpler one")
     return readable(text)
 
 
@@ -173,6 +177,9 @@ def quoted_name(name: str) -> str:
 
 _WORDS = (*Ordinary.Tokenizer.KEYWORDS, *Ordinary.parser_class.NO_PAREN_FUNCTION_PARSERS)
 _RESERVED = frozenset(word for words in _WORDS for word in words.split())
+_TOKEN = re.compile(  # a literal, a quoted name or a comment as one, also one that is never closed; a word; any other sign
+    r"""'[^']*(?:'|\Z)|"[^"]*(?:"|\Z)|`[^`]*(?:`|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)|\w+|[^\s\w]""", re.DOTALL
+)
 _OPTIONS = re.compile(r"\A(\s*SELECT)\s+WITH\s+DIFFERENTIAL_PRIVACY\s+OPTIONS\s*\(([^()'\"`]*)\)", re.IGNORECASE)
 
 

@@ -105,7 +105,7 @@ def _remedy(out: Out, call: Call, question: Question) -> str:
     if call.name != "avg" or not isinstance(out, Result):
         return asked
     table = tables_of(question.group)[0].name
-    return f"{asked}; or declare the size of a group for which to forecast it: min_rows = 1000 in table {table}"
+    return f"{asked}; or let the data owner declare for which size of a group to forecast it: min_rows = 1000 in table {table}"
 
 
 def _word(out: Out, call: Call) -> str:

@@ -65,3 +65,72 @@ def test_what_is_missing_is_named(edges, tmp_path):
     assert "takes no seed" in run(*words, "--ledger", ledger, "--epsilon", 1, "--nodes", 61, "--seed", 1).stderr
     assert "requires --relation" in run("ledger", "begin", "--epsilon", "1").stderr
     assert "expected edge or node" in run("ledger", "begin", "--relation", "x", "--epsilon", "1", "--ledger", tmp_path / "x").stderr
+
+
+def last_entry(ledger):
+    """The number of the last entry: 0 until something is spent."""
+    from tacit.publish.graphs.private.spending import open_graph_ledger
+
+    return open_graph_ledger(ledger).head.number
+
+
+@pytest.mark.parametrize("beside", ["", ".receipt.json"])
+def test_a_file_that_exists_is_refused_before_anything_is_spent(edges, tmp_path, beside):
+    ledger, out = begun(tmp_path, "edge"), tmp_path / "count.json"
+    place = tmp_path / f"count.json{beside}"
+    place.write_text("an earlier release")
+    words = ["anonymize", "graph", edges, "--method", "dp-edges", "--epsilon", "1", "--nodes", 61, "--ledger", ledger, "--out"]
+    refused = run(*words, out)
+    assert refused.exit_code == 2
+    assert f"{place.name} already exists; choose another file" in refused.stderr
+    assert place.read_text() == "an earlier release"
+    assert last_entry(ledger) == 0
+    assert run(*words, tmp_path / "other.json").exit_code == 0
+    assert last_entry(ledger) == 1
+
+
+def test_an_edge_list_that_is_a_folder_is_called_one(tmp_path):
+    ledger = begun(tmp_path, "edge")
+    words = ["--method", "dp-edges", "--epsilon", "1", "--nodes", 61, "--ledger", ledger]
+    for more in (words, ["--k", 2]):
+        assert "is a folder" in run("anonymize", "graph", tmp_path, *more).stderr
+    assert last_entry(ledger) == 0
+
+
+def test_a_second_ledger_in_the_same_file_is_refused_with_a_remedy(tmp_path):
+    ledger = begun(tmp_path, "edge")
+    again = run("ledger", "begin", "--relation", "edge", "--epsilon", "9", "--ledger", ledger)
+    assert again.exit_code == 2
+    assert "edge.sqlite already exists: a ledger is begun once" in again.stderr
+    assert "--ledger edge.sqlite" in again.stderr
+
+
+FOREIGN = [
+    ("k-degree", ["--repair", "--theta", "5"], "--theta (for dp-degrees), --repair (for dp-degrees)"),
+    ("naive", ["--k", "3"], "--k (for k-degree, k-neighbourhood, grouping, bipartite)"),
+    ("grouping", ["--greedy"], "--greedy (for k-degree)"),
+    ("k-degree", ["--effort", "7"], "--effort (for grouping)"),
+    ("bipartite", ["--max-neighbourhood", "9"], "--max-neighbourhood (for k-neighbourhood)"),
+    ("dp-edges", ["--theta", "5"], "--theta (for dp-degrees)"),
+]
+
+
+@pytest.mark.parametrize(("method", "options", "named"), FOREIGN)
+def test_an_option_of_another_method_is_refused(edges, method, options, named):
+    refused = run("anonymize", "graph", edges, "--method", method, *options)
+    assert refused.exit_code == 2
+    assert f"--method {method} does not use {named}; remove" in refused.stderr
+
+
+def test_every_option_of_a_method_has_its_line():
+    from dataclasses import fields
+
+    from tacit.doors.cli.anonymize.graph import METHODS, Asked
+    from tacit.doors.cli.anonymize.graph_groups import GroupTerms
+    from tacit.doors.cli.anonymize.graph_neighbourhoods import NeighbourhoodTerms
+    from tacit.doors.cli.anonymize.graph_options import TAKEN_BY
+    from tacit.doors.cli.anonymize.graph_private import PrivateTerms
+
+    every = {field.name for terms in (Asked, GroupTerms, NeighbourhoodTerms, PrivateTerms) for field in fields(terms)}
+    assert every - set(TAKEN_BY) == {"edges", "seed", "told", "groups", "private", "neighbourhoods"}
+    assert {method for methods in TAKEN_BY.values() for method in methods} <= set(METHODS)

@@ -160,7 +160,7 @@ def test_what_is_kept_is_for_its_owner_only(kept):
 def test_the_screen_tells_both_stories(shown):
     for words in (
         "A generated hospital", "SELECT site, COUNT(*)", "joined on the patient", "visits_each", "(exact)", "± 50",
-        "refused (no_bounds)", "36 months", "visits.svg",
+        "refused (no_bounds)", "36 months", "visits.svg, which --folder keeps",
         "the smallest epsilon", "The budget", "reconstruct diagnoses", "128 of 128", "question 151 is refused (budget_exceeded)",
         "textbook floating-point Laplace", "tacit demo --folder",
     ):  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 
 from tacit.doors.server.sandbox import seccomp
 from tacit.doors.server.sandbox.kernel import Refused
-from tacit.doors.server.sandbox.profiles import PROFILES
+from tacit.doors.server.sandbox.profiles import CLERK_OF_A_DATABASE, PROFILES
 from tacit.doors.server.sandbox.syscalls import LAST, NUMBERS
 
 HEADERS = {
@@ -89,6 +89,42 @@ def test_other_processes_are_not_reached_by_arguments(profile, machine):
         assert decided(made, machine, numbers[name], 3, 1) == "allow"
     streams, datagrams = (decided(made, machine, numbers["socketpair"], 1, kind | 0x80000) for kind in (1, 2))
     assert (streams, datagrams) == ("EPERM" if profile == "engine" else "allow", "EPERM")
+
+
+MULTIPATH, SCTP, VSOCK, FAST_OPEN = 262, 132, 40, 0x20000000
+CALLS = {  # of a clerk whose ledger is in PostgreSQL: the arguments, and whether they are allowed
+    "a TCP socket": ("socket", (2, 1 | 0x80000 | 0x800, 6), True),
+    "a TCP socket by default": ("socket", (10, 1, 0), True),
+    "a Unix socket": ("socket", (1, 1, 0), True),
+    "a datagram": ("socket", (2, 2, 0), False),
+    "a raw socket": ("socket", (2, 3, 6), False),
+    "multipath TCP": ("socket", (2, 1, MULTIPATH), False),
+    "SCTP": ("socket", (2, 1, SCTP), False),
+    "the host of a virtual machine": ("socket", (VSOCK, 1, 0), False),
+    "sending": ("sendto", (3, 0, 1, 0x4000), True),
+    "sending that connects": ("sendto", (3, 0, 1, FAST_OPEN), False),
+    "a message": ("sendmsg", (3, 0, 0x4000), True),
+    "a message that connects": ("sendmsg", (3, 0, FAST_OPEN), False),
+    "messages that connect": ("sendmmsg", (3, 0, 1, FAST_OPEN), False),
+}
+
+
+@pytest.mark.parametrize("machine", NUMBERS)
+def test_a_clerk_with_a_database_opens_tcp_alone(machine):
+    """What Landlock's ports do not see; planted: each rule left out, which lets its own calls pass and no others."""
+    refused = [name for family in CLERK_OF_A_DATABASE.refused for name in family]
+
+    def allowed(names: list[str]) -> set[str]:
+        made = seccomp.program(names, machine=machine)
+        return {
+            what for what, (name, given, _) in CALLS.items() if decided(made, machine, NUMBERS[machine][name], *given) == "allow"
+        }
+
+    right = {what for what, (_, _, may) in CALLS.items() if may}
+    assert allowed(refused) == right
+    for left_out, (call, _) in seccomp.BY_BITS.items():
+        wrong = {what for what, (name, _, may) in CALLS.items() if name == call and not may}
+        assert allowed([name for name in refused if name != left_out]) == right | wrong
 
 
 def test_a_filter_that_does_not_bind_every_thread_is_an_error(monkeypatch):

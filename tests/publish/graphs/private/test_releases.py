@@ -76,7 +76,7 @@ def test_a_ledger_refuses_other_relations_by_type(ledgers, tmp_path):
 def test_a_ledger_keeps_its_budget_and_is_begun_once(ledgers, tmp_path):
     ledger = open_graph_ledger(ledgers["node"])
     assert (ledger.policy.budget.epsilon, ledger.policy.neighbours) == (2, NODE)
-    with pytest.raises(InvalidInput, match="already has a ledger"):
+    with pytest.raises(InvalidInput, match="already exists: a ledger is begun"):
         begin_graph_ledger(ledgers["node"], "node", 9)
     with pytest.raises(NoLedger):
         open_graph_ledger(tmp_path / "none.sqlite")
@@ -221,3 +221,17 @@ def test_repaired_degrees_belong_to_some_graph(ledgers):
     assert "of some graph" in found.what
     with pytest.raises(InvalidInput, match="histogram is not repaired"):
         result.release_degrees(Unread(), open_graph_ledger(ledgers["node"]), 1, theta=3, repair=True)
+
+
+def test_a_term_of_the_other_relation_is_refused_before_the_graph_is_read(ledgers):
+    with pytest.raises(InvalidInput, match="leave out --theta"):
+        result.release_degrees(Unread(), open_graph_ledger(ledgers["edge"]), 1, nodes=200, theta=5)
+    with pytest.raises(InvalidInput, match="leave out --nodes"):
+        result.release_degrees(Unread(), open_graph_ledger(ledgers["node"]), 1, nodes=200, theta=5)
+
+
+@pytest.mark.parametrize(("theta", "hinted"), [(1, True), (result.FEW, True), (2 * result.FEW, False)])
+def test_a_small_bought_theta_is_explained_by_the_theta_alone(ledgers, monkeypatch, theta, hinted):
+    monkeypatch.setattr(result.BoughtHistogram, "release", lambda made, *_: (DegreeHistogram(theta, made.epsilon), np.zeros(theta)))
+    found = result.release_degrees(GRAPH, open_graph_ledger(ledgers["node"]), 1, theta="auto")
+    assert ("spend a larger epsilon" in found.note) == hinted

@@ -84,19 +84,25 @@ def test_running_totals_blocks_and_members_stay_right(pairs, order, temperature,
     assert all(set(held.members[group, :size]) == set(np.flatnonzero(held.group == group)) for group, size in enumerate(sizes))
     blocks = blocks_of(graph, held.group)
     counted = {(one, two): edges for one, two, edges in zip(blocks.ones, blocks.twos, blocks.edges, strict=True)}
-    assert int(held.values.sum()) == graph.edges
-    assert all(held.values[state.slot(held, one, two)] == edges for (one, two), edges in counted.items())
+    assert edges_in(held) == graph.edges
+    assert all(state.edges_of(held, *pair) == edges for pair, edges in counted.items())
+
+
+def edges_in(held):
+    """The sum over all blocks of the table."""
+    return int((held.table[held.table != state.EMPTY] & ((1 << held.bits) - 1 if held.bits else -1)).sum())
 
 
 def test_a_table_that_is_made_anew_holds_the_same_blocks():
     generator = np.random.default_rng(1)
     graph = Graph.of_edges(generator.integers(0, 2200, 6000), generator.integers(0, 2200, 6000), nodes=2200)
     held = state.state_of(graph, by_degree(graph, 2), most=6, slots=1100)
-    assert len(held.keys)
+    assert held.bits, "the table is hashed"
     again = state.remade(held)
+    assert edges_in(again) == graph.edges
     blocks = blocks_of(graph, held.group)
     pairs = zip(blocks.ones.tolist(), blocks.twos.tolist(), blocks.edges.tolist(), strict=True)
-    assert all(again.values[state.slot(again, one, two)] == edges for one, two, edges in pairs)
+    assert all(state.edges_of(again, one, two) == edges for one, two, edges in pairs)
 
 
 def test_worse_groupings_are_accepted_less_as_the_temperature_falls():

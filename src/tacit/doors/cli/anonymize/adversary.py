@@ -12,6 +12,7 @@ import typer
 from tacit.doors.cli.ask import AsJson
 from tacit.doors.cli.output import console, print_json, say
 from tacit.errors import InvalidInput
+from tacit.privacy.rounding import counted
 
 if TYPE_CHECKING:
     from tacit.publish.tables.adversary.report import GroupReport
@@ -81,7 +82,7 @@ def _print(found: GroupReport) -> None:
         beliefs = [f"{share} = {float(held.with_row):.3f}", f"{held.without} = {float(held.without):.3f}"]
         rows.add_row(told(line.stubbornness), *beliefs, *ratios)
     screen = console()
-    known = f", {found.known} rows known" if found.known else ""
+    known = f", {counted(found.known, 'row')} known" if found.known else ""
     screen.print(f"Belief in the first value of a group with counts {', '.join(map(str, found.counts))}{known}")
     screen.print(rows)
     for name, verdict in found.verdicts().items():

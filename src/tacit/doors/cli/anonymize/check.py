@@ -12,6 +12,7 @@ from tacit.doors.cli.anonymize.options import DropMissing, names
 from tacit.doors.cli.ask import AsJson
 from tacit.doors.cli.output import bar, console, print_json, say
 from tacit.errors import InvalidInput
+from tacit.privacy.rounding import counted
 
 if TYPE_CHECKING:
     from tacit.publish.tables.models.named import Model
@@ -181,7 +182,7 @@ def _show(rows: Rows, required: list[Verdict], others: tuple[Verdict, ...], risk
     screen = console()
     lost = int(rows.suppressed.sum())
     groups = len(rows.groups.sizes)
-    say(f"{len(rows):,} rows, {lost:,} of them suppressed; {groups:,} group{'s' * (groups != 1)}.")
+    say(f"{counted(len(rows), 'row')}, {lost:,} of them suppressed; {counted(groups, 'group')}.")
     for verdict in required:
         screen.print(styled((str(verdict), "green" if verdict.passes else "bold red")), soft_wrap=True)
     say("\nStrictest parameters that hold:")

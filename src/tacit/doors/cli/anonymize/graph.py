@@ -21,6 +21,7 @@ from tacit.doors.cli.anonymize.graph_neighbourhoods import (
     Only,
     by_neighbourhoods,
 )
+from tacit.doors.cli.anonymize.graph_options import PRIVATE, refuse_foreign
 from tacit.doors.cli.anonymize.graph_private import (
     Epsilon,
     LedgerFile,
@@ -131,11 +132,11 @@ def graph(
         raise InvalidInput(f"unknown method: {method}; expected one of {', '.join(METHODS)}")
     place = _report_place(report, out)
     if out is not None:
-        check_out(out, edges)
+        check_out(out, edges, paid=method in PRIVATE)
     around = NeighbourhoodTerms(only, labels, hierarchy, max_neighbourhood)
     terms = GroupTerms(effort, example), PrivateTerms(epsilon, nodes, theta, ledger, repair), around
     with bar("reading") as told:
-        made = METHODS[method](Asked(edges, k, l, seed, greedy, delete, told, *terms))
+        made = _made(method, Asked(edges, k, l, seed, greedy, delete, told, *terms))
         if told is not None:
             told("writing", 0.9)
         page = None if place is None else made.page()
@@ -146,6 +147,11 @@ def graph(
         print_json({"out": out and str(out), "receipt": receipt and str(receipt), "report": place and str(place), **made.to_dict()})
     else:
         _show(made, out, report, place)
+
+
+def _made(method: str, asked: Asked) -> Result:
+    refuse_foreign(method, asked)
+    return METHODS[method](asked)
 
 
 def _report_place(report: Path | None, out: Path | None) -> Path | None:

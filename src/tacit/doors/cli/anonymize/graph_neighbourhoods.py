@@ -36,7 +36,7 @@ class NeighbourhoodTerms:
     only: Path | None = None
     labels: Path | None = None
     hierarchy: Path | None = None
-    limit: int = 200
+    max_neighbourhood: int = 200
 
 
 def by_neighbourhoods(asked: Asked) -> Result:
@@ -53,7 +53,7 @@ def by_neighbourhoods(asked: Asked) -> Result:
         only=None if terms.only is None else [name for name, *_ in _lines(terms.only, 1)],
         labels=None if terms.labels is None else {name: label for name, label in _lines(terms.labels, 2)},  # noqa: C416
         hierarchy=None if terms.hierarchy is None else Hierarchy.read(terms.hierarchy),
-        max_neighbourhood=terms.limit,
+        max_neighbourhood=terms.max_neighbourhood,
         seed=asked.seed,
         told=asked.told,
     )

@@ -156,7 +156,7 @@ class Drawn:
         yield from self.question.show()
         yield _inset(_styled(*(part for year, blocks in years.items() for part in ((year, "dim"), f" {blocks}   "))))
         months_told = f"{len(values)} months, from {low:,} to {high:,} visits; with intervals in "
-        yield _inset(_styled(months_told, (self.chart.name, "bold")), above=0)
+        yield _inset(_styled(months_told, (self.chart.name, "bold"), ", which --folder keeps"), above=0)
         yield _inset(_styled((self.answer.footer(), "dim")), above=0)
 
     def tell(self, told: Told) -> None:

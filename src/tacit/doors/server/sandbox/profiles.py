@@ -43,8 +43,11 @@ class Profile:
 
 FRONT = Profile("front", (*COMMON, syscalls.NETWORK, syscalls.CHANGES), descriptors=4096, memory=2 * GIB)
 CLERK = Profile("clerk", (*COMMON, syscalls.NETWORK, syscalls.INCOMING), reads_only=False, descriptors=1024)
-CLERK_OF_A_DATABASE = replace(CLERK, refused=(*COMMON, syscalls.INCOMING, ("bind",)))
+CLERK_WITH_NAMES = replace(CLERK, refused=(*COMMON, syscalls.INCOMING, ("bind",)))  # of several servers, which it looks up by name
+CLERK_OF_A_DATABASE = replace(CLERK_WITH_NAMES, refused=(*CLERK_WITH_NAMES.refused, syscalls.TO_OTHERS))
 ENGINE = Profile("engine", (*COMMON, syscalls.NETWORK, syscalls.INCOMING, syscalls.PAIRS, syscalls.CHANGES))
+ENGINE_OF_A_CLUSTER = replace(ENGINE, refused=(*COMMON, syscalls.INCOMING, ("bind",), syscalls.CHANGES))
+NAMES = (Path("/etc/hosts"), Path("/etc/resolv.conf"), Path("/etc/nsswitch.conf"))  # of a cluster, to find its address
 PROFILES = {profile.name: profile for profile in (FRONT, CLERK, ENGINE)}
 
 

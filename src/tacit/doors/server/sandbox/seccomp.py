@@ -4,7 +4,8 @@ A call that is refused returns EPERM. Some have a rule of their own: `clone` mak
 hide what they ask for behind a pointer and return ENOSYS, upon which the C library uses the older ones, and `open` and `openat`
 read only where files are not to be written. `socketpair` makes streams: a datagram socket, even one of a pair, sends to any name.
 `tgkill` reaches this process alone, `prlimit64` and the calls of scheduling the caller alone, and `fcntl` and `ioctl` do not name
-whom the kernel is to signal. Calls of another machine's numbering, and those newer than the table, are not offered.
+whom the kernel is to signal. A process that may open TCP connections opens no other sockets. Calls of another machine's numbering,
+and those newer than the table, are not offered.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import ctypes
 import errno
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from tacit.doors.server.sandbox.kernel import MACHINE, Refused, call
 from tacit.doors.server.sandbox.syscalls import LAST, NUMBERS
@@ -31,6 +32,16 @@ OF_ITSELF = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setaffi
 NEVER = {  # by the second argument: F_SETOWN, F_SETSIG, F_SETOWN_EX; FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX
     "fcntl": (8, 10, 15),
     "ioctl": (0x8901, 0x8902, 0x5412, 0x541C),
+}
+FAST_OPEN = 0x20000000  # MSG_FASTOPEN: data that opens a connection, past Landlock
+BY_BITS: Mapping[str, tuple[str, tuple[tuple[int, int], ...]]] = {  # the call, and bits of its arguments of which none may be set
+    "socket of another kind": (
+        "socket",
+        ((0, 0xFFFFFFF0), (1, NOT_STREAMS), (2, 0xFFFFFFF9)),
+    ),  # Unix and TCP; no VSOCK, SCTP, MPTCP
+    "sendto that connects": ("sendto", ((3, FAST_OPEN),)),
+    "sendmsg that connects": ("sendmsg", ((2, FAST_OPEN),)),
+    "sendmmsg that connects": ("sendmmsg", ((3, FAST_OPEN),)),
 }
 
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
@@ -52,6 +63,8 @@ def program(refused: Iterable[str], reading: bool = False, threads: bool = True,
     for name in refused:
         if name in numbers:
             steps += _refusal(name, numbers[name])
+        elif name in BY_BITS:
+            steps += _on_bits(numbers[BY_BITS[name][0]], BY_BITS[name][1])
     if "socketpair" not in refused:
         steps += _on_argument(numbers["socketpair"], 1, NOT_STREAMS, refused_if_set=True)
     if threads:
@@ -73,6 +86,13 @@ def _refusal(name: str, number: int) -> list[Instruction]:
         own = os.getpid() if name == "tgkill" else 0
         return [(EQUAL, 0, 4, number), (LOAD, 0, 0, FIRST_ARGUMENT), (EQUAL, 0, 1, own), allow, refuse]
     return [(EQUAL, 0, 1, number), refuse]
+
+
+def _on_bits(number: int, rules: Sequence[tuple[int, int]]) -> list[Instruction]:
+    """Refuse one call if any of these bits of its arguments is set."""
+    refuse, allow = (RETURN, 0, 0, ERROR | errno.EPERM), (RETURN, 0, 0, ALLOW)
+    each = [step for place, bits in rules for step in ((LOAD, 0, 0, FIRST_ARGUMENT + 8 * place), (ANY_BIT, 0, 1, bits), refuse)]
+    return [(EQUAL, 0, len(each) + 1, number), *each, allow]
 
 
 def _on_argument(number: int, place: int, bits: int, refused_if_set: bool) -> list[Instruction]:

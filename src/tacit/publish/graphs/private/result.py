@@ -27,6 +27,11 @@ from tacit.release.curators import curators_page
 from tacit.release.report import listed, paragraph
 
 AUTO = "auto"
+FEW = 4  # edges of a person: a bought theta up to this says little about degrees
+SMALL = (
+    "; the bought theta is small, since the noise for a larger one would cost more than it shows: spend a larger epsilon, or give "
+    "a theta that is known without the graph, for example --theta 20"
+)
 CONFIDENCE = Fraction(95, 100)
 PROTECTS = {
     EDGE: "one edge among a public number of people; a person with d edges is protected at d times epsilon",
@@ -97,7 +102,11 @@ def release_degrees(
     `theta="auto"` buys theta with a quarter of epsilon. `repair` releases the nearest degrees that some graph has.
     """
     if relation_of(ledger) == EDGE:
+        if theta is not None:
+            raise InvalidInput("theta belongs to a ledger of nodes, and this one counts for edges; leave out --theta")
         return _sequence(source, ledger, epsilon, nodes, repair)
+    if nodes is not None:
+        raise InvalidInput("the number of people is private with a ledger of nodes; leave out --nodes")
     if repair:
         raise InvalidInput("a histogram is not repaired; use a ledger of edges, or leave out --repair")
     return _bought(source, ledger, epsilon) if theta == AUTO else _histogram(source, ledger, epsilon, theta)
@@ -156,7 +165,7 @@ def _bought(source: Any, ledger: Ledger, epsilon: Any) -> PrivateRelease:
 
     def run(network: Network) -> dict[str, Any]:
         made, found = histogram.release(network.graph, network.names)
-        notes.append(_projection_note(made))
+        notes.append(_projection_note(made) + (SMALL if made.theta <= FEW else ""))
         return {"theta": made.theta, "histogram": found.tolist()}
 
     released = _released(source, ledger, histogram.event, ("degree histogram with a bought theta", ""), run)

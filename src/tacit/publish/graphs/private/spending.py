@@ -19,7 +19,7 @@ from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.ledger.selling import Granted, Sale
 from tacit.accounting.ledger.units import Units
 from tacit.accounting.policy import Policy
-from tacit.errors import NoLedger, WrongRelation
+from tacit.errors import InvalidInput, NoLedger, WrongRelation
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Budget
 from tacit.privacy.loss import positive_budget, probability
@@ -47,6 +47,11 @@ class Paid:
 def begin_graph_ledger(file: str | Path, relation: str, epsilon: Number, delta: Number = 0) -> Ledger:
     """A new ledger for the releases of one graph, for one "edge" or one "node"; refused where one exists."""
     budget = Budget(positive_budget(epsilon), probability(delta))
+    if (place := Path(file)).exists():
+        raise InvalidInput(
+            f"{place.name} already exists: a ledger is begun once, and records every release of its graph; "
+            f"spend from it with --ledger {place.name}, or name a file that does not exist for another graph"
+        )
     return begin_ledger(_address(Path(file)), _policy(budget, relation_named(relation)), bits.random_bytes(16).hex())
 
 

@@ -2,5 +2,6 @@
 
 blocks.py      edges between groups, and how many graphs have them    state.py      a grouping that is being changed
 proposals.py   changes of a grouping and what they cost                annealing.py  many of them, at a falling temperature
+bisection.py   the grouping that the search starts from
 published.py   what is published, its check and its warnings           worlds.py     random graphs that have the published counts
 """

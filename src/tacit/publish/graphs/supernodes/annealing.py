@@ -1,9 +1,10 @@
 """Simulated annealing over groupings: proposals that raise log|W| by c are accepted with probability exp(-c / temperature).
 
-The temperature falls, and with it the acceptance of worse groupings. Most proposals are swaps; now and then a node moves, a
-group is split in two, or two are merged. A node is mostly proposed for the group of a node that shares a neighbour with it, and has
-not many more neighbours or fewer; of the shared neighbours, those with few neighbours tell most. The others are swapped with a node
-of about the same degree.
+The search starts from groups that share neighbours, as recursive bisection finds them, or from groups of similar degree if these
+have fewer worlds. The temperature falls, and with it the acceptance of worse groupings. Most proposals are swaps; now and then a
+node moves, a group is split in two, or two are merged. A node is mostly proposed for the group of a node that shares a neighbour
+with it, and has not many more neighbours or fewer; of the shared neighbours, those with few neighbours tell most. The others are
+swapped with a node of about the same degree.
 """
 
 from __future__ import annotations
@@ -11,21 +12,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from tacit.publish.graphs.compiled import compiled
 from tacit.publish.graphs.graph import Graph, Integers
+from tacit.publish.graphs.supernodes.bisection import bisected
 from tacit.publish.graphs.supernodes.blocks import blocks_of
-from tacit.publish.graphs.supernodes.proposals import forget, put_back, swap, swap_change, taken_out
-from tacit.publish.graphs.supernodes.state import FREE, crowded, moved, remade, state_of
+from tacit.publish.graphs.supernodes.proposals import forget, share, swap, swap_change
+from tacit.publish.graphs.supernodes.state import FREE, USED, State, crowded, moved, remade, state_of
 
 PER_NODE = 400  # proposals, at which the start no longer matters
 BATCHES = 400
 WIDEST = 3  # the largest group is so many times k
 OTHERS = 0.02  # share of proposals that change sizes
-WARM, COLD = 0.08, 0.001  # the first and the last temperature, over the mean change of a random proposal
+WARM, COLD = 0.15, 0.002  # the first and the last temperature, over the mean change of a random proposal
 FROZEN = 0.0002  # the search ends when fewer proposals are accepted
 SHARED = 0.95  # share of proposals with a node that shares a neighbour
 PICKS = 1  # further neighbours that are looked at, for the one with the fewest neighbours, who tells most
@@ -36,7 +39,7 @@ Told = Callable[[float], None] | None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Annealed:
-    """The best grouping that was seen, its log|W|, and that of the start."""
+    """The best grouping that was seen, its log|W|, and that of groups of similar degree."""
 
     groups: Integers
     log_worlds: float
@@ -53,18 +56,19 @@ def by_degree(graph: Graph, k: int) -> Integers:
 
 
 def annealed(graph: Graph, k: int, seed: int = 0, per_node: int = PER_NODE, told: Told = None) -> Annealed:
-    """A grouping with groups of at least k nodes and few worlds, from groups of similar degree."""
-    start = by_degree(graph, k)
-    count, most = int(start.max()) + 1, max(WIDEST * k, int(np.bincount(start).max()))
-    first = blocks_of(graph, start).log_worlds
+    """A grouping with groups of at least k nodes and few worlds. `per_node` is the number of proposals for every node."""
+    similar = by_degree(graph, k)
+    count, most = int(similar.max()) + 1, max(WIDEST * k, int(np.bincount(similar).max()))
+    first = blocks_of(graph, similar).log_worlds
     if count < 2 or not graph.edges or per_node < 1:
-        return Annealed(start, first, first, 0)
+        return Annealed(similar, first, first, 0)
+    total, start = min(((blocks_of(graph, each).log_worlds, each) for each in (similar, bisected(graph, k))), key=itemgetter(0))
+    best, kept = total, start
     state, order = state_of(graph, start, most, count), np.argsort(-graph.degrees, kind="stable")
     rank = np.empty(graph.nodes, np.int64)
     rank[order] = np.arange(graph.nodes)
     random = np.array([np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] | 1], np.uint64)
     scale = mean_change(state, order, rank, random)
-    total, best, kept = first, first, start
     batch, done = max(per_node * graph.nodes // BATCHES, 1), 0
     for each in range(BATCHES):
         temperature = scale * WARM * (COLD / WARM) ** (each / (BATCHES - 1))
@@ -83,6 +87,18 @@ def annealed(graph: Graph, k: int, seed: int = 0, per_node: int = PER_NODE, told
             break
     groups = np.unique(kept, return_inverse=True)[1].astype(np.int64)
     return Annealed(groups, best, first, done)
+
+
+def mean_change(state: State, order: Integers, rank: Integers, random: Any) -> float:
+    """The mean absolute change of 1,000 random swaps, none of which is made."""
+    found = []
+    for _ in range(1000):
+        first = int(_drawn(random) * len(order))
+        second = _partner(state, order, rank, random, first)
+        if state.group[first] != state.group[second]:
+            found.append(abs(swap_change(state, first, second)))
+            forget(state)
+    return max(float(sum(found)) / max(len(found), 1), 1e-6)
 
 
 @compiled
@@ -119,20 +135,6 @@ def _partner(state: Any, order: Any, rank: Any, random: Any, node: Any) -> Any:
 
 
 @compiled
-def mean_change(state: Any, order: Any, rank: Any, random: Any) -> Any:
-    """The mean absolute change of 1,000 random swaps, none of which is made."""
-    total, found = 0.0, 0
-    for _ in range(1000):
-        first = int(_drawn(random) * len(order))
-        second = _partner(state, order, rank, random, first)
-        if state.group[first] != state.group[second]:
-            total += abs(swap_change(state, first, second))
-            found += 1
-            forget(state)
-    return max(total / max(found, 1), 1e-6)
-
-
-@compiled
 def run_batch(state: Any, order: Any, rank: Any, random: Any, terms: Any) -> Any:
     """At most terms[0] proposals; ends early if the table fills up. Returns how many, how many were accepted, and their change."""
     proposals, k, temperature = terms
@@ -152,7 +154,7 @@ def run_batch(state: Any, order: Any, rank: Any, random: Any, terms: Any) -> Any
                 accepted += 1
                 total += change
             forget(state)
-        if 4 * state.counts[1] > 3 * len(state.keys) > 0:
+        if state.bits > 0 and 4 * state.counts[USED] > 3 * len(state.table):
             break
     return done, accepted, total
 
@@ -175,28 +177,22 @@ def _resized(state: Any, random: Any, terms: Any) -> Any:
         two = state.free[state.counts[FREE] - 1] if possible else two
     if not possible:
         return 0.0
-    before = taken_out(state, one, two)
+    before = share(state, one, two, 0)
     if count == 1:
         moved(state, first, two)
     else:
         for _ in range(count):
             moved(state, np.int64(state.members[one, int(_drawn(random) * state.size[one])]), two)
-    change = put_back(state, one, two) - before
+    change = share(state, one, two, 1) - before
     if change <= 0 or _drawn(random) < exp(-change / temperature):
-        _note_free(state, one, two, chosen)
+        if 0.8 <= chosen < 0.9:  # a merge frees a group
+            state.free[state.counts[FREE]] = one
+            state.counts[FREE] += 1
+        elif chosen >= 0.9:
+            state.counts[FREE] -= 1
         return change if change != 0.0 else 1e-300
-    taken_out(state, one, two)
+    share(state, one, two, 0)
     for _ in range(count):
         moved(state, np.int64(state.members[two, state.size[two] - 1]), one)
-    put_back(state, one, two)
+    share(state, one, two, 1)
     return 0.0
-
-
-@compiled
-def _note_free(state: Any, one: Any, two: Any, chosen: Any) -> None:
-    """Keep the list of free groups: a merge frees one, a split takes one."""
-    if 0.8 <= chosen < 0.9:
-        state.free[state.counts[FREE]] = one
-        state.counts[FREE] += 1
-    elif chosen >= 0.9:
-        state.counts[FREE] -= 1

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tacit.publish.graphs.compiled import compiled
-from tacit.publish.graphs.supernodes.state import TOUCHED, moved, put, slot
+from tacit.publish.graphs.supernodes.state import TOUCHED, edges_of, moved, put
 
 
 @compiled
@@ -25,16 +25,16 @@ def swap_change(state: Any, first: Any, second: Any) -> Any:
         other = state.listed[each]
         less = state.ours[other] - state.theirs[other]
         if other != one and other != two and less != 0:
-            edges, cells = state.values[slot(state, one, other)], state.size[one] * state.size[other]
+            edges, cells = edges_of(state, one, other), state.size[one] * state.size[other]
             change += _log_ratio(state.logs, cells, edges, edges - less)
-            edges, cells = state.values[slot(state, two, other)], state.size[two] * state.size[other]
+            edges, cells = edges_of(state, two, other), state.size[two] * state.size[other]
             change += _log_ratio(state.logs, cells, edges, edges + less)
     inside, across, within = _own_blocks(state, one, two, adjacent)
     for group, edges in ((one, inside), (two, within)):
         cells = state.size[group] * (state.size[group] - 1) // 2
-        change += _log_ratio(state.logs, cells, state.values[slot(state, group, group)], edges)
+        change += _log_ratio(state.logs, cells, edges_of(state, group, group), edges)
     cells = state.size[one] * state.size[two]
-    return change + _log_ratio(state.logs, cells, state.values[slot(state, one, two)], across)
+    return change + _log_ratio(state.logs, cells, edges_of(state, one, two), across)
 
 
 @compiled
@@ -49,8 +49,8 @@ def swap(state: Any, first: Any, second: Any) -> None:
         other = state.listed[each]
         less = state.ours[other] - state.theirs[other]
         if other != one and other != two and less != 0:
-            put(state, one, other, state.values[slot(state, one, other)] - less)
-            put(state, two, other, state.values[slot(state, two, other)] + less)
+            put(state, one, other, edges_of(state, one, other) - less)
+            put(state, two, other, edges_of(state, two, other) + less)
     put(state, one, one, inside)
     put(state, two, two, within)
     put(state, one, two, across)
@@ -70,7 +70,7 @@ def forget(state: Any) -> None:
 @compiled
 def _own_blocks(state: Any, one: Any, two: Any, adjacent: Any) -> Any:
     """Edges inside the first group, between both, and inside the second, after the swap. Their sum does not change."""
-    before = state.values[slot(state, one, one)], state.values[slot(state, one, two)], state.values[slot(state, two, two)]
+    before = edges_of(state, one, one), edges_of(state, one, two), edges_of(state, two, two)
     inside = before[0] - state.ours[one] + state.theirs[one] - adjacent
     within = before[2] - state.theirs[two] + state.ours[two] - adjacent
     return inside, before[0] + before[1] + before[2] - inside - within, within
@@ -97,15 +97,9 @@ def _log_ratio(logs: Any, cells: Any, before: Any, after: Any) -> Any:
 
 
 @compiled
-def taken_out(state: Any, one: Any, two: Any) -> Any:
-    """The share of two groups in log|W|; their blocks are set to 0."""
-    return _group(state, one, two, np.int64(0)) + _group(state, two, one, np.int64(0))
-
-
-@compiled
-def put_back(state: Any, one: Any, two: Any) -> Any:
-    """The share of two groups in log|W|; their blocks are set to what their members have."""
-    return _group(state, one, two, np.int64(1)) + _group(state, two, one, np.int64(1))
+def share(state: Any, one: Any, two: Any, writing: Any) -> Any:
+    """The share of two groups in log|W|; their blocks are set to what their members have (1) or to 0 (0)."""
+    return _group(state, one, two, writing) + _group(state, two, one, writing)
 
 
 @compiled

@@ -10,7 +10,7 @@ from tacit.publish.graphs.compiled import compiled
 from tacit.publish.graphs.graph import Graph, Integers
 from tacit.publish.graphs.supernodes.blocks import blocks_of
 
-DENSE = 1 << 20  # blocks of at most so many pairs of groups are a plain table, which is faster than hashing
+PLAIN = 1 << 20  # blocks of at most so many pairs of groups are a plain table, which is faster than hashing
 EMPTY = -1
 FREE, USED, TOUCHED = range(3)  # places in `counts`: free groups, keys in the table, groups in `listed`
 
@@ -24,8 +24,8 @@ class State(NamedTuple):
     place: Any  # of every node among the members of its group
     members: Any  # of every group, in its first `size` places
     size: Any
-    keys: Any  # of the hash table; none if the blocks are a plain table
-    values: Any
+    table: Any  # edges of blocks: a plain table of all pairs of groups, or hashed pairs, each with its edges in the lowest bits
+    bits: Any  # how many bits the edges have in a hash table; 0 if the table is plain
     logs: Any  # of factorials
     free: Any
     counts: Any
@@ -46,11 +46,11 @@ def state_of(graph: Graph, groups: Integers, most: int, slots: int) -> State:
     free = np.flatnonzero(size == 0)[::-1].copy()
     counts = np.array([len(free), 0, 0], np.int64)
     room = np.concatenate([free, np.zeros(slots - len(free), np.int64)])
-    dense = slots * slots <= DENSE
-    keys = np.full(0 if dense else _room(graph.edges), EMPTY, np.int64)
-    values = np.zeros(slots * slots if dense else len(keys), np.int32)
+    plain = slots * slots <= PLAIN
+    table = np.zeros(slots * slots, np.int64) if plain else np.full(_room(graph.edges), EMPTY, np.int64)
+    bits = 0 if plain else int(most * most).bit_length()
     scratch = [np.zeros(slots, np.int64) for _ in range(3)]
-    made = State(graph.offsets, graph.targets, groups.copy(), place, members, size, keys, values, logs, room, counts, *scratch)
+    made = State(graph.offsets, graph.targets, groups.copy(), place, members, size, table, bits, logs, room, counts, *scratch)
     blocks = blocks_of(graph, groups)
     _fill(made, blocks.ones, blocks.twos, blocks.edges)
     return made
@@ -58,17 +58,17 @@ def state_of(graph: Graph, groups: Integers, most: int, slots: int) -> State:
 
 def crowded(state: State) -> bool:
     """Whether the hash table is more than half full, so that it should be made anew."""
-    return 2 * int(state.counts[USED]) > len(state.keys) > 0
+    return state.bits > 0 and 2 * int(state.counts[USED]) > len(state.table)
 
 
 def remade(state: State) -> State:
     """The same state with a hash table that holds only blocks with edges, and has room."""
-    held = np.flatnonzero((state.keys != EMPTY) & (state.values != 0))
-    room = _room(len(state.targets) // 2)
-    made = state._replace(keys=np.full(room, EMPTY, np.int64), values=np.zeros(room, np.int32))
+    held = state.table[state.table != EMPTY]
+    edges = held & (1 << state.bits) - 1
+    made = state._replace(table=np.full(_room(len(state.targets) // 2), EMPTY, np.int64))
     made.counts[USED] = 0
-    ones, twos = np.divmod(state.keys[held], len(state.size))
-    _fill(made, ones, twos, state.values[held])
+    ones, twos = np.divmod(held[edges > 0] >> state.bits, len(state.size))
+    _fill(made, ones, twos, edges[edges > 0])
     return made
 
 
@@ -77,28 +77,37 @@ def _room(blocks: int) -> int:
 
 
 @compiled
-def slot(state: Any, one: Any, two: Any) -> Any:
-    """Where the number of edges of a block stands, or would stand; 0 stands there if it never had any."""
-    width = len(state.size)
-    key = one * width + two if one < two else two * width + one
-    if len(state.keys) == 0:
-        return key
-    mask = len(state.keys) - 1
+def _found(state: Any, key: Any) -> Any:
+    """Where a block stands in the hash table, or would stand."""
+    mask = len(state.table) - 1
     found = (key * 0x9E3779B97F4A7C1) >> 20 & mask
-    while state.keys[found] != key and state.keys[found] != EMPTY:
+    while state.table[found] >> state.bits != key and state.table[found] != EMPTY:
         found = found + 1 & mask
     return found
 
 
 @compiled
+def edges_of(state: Any, one: Any, two: Any) -> Any:
+    """The number of edges of a block."""
+    width = len(state.size)
+    key = one * width + two if one < two else two * width + one
+    if state.bits == 0:
+        return state.table[key]
+    held = state.table[_found(state, key)]
+    return held & (1 << state.bits) - 1 if held != EMPTY else 0
+
+
+@compiled
 def put(state: Any, one: Any, two: Any, edges: Any) -> None:
     """Set the number of edges of a block."""
-    found = slot(state, one, two)
-    if len(state.keys) and state.keys[found] == EMPTY:
-        width = len(state.size)
-        state.keys[found] = one * width + two if one < two else two * width + one
-        state.counts[USED] += 1
-    state.values[found] = edges
+    width = len(state.size)
+    key = one * width + two if one < two else two * width + one
+    if state.bits == 0:
+        state.table[key] = edges
+        return
+    found = _found(state, key)
+    state.counts[USED] += state.table[found] == EMPTY
+    state.table[found] = key << state.bits | edges
 
 
 @compiled

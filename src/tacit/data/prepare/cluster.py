@@ -1,0 +1,251 @@
+"""A Spark cluster that makes a store: SQL over whole tables, whose rows the embedded engine has cleaned.
+
+Every intermediate table is written as Parquet before it is used. So a task that the cluster repeats reads the same rows again, and
+a number that a row was given stays its own, whichever executors come and go.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tacit.data.dialect import SPARK, Dialect
+from tacit.data.engine import Parameters, Workshop, watched
+from tacit.data.prepare.executors import CODE
+from tacit.data.quoting import name, text
+from tacit.errors import StoreUnusable
+
+Result = TypeVar("Result")
+
+QUOTED = re.compile(r"'(?:[^']|'')*'|\"((?:[^\"]|\"\")*)\"")
+SETTINGS = {
+    "spark.sql.autoBroadcastJoinThreshold": "10485760",
+    "spark.sql.adaptive.enabled": "true",  # the owner alone waits for it; it joins small parts, and parts what one unit makes large
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+    "spark.sql.parquet.mergeSchema": "true",
+}
+CHUNK = 1_000_000  # rows sent to the cluster at a time
+
+
+class TaskFailed(Exception):
+    """An executor failed, with a code of its own."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Cluster:
+    """A session on a cluster, the folder of what it keeps while it works, and the folder of the store's tables."""
+
+    words: Dialect = SPARK
+
+    def __init__(self, bench: Workshop, session: Any, working: str, tables: str) -> None:
+        self._bench, self.session, self.working, self.tables = bench, session, working, tables
+        self.remote: Mapping[str, Any] = {}  # sources that this machine does not reach, by table
+        self._views: dict[str, str] = {}
+        self._places = count()
+        for setting, value in SETTINGS.items():
+            session.conf.set(setting, value)
+
+    @property
+    def bench(self) -> Workshop:
+        """The embedded engine of this process, which plans the cleaning and reads what only this machine reaches."""
+        return self._bench
+
+    def rows(self, query: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
+        """All rows of a small result. SQL on a cluster has no parameters: the ranking key is that of the hash alone."""
+        return [tuple(row) for row in self.done(lambda: self._frame(query).collect())]
+
+    def keep(self, table: str, query: str, parameters: Parameters = None, step: str = "") -> None:
+        """Keep the rows of a query as Parquet in the working folder, under the name of a table."""
+        self.keep_frame(table, self._frame(query), step)
+
+    def keep_frame(self, table: str, frame: Any, step: str = "") -> None:
+        """The same for rows of a frame of the session."""
+        self._seen(table, self._written(frame, self._place(), step))
+
+    def load(self, table: str, query: str, parameters: Parameters, schema: Any) -> None:
+        """Let the cluster have the rows of a query of the embedded engine."""
+        place = self._place()
+        self.bench.keep("tacit_loaded", query, parameters, step="sending")
+        self.bench.done -= 1
+        if "://" not in place:
+            Path(place).mkdir(parents=True)
+            self.bench.run(f"COPY tacit_loaded TO {text(f'{place}/part-0.parquet')} (FORMAT parquet)")
+        else:
+            for batch in self.bench.engine.sql("SELECT * FROM tacit_loaded").to_arrow_reader(CHUNK):
+                self.done(partial(self._send, batch, schema, place))
+        self.bench.run("DROP TABLE tacit_loaded")
+        self._seen(table, place)
+
+    def copy(self, table: str) -> None:
+        """Copy a public table from the embedded engine's store."""
+        place, stored = f"{self.tables}/{table.lower()}.parquet", self.bench.stored(table)
+        if "://" not in place:
+            self.bench.run(f"COPY {stored} TO {text(place)} (FORMAT parquet)")
+            return
+        rows = self.bench.engine.sql(f"SELECT * FROM {stored}").to_arrow_table()  # a name, quoted
+        self.done(lambda: self.session.createDataFrame(rows).write.parquet(place))
+
+    def remove(self, place: str | None) -> None:
+        """Remove a folder that this or an earlier preparation wrote, if the session can; Spark Connect cannot remove from a URL."""
+        if place is None:
+            return
+        if "://" not in place:
+            shutil.rmtree(place, ignore_errors=True)
+            return
+        with suppress(Exception):  # it is no longer named by any description
+            context = self.session.sparkContext
+            path = context._jvm.org.apache.hadoop.fs.Path(place)
+            path.getFileSystem(context._jsc.hadoopConfiguration()).delete(path, True)
+
+    def write(self, table: str, query: str, step: str) -> None:
+        """Write the rows of a query as a table of the store."""
+        place = self._written(self._frame(query), f"{self.tables}/{table.lower()}.parquet", step)
+        self._seen(self.stored(table), place)
+
+    def stored(self, table: str) -> str:
+        """SQL for a table of the store."""
+        return name(f"tacit_stored {table}")
+
+    def numbered(self, query: str, column: str, first: int = 0) -> str:
+        """SQL for the rows of a query, each with a number of its own from `first` on, without gaps."""
+        view = f"tacit_numbered_{next(self._places)}"
+        self._number(query, column, first).createOrReplaceTempView(view)
+        return f"SELECT * FROM {view}"  # a name of its own
+
+    def keep_numbered(self, table: str, query: str, column: str, step: str = "") -> None:
+        """The same, from 0 on, under the name of a table."""
+        self._number(query, column, 0, step).createOrReplaceTempView(self._view(table))
+
+    def _number(self, query: str, column: str, first: int, step: str = "") -> Any:
+        """The number of a row is its place in its file, after the rows of the files before it.
+
+        Both are facts of files that are written, so every task that is repeated gives the same numbers.
+        """
+        read = self._read(self._written(self._frame(query), self._place(), step))
+        return self.done(lambda: self._with_numbers(read, column, first))
+
+    def _with_numbers(self, read: Any, column: str, first: int) -> Any:
+        from pyspark.sql import functions as spark
+
+        columns = [f"`{each.replace('`', '``')}`" for each in read.columns]
+        file, at = (spark.col(f"_metadata.{fact}") for fact in ("file_path", "row_index"))
+        placed = read.select(*columns, file.alias("tacit_file"), at.alias("tacit_at"))
+        sizes = placed.groupBy("tacit_file").agg(spark.count("*").alias("rows"))
+        found, start = [], first
+        for file_path, rows in sorted(tuple(row) for row in sizes.collect()):
+            found.append((file_path, start))
+            start += rows
+        offsets = self.session.createDataFrame(found, "tacit_file string, tacit_start bigint")
+        number = (spark.col("tacit_start") + spark.col("tacit_at")).cast("bigint").alias(column)
+        return placed.join(spark.broadcast(offsets), "tacit_file").select(*columns, number)
+
+    def _frame(self, query: str) -> Any:
+        """A frame of a query; nothing of the query is run."""
+        return self.done(lambda: self.session.sql(spelled(query, self._views)))
+
+    def _send(self, batch: Any, schema: Any, place: str) -> None:
+        import pyarrow as pa
+
+        self.session.createDataFrame(pa.Table.from_batches([batch]), schema).write.mode("append").parquet(place)
+
+    def _place(self) -> str:
+        return f"{self.working}/{next(self._places)}"
+
+    def _written(self, frame: Any, place: str, step: str = "") -> str:
+        self.done(lambda: frame.write.parquet(place), step)
+        if step:
+            self.bench.done, self.bench.share = self.bench.done + 1, 0.0
+        return place
+
+    def _read(self, place: str) -> Any:
+        return self.done(lambda: self.session.read.parquet(place))
+
+    def _seen(self, table: str, place: str) -> None:
+        frame = self._read(place)
+        self.done(lambda: frame.createOrReplaceTempView(self._view(table)))
+
+    def _view(self, table: str) -> str:
+        """The name of a view, which has no characters that Spark would parse."""
+        quoted = QUOTED.fullmatch(table)
+        if quoted is None:
+            return table
+        return self._views.setdefault(quoted[1].replace('""', '"'), f"tacit_view_{len(self._views)}")
+
+    def done(self, work: Callable[[], Result], step: str = "") -> Result:
+        """The result of work on the cluster; what it says about a failure stays here."""
+
+        def look() -> None:
+            self.bench.tell_share(self._share())
+            self.bench.tell_progress(step)
+
+        def told() -> Result:
+            try:
+                return work()
+            except Exception as error:
+                raise failure(str(error)) from None
+
+        return watched(told, look, self.session.interruptAll)
+
+    def _share(self) -> float:
+        """How much of the tasks of the running stages is done, where the session says so; Spark Connect does not."""
+        try:
+            tracker = self.session.sparkContext.statusTracker()
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        except Exception:  # it is for a bar on a screen
+            return 0.0
+        tasks = [(int(stage.numCompletedTasks), int(stage.numTasks)) for stage in stages if stage is not None]
+        return sum(done for done, _ in tasks) / max(sum(most for _, most in tasks), 1)
+
+
+def spelled(query: str, views: Mapping[str, str]) -> str:
+    """SQL with names as Spark quotes them, and with the names of its views.
+
+    >>> print(spelled('SELECT "a ""b" FROM "tacit_staged x" WHERE c <> "d"', {"tacit_staged x": "tacit_view_0"}))
+    SELECT `a "b` FROM tacit_view_0 WHERE c <> `d`
+    """
+
+    def one(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0]
+        known = found[1].replace('""', '"')
+        return views.get(known) or f"`{known.replace('`', '``')}`"
+
+    return QUOTED.sub(one, query)
+
+
+def failure(message: str) -> Exception:
+    """What a failure of the cluster means to its owner. The message may quote rows and hosts, so it is not passed on."""
+    code = re.search(rf"{CODE}([a-z]+)", message)
+    if "ModuleNotFoundError" in message or (code and code[1] == "version"):
+        import duckdb
+
+        return StoreUnusable(
+            "the executors lack a Python package that preparation needs, or have another version of it",
+            remedy=f"install in their Python: duckdb=={duckdb.__version__}, pyarrow and numpy",
+        )
+    if code and code[1] != "memory":
+        return TaskFailed(code[1])
+    if code or "OutOfMemoryError" in message:
+        return StoreUnusable(
+            "out of memory on an executor while preparing; the old store stays",
+            remedy="give executors more memory, for example spark.executor.memoryOverhead=2g, or fewer cores each",
+        )
+    if "No space left on device" in message:
+        return StoreUnusable(
+            "a disk of the cluster is full; the old store stays", remedy="free disk space for spark.local.dir and the store"
+        )
+    return StoreUnusable(
+        "the Spark cluster failed while preparing; the old store stays",
+        remedy="check that it runs, and that its workers can read the sources and write the store",
+    )

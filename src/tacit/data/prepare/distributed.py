@@ -1,0 +1,265 @@
+"""Private tables staged for the engine that makes the store: by the embedded engine, here or on the executors of a cluster.
+
+Parquet files are read and cleaned on the executors, each part of a file by the SQL that this machine would run, with the hash of
+every row. What only this machine reaches (CSV files, databases, frames) it reads itself, and the cluster gets the cleaned rows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from tacit.data.dialect import DUCKDB
+from tacit.data.engine import SETTINGS, EngineError, Maker, OutOfMemory, Workshop
+from tacit.data.files.raw import Raw
+from tacit.data.files.sources import Rows, mended_columns, mended_types, parquet_columns, source_files
+from tacit.data.ownership import carried, key_name, key_sql, own_key, staged_name
+from tacit.data.prepare.bit_packing import Packing, packing
+from tacit.data.prepare.cluster import Cluster, TaskFailed
+from tacit.data.prepare.executors import ROWS, Part, Work, cleaned_batches, cleaned_parts
+from tacit.data.prepare.keys import KeyForm, Keys, settled
+from tacit.data.prepare.ranking import Ranking
+from tacit.data.prepare.staging import UNREADABLE, fate_name, stage, staged_rows, stored_columns, unusable, wanted_kinds
+from tacit.errors import InvalidCatalog, StoreUnusable
+from tacit.privacy.catalog import Catalog, Table
+
+PART_BYTES = 1 << 27  # of a Parquet file, before compression, that one task cleans
+ON_EXECUTORS = ("threads = 1", *SETTINGS)
+
+
+@singledispatch
+def stage_all(maker: Maker, catalog: Catalog, reach: frozenset[str], key: str) -> Keys:
+    """Stage every private table; returns the type in which keys are compared. `key` is the ranking key.
+
+    `reach` names the tables whose files every worker of a cluster reads under the same path.
+    """
+    raise TypeError(maker)
+
+
+@stage_all.register
+def _(maker: Workshop, catalog: Catalog, reach: frozenset[str], key: str) -> Keys:
+    staged = {table.name: stage(maker, catalog, table, keys) for table, keys in _private(catalog)}
+    return settled(maker, catalog.tables, staged)
+
+
+@stage_all.register
+def _(maker: Cluster, catalog: Catalog, reach: frozenset[str], key: str) -> Keys:
+    """The type of all keys is known before any row is read on the cluster, since its files are typed; the hash depends on it."""
+    plans: dict[str, Plan] = {}
+    forms: dict[str, dict[str, KeyForm]] = {}
+    for table, keys in _private(catalog):
+        if table.name in reach:
+            plans[table.name] = plan = _planned(maker, catalog, table, keys)
+            forms[table.name] = dict(plan.forms)
+        else:
+            forms[table.name] = stage(maker.bench, catalog, table, keys)
+    held = settled(maker.bench, catalog.tables, forms)
+    for table, _ in _private(catalog):
+        finishing = Finishing(table, held, forms[table.name])
+        if table.name in reach:
+            _cleaned_on_executors(maker, plans[table.name], finishing, key)
+        else:
+            query = finishing.query(staged_name(table))
+            maker.load(staged_name(table), query, finishing.secrets(key), finishing.schema())
+    types = maker.words.types
+    texts = held.as_text or held.type == DUCKDB.types.text
+    return Keys(types.text if texts else types.wide if held.type == DUCKDB.types.wide else types.whole)
+
+
+def reached(catalog: Catalog) -> frozenset[str]:
+    """The tables in Parquet files, which every worker of a cluster must read under the same path."""
+    return frozenset(table.name for table in catalog.tables.values() if table.source.kind == "parquet")
+
+
+def _private(catalog: Catalog) -> Iterator[tuple[Table, tuple[str, ...]]]:
+    keys = carried(catalog)
+    return ((table, keys[table.name]) for table in catalog.tables.values() if not table.public)
+
+
+@dataclass(frozen=True, slots=True)
+class Finishing:
+    """What a staged row brings to the cluster: its keys, its fates, its packed values, and its place in the order of its unit."""
+
+    table: Table
+    keys: Keys
+    forms: Mapping[str, KeyForm]
+
+    def query(self, staged: str) -> str:
+        """SQL of the embedded engine for the rows of a staged table, or of a query in parentheses.
+
+        A key keeps its type, by which ties are ordered; a number that stands for a text is that text.
+        """
+        texts, types = self.keys.texts_of(self.table), DUCKDB.types
+        kinds = {key_name(key): types.text if key in texts else form.type for key, form in self.forms.items()}
+        keys = [f"CAST({key} AS {_sent(kind)}) AS {key}" for key, kind in kinds.items()]
+        fates = [fate_name(key) for key in stored_columns(self.table)]
+        small, packed = [f"CAST({fate} AS SMALLINT) AS {fate}" for fate in fates], self._packing.names
+        if own_key(self.table) is None:
+            return f"SELECT {', '.join([*keys, *small, *packed]) or '0 AS tacit_row'} FROM {staged}"
+        rows = f"SELECT *, {self._ranking.own_key} AS tacit_holder FROM {staged}"
+        placed = self._ranking.places(rows, [*kinds, *fates, *packed])
+        return f"SELECT {', '.join([*keys, *small, *packed, 'tacit_place'])} FROM ({placed})"
+
+    def secrets(self, key: str) -> Mapping[str, int | str]:
+        """What that query is given of the ranking key."""
+        return self._ranking.secrets(key) if own_key(self.table) else {}
+
+    def schema(self) -> Any:
+        """The columns of that query as Spark names their types."""
+        from pyspark.sql import types as spark
+
+        texts = self.keys.texts_of(self.table)
+        of_key = {"BIGINT": spark.LongType(), "HUGEINT": spark.DecimalType(38, 0), "VARCHAR": spark.StringType()}
+        keys = {key_name(key): of_key["VARCHAR" if key in texts else form.type] for key, form in self.forms.items()}
+        fates = {fate_name(key): spark.ShortType() for key in stored_columns(self.table)}
+        numbers = len(self._packing.numbers)
+        packed = {
+            column: spark.LongType() if place < numbers else spark.StringType() for place, column in enumerate(self._packing.names)
+        }
+        place = {"tacit_place": spark.LongType()} if own_key(self.table) else {}
+        columns = {**keys, **fates, **packed, **place} or {"tacit_row": spark.IntegerType()}
+        return spark.StructType([spark.StructField(_unquoted(column), kind) for column, kind in columns.items()])
+
+    @property
+    def _packing(self) -> Packing:
+        return packing(stored_columns(self.table), DUCKDB)
+
+    @property
+    def _ranking(self) -> Ranking:
+        """How the embedded engine finds the place of a row; the cluster does the rest."""
+        return Ranking(self._packing, key_sql(own_key(self.table), self.keys.type), self.keys, None, self.table.max_rows)
+
+
+def _sent(kind: str) -> str:
+    """The type in which a key goes to the cluster: Parquet and Arrow have no integers of 128 bits."""
+    return "DECIMAL(38, 0)" if kind == DUCKDB.types.wide else kind
+
+
+def _unquoted(column: str) -> str:
+    return column[1:-1].replace('""', '"') if column.startswith('"') else column
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the files of a table are cleaned on executors: the columns that they read, the SQL, and what it needs."""
+
+    table: Table
+    files: tuple[Path, ...]
+    raws: Mapping[str, Raw]
+    query: str
+    listings: tuple[str, ...]
+    forms: Mapping[str, KeyForm]
+    keys: tuple[str, ...]
+    mended: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+
+
+def _planned(cluster: Cluster, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> Plan:
+    bench, remote = cluster.bench, cluster.remote.get(table.name)
+    with _in_words_of(table):
+        if remote is not None:
+            return _plan(bench, table, keys, ((), remote.columns(bench)), None)
+        files = source_files(catalog, table.source)
+        raws = parquet_columns(bench, files)
+        return _plan(bench, table, keys, (tuple(files), raws), None)
+
+
+def _mended_plan(bench: Workshop, plan: Plan) -> Plan:
+    """The same with texts and moments from the reader that accepts all of them."""
+    with _in_words_of(plan.table):
+        wanted = wanted_kinds(plan.table, plan.keys)
+        texts, moments = mended_columns(list(plan.files), plan.raws, wanted)
+        mended = {key: replace(plan.raws[key], type=kind) for key, kind in mended_types(bench, texts, moments).items()}
+        return _plan(bench, plan.table, plan.keys, (plan.files, {**plan.raws, **mended}), (tuple(texts), tuple(moments)))
+
+
+def _plan(bench: Workshop, table: Table, keys: tuple[str, ...], source: Any, mended: Any) -> Plan:
+    files, raws = source
+    bench.listings.clear()
+    query, forms = staged_rows(bench, table, keys, Rows(ROWS, raws))
+    read = {key: raws[key] for key in wanted_kinds(table, keys)}
+    return Plan(table, files, read, query, tuple(bench.listings.values()), forms, keys, mended)
+
+
+@contextmanager
+def _in_words_of(table: Table) -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
+    except OutOfMemory:
+        raise
+    except EngineError as error:
+        raise unusable(table, error) from None
+    except (*UNREADABLE, pa.ArrowException):
+        raise InvalidCatalog(f"the source of {table.name} cannot be read as parquet; check its files") from None
+
+
+def _cleaned_on_executors(cluster: Cluster, plan: Plan, finishing: Finishing, key: str) -> None:
+    try:
+        _clean(cluster, plan, finishing, key)
+    except TaskFailed as failed:
+        if failed.code != "value" or plan.mended is not None or not plan.files:
+            raise _told(plan.table, failed.code) from None
+        mended = _mended_plan(cluster.bench, plan)
+        _cleaned_on_executors(cluster, mended, finishing, key)
+
+
+def _clean(cluster: Cluster, plan: Plan, finishing: Finishing, key: str) -> None:
+    import pyarrow as pa
+
+    statements = (*(f"SET {setting}" for setting in ON_EXECUTORS), *plan.listings)
+    columns = {column: (_unquoted(raw.sql), raw.type) for column, raw in plan.raws.items()}
+    texts, moments = plan.mended or (None, ())
+    work = Work(duckdb.__version__, statements, finishing.query(f"({plan.query})"), finishing.secrets(key), columns, texts, moments)
+    _ship_by_value()
+    if remote := cluster.remote.get(plan.table.name):
+        chosen = remote.frame.select(*(f"`{column.replace('`', '``')}`" for column, _ in columns.values()))
+        schema = pa.schema([remote.schema.field(column) for column, _ in columns.values()])
+        frame = chosen.mapInArrow(cleaned_batches(work, schema), finishing.schema())
+    else:
+        with _in_words_of(plan.table):
+            parts = _parts(plan)
+        frame = cluster.session.range(0, len(parts), 1, len(parts)).mapInArrow(cleaned_parts(work, parts), finishing.schema())
+    cluster.keep_frame(staged_name(plan.table), frame, f"reading {plan.table.name}")
+
+
+def _ship_by_value() -> None:
+    """Let functions go to the executors with their code, since tacit is not installed there."""
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules["tacit"])  # type: ignore[no-untyped-call]  # PySpark's copy has no types
+
+
+def _parts(plan: Plan) -> list[Part]:
+    """The files in parts for tasks: whole row groups; where texts are mended whole files, which are read from the beginning."""
+    import pyarrow.parquet as pq
+
+    parts: list[Part] = []
+    for file in plan.files:
+        about, first, last, size = pq.read_metadata(file), 0, 0, 0
+        for place in range(about.num_row_groups if plan.mended is None else 0):
+            group = about.row_group(place)
+            last, size = last + group.num_rows, size + group.total_byte_size
+            if size >= PART_BYTES:
+                parts.append(Part(str(file), first, last))
+                first, size = last, 0
+        if first < about.num_rows or not about.num_rows:
+            parts.append(Part(str(file), first, about.num_rows))
+    return parts
+
+
+def _told(table: Table, code: str) -> Exception:
+    if code == "file":
+        return InvalidCatalog(
+            f"the executors cannot read the source of {table.name}; put it where every worker reads it under the same path"
+        )
+    if code in ("value", "engine"):
+        return InvalidCatalog(f"the source of {table.name} cannot be read as parquet; check its files")
+    return StoreUnusable("the executors failed while preparing; the old store stays", remedy="check the logs of the cluster")

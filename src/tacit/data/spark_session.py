@@ -1,0 +1,152 @@
+"""Sessions on a Spark cluster, for preparation and for questions: quiet, and with the settings on which exactness rests.
+
+Spark's own messages quote SQL, plans and hosts. A driver that is started here writes them nowhere, PySpark's loggers are silenced,
+and no message reaches the caller. A process that already has a Spark session keeps it: its cluster is used, its log is its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from tacit.errors import StoreUnusable
+
+CONNECT = "sc://"
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")  # they print SQL at any level
+STACK = "-Xss16m"  # the deepest expression that is admitted is parsed and compiled by recursion
+START = {
+    "spark.ui.enabled": "false",  # its pages show SQL and sizes
+    "spark.eventLog.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",
+    "spark.driver.maxResultSize": "0",  # what comes back is limited before a question is paid for, not by what the rows hold
+    "spark.driver.extraJavaOptions": STACK,
+    "spark.executor.extraJavaOptions": STACK,
+}
+SETTINGS = {
+    "spark.sql.ansi.enabled": "false",  # no expression raises; ranges are known beforehand, so none overflows either
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.variable.substitute": "false",  # a text such as ${env:HOME} is not replaced, inside quotes or elsewhere
+    "spark.sql.parser.escapedStringLiterals": "false",  # as Ibis writes them
+    "spark.sql.adaptive.enabled": "false",  # by what the rows hold, these would choose another plan
+    "spark.sql.cbo.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.legacy.charVarcharAsString": "true",
+}
+PARTS_PER_CORE = 2  # of what is shuffled; Spark's 200 take two seconds on a small machine, whatever is asked
+MOST_CORES = 4096
+RETRIES, RETRY_MILLISECONDS = 5, 4000  # of Spark Connect, which would try to reach a server that is gone for ten minutes
+
+
+def started(master: str | None, settings: Mapping[str, str] | None = None) -> Any:
+    """A session on a cluster, or on this machine; `sc://` is Spark Connect. The first one of a process decides its settings."""
+    _silence()
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        raise StoreUnusable("the engine 'spark' needs PySpark", remedy="run: pip install 'tacit[spark]'") from None
+    try:
+        if master is not None and master.startswith(CONNECT):
+            return _set(_connected(master))
+        return quiet(_driven(master, {**START, **(settings or {})}))
+    except StoreUnusable:
+        raise
+    except Exception:  # its message may name hosts and users
+        raise unreachable() from None
+
+
+def quiet(session: Any) -> Any:
+    """A session of its own on the same cluster, with the settings on which exactness rests."""
+    _silence()
+    if hasattr(session, "newSession"):
+        return _set(session.newSession())
+    return _set(type(session).builder.channelBuilder(session.client._builder).create())  # Spark Connect
+
+
+def cores(session: Any) -> int:
+    """How many tasks the cluster runs at a time, as it says of itself; asking reaches it, and reads nothing."""
+    parts = f"SELECT spark_partition_id() AS part FROM range({MOST_CORES})"  # noqa: S608  # a constant
+    found = session.sql(f"SELECT max(part) AS last FROM ({parts})")  # noqa: S608
+    return int(found.toArrow().column("last")[0].as_py()) + 1
+
+
+def unreachable() -> StoreUnusable:
+    """The one message for a cluster that does not answer."""
+    return StoreUnusable("the Spark cluster cannot be reached", remedy="check [store] master, and that the cluster runs")
+
+
+def _set(own: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Spark warns of settings that will go; each is set to what it is by default today
+        for name, value in SETTINGS.items():
+            own.conf.set(name, value)
+    own.conf.set("spark.sql.shuffle.partitions", str(PARTS_PER_CORE * cores(own)))
+    return own
+
+
+def _connected(master: str) -> Any:
+    """A new session of a Spark Connect server."""
+    try:
+        from pyspark.sql.connect.session import SparkSession
+    except ImportError:  # PySpark checks for grpcio and others
+        raise StoreUnusable("Spark Connect needs grpcio", remedy="run: pip install 'tacit[spark-connect]'") from None
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    made = SparkSession.builder.remote(master).create()
+    made.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=RETRY_MILLISECONDS)])
+    return made
+
+
+def _driven(master: str | None, settings: Mapping[str, str]) -> Any:
+    """The session of the driver in this process, which is started when it is first needed."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    _forget_dead(SparkContext)
+    held = SparkContext._active_spark_context
+    if held is None:
+        place = master or "local[*]"
+        conf = SparkConf().setAppName("tacit").setMaster(place).setAll(list(settings.items()))
+        nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        held = SparkContext(conf=conf, gateway=SparkContext._gateway or launch_gateway(conf, nowhere))  # type: ignore[no-untyped-call]
+        if place.startswith("local"):
+            held.pythonExec = sys.executable  # what runs on the executors is this Python, not the first on the path
+    elif master not in (None, held.master):
+        raise StoreUnusable(
+            "this process already has a Spark session on another master", remedy="stop it, or leave [store] master out"
+        )
+    return SparkSession.builder.getOrCreate()
+
+
+def _forget_dead(context: Any) -> None:
+    """A driver whose cluster is gone has stopped, or its Java process has ended; PySpark would go on using it."""
+    held, gateway = context._active_spark_context, context._gateway
+    process = getattr(gateway, "proc", None)
+    if process is not None and process.poll() is not None:
+        with suppress(Exception):
+            gateway.shutdown()
+        context._active_spark_context = context._gateway = context._jvm = None
+        _forget_sessions()
+    elif held is not None and held._jsc is not None and held._jsc.sc().isStopped():
+        held.stop()
+        _forget_sessions()
+
+
+def _forget_sessions() -> None:
+    from pyspark.sql import SparkSession
+
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def _silence() -> None:
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)

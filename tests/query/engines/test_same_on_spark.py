@@ -1,0 +1,254 @@
+"""One suite of questions on every engine: what Spark returns equals what the embedded engine returns, to the last integer.
+
+What engines differ in is asked on purpose: the order of NULL in a ranking, limits in each group, clips, codes of enums, overflow,
+division, dates, LIKE, the order and equality of texts, and texts that try to be more than texts.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clusters import SPARK
+from equality import assert_equal, on_spark, written_on_spark
+from hospital import hospital_session
+from hostile import FRAGMENTS
+from join_questions import questions as join_questions
+from joined import COLUMNS as HOSPITAL_COLUMNS
+from joined import PRIVATE, Hospital, asked_of
+from pages import ROOT
+from questions import COLUMNS, clinic_questions, conditions, keys, numbers
+from stored import catalog, table
+from tacit.data.spark_session import SETTINGS
+from tacit.data.store import store_file
+from tacit.errors import Refused, TimedOut
+from tacit.privacy.catalog import Column
+from tacit.query.canonical import canonical_plan
+from tacit.query.engines.engine import StoredFacts
+from tacit.query.language.given import given as with_parameters
+from tacit.query.language.sql import parse, read
+from tacit.query.passes import rewrite
+from worlds import PUBLIC, clinic, ranked, world
+
+pytestmark = SPARK
+ENTRY = re.compile(r"^-- answered: \d+(?: .*)?\n(.+);$", re.MULTILINE)
+QUESTIONS = [each for file in sorted((ROOT / "tests/queries/hospital").glob("*.sql")) for each in ENTRY.findall(file.read_text())]
+SHORT = QUESTIONS[::9]
+LENGTHS = pytest.mark.parametrize("examples", [4, pytest.param(60, marks=pytest.mark.slow)])
+SPARKS_OWN = "${spark.sql.session.timeZone}"  # which Spark would replace by UTC
+TEXTS = [*FRAGMENTS, SPARKS_OWN, "UTC", "${env:HOME}", "50%_é", "\\' OR TRUE --", "a\\", "x" * 300]
+STORABLE = [each for each in dict.fromkeys(TEXTS) if each.isprintable() or each in "\t\n\r" or each.startswith("\\")]
+Asking = Callable[[str], None]
+
+
+@pytest.fixture(scope="module")
+def hospital(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Iterator[Asking]:
+    """The prepared hospital of the guide."""
+    folder = tmp_path_factory.mktemp("hospital")
+    with hospital_session(folder) as session:
+        engine = on_spark(store_file(session.data.catalog), folder / "parquet", spark)
+
+        def ask(question: str) -> None:
+            statement: Any = read(question, with_parameters(None, date(2025, 1, 1))).statement
+            assert_equal(session.data.engine, engine, rewrite(statement, session.data.catalog, session.data.public))
+
+        yield ask
+        engine.close()
+
+
+@pytest.mark.parametrize("question", SHORT)
+def test_questions_of_the_hospital(hospital: Asking, question: str) -> None:
+    hospital(question)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", [each for each in QUESTIONS if each not in SHORT])
+def test_all_questions_of_the_hospital(hospital: Asking, question: str) -> None:
+    hospital(question)
+
+
+# --- every kind of column, and expressions over them -----------------------------------------------------------------------------
+
+
+def extreme(column: Column, draw: random.Random) -> Any:
+    """A stored value of a column: often the least or the largest, or NULL where that is allowed."""
+    if column.kind == "text":
+        return draw.choice([None, *STORABLE])
+    if column.kind == "presence":
+        return draw.choice([None, 0])
+    last = column.points - 1
+    nothing = [None] if column.nulls is None else []
+    return draw.choice([*nothing, 0, 0, last, last, draw.randint(0, last)])
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Iterator[Asking]:
+    """A table with a column of every kind, and rows at the ends of their ranges."""
+    folder, draw = tmp_path_factory.mktemp("kinds"), random.Random(5)
+    made = catalog(folder, table("t", folder / "t.csv", *COLUMNS, max_rows=4, rows_at_most=10**4))
+    people = [[{column.name: extreme(column, draw) for column in COLUMNS} for _ in range(draw.randint(1, 4))] for _ in range(300)]
+    with world(folder, made, {"t": ranked(people)}) as held:
+        engine = written_on_spark(made, {"t": ranked(people)}, folder / "parquet", spark)
+
+        def ask(question: str) -> None:
+            assert_equal(held.engine, engine, held.plan(question))
+
+        ask.engine, ask.plan = engine, held.plan  # type: ignore[attr-defined]
+        yield ask
+        engine.close()
+
+
+@LENGTHS
+def test_expressions(kinds: Asking, examples: int) -> None:
+    aggregate = st.sampled_from(["SUM({})", "AVG({})", "MEDIAN({})", "COUNT(DISTINCT {})", "VAR_POP({})", "MAX({})"])
+
+    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.builds(str.format, aggregate, numbers()), conditions(), st.none() | keys())
+    def check(asked: str, where: str, key: str | None) -> None:
+        grouped = f" GROUP BY {key}" if key else ""
+        selected = f"{key} AS k, " if key else ""
+        answered(kinds, f"SELECT {selected}{asked}, COUNT(*) FROM t WHERE {where}{grouped}")
+
+    check()
+
+
+def answered(ask: Asking, question: str) -> None:
+    """Compares what is admitted; a refusal is decided before any engine is asked."""
+    with suppress(Refused):
+        ask(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT SUM(wide), AVG(wide), VAR_POP(millions), COVAR_POP(millions, wide) FROM t",
+        "SELECT SUM(small % 7), SUM(small / signed), SUM(FLOOR(below / 7)), SUM(cents / 0.07) FROM t",
+        "SELECT SUM(CASE WHEN wide > 0 THEN wide END), MIN(wide), MAX(wide) FROM t",
+        "SELECT EXTRACT(ISODOW FROM day), EXTRACT(QUARTER FROM seen), COUNT(*) FROM t GROUP BY 1, 2",
+        "SELECT code, fruit, COUNT(*), MEDIAN(thirds) FROM t GROUP BY code, fruit",
+        "SELECT note, COUNT(*), SUM(cents) FROM t GROUP BY note",
+        "SELECT note, MEDIAN(small) FROM t WHERE note LIKE '%e%' OR note LIKE '_' GROUP BY note",
+        "SELECT COUNT(*) FROM t WHERE note LIKE '%''%' OR note LIKE '%${%}%' OR note LIKE '%_%'",
+        "SELECT COUNT(DISTINCT note), COUNT(DISTINCT fruit), COUNT(note) FROM t",
+    ],
+)
+def test_what_engines_differ_in(kinds: Asking, question: str) -> None:
+    kinds(question)
+
+
+def test_quantiles_come_back_as_histograms_never_as_rows(kinds: Any) -> None:
+    """Also of a range with more values than the table may have rows, which the embedded engine returns one by one."""
+    (cell,) = kinds.engine.run(kinds.plan("SELECT MEDIAN(wide) FROM t").group).moments[0]
+    values, counts = cell.unseal()
+    assert counts is not None
+    assert len(values) == len(set(values.tolist())) < sum(counts.tolist())
+
+
+def test_texts_are_never_more_than_texts(kinds: Asking) -> None:
+    """Quotes, backslashes, comments and Spark's own ${...} in a literal: each text counts the rows that hold it."""
+    listed = ", ".join(f"SUM(CASE WHEN note = {quoted(each)} THEN 1 ELSE 0 END)" for each in STORABLE)
+    kinds(f"SELECT {listed}, COUNT(*) FROM t WHERE note IN ({', '.join(map(quoted, STORABLE))})")
+    patterns = [quoted(each) for each in STORABLE if "\\" not in each][::3]
+    kinds(f"SELECT {', '.join(f'SUM(CASE WHEN note LIKE {each} THEN 1 ELSE 0 END)' for each in patterns)} FROM t")
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+# --- joins with public tables, private keys, limits in each group ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=[None, 1, 2])
+def visits(tmp_path_factory: pytest.TempPathFactory, spark: Any, request: pytest.FixtureRequest) -> Iterator[Asking]:
+    """The clinic, with a limit of rows in one group; facts and plans are those of both engines."""
+    folder, draw = tmp_path_factory.mktemp("clinic"), random.Random(7)
+    made = clinic(folder, max_rows_per_group=request.param)
+    columns = [column for column in made.tables["visits"].columns.values() if column.kind != "key"]
+    people = [[{column.name: extreme(column, draw) for column in columns} for _ in range(draw.randint(1, 5))] for _ in range(120)]
+    rows = {"visits": ranked(people), "wards": PUBLIC}
+    with world(folder, made, rows) as held:
+        engine = written_on_spark(made, rows, folder / "parquet", spark)
+        facts = StoredFacts(held.facts.tables, engine)
+
+        def ask(question: str) -> None:
+            plan = held.plan(question)
+            assert canonical_plan(plan) == canonical_plan(rewrite(parse(question), made, facts))
+            assert_equal(held.engine, engine, plan)
+
+        yield ask
+        engine.close()
+
+
+@pytest.mark.parametrize("examples", [2, pytest.param(40, marks=pytest.mark.slow)])
+def test_questions_of_the_clinic(visits: Asking, examples: int) -> None:
+    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(clinic_questions(private_keys=True))
+    def check(question: str) -> None:
+        answered(visits, question)
+
+    check()
+
+
+# --- joins of private tables, and sub-queries for each person --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Iterator[Asking]:
+    """Patients, visits, labs and cards, with keys that repeat, are missing, and lead nowhere."""
+    folder, draw = tmp_path_factory.mktemp("shared"), random.Random(11)
+    few: dict[str, Any] = {
+        "sex": ["F", "M"], "age": [0, 1, 2, 3], "ward": ["a", "b", "c", None], "cost": [None, -2, 0, 1, 5],
+        "x": [None, 1, 2, 3], "kind": ["s", "t"], "points": [0, 1, 4],
+    }  # fmt: skip
+    sizes = {"patients": 20, "visits": 60, "labs": 60, "cards": 25}
+    rows = {
+        name: [
+            {column: draw.choice(few.get(column, [None, *range(16)])) for column in HOSPITAL_COLUMNS[name]}
+            for _ in range(sizes[name])
+        ]
+        for name in PRIVATE
+    }
+    asked = asked_of(folder / "store", Hospital(rows, {"visits": 3, "labs": 3, "cards": 2}), max_joined_rows=5000)
+    engine = on_spark(store_file(asked.catalog), folder / "parquet", spark)
+    yield lambda question: assert_equal(asked.engine, engine, asked.plan(question))
+    engine.close()
+    asked.close()
+
+
+@LENGTHS
+def test_joins_of_private_tables(shared: Asking, examples: int) -> None:
+    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(join_questions())
+    def check(question: str) -> None:
+        answered(shared, question)
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("setting", "question"),
+    [
+        ("spark.sql.variable.substitute=true", f"SELECT COUNT(*) FROM t WHERE note = '{SPARKS_OWN}'"),
+        ("spark.sql.parser.escapedStringLiterals=true", "SELECT COUNT(*) FROM t WHERE note = 'a\\'"),
+    ],
+)
+def test_each_setting_is_needed(kinds: Asking, setting: str, question: str) -> None:
+    """Planted bugs: a session without one of the settings gives another number, or none."""
+    name, _, value = setting.partition("=")
+    engine: Any = kinds.engine  # type: ignore[attr-defined]
+    kinds(question)
+    engine._session.conf.set(name, value)
+    try:
+        with pytest.raises((AssertionError, TimedOut)):
+            kinds(question)
+    finally:
+        engine._session.conf.set(name, SETTINGS[name])

@@ -1,0 +1,90 @@
+"""What is remembered of questions: by all that it follows from, for the analyst who asked, and not for ever."""
+
+import os
+
+import pytest
+
+import tacit
+from tacit.errors import TooManyGroups
+from tacit.query import offers
+from tacit.query.remembered import LONGEST, Remembered
+
+CATALOG = """
+[budget]
+epsilon = 10
+
+[tables.visits]
+source = "visits.csv"
+unit = "row"
+
+[tables.visits.columns]
+id = { key = true }
+cost = { bounds = [0, 20000], nulls = "drop" }
+"""
+MANY = "SELECT cost, COUNT(*) AS n FROM visits GROUP BY cost"
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+
+
+@pytest.fixture
+def data(tmp_path):
+    (tmp_path / "visits.csv").write_text("id,cost\n1,2\n2,3\n")
+    (tmp_path / "tacit.toml").write_text(CATALOG)
+    with tacit.open(tmp_path / "tacit.toml", own_process=False) as found:
+        found.prepare(new_ledger=True)
+        yield found
+
+
+@pytest.fixture
+def priced(monkeypatch):
+    """How many questions were priced anew."""
+    made, genuine = [], offers.price
+    monkeypatch.setattr(offers, "price", lambda *given: made.append(given) or genuine(*given))
+    return made
+
+
+def test_the_oldest_makes_room_and_long_texts_are_not_remembered():
+    known = Remembered(most=2)
+    for text in ("a", "b", "a", "c"):
+        known.of(text, (), lambda text=text: text)
+    made = [known.of(text, (), lambda: "anew") for text in ("a", "c", "b")]
+    assert made == ["a", "c", "anew"]
+    assert [known.of("x" * (LONGEST + 1), (), lambda at=at: at) for at in (1, 2)] == [1, 2]
+
+
+def test_errors_are_not_remembered():
+    known = Remembered()
+    with pytest.raises(ZeroDivisionError):
+        known.of("a", (), lambda: 1 // 0)
+    assert known.of("a", (), lambda: "made") == "made"
+
+
+def test_the_same_question_of_an_analyst_is_priced_once_and_of_another_one_anew(data, priced):
+    first, again = (data.session("ana").sql(COUNT, epsilon=1) for _ in range(2))
+    assert (len(priced), first.to_dict()["rows"]) == (1, again.to_dict()["rows"])
+    data.session("bob").sql(COUNT, epsilon=1)
+    data.session("ana").sql(COUNT, epsilon=2)
+    assert len(priced) == 3
+
+
+def test_the_number_of_groups_is_asked_for_each_time(data):
+    session = data.session("ana")
+    session.sql(MANY, epsilon=1, groups=30_000)
+    with pytest.raises(TooManyGroups):
+        session.sql(MANY, epsilon=1)
+
+
+def test_a_memory_that_trusts_the_equality_of_requests_is_caught(data, monkeypatch):
+    genuine = Remembered.of
+    monkeypatch.setattr(Remembered, "of", lambda self, text, key, made: genuine(self, text, key[:3], made))
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        test_the_number_of_groups_is_asked_for_each_time(data)
+
+
+def test_a_changed_catalog_is_remembered_nothing_of(data, priced):
+    session = data.session("ana")
+    session.sql(COUNT, epsilon=1)
+    path = data.catalog.path
+    path.write_text(CATALOG.replace("epsilon = 10", "epsilon = 9"))
+    os.utime(path, ns=(1, 1))
+    session.sql(COUNT, epsilon=1)
+    assert len(priced) == 2
