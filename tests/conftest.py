@@ -101,11 +101,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Together(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Adds what a process of xdist has compared."""
+    EQUAL.update(getattr(node, "workeroutput", {}).get("equal", {}))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["equal"] = dict(EQUAL)
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """How much was the same on both engines, where that was compared in this process."""
+    """How much was the same on both engines, where that was compared."""
     if EQUAL:
-        counted = ", ".join(f"{number} {what}" for what, number in sorted(EQUAL.items(), reverse=True))
-        terminalreporter.write_line(f"equal on DuckDB and Spark: {counted}")
+        questions, preparations = EQUAL["questions"], EQUAL["preparations"]
+        terminalreporter.write_line(f"{questions} questions and {preparations} preparations equal on both engines")
 
 
 @contextmanager

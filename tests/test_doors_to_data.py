@@ -126,7 +126,7 @@ def test_a_planted_way_to_the_store_is_seen(text):
 
 
 def test_what_goes_through_the_seam_is_no_breach():
-    through = "from tacit.query.engines import engine_for\nengine_for(catalog).rows(bound, ['a'])\nkinds = ('duckdb', 'csv')"
+    through = "from tacit.query.engines import engine_for\nengine_for(catalog).tallies(bound, ['a'])\nkinds = ('duckdb', 'csv')"
     assert not touches_a_store(ast.parse(through))
 
 

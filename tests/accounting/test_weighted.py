@@ -145,3 +145,39 @@ def test_the_scaled_error_function() -> None:
     with mpmath.workdps(40):
         truth = [float(mpmath.exp(mpmath.mpf(x) ** 2) * mpmath.erfc(mpmath.mpf(x))) for x in places]
     assert scaled_erfc(places) == pytest.approx(truth, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("scales", "weights"),
+    [
+        ((30, 30, 30, 3), (1, 1, 1, 5)),
+        ((40, 10, 10, 20, 2), (1, 2, 3, 1, 9)),
+        ((9, 9, 9, 9, 9, 2), (1, 1, 1, 1, 1, 3)),
+        ((50, 7, 7, 20, 20, 1), (1, 3, 4, 1, 2, 30)),
+    ],
+)
+@pytest.mark.parametrize("missed", [MISSED, Fraction(1, 2000)])
+def test_sums_of_many_noises(scales: tuple[int, ...], weights: tuple[int, ...], missed: Fraction) -> None:
+    """Against exact convolution, on the integers; near the least width, and far below that of all noises one by one."""
+    noises = tuple(map(laplace, scales))
+    law = np.ones(1)
+    for noise, weight in zip(noises, weights, strict=True):
+        chances = one_law(noise)[1]
+        spaced = np.zeros((len(chances) - 1) * weight + 1)
+        spaced[::weight] = chances
+        size = len(law) + len(spaced) - 1
+        law = np.fft.irfft(np.fft.rfft(law, size) * np.fft.rfft(spaced, size), size)
+    far = np.abs(np.arange(len(law)) - len(law) // 2)
+    width = float(weighted_error(noises, np.array([weights], dtype=float), missed, (1, *(0,) * (len(weights) - 1)))[0])
+    assert law[far > width].sum() <= missed + 1e-11
+    assert law[far > width * 0.72].sum() > missed
+    assert width < 0.7 * sum(weight * noise.error(missed / len(noises)) for weight, noise in zip(weights, noises, strict=True))
+
+
+@pytest.mark.parametrize("number", [2, 3, 4, 5])
+def test_closed_forms_stay_small(number: int) -> None:
+    """The coefficients are largest where the scales are as near as may be; their errors in doubles stay below the slack."""
+    scales = weighted._apart(np.ones((1, number)))[0]
+    shares = [math.prod(a**2 / (a**2 - b**2) for b in scales if b != a) for a in scales]
+    assert sum(shares) == pytest.approx(1)
+    assert sum(map(abs, shares)) * 1e-13 < weighted.SLACK

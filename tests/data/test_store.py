@@ -348,8 +348,9 @@ def test_progress_rises_to_one_and_names_its_steps(tmp_path):
 # --- memory ----------------------------------------------------------------------------------------------------------------
 
 
-def test_data_larger_than_the_memory_it_may_use(tmp_path):
-    """About 60 MB of rows with 40 MB of memory: it spills, ends, leaves nothing behind and has lost nothing."""
+def test_data_larger_than_the_memory_it_may_use(tmp_path, monkeypatch):
+    """About 60 MB of rows with 40 MB for the engine: it spills, ends, leaves nothing behind and has lost nothing."""
+    monkeypatch.setattr("tacit.data.engine.engine_bytes", lambda limit: 40 * 10**6)
     count = 700_000
     with duckdb.connect() as engine:
         path = tmp_path / "visits.parquet"
@@ -361,18 +362,19 @@ def test_data_larger_than_the_memory_it_may_use(tmp_path):
     def look(words, fraction):
         spilled.extend(file.stat().st_size for file in (prepared.kept / "store").glob("preparing-*/spill/*") if file.exists())
 
-    report = prepare(prepared, look, memory="40MB").tables[0]
+    report = prepare(prepared, look).tables[0]
     assert report.read == count
     assert report.kept == 3 * 200_000
     assert sum(spilled) > 0, "the test is of data that does not fit"
     assert not list((prepared.kept / "store").glob("preparing-*"))
 
 
-def test_too_little_memory_is_said_in_our_words(tmp_path):
+def test_too_little_memory_is_said_in_our_words(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.data.engine.engine_bytes", lambda limit: 10**6)
     path = write_parquet(tmp_path / "visits.parquet", {"who": ["SECRET " * 1000] * 3000, "x": [1] * 3000})
     prepared = catalog(tmp_path, table("visits", path, number("x", 0, 9), unit=Owner("who"), max_rows=1))
     with pytest.raises(StoreUnusable, match=r"out of memory while preparing .limit") as caught:
-        prepare(prepared, memory="1MB")
+        prepare(prepared)
     assert "SECRET" not in str(caught.value)
     assert caught.value.__cause__ is None
     with pytest.raises(InvalidInput, match="memory must be a size"):

@@ -17,6 +17,7 @@ from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.catalog import Catalog, Column, Owner
+from tacit.publish.synthetic.rows.utility import real_cells
 from worlds import ranked
 
 COLUMNS = (
@@ -42,6 +43,12 @@ def _in_months(column: Column) -> Column:
 
     assert column.bounds is not None
     return replace(column, bins=(column.bounds[0], column.bounds[0] + 31))
+
+
+def real_codes(declared: Catalog, chosen: Any) -> tuple[Any, ...]:
+    """The cells of the real rows, column by column, one for each row."""
+    cells, many = real_cells(declared, chosen)
+    return tuple(np.repeat(codes, many) for codes in cells)
 
 
 def visit(at: int) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -17,7 +18,8 @@ from typing import Any
 from clusters import INSTALL_SPARK, LIGHT
 from services import Missing, _free_port, java_program
 
-STARTING = 120.0  # seconds for a process to be there
+STARTING = 300.0  # seconds for a process to be there
+PATIENCE = 900.0  # seconds for a question: what is tested is what it costs, not how long it takes
 DEFAULTS = f"""
 spark.driver.host 127.0.0.1
 spark.driver.bindAddress 127.0.0.1
@@ -29,29 +31,49 @@ spark.driver.defaultJavaOptions {LIGHT}
 spark.executor.defaultJavaOptions {LIGHT}
 """
 DRIVER = """
-import json, sys
+import json, sys, threading, time
+from tacit.data import spark_session
 from tacit.errors import TacitError
-from tacit.query.engines import spark
 from tacit.query.engines.engine import Limits
 from tacit.session import open as open_data
 
-given = json.loads(sys.argv[2])
-spark.OPENING = given.get("opening", spark.OPENING)
+
+def say(**words):
+    print(json.dumps(words), flush=True)
+
+def slowed(engine, table, pause):
+    "The rows of a stored table in some parts, with a pause before each row: it takes its time, whatever the machine does."
+    rows = engine._session.read.parquet(engine._store.table(table)).repartition(8)
+    rows.where(f"reflect('java.lang.Thread', 'sleep', {pause}L) IS NOT NULL").createOrReplaceTempView(f"{engine._views}_{table}")
+
+def watch(context):
+    "Says when two tasks of one stage run."
+    tracker = context.statusTracker()
+    while True:
+        for stage in tracker.getActiveStageIds():
+            info = tracker.getStageInfo(stage)
+            if info is not None and info.numActiveTasks >= 2 and info.numTasks == 8:
+                return say(running=True)
+        time.sleep(0.1)
+
 with open_data(sys.argv[1]) as data:
     session = data.session("ana")
     for line in sys.stdin:
-        asked = json.loads(line)
-        data.engine.limits = Limits(seconds=asked.get("seconds", 60))
+        asked, engine = json.loads(line), data.engine
+        engine.limits = Limits(seconds=asked["seconds"])
+        spark_session.OPENING = asked["opening"]
+        if "pause" in asked:
+            slowed(engine, "visits", asked["pause"])
+            threading.Thread(target=watch, args=[engine._session.sparkContext], daemon=True).start()
         if "instead" in asked:
-            data.engine._arrow = lambda *_: data.engine._session.sql(asked["instead"]).toArrow()
+            engine._arrow = lambda *_: engine._session.sql(asked["instead"]).toArrow()
         try:
-            answer = session.sql(asked["sql"], epsilon=0.1)
-            said = {"rows": len(answer.rows())}
+            said = {"rows": len(session.sql(asked["sql"], epsilon=0.1).rows())}
         except TacitError as error:
             said = {"code": error.code, "message": str(error)}
-        data.engine.__dict__.pop("_arrow", None)
+        engine.__dict__.pop("_arrow", None)
         kinds = [each.kind for each in data.ledger.entries()]
-        print(json.dumps({**said, "spends": kinds.count("spend"), "failures": kinds.count("failure")}), flush=True)
+        say(**said, spends=kinds.count("spend"), failures=kinds.count("failure"))
 """
 
 
@@ -67,26 +89,6 @@ class Cluster:
         """Sends a signal to a process and to what it has started."""
         with suppress(ProcessLookupError):
             os.killpg(self.processes[name].pid, number)
-
-    def worked(self) -> float:
-        """The processor time of all executors and workers, in seconds."""
-        groups = {process.pid for name, process in self.processes.items() if name != "master"}
-        return sum(_seconds(int(each.name)) for each in Path("/proc").iterdir() if each.name.isdigit() and _group(each) in groups)
-
-
-def _group(process: Path) -> int | None:
-    try:
-        return os.getpgid(int(process.name))
-    except ProcessLookupError:
-        return None
-
-
-def _seconds(process: int) -> float:
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    except (OSError, IndexError):
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -133,25 +135,29 @@ def _start(cluster: Cluster, folder: Path, name: str, kind: str, *arguments: str
 class Driver:
     """A process that asks questions of a catalog, one after the other."""
 
-    def __init__(self, cluster: Cluster, catalog: Path, **given: Any) -> None:
-        run = [sys.executable, "-c", DRIVER, str(catalog), json.dumps(given)]
+    def __init__(self, cluster: Cluster, catalog: Path) -> None:
+        run = [sys.executable, "-c", DRIVER, str(catalog)]
         self.process = subprocess.Popen(
             run, env=dict(cluster.environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
-    def ask(self, sql: str, **more: Any) -> None:
-        """Sends a question, without waiting."""
+    def ask(self, sql: str, seconds: float = PATIENCE, **more: Any) -> None:
+        """Sends a question, without waiting; `pause` is milliseconds for every row, `opening` the time to reach the cluster."""
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"sql": sql, **more}) + "\n")
+        self.process.stdin.write(json.dumps({"sql": sql, "seconds": seconds, "opening": PATIENCE, **more}) + "\n")
         self.process.stdin.flush()
 
-    def answer(self) -> dict[str, Any]:
-        """What came of the last question."""
+    def said(self) -> dict[str, Any]:
+        """What it says next: that tasks run, or what came of the question."""
         assert self.process.stdout is not None
-        said = self.process.stdout.readline()
-        assert said, self.process.communicate()[1]
-        return dict(json.loads(said))
+        line = self.process.stdout.readline()
+        assert line, self.process.communicate()[1]
+        return dict(json.loads(line))
+
+    def waits(self, seconds: float) -> bool:
+        """Whether it says nothing for some seconds."""
+        return not select.select([self.process.stdout], [], [], seconds)[0]
 
     def close(self) -> str:
         """Ends the process; what it wrote to standard error."""
-        return self.process.communicate(timeout=120)[1]
+        return self.process.communicate(timeout=PATIENCE)[1]

@@ -33,7 +33,8 @@ ERFC = (
     -9.457494594664812e-17, 1.2102371970404282e-16, -2.816663146506955e-17,
 )  # fmt: skip  # of ln(e^(x^2) erfc(x) / t) in 2 t - 1, t = 2 / (2 + x)
 MOST_ADDED = 32  # draws of Laplace noise in one fine noise
-MOST_FINE = 3  # Laplace noises whose sum has a closed form that doubles can bear
+MOST_FINE = 5  # Laplace noises whose sum has a closed form that doubles can bear
+APART = {1: 1.0, 2: 1.02, 3: 1.05, 4: 1.08, 5: 1.1}  # the least ratio of their scales for that, by how many there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ def _apart(scales: Floats) -> Floats:
     """The scales in order, each made larger where it is too near to the one below for the closed form."""
     kept = np.sort(scales, axis=1)
     kept = np.maximum(kept, 1e-6 * kept[:, -1:] + 1e-140)
-    apart = 1.02 if kept.shape[1] == 2 else 1.05
+    apart = APART[kept.shape[1]]
     for at in range(1, kept.shape[1]):
         kept[:, at] = np.maximum(kept[:, at], apart * kept[:, at - 1])
     return kept

@@ -23,6 +23,10 @@ from tacit.data.quoting import name, text
 from tacit.errors import InvalidInput
 from tacit.privacy.arguments import text_of
 
+BESIDE = 300 * 10**6  # bytes for Python, Arrow and the engine itself (170 MB), and for the blocks of a CSV file (110 MB)
+SHARE = 0.75  # of the rest, for what the engine counts; its allocator may hold a third more until it gives it back
+LEAST = 380 * 2**20  # bytes, 400MB as the engine rounds it: below, preparation would not keep the limit, or not finish
+UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}
 LOOK = 0.1  # seconds between two checks of a statement's progress
 SETTINGS = (
     "autoinstall_known_extensions = false",
@@ -100,10 +104,19 @@ class Workshop:
     def __post_init__(self) -> None:
         for setting in (*SETTINGS, f"temp_directory = {text(str(self.spill))}"):
             self.engine.execute(f"SET {setting}")
+        limit = self._understood(self.memory)
+        if limit < LEAST:
+            raise InvalidInput(f"memory {self.memory} is too small: it must be at least 400MB; raise it, for example 4GB")
+        self.engine.execute(f"SET memory_limit = '{engine_bytes(limit)}B'")
+
+    def _understood(self, memory: str) -> int:
+        """The bytes of a size, or of a share of the machine's memory, as the engine reads it; rounded down by at most a tenth."""
         try:
-            self.engine.execute(f"SET memory_limit = {text(text_of(self.memory, 'memory'))}")
+            self.engine.execute(f"SET memory_limit = {text(text_of(memory, 'memory'))}")
         except duckdb.Error:
-            raise InvalidInput(f"memory must be a size or a share, such as 4GB or 60%, not {self.memory!r}") from None
+            raise InvalidInput(f"memory must be a size or a share, such as 4GB or 60%, not {memory!r}") from None
+        number, unit = self.engine.sql("SELECT current_setting('memory_limit')").fetchall()[0][0].split()
+        return int(float(number) * UNITS[unit])
 
     @contextmanager
     def store(self, place: Path) -> Iterator[None]:
@@ -175,6 +188,15 @@ class Workshop:
 
     def _watched(self, work: Callable[[], Result], words: str = "") -> Result:
         return watched(work, lambda: self.tell_progress(words), self.engine.interrupt)
+
+
+def engine_bytes(limit: int) -> int:
+    """The memory that the engine may count, so that the process stays within `limit` bytes.
+
+    >>> engine_bytes(2000 * 10**6)
+    1275000000
+    """
+    return int(SHARE * (limit - BESIDE))
 
 
 def watched(work: Callable[[], Result], look: Callable[[], None], stop: Callable[[], object]) -> Result:

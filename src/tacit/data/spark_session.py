@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+import threading
 import warnings
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from tacit.errors import StoreUnusable
@@ -43,6 +44,7 @@ SETTINGS = {
 }
 PARTS_PER_CORE = 2  # of what is shuffled; Spark's 200 take two seconds on a small machine, whatever is asked
 MOST_CORES = 4096
+OPENING = 60.0  # seconds in which a cluster runs an empty task, or cannot be reached
 RETRIES, RETRY_MILLISECONDS = 5, 4000  # of Spark Connect, which would try to reach a server that is gone for ten minutes
 
 
@@ -78,6 +80,25 @@ def cores(session: Any) -> int:
     return int(found.toArrow().column("last")[0].as_py()) + 1
 
 
+@contextmanager
+def interrupted(session: Any, seconds: float | None) -> Iterator[None]:
+    """Stops what runs in a session after some seconds, again and again: an interrupt between two jobs is lost."""
+    done = threading.Event()
+
+    def stop() -> None:
+        wait = seconds
+        while not done.wait(wait):
+            with suppress(Exception):
+                session.interruptAll()  # of this session, which nothing else uses; tags do not reach what Arrow collects
+            wait = 0.2
+
+    threading.Thread(target=stop, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
 def unreachable() -> StoreUnusable:
     """The one message for a cluster that does not answer."""
     return StoreUnusable("the Spark cluster cannot be reached", remedy="check [store] master, and that the cluster runs")
@@ -88,7 +109,9 @@ def _set(own: Any) -> Any:
         warnings.simplefilter("ignore")  # Spark warns of settings that will go; each is set to what it is by default today
         for name, value in SETTINGS.items():
             own.conf.set(name, value)
-    own.conf.set("spark.sql.shuffle.partitions", str(PARTS_PER_CORE * cores(own)))
+    with interrupted(own, OPENING):  # a master whose workers are gone accepts the task, and never runs it
+        parts = PARTS_PER_CORE * cores(own)
+    own.conf.set("spark.sql.shuffle.partitions", str(parts))
     return own
 
 

@@ -51,6 +51,11 @@ def coded_blocks(rows: Sealed[Any], column: str, block_of_code: Codes) -> Sealed
     return Sealed(block_of_code[np.asarray(codes.to_numpy(zero_copy_only=False)).astype(np.int64)])
 
 
+def tallied_jobs(rows: Sealed[Any], column: str) -> Sealed[Codes]:
+    """How many jobs each row stands for, from a column of counts."""
+    return Sealed(np.asarray(opened(rows).column(column).combine_chunks().to_numpy(zero_copy_only=False)).astype(np.int64))
+
+
 def by_destination(work: Any, home: Any, jobs: Any, place_of_block: Codes) -> Sealed[Triples]:
     """The jobs at the destinations that have a place (-1 stands for no place), from the blocks of work and home of each row.
 

@@ -167,7 +167,7 @@ class Table:
     """One declared table; `unit` is None where every row is one person, and for public tables.
 
     `rows_at_most` and `max_joined_rows` are public limits, from which the worst work of a question follows (query/price/work.md).
-    `min_rows` is the size of a group for which the error of an average is forecast (query/price/forecast.py), and nothing else.
+    `min_rows` is the size of a group for which an error is forecast (query/price/forecast.py), and nothing else.
     """
 
     name: str

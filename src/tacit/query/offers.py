@@ -12,7 +12,7 @@ from tacit.query.canonical import canonical_plan, canonical_text
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
 from tacit.query.plan import Question
-from tacit.query.price.forecast import declared_rows, means_in
+from tacit.query.price.forecast import declared_rows, has_forecast
 from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, price
 from tacit.query.price.stability import rows_are_public, tables_of
@@ -46,6 +46,6 @@ def key_of(quote: Quote, version: str) -> str:
     by_place = sorted(placed(quote.request.weights, quote.question).items())
     asked = replace(quote.request, weights=tuple((str(place), weight) for place, weight in by_place))
     known: tuple[object, ...] = (version, canonical_plan(quote.question), canonical_text(asked))
-    if quote.request.error is not None and means_in(quote.question) and (rows := declared_rows(quote.question)):
-        known = (*known, rows)  # an average with an error is priced by it
+    if quote.request.error is not None and any(has_forecast(call, quote.question) for call in quote.question.calls):
+        known = (*known, declared_rows(quote.question))  # what can be forecast is priced by it
     return hashlib.sha256(canonical_text(known).encode()).hexdigest()

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.noise.grid import is_array, read_units
-from tacit.mechanisms.quantile_interval import release_together
+from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.quantile_interval import QuantileWithInterval, release_together
 from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.tree.quantiles import FromTree, release_from_tree
 from tacit.mechanisms.unseal import histogram
 from tacit.privacy.interval import Interval
 from tacit.privacy.sealed import Sealed
@@ -139,23 +141,26 @@ def _modes(part: Mode, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> Ranks:
 
 def _quantiles(parts: Sequence[Rank], cells: Mapping[int, Any] | Sequence[Any]) -> dict[Call, Ranks]:
     """Value, low and high in every group, in steps from zero: those of one list are drawn together, which sorts it once."""
-    drawn = {part.call: _smooth(part, cells[part.place]) for part in parts if isinstance(part.mechanism, SmoothQuantile)}
+    drawn = {
+        part.call: _smooth(part, part.mechanism, cells[part.place]) for part in parts if isinstance(part.mechanism, SmoothQuantile)
+    }
     by_list: dict[int, list[Rank]] = {}
     for part in parts:
         if not isinstance(part.mechanism, SmoothQuantile):
             by_list.setdefault(part.place, []).append(part)
     for place, alike in by_list.items():
-        mechanisms = [part.mechanism for part in alike if not isinstance(part.mechanism, SmoothQuantile)]
-        found = [release_together(mechanisms, cell) for cell in _listed(cells[place])]
+        read = [part.mechanism for part in alike if isinstance(part.mechanism, FromTree)]
+        apart = [part.mechanism for part in alike if isinstance(part.mechanism, Quantile | QuantileWithInterval)]
+        found = [release_from_tree(read, cell) if read else release_together(apart, cell) for cell in _listed(cells[place])]
         for at, part in enumerate(alike):
             ends = np.array([triples[at] for triples in found], dtype=np.float64).reshape(-1, 3) + _low(part)
             drawn[part.call] = (ends[:, 0], ends[:, 1], ends[:, 2])
     return drawn
 
 
-def _smooth(part: Rank, cells: Any) -> Ranks:
+def _smooth(part: Rank, mechanism: SmoothQuantile, cells: Any) -> Ranks:
     """The scale of the noise is private, so only the bounds of the value are known."""
-    mechanism, low = part.mechanism, _low(part)
+    low = _low(part)
     alone = np.array([mechanism.release(cell) for cell in _listed(cells)], dtype=np.float64) + low
     return alone, np.full_like(alone, low), np.full_like(alone, low + float(mechanism.upper))
 

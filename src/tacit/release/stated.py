@@ -14,8 +14,9 @@ from tacit.query.price.error_bars import Band, Floats
 from tacit.query.price.pairs import row_of, spread, step_of
 from tacit.query.price.price import Quote
 from tacit.query.price.ratios import ROUNDING, Ends, Quotient, Released, mean_ends, ratio_ends
+from tacit.query.price.regressions import correlation_ends, intercept_ends, slope_ends
 from tacit.query.price.spreads import covariance_ends, variance_ends
-from tacit.query.price.statements import COVARIANCES, Linear, Ratio, declared
+from tacit.query.price.statements import COVARIANCES, REGRESSIONS, Linear, Ratio, declared
 from tacit.release.noisy import Noisy, noises_of
 
 
@@ -63,7 +64,7 @@ class Stated:
     # --- means, variances, covariances ---
 
     def moments(self, call: Call, made: Band) -> Band:
-        """A mean, a variance, a deviation or a covariance, within its declared range."""
+        """A mean, a variance, a deviation, a covariance or a regression, within its declared range."""
         sums = [self.released(moment) for moment in moments_of(call, self.quote.question.calls)]
         least, most = declared(call)
         if call.name == "avg":
@@ -71,6 +72,8 @@ class Stated:
         elif call.name in COVARIANCES:
             ends = covariance_ends(sums, (spread(call.over), spread(call.other)), call.name == "covar_samp", self.missed)
             low, high = (end * (step_of(call.over) * step_of(call.other) / 4) for end in ends)
+        elif call.name in REGRESSIONS:
+            return _around(made.value, *_regression(call, sums, self.missed))
         else:
             ends = variance_ends(sums, spread(call.over), call.name.endswith("samp"), self.missed)
             low, high = (end * (step_of(call.over) ** 2 / 4) for end in ends)
@@ -88,6 +91,25 @@ class Stated:
         most = spread(call.over)
         low, high = mean_ends(summed, rows, (-most, most), self.missed)
         return (low + (node.low + node.high)) * (step / 2), (high + (node.low + node.high)) * (step / 2)
+
+
+def _regression(call: Call, sums: list[Released], missed: Fraction) -> Ends:
+    """A correlation, a slope or an intercept, in the units of the answer."""
+    spreads, node = (spread(call.over), spread(call.other)), row_of(call.other)
+    if call.name == "corr":
+        return correlation_ends(sums, spreads, missed)
+    if call.name == "regr_slope":
+        low, high = slope_ends(sums, spreads, missed)
+        factor = step_of(call.over) / step_of(call.other)
+        return _outward(low * factor, high * factor)
+    low, high = intercept_ends(sums, spreads, float(node.low + node.high), missed)
+    shift = row_of(call.over).low + row_of(call.over).high
+    return _outward((low + shift) * (step_of(call.over) / 2), (high + shift) * (step_of(call.over) / 2))
+
+
+def _outward(low: Floats, high: Floats) -> Ends:
+    """What doubles lose, added on both sides."""
+    return low - 1e-15 * np.abs(low), high + 1e-15 * np.abs(high)
 
 
 def _around(value: Floats, low: Floats, high: Floats) -> Band:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.query.groups import key_value, shown_at_most
 from tacit.query.price.aggregates import finished
 from tacit.query.price.error_bars import Band
@@ -114,7 +115,7 @@ def _range(out: Out, quote: Quote) -> tuple[Any, Any] | None:
     call = quote.question.calls[out.index]
     if call.name in DECLARED:
         return declared(call)
-    if not any(rank.call == call and isinstance(rank.mechanism, QuantileWithInterval) for rank in quote.ranks):
+    if not any(rank.call == call and isinstance(rank.mechanism, QuantileWithInterval | FromTree) for rank in quote.ranks):
         return None
     ends = np.array([row_of(call.over).low, row_of(call.over).high], dtype=np.float64)
     least, most = written(finished(call, quote.question.calls, (Band(ends, ends, ends),)).value, out, quote.question)

@@ -91,7 +91,7 @@ def test_many_batches_keep_every_row(server, tmp_path):
         connection.commit()
     columns = (number("x", 0, 200_000), Column("t", "text"))
     prepared = catalog(tmp_path, visits(server, *columns, name="ward.many", unit=Owner("who"), max_rows=1000))
-    report = prepare(prepared, memory="200MB").tables[0]
+    report = prepare(prepared, memory="500MB").tables[0]
     assert (report.read, report.kept) == (150_000, 150_000)
     assert {x for (x,) in stored(prepared, "visits", "x")} == set(range(1, 150_001))
 

@@ -31,21 +31,21 @@ SELECT APPROX_QUANTILES(cost, 4) AS quartiles FROM visits;
 --     keep at most 8 rows per unit
 --       scan visits
 --   groups: one; one unit has at most 8 rows in it
---   quantile 0: exponential mechanism, one draw, sensitivity 8 ranks, scale 1291 ranks to the other end, pure epsilon 0.2 (add or remove one unit)
+--   quantile 0: Laplace noise on a tree of counts: 4 levels of 27 branches, sensitivity 8 rows at each level, scale 32; about 679.8 ranks to the other end, pure epsilon 1 (add or remove one unit), for all quantiles of this expression together
 --       20 % of epsilon, for quartiles_0
---       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
---   quantile 0.25: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 6 ranks, scale 1829 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       chosen because one tree serves several quantiles: draws of their own would divide epsilon
+--   quantile 0.25: Laplace noise on a tree of counts: 4 levels of 27 branches, sensitivity 8 rows at each level, scale 32; about 699.1 ranks to each end, pure epsilon 1 (add or remove one unit), for all quantiles of this expression together
 --       20 % of epsilon, for quartiles_1
---       few rows: below about 14,632, which a draw of its own tells; the interval comes from the draws
---   quantile 0.5: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 4 ranks, scale 1219 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       chosen because one tree serves several quantiles: draws of their own would divide epsilon
+--   quantile 0.5: Laplace noise on a tree of counts: 4 levels of 27 branches, sensitivity 8 rows at each level, scale 32; about 730.8 ranks to each end, pure epsilon 1 (add or remove one unit), for all quantiles of this expression together
 --       20 % of epsilon, for quartiles_2
---       few rows: below about 4,876, which a draw of its own tells; the interval comes from the draws
---   quantile 0.75: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 6 ranks, scale 1829 ranks to each end, pure epsilon 0.2 (add or remove one unit)
+--       chosen because one tree serves several quantiles: draws of their own would divide epsilon
+--   quantile 0.75: Laplace noise on a tree of counts: 4 levels of 27 branches, sensitivity 8 rows at each level, scale 32; about 707.1 ranks to each end, pure epsilon 1 (add or remove one unit), for all quantiles of this expression together
 --       20 % of epsilon, for quartiles_3
---       few rows: below about 14,632, which a draw of its own tells; the interval comes from the draws
---   quantile 1: exponential mechanism, one draw, sensitivity 8 ranks, scale 1291 ranks to the other end, pure epsilon 0.2 (add or remove one unit)
+--       chosen because one tree serves several quantiles: draws of their own would divide epsilon
+--   quantile 1: Laplace noise on a tree of counts: 4 levels of 27 branches, sensitivity 8 rows at each level, scale 32; about 688.3 ranks to the other end, pure epsilon 1 (add or remove one unit), for all quantiles of this expression together
 --       20 % of epsilon, for quartiles_4
---       chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval
+--       chosen because one tree serves several quantiles: draws of their own would divide epsilon
 --   quartiles_0: not known in advance; it is reported with the answer
 --   quartiles_1: not known in advance; it is reported with the answer
 --   quartiles_2: not known in advance; it is reported with the answer

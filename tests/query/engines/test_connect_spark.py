@@ -32,7 +32,7 @@ QUESTIONS = [
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    pytest.importorskip("grpc", reason="install grpcio (pip install 'tacit[spark-connect]') to run these tests")
+    pytest.importorskip("grpc", reason="install grpcio (pip install 'tacit[test]') to run these tests")
     try:
         with connect_server() as started:
             yield started

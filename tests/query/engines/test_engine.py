@@ -16,7 +16,7 @@ from tacit.data.catalog import parse_catalog
 from tacit.errors import StoreUnusable, TimedOut
 from tacit.privacy.sealed import Sealed
 from tacit.query import engines
-from tacit.query.engines.engine import Engine, Opening, out_of_limits
+from tacit.query.engines.engine import TALLY, Engine, Opening, out_of_limits
 from tacit.query.plan import Bound, Scan
 from tacit.session import DataSet
 from worlds import PUBLIC, World, clinic, ranked, world
@@ -31,20 +31,21 @@ def place(tmp_path: Path) -> Any:
         yield made
 
 
-def rows_of(place: World, max_rows: int, *columns: str) -> Any:
-    return place.engine.rows(Bound(Scan(place.catalog.tables["visits"]), max_rows), columns)
+def tallies_of(place: World, max_rows: int, *columns: str) -> Any:
+    return place.engine.tallies(Bound(Scan(place.catalog.tables["visits"]), max_rows), columns)
 
 
-def test_rows_are_sealed_and_as_many_of_each_unit_as_the_limit_keeps(place: World) -> None:
-    sealed = rows_of(place, 2, "diagnosis", "cost")
+def test_tallies_are_sealed_and_count_as_many_rows_of_each_unit_as_the_limit_keeps(place: World) -> None:
+    sealed = tallies_of(place, 2, "diagnosis", "cost")
     assert isinstance(sealed, Sealed)
     found = sealed.unseal()
-    assert found.column_names == ["diagnosis", "cost"]
-    assert sorted(found.column("diagnosis").to_pylist()) == sorted(2 * [f"d{at}" for at in range(4)])
-    assert rows_of(place, 1, "cost").unseal().num_rows == 4
+    assert found.column_names == ["diagnosis", "cost", TALLY]
+    assert sorted(zip(*(column.to_pylist() for column in found.columns), strict=True)) == [(f"d{at}", at, 2) for at in range(4)]
+    wards = tallies_of(place, 1, "ward").unseal()
+    assert sorted(zip(*(column.to_pylist() for column in wards.columns), strict=True)) == [(0, 2), (1, 1), (2, 1)]
 
 
-def test_what_fails_while_rows_are_read_is_said_in_one_way(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_while_rows_are_counted_is_said_in_one_way(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's own words quote a cell; none of them gets out."""
     place.engine.open()
     quoting = "SELECT CAST(diagnosis AS BIGINT) FROM visits"
@@ -52,7 +53,7 @@ def test_what_fails_while_rows_are_read_is_said_in_one_way(place: World, monkeyp
         place.engine._connection.execute(quoting).fetchall()
     monkeypatch.setattr(place.engine, "_arrow", lambda *_: place.engine._connection.execute(quoting).fetchall())
     with pytest.raises(TimedOut) as failed:
-        rows_of(place, 2, "cost")
+        tallies_of(place, 2, "cost")
     assert str(failed.value) == str(out_of_limits())
 
 
@@ -85,7 +86,7 @@ def test_another_engine_is_one_entry_in_a_table(monkeypatch: pytest.MonkeyPatch,
     data.store = store.StoreInfo("7", "", "")  # type: ignore[misc]
     engine: Engine = data.engine
     assert isinstance(engine, Toy)
-    assert engine.opening == Opening(catalog.store_folder / "store.toy", "toy", "7")
+    assert engine.opening == Opening(catalog.store_folder / "store.toy", "toy", "7", tables=tuple(catalog.tables))
     with pytest.raises(StoreUnusable, match="the toy"):
         data.runner.open()
     data.close()

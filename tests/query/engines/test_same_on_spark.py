@@ -42,7 +42,8 @@ pytestmark = SPARK
 ENTRY = re.compile(r"^-- answered: \d+(?: .*)?\n(.+);$", re.MULTILINE)
 QUESTIONS = [each for file in sorted((ROOT / "tests/queries/hospital").glob("*.sql")) for each in ENTRY.findall(file.read_text())]
 SHORT = QUESTIONS[::9]
-LENGTHS = pytest.mark.parametrize("examples", [4, pytest.param(60, marks=pytest.mark.slow)])
+SLOW = pytest.mark.slow
+LENGTHS = pytest.mark.parametrize("examples", [3, pytest.param(25, marks=SLOW)])
 SPARKS_OWN = "${spark.sql.session.timeZone}"  # which Spark would replace by UTC
 TEXTS = [*FRAGMENTS, SPARKS_OWN, "UTC", "${env:HOME}", "50%_é", "\\' OR TRUE --", "a\\", "x" * 300]
 STORABLE = [each for each in dict.fromkeys(TEXTS) if each.isprintable() or each in "\t\n\r" or each.startswith("\\")]
@@ -152,11 +153,12 @@ def test_quantiles_come_back_as_histograms_never_as_rows(kinds: Any) -> None:
     assert len(values) == len(set(values.tolist())) < sum(counts.tolist())
 
 
-def test_texts_are_never_more_than_texts(kinds: Asking) -> None:
+@pytest.mark.parametrize("texts", [STORABLE[::4], pytest.param(STORABLE, marks=SLOW)], ids=["some", "all"])
+def test_texts_are_never_more_than_texts(kinds: Asking, texts: list[str]) -> None:
     """Quotes, backslashes, comments and Spark's own ${...} in a literal: each text counts the rows that hold it."""
-    listed = ", ".join(f"SUM(CASE WHEN note = {quoted(each)} THEN 1 ELSE 0 END)" for each in STORABLE)
-    kinds(f"SELECT {listed}, COUNT(*) FROM t WHERE note IN ({', '.join(map(quoted, STORABLE))})")
-    patterns = [quoted(each) for each in STORABLE if "\\" not in each][::3]
+    listed = ", ".join(f"SUM(CASE WHEN note = {quoted(each)} THEN 1 ELSE 0 END)" for each in texts)
+    kinds(f"SELECT {listed}, COUNT(*) FROM t WHERE note IN ({', '.join(map(quoted, texts))})")
+    patterns = [quoted(each) for each in texts if "\\" not in each][::3]
     kinds(f"SELECT {', '.join(f'SUM(CASE WHEN note LIKE {each} THEN 1 ELSE 0 END)' for each in patterns)} FROM t")
 
 
@@ -167,7 +169,7 @@ def quoted(text: str) -> str:
 # --- joins with public tables, private keys, limits in each group ----------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=[None, 1, 2])
+@pytest.fixture(scope="module", params=[pytest.param(None, marks=SLOW), 1, pytest.param(2, marks=SLOW)])
 def visits(tmp_path_factory: pytest.TempPathFactory, spark: Any, request: pytest.FixtureRequest) -> Iterator[Asking]:
     """The clinic, with a limit of rows in one group; facts and plans are those of both engines."""
     folder, draw = tmp_path_factory.mktemp("clinic"), random.Random(7)
@@ -188,7 +190,7 @@ def visits(tmp_path_factory: pytest.TempPathFactory, spark: Any, request: pytest
         engine.close()
 
 
-@pytest.mark.parametrize("examples", [2, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [2, pytest.param(25, marks=SLOW)])
 def test_questions_of_the_clinic(visits: Asking, examples: int) -> None:
     @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
     @given(clinic_questions(private_keys=True))

@@ -57,6 +57,49 @@ def test_a_cluster_that_cannot_be_reached_costs_nothing(data: DataSet, monkeypat
     assert spent(data) == (0, 0)
 
 
+@pytest.mark.parametrize("opened", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_a_table_that_is_missing_costs_nothing(data: DataSet, opened: bool, capfd: pytest.CaptureFixture[str]) -> None:
+    """Before the first question and after it: a table that the question does not need may be gone too."""
+    ana = data.session("ana")
+    if opened:
+        ana.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1)
+    file = next(data.catalog.kept.rglob("parquet/visits.parquet"))
+    away = file.rename(file.with_suffix(".away"))
+    with pytest.raises(StoreUnusable, match="table of the prepared store is missing"):
+        ana.sql(QUESTION, epsilon=1)
+    assert spent(data) == (int(opened), 0)
+    away.rename(file)
+    ana.sql(QUESTION, epsilon=1)
+    assert spent(data) == (1 + opened, 0)
+    assert "".join(capfd.readouterr()) == ""
+
+
+@pytest.mark.slow
+def test_tables_in_other_files_cost_nothing(data: DataSet) -> None:
+    """A folder of parts that was written again: Spark would look for the old parts after the spend."""
+    file = next(data.catalog.kept.rglob("parquet/visits.parquet"))
+    part = file.rename(file.with_name("part"))
+    file.mkdir()
+    part = part.rename(file / "one.parquet")
+    ana = data.session("ana")
+    ana.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1)
+    part.rename(file / "two.parquet")
+    with pytest.raises(StoreUnusable, match="changed after it was opened"):
+        ana.sql(QUESTION, epsilon=1)
+    assert spent(data) == (1, 0)
+
+
+@pytest.mark.slow
+def test_a_store_that_was_replaced_costs_nothing(data: DataSet) -> None:
+    ana = data.session("ana")
+    ana.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1)
+    file = next(data.catalog.kept.rglob("store.json"))
+    file.write_text(file.read_text("utf-8").replace(data.version, "another"), "utf-8")
+    with pytest.raises(StoreUnusable, match="prepared again after"):
+        ana.sql(QUESTION, epsilon=1)
+    assert spent(data) == (1, 0)
+
+
 def test_what_fails_after_the_spend_is_counted_once(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     """The spend stays, the analyst gets the closed error, and the data owner's log says why in words of a closed list."""
     ana = data.session("ana")
@@ -101,10 +144,11 @@ with open_data(sys.argv[1]) as data:
 """
 
 
+@pytest.mark.slow
 def test_nothing_of_spark_reaches_standard_error(tmp_path: Path, spark: Any) -> None:
-    """A process of its own: the driver starts, a table is missing, and Spark's message with the SQL goes nowhere."""
+    """A process of its own: the driver starts, a table cannot be read, and Spark's message with the SQL goes nowhere."""
     catalog = hospital_on_spark(tmp_path)
-    next(tmp_path.rglob("parquet/visits.parquet")).unlink()
+    next(tmp_path.rglob("parquet/visits.parquet")).write_bytes(b"not Parquet")
     environment = {**os.environ, "JDK_JAVA_OPTIONS": LIGHT}
     run = [sys.executable, "-c", FAILING, str(catalog), QUESTION, WORD]
     done = subprocess.run(run, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
@@ -114,4 +158,4 @@ def test_nothing_of_spark_reaches_standard_error(tmp_path: Path, spark: Any) -> 
     assert WORD not in done.stdout
     left = [file for file in tmp_path.rglob("*") if file.is_file() and WORD.encode() in file.read_bytes()]
     assert all("ledger" in file.name for file in left)  # where the question is recorded
-    assert "a table of the prepared store is missing" in next(tmp_path.rglob("unforeseen.log")).read_text("utf-8")
+    assert "a file of the prepared store cannot be read" in next(tmp_path.rglob("unforeseen.log")).read_text("utf-8")

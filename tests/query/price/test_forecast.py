@@ -1,4 +1,4 @@
-"""The forecast of a mean: exact in small worlds; `min_rows` prices it and touches nothing else."""
+"""Forecasts of means and variances: exact in small worlds; `min_rows` prices them and touches nothing else."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ages import LOW, ages, side_by_side
+from ages import HIGH, LOW, ages, side_by_side
 from tacit.accounting.composition import loss
 from tacit.accounting.weighted import Draws
 from tacit.errors import ErrorNotPublic
 from tacit.evidence.verify.coverage import coverage_of_draws
-from tacit.query.price import by_error
+from tacit.query.offers import key_of
+from tacit.query.price import by_error, forecast
+from tacit.query.price.aggregates import finished
+from tacit.query.price.error_bars import Band
 from tacit.query.price.explain import explained
-from tacit.query.price.forecast import holds, mean_error
+from tacit.query.price.forecast import holds, mean_error, spread_error
 from tacit.query.price.price import price, request
 from tacit.query.price.stability import l1_sensitivity
+from tacit.query.price.statements import declared as declared_range
 from tacit.release import stated
 from tacit.release.intervals import band_of
 from worlds import PUBLIC, World, clinic, world_in_memory
@@ -116,7 +120,110 @@ def test_without_a_size_the_line_to_add_is_named(tmp_path: Path) -> None:
         assert "in a group of 1,000 rows, less in a larger one" in str(explained(quote))
 
 
-@pytest.mark.parametrize("text", ["SELECT VAR_POP(age) FROM visits", "SELECT AVG(age) + 1 FROM visits"])
-def test_only_an_average_by_itself_has_a_forecast(place: World, text: str) -> None:
+@pytest.mark.parametrize("text", ["SELECT COVAR_POP(age, cost) FROM visits", "SELECT AVG(age) + 1 FROM visits"])
+def test_only_means_and_spreads_by_themselves_have_a_forecast(place: World, text: str) -> None:
     with pytest.raises(ErrorNotPublic):
         price(place.plan(text), request(error=1))
+
+
+# --- variances and deviations ------------------------------------------------------------------------------------------------
+
+MISSED = Fraction(1, 5)
+SPREAD = 10  # of ages, in steps
+
+
+def hostile(rows: int) -> Iterator[np.ndarray]:
+    """Ages in half steps: all at one bound, almost all, at both, and in the middle."""
+    for high in (0, 1, 2, rows // 2):
+        yield np.array([SPREAD] * (rows - high) + [-SPREAD] * high)
+    yield np.zeros(rows, dtype=np.int64)
+
+
+def least_coverage(place: World, name: str, scales: tuple[float, float, float], rows: int, least: int) -> float:
+    """The least chance, over data sets of `rows` rows, that a variance is within its forecast for `least` rows."""
+    call = place.plan(f"SELECT {name}(age) FROM visits").calls[0]
+    error = spread_error(call, tuple(Draws("Laplace", Fraction(scale)) for scale in scales), least, MISSED)
+    assert error < declared_range(call)[1]
+    (extra, first), (moved, second), (more, third) = map(short_law, scales)
+    chances = first[:, None, None] * second[None, :, None] * third[None, None, :]
+    found = []
+    for numbers in hostile(rows):
+        sums = rows + more, numbers.sum() + moved, (2 * numbers**2 - SPREAD**2).sum() + extra
+        shaped = (sums[0][None, None, :], sums[1][None, :, None], sums[2][:, None, None])
+        bands = tuple(Band(values, values, values) for values in (each.astype(float) for each in shaped))
+        values = finished(call, (), bands).value
+        truth = numbers.var(ddof=int(name.endswith("SAMP"))) / 4
+        truth = truth**0.5 if name.startswith("STDDEV") else truth
+        found.append(float(chances[np.abs(values - truth) <= error * (1 + 1e-9)].sum()))
+    return min(found)
+
+
+def short_law(scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Up to where less than 1e-3 lies beyond; many places of a wide noise as one, which moves the result by less than 1e-3."""
+    places = np.arange(-int(7 * scale) - 1, int(7 * scale) + 2, max(1, int(scale / 8)))
+    weights = np.exp(-np.abs(places) / scale)
+    return places, weights / weights.sum()
+
+
+@pytest.mark.parametrize("rows", [60, 90])
+@pytest.mark.parametrize("name", ["VAR_POP", "VAR_SAMP", "STDDEV_POP"])
+@pytest.mark.parametrize("scales", [(100, 10, 1), (20, 20, 0.5), (200, 4, 2)])
+def test_the_forecast_of_a_variance_holds_exactly(place: World, name: str, scales: tuple[float, ...], rows: int) -> None:
+    assert least_coverage(place, name, scales, rows, 60) >= 1 - MISSED - Fraction(1, 100)
+
+
+@pytest.mark.parametrize(("ignored", "scales"), [(1, (20, 20, 0.5)), (2, (20, 2, 2))])
+def test_a_forecast_without_a_noise_is_caught(place: World, ignored: int, scales: tuple[float, ...], monkeypatch) -> None:
+    """Planted: the noise of the sum or of the count is taken for none."""
+    assert least_coverage(place, "VAR_POP", scales, 60, 60) >= 1 - MISSED
+    honest, exact = forecast._of_variance, Draws("Laplace", Fraction(0))
+    planted = lambda noises, *rest: honest((*noises[:ignored], exact, *noises[ignored + 1 :]), *rest)  # noqa: E731
+    monkeypatch.setattr(forecast, "_of_variance", planted)
+    assert least_coverage(place, "VAR_POP", scales, 60, 60) < 1 - MISSED
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "truth"),
+    [
+        ("VAR_POP", 4, np.var),
+        ("VAR_SAMP", 4, lambda values: np.var(values, ddof=1)),
+        ("STDDEV_POP", 2, np.std),
+        ("STDDEV_SAMP", 2, lambda values: np.std(values, ddof=1)),
+    ],
+)
+def test_a_spread_can_be_asked_by_its_error(place: World, name: str, error: int, truth) -> None:
+    (quote,) = price(place.plan(f"SELECT {name}(age) AS x FROM visits"), request(error=error))
+    assert sum(l1_sensitivity(part.moment, quote.reach) / part.mechanism.scale for part in quote.sums) == quote.epsilon
+    for values in (ages(ROWS), np.full(ROWS, LOW), np.array([LOW] * (ROWS - 10) + [HIGH] * 10)):
+        found = band_of(quote.question.outputs[0].value, quote, side_by_side(quote, values, 2000)).value
+        assert coverage_of_draws(np.abs(found - truth(values)) <= error, 0.95).holds
+    (expected,) = explained(quote).errors
+    assert f"in a group of at least {ROWS} rows" in expected.error
+    assert float(expected.error.split()[3]) == pytest.approx(error, rel=1e-4)
+
+
+def test_the_forecast_is_close_to_the_error(place: World) -> None:
+    """Of data near a bound, whose variance has the largest error, and of ones like prices and waiting times."""
+    (quote,) = price(place.plan("SELECT VAR_POP(age) AS x FROM visits"), request(error=4))
+    near = np.array([LOW] * (ROWS - 8) + [HIGH] * 8)
+    lopsided = LOW + np.minimum(-1.5 * np.log((np.arange(ROWS) + 0.5) / ROWS), 10).round().astype(np.int64)
+    for values, most in ((near, 1.7), (lopsided, 2.2)):
+        found = band_of(quote.question.outputs[0].value, quote, side_by_side(quote, values)).value
+        assert 1 < 4 / np.quantile(np.abs(found - values.var()), 0.95) < most
+
+
+def test_the_size_of_a_group_is_part_of_the_key(tmp_path: Path, place: World) -> None:
+    """An answer that was priced for another size is not taken from the ledger."""
+    with world_in_memory(clinic(tmp_path, max_rows=1, min_rows=2 * ROWS), {"visits": [], "wards": PUBLIC}) as other:
+        keys = set()
+        for world in (place, other):
+            (quote,) = price(world.plan("SELECT VAR_POP(age) FROM visits"), request(error=4))
+            keys.add(key_of(quote, "1"))
+        assert len(keys) == 2
+
+
+def test_a_group_too_small_for_a_variance_is_refused(tmp_path: Path) -> None:
+    with world_in_memory(clinic(tmp_path, max_rows=1, min_rows=2), {"visits": [], "wards": PUBLIC}) as made:
+        with pytest.raises(ErrorNotPublic) as caught:
+            price(made.plan("SELECT VAR_SAMP(age) FROM visits"), request(error=1))
+        assert "the data owner can declare" in (caught.value.remedy or "")

@@ -123,9 +123,9 @@ def prepare(
     """Build the store of a catalog from its sources, and replace the old one when the new one is complete.
 
     No row of a source makes it fail, if the catalog declares what a row is (store.md, on CSV files). `progress` receives a text and
-    a fraction. `memory` bounds the engine, which spills to disk beyond it. `mark` names the ledger of the catalog; without it, the
-    old store's mark stays. Without `accept`, an alarm leaves the old store in place. The version is new, unless `keep_version`
-    declares that nothing has changed. `given` has the rows of tables whose source is memory.
+    a fraction. `memory` bounds the process: the engine gets a share of it, and spills to disk. `mark` names the ledger of the
+    catalog; without it, the old store's mark stays. Without `accept`, an alarm leaves the old store in place. The version is new,
+    unless `keep_version` declares that nothing has changed. `given` has the rows of tables whose source is memory.
     """
     version = kept_version(catalog) if keep_version else None
     with replacing(catalog) as folder, _in_our_words(memory):

@@ -18,6 +18,7 @@ import ibis
 import ibis.expr.types as ir
 
 from tacit.privacy.rounding import log_up
+from tacit.query.engines.engine import TALLY
 from tacit.query.plan import (
     Add,
     All,
@@ -426,6 +427,12 @@ def stored(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:
     named = {name: stored_name(bound.child.source, name) for name in columns}
     rows = relation(bound, Reading(tables, frozenset(named.values())))
     return rows.select(**{name: rows[held] for name, held in named.items()})
+
+
+def tallied(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:
+    """Each combination of values in these rows that occurs, NULL among them, and under `TALLY` how many rows have it."""
+    rows = stored(bound, columns, tables)
+    return rows.group_by(list(columns)).aggregate(**{TALLY: rows.count()})
 
 
 def moment_parts(moment: Moment, columns: Sequence[Any], rows: ir.Table) -> dict[str, Any]:

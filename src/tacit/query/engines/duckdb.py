@@ -53,12 +53,12 @@ class DuckDBEngine:
         with self._lock, self._deadline(self.limits.seconds):
             return assemble(group, answers_of(group, self._fetch))
 
-    def rows(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
-        """The stored codes and texts of some columns as a sealed Arrow table; an engine failure reveals nothing about the data."""
+    def tallies(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
+        """The combinations of stored values, and how many rows have each, as a sealed Arrow table; a failure reveals nothing."""
         import tacit.query.engines.compile as compiled
 
         with self._lock, self._deadline(None):
-            return Sealed(self._arrow(partial(compiled.stored, bound, columns), canonical_text((bound, *columns))))
+            return Sealed(self._arrow(partial(compiled.tallied, bound, columns), canonical_text((bound, *columns))))
 
     def fan_out(self, table: str, column: str) -> int:
         key = quoted(column.lower())

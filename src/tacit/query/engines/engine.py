@@ -18,6 +18,8 @@ from tacit.query.engines.exact import Exact
 from tacit.query.engines.public import Columns, PublicTable, asked_of_public
 from tacit.query.plan import Bound, Group
 
+TALLY = "tacit_tally"  # the column of counts; no column of a catalog begins with tacit_
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -32,7 +34,8 @@ class Limits:
 class Opening:
     """Which store to open with which engine, in which version (None: any) and within which limits; `master` is a cluster's address.
 
-    It can be sent to another process, which makes its engine from it.
+    `tables` are those that must be there before a question is paid for, where each lies in files of its own. It can be sent to
+    another process, which makes its engine from it.
     """
 
     place: Path
@@ -40,6 +43,7 @@ class Opening:
     version: str | None = None
     limits: Limits = Limits()  # frozen
     master: str | None = None
+    tables: tuple[str, ...] = ()
 
 
 class Engine(Protocol):
@@ -51,10 +55,11 @@ class Engine(Protocol):
     def run(self, group: Group) -> Exact:
         """The exact moments of every group, sealed; raises `TimedOut`, whatever the reason."""
 
-    def rows(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
-        """The stored codes and texts of some columns as a sealed Arrow table: as many rows of each unit as `bound` keeps.
+    def tallies(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
+        """Each combination of stored codes and texts of some columns, and under `TALLY` how many rows have it; sealed.
 
-        There is no time limit: this is for what the data owner publishes or compares, not for queries.
+        As many rows of each unit count as `bound` keeps; they are counted where they are. There is no time limit: this is for what
+        the data owner publishes or compares, not for queries.
         """
 
     def fan_out(self, table: str, column: str) -> int:

@@ -14,8 +14,9 @@ from functools import partial
 from itertools import count
 from typing import Any
 
+import tacit.data.spark_session as sessions
 from tacit.data.parquet_store import ParquetStore, parquet_store
-from tacit.data.spark_session import quiet, started, unreachable
+from tacit.data.spark_session import interrupted, quiet, started, unreachable
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
 from tacit.query.canonical import canonical_text
@@ -26,9 +27,12 @@ from tacit.query.plan import Bound, Group
 
 MOST_COMPILED = 64
 MOST_BROADCAST = 10**6  # rows of a public table that every executor gets whole; by their public number, not by what Spark estimates
-OPENING = 60.0  # seconds in which a cluster runs one empty task, or cannot be reached
+ANY = "tacit_unit BIGINT"  # a schema, so that files are listed and none is opened
+PREPARE = "run: tacit prepare"
+MISSING = "a table of the prepared store is missing"
 REASONS = (  # what Spark's messages contain, and what the data owner's log says instead: nothing of the message itself
     ("OutOfMemoryError", "an executor ran out of memory"),
+    ("exited with code 52", "an executor ran out of memory"),  # what Java does then
     ("ExecutorLostFailure", "executors were lost"),
     ("FetchFailed", "executors were lost"),
     ("cancelled", "it was stopped when its time was up"),
@@ -37,7 +41,10 @@ REASONS = (  # what Spark's messages contain, and what the data owner's log says
     ("stopped SparkContext", "the cluster went away"),
     ("Connection refused", "the cluster went away"),
     ("UNAVAILABLE", "the cluster went away"),
-    ("PATH_NOT_FOUND", "a table of the prepared store is missing"),
+    ("PATH_NOT_FOUND", MISSING),
+    ("FAILED_READ_FILE", "a file of the prepared store cannot be read"),
+    ("FOOTER", "a file of the prepared store cannot be read"),
+    ("is not a Parquet file", "a file of the prepared store cannot be read"),
 )
 _names = count()
 
@@ -56,40 +63,65 @@ class SparkEngine:
         self._store: ParquetStore | None = None
         self._tables: dict[str, Any] = {}
         self._compiled: dict[str, str] = {}
+        self._files: dict[str, frozenset[str]] = {}
         self._views = f"tacit_{next(_names)}"
         self._lock = threading.RLock()
 
     def open(self) -> None:
         """Reaches the cluster, which runs an empty task, and finds the store in the expected version; reads no row of it.
 
-        A session whose cluster has gone is replaced by a new one, once.
+        A session whose cluster has gone is replaced by a new one, once. What is checked is public: the version, and names of files.
         """
         with self._lock:
+            if self._store is not None:
+                self._require_version(parquet_store(self.wanted.place), self._store.version)
             if self._backend is None or not self._answers():
                 self.close()
                 self._opened()
                 if not self._answers():
                     self.close()
                     raise unreachable()
+            self._require_files()
 
     def _answers(self) -> bool:
         try:
-            with self._interrupted(OPENING):
+            with interrupted(self._session, sessions.OPENING):
                 return int(self._session.range(1).count()) == 1
         except Exception:
             return False
+
+    def _require_version(self, found: ParquetStore, version: str | None) -> None:
+        if version not in (None, found.version):
+            self.close()
+            raise StoreUnusable("the data was prepared again after it was opened", remedy="open it again")
+
+    def _require_files(self) -> None:
+        """Every table is where the description says, in the files that it had when it was first found; no file is read."""
+        assert self._store is not None  # noqa: S101  # it is opened
+        try:
+            places = [self._store.table(name) for name in self.wanted.tables]
+            with interrupted(self._session, sessions.OPENING):
+                listed = {place: frozenset(self._session.read.schema(ANY).parquet(place).inputFiles()) for place in places}
+        except Exception as error:
+            self.close()
+            missing = "PATH_NOT_FOUND" in str(error)
+            raise StoreUnusable(MISSING, remedy=PREPARE) if missing else unreachable() from None
+        if not all(listed.values()) or (self._files or listed) != listed:
+            self.close()
+            raise StoreUnusable("the files of the prepared store were changed after it was opened", remedy=PREPARE)
+        self._files = listed
 
     def run(self, group: Group) -> Exact:
         """The exact moments of every group, sealed; a time-out or a failure of the cluster reveals nothing about the data."""
         with self._lock, self._deadline(self.limits.seconds):
             return assemble(group, answers_of(group, self._fetch, singly=False))  # rows stay on the cluster
 
-    def rows(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
-        """The stored codes and texts of some columns as a sealed Arrow table."""
+    def tallies(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
+        """The combinations of stored values, and how many rows have each, as a sealed Arrow table; rows stay on the cluster."""
         import tacit.query.engines.compile as compiled
 
         with self._lock, self._deadline(None):
-            return Sealed(self._arrow(partial(compiled.stored, bound, columns), canonical_text((bound, *columns))))
+            return Sealed(self._arrow(partial(compiled.tallied, bound, columns), canonical_text((bound, *columns))))
 
     def fan_out(self, table: str, column: str) -> int:
         key = f"`{column.lower()}`"
@@ -117,7 +149,7 @@ class SparkEngine:
                     with suppress(Exception):
                         self._session.catalog.dropTempView(f"{self._views}_{view}")
             self._session = self._backend = self._store = None
-            self._tables, self._compiled = {}, {}
+            self._tables, self._compiled, self._files = {}, {}, {}
 
     def _fact(self, query: str, table: str) -> int:
         """One number about a public table."""
@@ -156,9 +188,9 @@ class SparkEngine:
 
     def _opened(self) -> Any:
         if self._backend is None:
-            self._store = parquet_store(self.wanted.place)
-            if self.wanted.version not in (None, self._store.version):
-                raise StoreUnusable("the data was prepared again after it was opened", remedy="open it again")
+            store = parquet_store(self.wanted.place)
+            self._require_version(store, self.wanted.version)
+            self._store = store
             self._session = _own(self._given) if self._given is not None else started(self.wanted.master)
             self._backend = _backend(self._session)
         return self._backend
@@ -168,7 +200,7 @@ class SparkEngine:
         """Interrupts the cluster's work when its time is up; whatever is raised, tacit's message is the same for every reason."""
         self._opened()
         try:
-            with self._interrupted(seconds):
+            with interrupted(self._session, seconds):
                 yield
         except StoreUnusable:
             raise
@@ -180,29 +212,11 @@ class SparkEngine:
         """The same for what is asked of public tables, for which nothing is spent: a failure says that the cluster is gone."""
         self._opened()
         try:
-            with self._interrupted(self.limits.seconds):
+            with interrupted(self._session, self.limits.seconds):
                 yield
         except Exception:
             self.close()
             raise unreachable() from None
-
-    @contextmanager
-    def _interrupted(self, seconds: float | None) -> Iterator[None]:
-        """Stops what runs in the session after some seconds, again and again: an interrupt between two jobs is lost."""
-        done, session = threading.Event(), self._session
-
-        def stop() -> None:
-            wait = seconds
-            while not done.wait(wait):
-                with suppress(Exception):
-                    session.interruptAll()  # of this session, which nothing else uses; tags do not reach what Arrow collects
-                wait = 0.2
-
-        threading.Thread(target=stop, daemon=True).start()
-        try:
-            yield
-        finally:
-            done.set()
 
 
 def reason_of(error: Exception) -> str:

@@ -13,14 +13,17 @@ from tacit.query.groups import private
 from tacit.query.plan import Call, Moment, NumberType, Question
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.chances import missed_for
-from tacit.query.price.forecast import Noises, declared_rows, least_share, means_in
+from tacit.query.price.forecast import FORECAST, Noises, declared_rows, has_forecast, least_share, noises_in
 from tacit.query.price.misses import calls_of
 from tacit.query.price.noises import laplace
 from tacit.query.price.quote import Quote, Sum, together
 from tacit.query.price.released import additive
 from tacit.query.price.request import LEAST_EPSILON, Request
 from tacit.query.price.stability import Reach, l1_sensitivity, tables_of
+from tacit.query.price.statements import SPREADS
 from tacit.query.results import Out, Result
+
+PARTS = {"squares": Fraction(2, 5), "centred": Fraction(1), "rows": Fraction(4, 5)}  # of a variance, for its least epsilon
 
 
 def for_error(question: Question, asked: Request, touched: Sequence[Reach], factor: int) -> Quote:
@@ -46,14 +49,14 @@ def _needed(question: Question, asked: Request, touched: Reach) -> dict[Moment, 
     needed: dict[Moment, Fraction] = {}
     for output in question.outputs:
         for call in calls_of(output.value, question):
-            if call.name == "avg" and isinstance(output.value, Result) and declared_rows(question):
+            if isinstance(output.value, Result) and has_forecast(call, question):
                 continue
             moment, step = _one_sum(output.value, call, question)
             steps = int((asked.error or Fraction(0)) / step)
             missed = missed_for(question, asked, call)
             least = calibrate.discrete_laplace_epsilon_up(l1_sensitivity(moment, touched), steps, missed)
             needed[moment] = max(needed.get(moment, Fraction(0)), calibrate.short_up(least, 6))
-    _with_means(needed, question, asked, touched)
+    _with_forecasts(needed, question, asked, touched)
     spare = [moment for _, moment in additive(question) if moment not in needed]
     if spare or not needed:
         raise ErrorNotPublic(
@@ -62,8 +65,8 @@ def _needed(question: Question, asked: Request, touched: Reach) -> dict[Moment, 
     return needed
 
 
-def _with_means(needed: dict[Moment, Fraction], question: Question, asked: Request, touched: Reach) -> None:
-    """Raises what sums and counts must cost, until the forecast of every average for a group of `min_rows` rows is the error."""
+def _with_forecasts(needed: dict[Moment, Fraction], question: Question, asked: Request, touched: Reach) -> None:
+    """Raises what sums and counts must cost, until the forecast of each call for a group of `min_rows` rows is the error."""
     rows, error = declared_rows(question) or 0, asked.error or Fraction(0)
 
     def noise(moment: Moment, share: Fraction) -> Draws:
@@ -72,15 +75,19 @@ def _with_means(needed: dict[Moment, Fraction], question: Question, asked: Reque
         return Draws("Laplace", calibrate.laplace_scale(l1_sensitivity(moment, touched), least))
 
     def noises(call: Call, share: Fraction) -> Noises:
-        counted, summed = moments_of(call, question.calls)
-        return noise(summed, share), noise(counted, share)
+        return noises_in(call, question, lambda moment: noise(moment, share * _part(call, moment)))
 
-    means = [call for call in means_in(question) if rows]
-    shares = [least_share(call, partial(noises, call), rows, error, missed_for(question, asked, call)) for call in means]
-    for call, share in zip(means, shares, strict=True):
+    calls = [call for call in question.calls if has_forecast(call, question)]
+    shares = [least_share(call, partial(noises, call), rows, error, missed_for(question, asked, call)) for call in calls]
+    for call, share in zip(calls, shares, strict=True):
         for moment in moments_of(call, question.calls):
             moves = l1_sensitivity(moment, touched) > 0
-            needed[moment] = max(needed.get(moment, Fraction(0)), share if moves else Fraction(0))
+            needed[moment] = max(needed.get(moment, Fraction(0)), share * _part(call, moment) if moves else Fraction(0))
+
+
+def _part(call: Call, moment: Moment) -> Fraction:
+    """What a sum gets for each unit of epsilon of a call's largest: in a variance, about as weight^(2/3) (forecast.md)."""
+    return PARTS[moment.kind] if call.name in SPREADS else Fraction(1)
 
 
 def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction]:
@@ -98,14 +105,13 @@ def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction
 
 
 def _remedy(out: Out, call: Call, question: Question) -> str:
-    """For an average also the line that makes a forecast possible."""
-    if call.name in ("quantile", "corr", "regr_slope", "regr_intercept"):
-        return "give epsilon"
-    asked = "ask for its SUM and its COUNT with an error each, or give epsilon"
-    if call.name != "avg" or not isinstance(out, Result):
-        return asked
+    """What the analyst can do, and for what can be forecast also what the data owner can do."""
+    sums = "ask for its SUM and its COUNT with an error each, or "
+    if call.name not in FORECAST or not isinstance(out, Result):
+        return f"{sums if call.name in ('sum', 'avg') else ''}give epsilon instead"
     table = tables_of(question.group)[0].name
-    return f"{asked}; or let the data owner declare for which size of a group to forecast it: min_rows = 1000 in table {table}"
+    owner = f"the data owner can declare the group size to forecast for: min_rows = 1000 in table {table} of the catalog"
+    return f"{sums if call.name == 'avg' else ''}give epsilon instead; {owner}"
 
 
 def _word(out: Out, call: Call) -> str:

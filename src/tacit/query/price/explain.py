@@ -8,8 +8,6 @@ from math import prod
 from typing import Any
 
 from tacit.accounting.composition import loss
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import as_text
 from tacit.query.groups import size
 from tacit.query.plan import (
@@ -25,27 +23,16 @@ from tacit.query.plan import (
 )
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.drawn import rows_text, tree
-from tacit.query.price.forecast import mean_text
+from tacit.query.price.forecast import FORECAST, forecast_text
 from tacit.query.price.margins import Added, Margin, half_width_of_sum
 from tacit.query.price.misses import calls_of, chooses, is_exact, window_kind
 from tacit.query.price.modes import Mode, candidates
-from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
+from tacit.query.price.price import Quote, Sum, missed_by
+from tacit.query.price.ranks import Noise as Noise
+from tacit.query.price.ranks import noise_of_rank
 from tacit.query.results import Output, Result, Window, is_word
 from tacit.query.size_limit import below
 from tacit.untrusted import for_terminal
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """One released vector: its content, the mechanism, its sensitivity and scale, and its cost."""
-
-    what: str
-    mechanism: str
-    sensitivity: str
-    scale: str
-    cost: str
-    why: str = ""
-    share: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +132,7 @@ def _groups(quote: Quote) -> str:
 
 def _noise(quote: Quote) -> list[Noise]:
     parts = [_shared(_of_sum(part, quote), part.moment, quote) for part in quote.sums]
-    parts += [_shared(_of_rank(part, quote.request.confidence), part.call, quote) for part in quote.ranks]
+    parts += [_shared(noise_of_rank(part, quote.request.confidence), part.call, quote) for part in quote.ranks]
     parts += [_shared(_of_mode(part, quote), part.call, quote) for part in quote.modes]
     parts += [_of_margin(part, quote) for part in quote.margins]
     if quote.keys:
@@ -227,39 +214,6 @@ def _columnwords_of(node: Row, question: Question) -> str:
     return " ".join([_TOTALS[total.kind], *over, "per unit"])
 
 
-def _of_rank(part: Rank, confidence: Fraction) -> Noise:
-    if isinstance(part.mechanism, SmoothQuantile):
-        return Noise(
-            f"quantile {as_text(part.mechanism.q)}",
-            "smooth sensitivity",
-            "private",
-            "private",
-            str(loss(part.event)),
-            f"chosen because the column has over 2^{FINEST_GRID.bit_length() - 1} possible values; its error bar is the bounds",
-        )
-    if isinstance(part.mechanism, Quantile):
-        return Noise(
-            f"quantile {as_text(part.mechanism.q)}",
-            "exponential mechanism, one draw without an interval",
-            f"{as_text(part.mechanism.sensitivity)} ranks",
-            f"{part.mechanism.rank_error(confidence):.4g} ranks from its aim",
-            str(part.mechanism.loss),
-            "asked for without an interval: all of epsilon goes to the value",
-        )
-    extreme, ends, both = part.mechanism.extreme, max(part.mechanism.margins), part.mechanism.of_many
-    drawn = "one draw of both ends" if both.together else "a draw of each end"
-    return Noise(
-        f"quantile {as_text(part.mechanism.q)}",
-        f"exponential mechanism, {'one draw' if extreme else f'{drawn}, and one of the value for few rows'}",
-        f"{as_text(both.low.sensitivity)} ranks",
-        f"{ends} ranks to {'the other end' if extreme else 'each end'}",
-        str(part.mechanism.loss),
-        "chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval"
-        if extreme
-        else f"few rows: below about {part.mechanism.many:,}, which a draw of its own tells; the interval comes from the draws",
-    )
-
-
 def _of_mode(part: Mode, quote: Quote) -> Noise:
     over = part.call.over.node if part.call.over else None
     return Noise(
@@ -298,8 +252,8 @@ def _expected(output: Output, quote: Quote) -> Expected:
             most = "up to " if isinstance(out, Window) and out.order else ""
             held = f", for all {quote.cells} rows together" if together and (quote.cells or 1) > 1 else ""
             return Expected(output.name, f"{most}± {width:.6g} at {float(quote.request.confidence):.4g} confidence{held}")
-    if call is not None and call.name == "avg" and not (quote.keys and together):
-        return Expected(output.name, mean_text(call, quote, missed_by(out, question, quote.request, quote.cells or 1)))
+    if call is not None and call.name in FORECAST and not (quote.keys and together):
+        return Expected(output.name, forecast_text(call, quote, missed_by(out, question, quote.request, quote.cells or 1)))
     return Expected(output.name, "not known in advance; it is reported with the answer")
 
 

@@ -31,6 +31,7 @@ from tacit.query.price.needs import Item
 from tacit.query.price.quote import UNIT, Quote, Rank, Sum, cells_of, together
 from tacit.query.price.released import charged, measured, quantiles
 from tacit.query.price.request import Request
+from tacit.query.price.several import shared
 from tacit.query.price.stability import Reach, entries_moved, l1_sensitivity, l2_sensitivity, largest_move, tables_of
 
 LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute and means nothing
@@ -103,15 +104,15 @@ def quote_of(question: Question, asked: Request, touched: Sequence[Reach], noise
         reached = touched[at]
         rows = reached.l1 if reached.groups > 1 else 1
         sure = {call: 1 - missed_in(at, call, question, asked) for _, call in quantiles(part)}
-        ranks = tuple(
+        ranks = [
             Rank(place, call, rows, _rank(call, shares.epsilon(at, call), sure[call], reached, asked.interval))
             for place, call in quantiles(part)
-        )
+        ]
         keys = _keys(part, reached, shares.epsilon(at, "keys"), for_keys, shares.factor) if private(part) else None
         modes = priced_modes(part, partial(shares.epsilon, at), reached)
         mine = tuple((item.what, share) for item, share in shares.of.items() if item.part == at)
         priced = asked.epsilon or Fraction(0)
-        quotes.append(Quote(part, asked, reached, sums, ranks, keys, priced, spent, margins, modes, shares=mine))
+        quotes.append(Quote(part, asked, reached, sums, shared(ranks), keys, priced, spent, margins, modes, shares=mine))
     return together(quotes)
 
 

@@ -13,6 +13,7 @@ from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.privacy.neighbours import Neighbours
 from tacit.query.groups import size
 from tacit.query.plan import Call, Moment, Question
@@ -40,12 +41,12 @@ class Rank:
     place: int
     call: Call
     rows: int
-    mechanism: Quantile | QuantileWithInterval | SmoothQuantile
+    mechanism: Quantile | QuantileWithInterval | SmoothQuantile | FromTree
 
     @property
     def event(self) -> Event:
         """The event for all groups together. All rows of a unit may be in one group, a chain of neighbours there: one loss, not
-        several.
+        several. That of a tree is one for all quantiles of the list.
         """
         if not isinstance(self.mechanism, SmoothQuantile):
             return self.mechanism.event
@@ -90,7 +91,9 @@ class Quote:
     @property
     def _events(self) -> tuple[Event, ...]:
         """What is released for this part alone."""
-        events: list[Event] = [*(part.mechanism.event for part in self.sums), *(part.event for part in self.drawn)]
+        trees = {part.place: part.event for part in self.ranks if isinstance(part.mechanism, FromTree)}
+        alone = [part.event for part in self.drawn if not isinstance(part.mechanism, FromTree)]
+        events: list[Event] = [*(part.mechanism.event for part in self.sums), *trees.values(), *alone]
         return (self.keys.event, *events) if self.keys else tuple(events)
 
     @property

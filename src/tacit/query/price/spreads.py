@@ -17,6 +17,7 @@ COARSER = 1.05  # the ratio of the weights for which widths are computed, where 
 LEAST = 32.0  # the largest weight over the smallest for which a width is computed
 LEVELS = 100  # more than there are between them
 AT_ONCE = 1024  # rows of weights
+MOST_ROWS = 2048  # of them that differ: with more, weights are rounded up further
 ROUNDS = 3  # of narrowing: the size of a variance decides how much the noise of the count matters for it
 FOR_MEANS = Fraction(1, 10)  # of the chance of a miss: for the means that a variance or a covariance stands on
 
@@ -34,7 +35,8 @@ class Mean:
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
 
-def _mean(summed: Released, rows: Released, spread: float, missed: Fraction) -> Mean:
+def mean_of(summed: Released, rows: Released, spread: float, missed: Fraction) -> Mean:
+    """Where the mean of a centred sum lies."""
     low, high = mean_ends(summed, rows, (-spread, spread), missed)
     return Mean(low, high, _over(summed.value, rows.value))
 
@@ -50,7 +52,7 @@ def variance_ends(sums: Sequence[Released], spread: float, sample: bool, missed:
     sample; so the difference of the released sides is noise.
     """
     rows, centred, squares = sums
-    mean, half = _mean(centred, rows, spread, missed * FOR_MEANS), spread**2 / 2
+    mean, half = mean_of(centred, rows, spread, missed * FOR_MEANS), spread**2 / 2
     crosses = (mean.low <= 0) & (mean.high >= 0)
     least = np.where(crosses, 0.0, np.minimum(np.abs(mean.low), np.abs(mean.high))) ** 2
 
@@ -74,7 +76,7 @@ def covariance_ends(sums: Sequence[Released], spreads: tuple[float, float], samp
     With the exact means, (sum of u v) - m_u (sum of v) - m_v (sum of u) + m_u m_v n is the covariance times n, or n - 1.
     """
     rows, one, other, product = sums
-    means = [_mean(each, rows, most, missed * FOR_MEANS / 2) for each, most in zip((one, other), spreads, strict=True)]
+    means = [mean_of(each, rows, most, missed * FOR_MEANS / 2) for each, most in zip((one, other), spreads, strict=True)]
     corners = [left * right for left in (means[0].low, means[0].high) for right in (means[1].low, means[1].high)]
     least, most = np.minimum.reduce(corners), np.maximum.reduce(corners)
 
@@ -126,9 +128,13 @@ def shared_error(noises: Sequence[Draws], weights: Floats, missed: Fraction) -> 
     if len(weights) <= FEW:
         return weighted_error(noises, weights, missed, least)
     largest = np.maximum(weights.max(axis=0), 1e-300)
-    smaller = np.minimum(largest / np.maximum(weights, 1e-300), LEAST)
-    levels = np.floor(np.log(smaller) / np.log(COARSER) * (1 - 1e-12)).astype(np.int64)
-    codes, back = np.unique(levels @ LEVELS ** np.arange(levels.shape[1]), return_inverse=True)
-    rows = largest / COARSER ** (codes[:, None] // LEVELS ** np.arange(levels.shape[1]) % LEVELS)
+    smaller, coarser = np.minimum(largest / np.maximum(weights, 1e-300), LEAST), COARSER
+    while True:
+        levels = np.floor(np.log(smaller) / np.log(coarser) * (1 - 1e-12)).astype(np.int64)
+        codes, back = np.unique(levels @ LEVELS ** np.arange(levels.shape[1]), return_inverse=True)
+        if len(codes) <= MOST_ROWS:
+            break
+        coarser = coarser**2
+    rows = largest / coarser ** (codes[:, None] // LEVELS ** np.arange(levels.shape[1]) % LEVELS)
     found = [weighted_error(noises, rows[at : at + AT_ONCE], missed, least) for at in range(0, len(rows), AT_ONCE)]
     return np.concatenate(found)[back]

@@ -18,6 +18,7 @@ from tacit.query.results import Arithmetic, Number, Result
 
 SPREADS = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})
 COVARIANCES = frozenset({"covar_pop", "covar_samp"})
+REGRESSIONS = frozenset({"corr", "regr_slope", "regr_intercept"})
 DECLARED = frozenset({"avg"}) | SPREADS | COVARIANCES  # of which the bounds of a column declare the range
 Weights = tuple[tuple[Moment, Fraction], ...]
 
@@ -60,7 +61,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """A mean, a variance or a covariance; the deviation is the root of a variance, and holds with it."""
+    """A mean, a variance, a covariance or a regression; a deviation is the root of a variance, and holds with it."""
 
     call: Call
 
@@ -74,7 +75,7 @@ def statement_of(node: object, question: Question) -> Statement | None:
         call = question.calls[node.index]
         if call.name in SPREADS:
             return Moments(_variance(call))
-        if call.name == "avg" or call.name in COVARIANCES:
+        if call.name == "avg" or call.name in COVARIANCES | REGRESSIONS:
             return Moments(call)
     if not isinstance(node, Result | Arithmetic):
         return None
@@ -130,6 +131,8 @@ def _combined(operator: str, left: Linear, right: Linear) -> Linear | None:
 def declared(call: Call) -> tuple[float, float]:
     """The range of a mean, a variance, a deviation or a covariance, whatever the data: from the declared bounds."""
     node, step = row_of(call.over), step_of(call.over)
+    if call.name in REGRESSIONS:
+        return (-1.0, 1.0) if call.name == "corr" else (-float("inf"), float("inf"))
     if call.name == "avg":
         return float(node.low) * step, float(node.high) * step
     widest = spread(call.over) * step

@@ -17,7 +17,7 @@ import pytest
 
 import tacit
 from adult import SOURCE, adult_data
-from cohort import listening, moved
+from cohort import listening, moved, real_codes
 from tacit.accounting.composition import cost_under
 from tacit.data.prepare import prepare
 from tacit.errors import BudgetExceeded, InvalidInput, NoBudget, Refused, StoppedAfterSpending, TacitError
@@ -26,7 +26,6 @@ from tacit.publish.synthetic.rows.cells import Axis, Codes
 from tacit.publish.synthetic.rows.inference import Branch, Model
 from tacit.publish.synthetic.rows.marginals import Measured
 from tacit.publish.synthetic.rows.release import SyntheticTable, synthesize_independent, synthesize_table
-from tacit.publish.synthetic.rows.utility import real_codes
 from tacit.session import DataSet
 
 CATALOG = """

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cohort import cohort_catalog, people
+from cohort import cohort_catalog, people, real_codes
 from tacit.publish.synthetic.rows import utility as measured_by
 from tacit.publish.synthetic.rows.cells import Axis, chosen_columns
 from tacit.publish.synthetic.rows.inference import Model
 from tacit.publish.synthetic.rows.marginals import Measured, independent_designs
 from tacit.publish.synthetic.rows.release import SyntheticTable, values_of
-from tacit.publish.synthetic.rows.utility import real_codes, workload, write_report
+from tacit.publish.synthetic.rows.utility import workload, write_report
 from tacit.query.price.price import request
 from tacit.release.answer import Receipt
 from tacit.release.curators import NOTICE

@@ -19,7 +19,7 @@ from tacit.data.catalog import read_catalog
 from tacit.data.files.columns import read_columns
 from tacit.data.store import read_files
 from tacit.errors import BudgetExceeded, InvalidCatalog, InvalidInput, NotAllowed, UnknownName, WrongType
-from tacit.mechanisms.dirichlet_counts import Codes, coded_blocks, named_blocks
+from tacit.mechanisms.dirichlet_counts import Codes, coded_blocks, named_blocks, tallied_jobs
 from tacit.privacy.catalog import Catalog, Column, Table
 from tacit.privacy.loss import Approximate
 from tacit.privacy.sealed import Sealed
@@ -46,6 +46,7 @@ from tacit.publish.synthetic.commuters.spending import (
     sold_beside,
     sold_from,
 )
+from tacit.query.engines.engine import TALLY
 from tacit.query.plan import Bound, Scan
 from tacit.release.outputs import check_apart, check_output
 
@@ -177,9 +178,10 @@ class DeclaredFlows:
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
         """The homes, from the version that was opened before the payment, and from no other."""
         table, chosen = _table(self.data.catalog, self.table), self._columns()
-        rows = self.data.engine.rows(Bound(Scan(table), table.max_rows), [column.name for column in chosen])
-        work, home = (_blocks(rows, column, blocks) for column in chosen)
-        return homes_of(work, home, None, totals)
+        names = list(dict.fromkeys(column.name for column in chosen))
+        counted = self.data.engine.tallies(Bound(Scan(table), table.max_rows), names)
+        work, home = (_blocks(counted, column, blocks) for column in chosen)
+        return homes_of(work, home, tallied_jobs(counted, TALLY), totals)
 
     def _columns(self) -> tuple[Column, Column]:
         """The two columns of the table, declared so that the names of blocks can be read from the store."""

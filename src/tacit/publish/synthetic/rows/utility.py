@@ -20,6 +20,7 @@ from tacit.privacy.catalog import Catalog
 from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes
 from tacit.publish.synthetic.rows.release import SyntheticTable
 from tacit.query.engines import engine_for
+from tacit.query.engines.engine import TALLY
 from tacit.query.plan import Bound, Scan
 from tacit.release.curators import curators_page, for_the_owner, write_for_curator
 from tacit.untrusted import distinct, for_chart, for_html, in_columns
@@ -47,6 +48,7 @@ class Workload:
     errors: tuple[Error, ...]
     skipped: int
     real: tuple[Codes, ...] = field(repr=False, compare=False)
+    many: Codes = field(repr=False, compare=False)
 
     def of(self, ways: int) -> list[Error]:
         """The errors of the marginals of the given number of columns."""
@@ -73,28 +75,28 @@ class Workload:
 
 def workload(catalog: Catalog, made: SyntheticTable) -> Workload:
     """The errors of synthetic rows; the real rows that marginals count are read from the prepared store."""
-    real, axes = real_codes(catalog, made.chosen), made.chosen.axes
+    (real, many), axes = real_cells(catalog, made.chosen), made.chosen.axes
     errors = [
-        Error(tuple(axes[place].name for place in places), _variation(axes, places, real, made.codes))
+        Error(tuple(axes[place].name for place in places), _variation(axes, places, real, many, made.codes))
         for ways in WAYS
         for places in _marginals(len(axes), ways)
     ]
     skipped = sum(comb(len(axes), ways) for ways in WAYS) - len(errors)
-    return Workload(made.chosen.table.name, made.rows, tuple(errors), skipped, real)
+    return Workload(made.chosen.table.name, made.rows, tuple(errors), skipped, real, many)
 
 
-def real_codes(catalog: Catalog, chosen: Chosen) -> tuple[Codes, ...]:
-    """The cells of the real rows, column by column, for the data owner."""
+def real_cells(catalog: Catalog, chosen: Chosen) -> tuple[tuple[Codes, ...], Codes]:
+    """For the data owner: cells that occur in the real rows, column by column, and how many rows each stands for."""
     table = chosen.table
     with closing(engine_for(catalog)) as engine:
-        rows = for_the_owner(engine.rows(Bound(Scan(table), table.max_rows), [axis.name for axis in chosen.axes]))
+        rows = for_the_owner(engine.tallies(Bound(Scan(table), table.max_rows), [axis.name for axis in chosen.axes]))
     found = []
     for axis in chosen.axes:
         column = rows.column(axis.name).combine_chunks()
         missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
         offsets = np.asarray(column.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)
         found.append(axis.codes(offsets, missing))
-    return tuple(found)
+    return tuple(found), np.asarray(rows.column(TALLY).to_numpy()).astype(np.int64)
 
 
 def _marginals(columns: int, ways: int) -> Iterator[tuple[int, ...]]:
@@ -102,14 +104,15 @@ def _marginals(columns: int, ways: int) -> Iterator[tuple[int, ...]]:
     return islice(combinations(range(columns), ways), 0, None, every)
 
 
-def _variation(axes: Sequence[Axis], places: Sequence[int], real: Sequence[Codes], synthetic: Sequence[Codes]) -> float:
+def _variation(axes: Sequence[Axis], places: Sequence[int], real: Sequence[Codes], many: Codes, drawn: Sequence[Codes]) -> float:
     """Half the l1 distance of the shares; if there are more cells than rows, only over cells that occur, which takes a sort."""
-    whole = [_joined(axes, places, codes) for codes in (real, synthetic)]
+    whole = [_joined(axes, places, codes) for codes in (real, drawn)]
     cells, rows = prod(axes[place].size for place in places), sum(codes.size for codes in whole)
     if cells > rows:
         occurring, where = np.unique(np.concatenate(whole), return_inverse=True)
         cells, whole = occurring.size, np.split(where, [whole[0].size])
-    one, other = (np.bincount(codes, minlength=cells) / max(1, codes.size) for codes in whole)
+    one = np.bincount(whole[0], many, cells) / max(1, many.sum())
+    other = np.bincount(whole[1], minlength=cells) / max(1, whole[1].size)
     return float(np.abs(one - other).sum()) / 2
 
 
@@ -189,9 +192,9 @@ def _columns_charts(alt: Any, found: Workload, made: SyntheticTable) -> Iterator
     for axis, truth, drawn in zip(made.chosen.axes, found.real, made.codes, strict=True):
         labels = _bar_labels(axis.labels)
         bars = [
-            {"cell": label, "rows": name, "share": float((np.minimum(codes, MANY_BARS) == cell).mean()) if codes.size else 0.0}
+            {"cell": label, "rows": name, "share": float(many[np.minimum(codes, MANY_BARS) == cell].sum() / max(1, many.sum()))}
             for cell, label in enumerate(labels)
-            for name, codes in (("real", truth), ("synthetic", drawn))
+            for name, codes, many in (("real", truth, found.many), ("synthetic", drawn, np.ones_like(drawn)))
         ]
         yield (
             alt.Chart(alt.Data(values=bars), title=axis.name)

@@ -1,0 +1,138 @@
+"""Quantiles that are read from a tree of counts: coverage on hostile rows, and what is read."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tacit.mechanisms.quantile_interval import Enclosed
+from tacit.mechanisms.rank_blocks import Blocks
+from tacit.mechanisms.sorted_rows import Grid
+from tacit.mechanisms.tree import quantiles
+from tacit.mechanisms.tree.quantiles import Counts, FromTree, enclosed, release_from_tree
+from tacit.mechanisms.tree.shape import Tree, fitting
+from tacit.privacy.neighbours import ADD_REMOVE
+from tacit.privacy.sealed import Sealed
+
+POINTS, TIMES = 81, 70
+SHARES = [Fraction(share) for share in ("0", "0.1", "0.5", "0.75", "1")]
+CONFIDENCE = Fraction(9, 10)
+HOSTILE = {
+    "one point": [40] * 300,
+    "two points": [26] * 150 + [27] * 150,
+    "ends": [0] * 150 + [80] * 150,
+    "one row": [53],
+    "heavy tail": sorted(min(80, int(2 / (1 - at / 300))) for at in range(300)),
+    "spread": [at % 81 for at in range(324)],
+}
+
+
+def blocks(rows, points=POINTS):
+    return Blocks.of(Grid(0, points - 1, 1).rows(rows), points)
+
+
+def usual_quantiles(rows, q):
+    """The places of q among sorted rows: lower, upper, and both ends of the interpolated one."""
+    n, ordered = len(rows), sorted(rows)
+    places = [math.ceil(q * n), math.floor(q * n) + 1, math.floor(1 + q * (n - 1)), math.ceil(1 + q * (n - 1))]
+    return [ordered[min(max(place, 1), n) - 1] for place in places]
+
+
+def misses(tree, rows, times=TIMES):
+    """How often the interval of each share leaves out a usual quantile."""
+    missed, known = dict.fromkeys(SHARES, 0), blocks(rows, tree.points)
+    for _ in range(times):
+        counts = Counts(tree, known)
+        for share in SHARES:
+            found, truth = enclosed(counts, FromTree(share, CONFIDENCE, tree)), usual_quantiles(rows, share)
+            missed[share] += not found.low <= min(truth) <= max(truth) <= found.high
+            assert 0 <= found.low <= found.value <= found.high < tree.points
+    return missed
+
+
+def most(times, chance, wrong=1e-9):
+    """What a binomial number exceeds with a chance of at most `wrong` (Chernoff)."""
+    numbers = np.arange(int(times * chance) + 1, times)
+    part = numbers / times
+    above = np.exp(-times * (part * np.log(part / chance) + (1 - part) * np.log((1 - part) / (1 - chance))))
+    return int(numbers[np.argmax(above <= wrong)])
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_rows_are_enclosed(name):
+    """A false alarm in 10^9 for each share and each kind of rows: in 3 * 10^7 runs of all of them."""
+    tree = Tree(POINTS, 3, 4, Fraction(1))
+    assert max(misses(tree, HOSTILE[name], TIMES).values()) <= most(TIMES, float(1 - CONFIDENCE))
+
+
+def test_planted_margins_for_one_row_and_all_of_epsilon_are_seen(monkeypatch):
+    """Margins that forget the rows of a unit, and that each level has its part of epsilon alone."""
+    real, tree = quantiles.margins, Tree(9**4, 9, 4, Fraction(1), max_rows=2)
+    rows = [3280] * 31 + [6000] * 269  # the bound above the first has one row too many below it
+    monkeypatch.setattr(quantiles, "margins", lambda *cell: real(*cell) / (tree.levels * tree.max_rows))
+    assert max(misses(tree, rows).values()) > most(TIMES, float(1 - CONFIDENCE))
+    monkeypatch.setattr(quantiles, "margins", real)
+    assert max(misses(tree, rows).values()) <= most(TIMES, float(1 - CONFIDENCE))
+
+
+def test_without_much_noise_the_interval_is_the_quantile():
+    tree = Tree(POINTS, 3, 4, Fraction(10**6))
+    for share in SHARES:
+        found = enclosed(Counts(tree, blocks(HOSTILE["spread"])), FromTree(share, CONFIDENCE, tree))
+        truth = usual_quantiles(HOSTILE["spread"], share)
+        assert found.low <= min(truth)
+        assert max(truth) <= found.high
+        assert share in (0, 1) or found.high - found.low <= 1
+
+
+def test_no_rows_at_all():
+    tree = Tree(POINTS, 3, 4, Fraction(1))
+    for found in release_from_tree([FromTree(share, CONFIDENCE, tree) for share in SHARES], ([], [])):
+        assert 0 <= found.low <= found.value <= found.high <= POINTS - 1
+
+
+def test_values_of_larger_shares_are_never_smaller():
+    tree, shares = Tree(POINTS, 3, 4, Fraction(1, 10)), [Fraction(at, 20) for at in range(1, 20)]
+    for _ in range(20):
+        counts = Counts(tree, blocks(HOSTILE["spread"]))
+        values = [quantiles.value(counts, share) for share in shares]
+        assert all(one <= two for one, two in pairwise(values))
+
+
+def test_a_count_is_drawn_once():
+    counts = Counts(Tree(POINTS, 3, 4, Fraction(1, 100)), blocks([5]))
+    assert counts.children((1,)) is counts.children((1,))
+    assert counts.total == counts.total
+
+
+def test_what_is_read_does_not_grow_with_the_rows():
+    """At most one cell's children for each level of each of three readings, whatever the data."""
+    tree = fitting(10_001, Fraction(1, 10), 1, ADD_REMOVE)
+    for rows in ([], [3], list(range(10_000))):
+        counts = Counts(tree, blocks(rows, 10_001))
+        enclosed(counts, FromTree(Fraction(1, 2), CONFIDENCE, tree))
+        assert len(counts._noisy) <= 1 + 3 * (tree.levels - 1)
+
+
+def test_without_a_confidence_there_is_no_interval():
+    tree = Tree(10, 4, 2, Fraction(9999))
+    wanted = [FromTree(Fraction(share), None, tree) for share in ("0", "0.5", "1")]
+    assert release_from_tree(wanted, Sealed(([3, 5], [50, 50]))) == [Enclosed(3, 0, 9), Enclosed(3, 0, 9), Enclosed(5, 0, 9)]
+
+
+def test_a_grid_that_the_cells_do_not_fill():
+    tree = Tree(10, 4, 2, Fraction(9999))
+    found = release_from_tree([FromTree(Fraction(1, 2), CONFIDENCE, tree)], ([9], [100]))
+    assert found == [Enclosed(9, 9, 9)]
+
+
+@pytest.mark.parametrize("rows", [HOSTILE["heavy tail"], HOSTILE["one point"]])
+def test_the_value_is_near(rows):
+    tree, off = Tree(POINTS, 3, 4, Fraction(5)), []
+    for _ in range(60):
+        value = quantiles.value(Counts(tree, blocks(rows)), Fraction(1, 2))
+        below, through = sum(row < value for row in rows), sum(row <= value for row in rows)
+        off.append(max(0, below - len(rows) / 2, len(rows) / 2 - through))
+    assert np.median(off) <= tree.error(Fraction(1, 2))

@@ -1,0 +1,91 @@
+"""The shape of a tree, and what all its counts cost together."""
+
+from fractions import Fraction
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tacit.mechanisms.rank_blocks import Blocks
+from tacit.mechanisms.sorted_rows import Grid
+from tacit.mechanisms.tree.quantiles import Counts
+from tacit.mechanisms.tree.shape import MOST_BRANCHES, Tree, fitting, least_branches
+from tacit.privacy.loss import Pure
+from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
+
+POINTS, BRANCHES, LEVELS = 5, 2, 3
+
+
+@cache
+def every_count(rows):
+    """The exact counts of all cells: one array for each level."""
+    tree = Tree(POINTS, BRANCHES, LEVELS, Fraction(1))
+    counts = Counts(tree, Blocks.of(Grid(0, POINTS - 1, 1).rows(list(rows)), POINTS))
+    paths = [list(product(range(BRANCHES), repeat=depth)) for depth in range(LEVELS)]
+    return [np.concatenate([counts.exactly(path) for path in of_level]) for of_level in paths]
+
+
+def moved(one, two):
+    """How far each level moves, in all cells together."""
+    return [int(np.abs(a - b).sum()) for a, b in zip(every_count(tuple(one)), every_count(tuple(two)), strict=True)]
+
+
+def small_units(most):
+    return [rows for number in range(most + 1) for rows in product(range(POINTS), repeat=number)]
+
+
+@pytest.mark.parametrize("rows", [[], [0], [4, 4, 4], [0, 1, 2, 3, 4, 4]])
+def test_every_row_is_in_one_cell_of_each_level(rows):
+    for level in every_count(tuple(rows)):
+        assert level.sum() == len(rows)
+    assert every_count(tuple(rows))[-1][:POINTS].tolist() == [rows.count(point) for point in range(POINTS)]
+
+
+@pytest.mark.parametrize("neighbours", [ADD_REMOVE, CHANGE_ONE])
+@pytest.mark.parametrize("most", [1, 2])
+def test_no_unit_moves_a_level_by_more_than_the_sensitivity(neighbours, most):
+    tree, others = Tree(POINTS, BRANCHES, LEVELS, Fraction(1), most, neighbours), [0, 2, 2, 4]
+    before = small_units(most) if neighbours is CHANGE_ONE else [()]
+    farthest = max(max(moved([*others, *old], [*others, *new])) for old in before for new in small_units(most))
+    assert farthest == tree.sensitivity
+
+
+@pytest.mark.parametrize("neighbours", [ADD_REMOVE, CHANGE_ONE])
+@pytest.mark.parametrize("most", [1, 3])
+def test_all_levels_together_are_epsilon(neighbours, most):
+    tree = Tree(1000, 10, 3, Fraction(1, 2), most, neighbours)
+    assert tree.loss == Pure(Fraction(1, 2), neighbours)
+    assert len(tree.event.events) == tree.levels
+    per_level = sum(Fraction(tree.sensitivity) / event.scale for event in tree.event.events)
+    assert per_level == Fraction(1, 2)
+
+
+def test_planted_epsilon_that_is_counted_once_for_two_levels_is_seen():
+    """A row is in a cell of both: their log-ratios add, so a second level with the whole epsilon doubles the loss."""
+    scale = 1 / Fraction(1, 2)
+    loss = sum(Fraction(move) / scale for move in moved([1, 3], [1, 3, 3]))
+    assert loss == LEVELS * Fraction(1, 2)
+    mended = Tree(POINTS, BRANCHES, LEVELS, Fraction(1, 2)).noise.scale
+    assert sum(Fraction(move) / mended for move in moved([1, 3], [1, 3, 3])) == Fraction(1, 2)
+
+
+def test_planted_sensitivity_of_one_row_fails_units():
+    tree = Tree(POINTS, BRANCHES, LEVELS, Fraction(1), max_rows=1)
+    assert sum(Fraction(move) / tree.noise.scale for move in moved([1], [1, 0, 4])) == 2
+
+
+@pytest.mark.parametrize("points", [2, 3, 11, 1000, 10_001, 2**20, 2**40])
+def test_the_shape_that_fits_reaches_all_points(points):
+    tree = fitting(points, Fraction(1, 10), 1, ADD_REMOVE)
+    assert tree.branches**tree.levels >= points
+    assert 2 <= tree.branches <= MOST_BRANCHES
+    assert tree.branches == 2 or (tree.branches - 1) ** tree.levels < points
+
+
+def test_the_least_number_of_branches():
+    for points, levels in product((2, 7, 8, 9, 26, 27, 28, 2**40), (1, 2, 3)):
+        if levels > 1 or points < 100:
+            found = least_branches(points, levels)
+            assert found**levels >= points
+            assert found == 2 or (found - 1) ** levels < points
