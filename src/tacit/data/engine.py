@@ -81,8 +81,8 @@ class Maker(Protocol):
         """SQL for the rows of a query, each with a number of its own from `first` on, without gaps; the order means nothing."""
         ...
 
-    def keep_numbered(self, table: str, query: str, column: str, step: str = "") -> None:
-        """Keep such rows, with numbers from 0 on, as a table."""
+    def keep_numbered(self, table: str, query: str, column: str, step: str = "") -> int:
+        """Keep such rows, with numbers from 0 on, as a table; returns how many they are."""
         ...
 
 
@@ -151,9 +151,10 @@ class Workshop:
         """SQL for the rows of a query, each with a number of its own from `first` on, without gaps."""
         return f"SELECT *, {first} + row_number() OVER () - 1 AS {column} FROM ({query})"
 
-    def keep_numbered(self, table: str, query: str, column: str, step: str = "") -> None:
-        """Keep the rows of a query with numbers from 0 on as a table of the engine."""
+    def keep_numbered(self, table: str, query: str, column: str, step: str = "") -> int:
+        """Keep the rows of a query with numbers from 0 on as a table of the engine; returns how many they are."""
         self.keep(table, self.numbered(query, column), step=step)
+        return int(self.rows(f"SELECT count(*) FROM {table}")[0][0])
 
     def step(self, words: str, statement: str, parameters: Parameters = None) -> None:
         """Run one statement of the plan and report progress; an exception in the report, or Ctrl-C, stops it."""

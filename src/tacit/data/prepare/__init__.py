@@ -262,8 +262,7 @@ def _rank(workshop: Maker, table: Table, ranking: Ranking, look_ups: list[LookUp
 def _number_units(workshop: Maker, keyed: list[Table]) -> int:
     """Give every unit of any table a code, and return their number. The codes are dense, and their order means nothing."""
     units = " UNION ".join(f"SELECT tacit_holder FROM {_ranked_name(table)} WHERE tacit_rank = 0" for table in keyed)
-    workshop.keep_numbered("tacit_units", units, "tacit_unit", step="numbering units")
-    return int(workshop.rows("SELECT count(*) FROM tacit_units")[0][0])
+    return workshop.keep_numbered("tacit_units", units, "tacit_unit", step="numbering units")
 
 
 def _stored_table(workshop: Maker, table: Table, first: int, codes: Mapping[str, str], key_type: str) -> str:

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import count
+from itertools import accumulate, count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -71,7 +71,7 @@ class Cluster:
 
     def keep_frame(self, table: str, frame: Any, step: str = "") -> None:
         """The same for rows of a frame of the session."""
-        self._seen(table, self._written(frame, self._place(), step))
+        self._seen(table, self._written(frame, self._place(), step), frame.schema)
 
     def load(self, table: str, query: str, parameters: Parameters, schema: Any) -> None:
         """Let the cluster have the rows of a query of the embedded engine."""
@@ -110,8 +110,9 @@ class Cluster:
 
     def write(self, table: str, query: str, step: str) -> None:
         """Write the rows of a query as a table of the store."""
-        place = self._written(self._frame(query), f"{self.tables}/{table.lower()}.parquet", step)
-        self._seen(self.stored(table), place)
+        frame = self._frame(query)
+        place = self._written(frame, f"{self.tables}/{table.lower()}.parquet", step)
+        self._seen(self.stored(table), place, frame.schema)
 
     def stored(self, table: str) -> str:
         """SQL for a table of the store."""
@@ -120,35 +121,41 @@ class Cluster:
     def numbered(self, query: str, column: str, first: int = 0) -> str:
         """SQL for the rows of a query, each with a number of its own from `first` on, without gaps."""
         view = f"tacit_numbered_{next(self._places)}"
-        self._number(query, column, first).createOrReplaceTempView(view)
+        numbered, _ = self._number(query, column, first)
+        numbered.createOrReplaceTempView(view)
         return f"SELECT * FROM {view}"  # a name of its own
 
-    def keep_numbered(self, table: str, query: str, column: str, step: str = "") -> None:
-        """The same, from 0 on, under the name of a table."""
-        self._number(query, column, 0, step).createOrReplaceTempView(self._view(table))
+    def keep_numbered(self, table: str, query: str, column: str, step: str = "") -> int:
+        """The same, from 0 on, under the name of a table; returns how many they are."""
+        numbered, rows = self._number(query, column, 0, step)
+        numbered.createOrReplaceTempView(self._view(table))
+        return rows
 
-    def _number(self, query: str, column: str, first: int, step: str = "") -> Any:
-        """The number of a row is its place in its file, after the rows of the files before it.
+    def _number(self, query: str, column: str, first: int, step: str = "") -> tuple[Any, int]:
+        """The number of a row is its place in its file, after the rows of the files before it; also the number after the last.
 
         Both are facts of files that are written, so every task that is repeated gives the same numbers.
         """
-        read = self._read(self._written(self._frame(query), self._place(), step))
+        frame = self._frame(query)
+        read = self._read(self._written(frame, self._place(), step), frame.schema)
         return self.done(lambda: self._with_numbers(read, column, first))
 
-    def _with_numbers(self, read: Any, column: str, first: int) -> Any:
+    def _with_numbers(self, read: Any, column: str, first: int) -> tuple[Any, int]:
+        import pyarrow as pa
         from pyspark.sql import functions as spark
 
         columns = [f"`{each.replace('`', '``')}`" for each in read.columns]
         file, at = (spark.col(f"_metadata.{fact}") for fact in ("file_path", "row_index"))
         placed = read.select(*columns, file.alias("tacit_file"), at.alias("tacit_at"))
         sizes = placed.groupBy("tacit_file").agg(spark.count("*").alias("rows"))
-        found, start = [], first
-        for file_path, rows in sorted(tuple(row) for row in sizes.collect()):
-            found.append((file_path, start))
-            start += rows
-        offsets = self.session.createDataFrame(found, "tacit_file string, tacit_start bigint")
+        files = sorted(tuple(row) for row in sizes.collect())
+        *starts, end = accumulate((rows for _, rows in files), initial=first)
+        found = pa.table(
+            {"tacit_file": pa.array([file for file, _ in files], pa.string()), "tacit_start": pa.array(starts, pa.int64())}
+        )
+        offsets = self.session.createDataFrame(found)  # as Arrow, since lists of rows would start Python on the executors
         number = (spark.col("tacit_start") + spark.col("tacit_at")).cast("bigint").alias(column)
-        return placed.join(spark.broadcast(offsets), "tacit_file").select(*columns, number)
+        return placed.join(spark.broadcast(offsets), "tacit_file").select(*columns, number), end
 
     def _frame(self, query: str) -> Any:
         """A frame of a query; nothing of the query is run."""
@@ -168,11 +175,13 @@ class Cluster:
             self.bench.done, self.bench.share = self.bench.done + 1, 0.0
         return place
 
-    def _read(self, place: str) -> Any:
-        return self.done(lambda: self.session.read.parquet(place))
+    def _read(self, place: str, schema: Any = None) -> Any:
+        """The rows of files; with their schema, no task has to look for it."""
+        reader = self.session.read if schema is None else self.session.read.schema(schema)
+        return self.done(lambda: reader.parquet(place))
 
-    def _seen(self, table: str, place: str) -> None:
-        frame = self._read(place)
+    def _seen(self, table: str, place: str, schema: Any = None) -> None:
+        frame = self._read(place, schema)
         self.done(lambda: frame.createOrReplaceTempView(self._view(table)))
 
     def _view(self, table: str) -> str:

@@ -16,6 +16,8 @@ from tacit.privacy.catalog import Catalog, Table
 
 def sharing(workshop: Maker, catalog: Catalog, ranked: Mapping[str, str]) -> tuple[Sharing, ...]:
     """Every pair of tables with named units; `ranked` are the engine's tables of their rows, by table name."""
+    if len(ranked) < 2:
+        return ()
     units = {table: f"SELECT tacit_holder FROM {rows} WHERE tacit_rank = 0" for table, rows in ranked.items()}
     counts = {table: int(workshop.rows(f"SELECT count(*) FROM ({holders})")[0][0]) for table, holders in units.items()}
     found = []

@@ -202,8 +202,8 @@ def kept(columns: Mapping[str, Column]) -> str:
 
 def tally(workshop: Maker, relation: str, columns: Mapping[str, Column]) -> Tally:
     """What happened to the staged rows of a table. The fates are counted in columns in which some value is not clean."""
-    ((rows, dropped),) = workshop.rows(f"SELECT count(*), count(*) FILTER (WHERE NOT ({kept(columns)})) FROM {relation}")
-    largest = _each(workshop, relation, [f"max({fate_name(key)})" for key in columns])
+    whole = ["count(*)", f"count(*) FILTER (WHERE NOT ({kept(columns)}))"]
+    rows, dropped, *largest = _each(workshop, relation, [*whole, *(f"max({fate_name(key)})" for key in columns)])
     odd = {key for key, top in zip(columns, largest, strict=True) if top}
     asked = [(key, fate) for key in columns if key in odd for fate in possible(columns[key])]
     counts = _each(workshop, relation, [f"count(*) FILTER (WHERE {fate_name(key)} = {fate})" for key, fate in asked])
