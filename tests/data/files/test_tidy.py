@@ -176,3 +176,9 @@ def test_a_tidy_text_is_what_cleaning_would_make_of_it(workshop: Workshop) -> No
 def test_a_text_that_is_not_tidy_is_seen(workshop: Workshop, monkeypatch: pytest.MonkeyPatch, planted: str, value: object) -> None:
     monkeypatch.setattr(tidy, planted, value)
     assert texts_of(workshop, TEXTS, quickly=True) != texts_of(workshop, TEXTS, quickly=False)
+
+
+def test_a_file_without_rows_has_every_form() -> None:
+    runs = tidy.Runs(pa.RecordBatchReader.from_batches(pa.schema([("c0", pa.large_string())]), iter([])), {"c0": "key"})
+    assert runs.following().schema.names == ["c0", tidy.tidy_name("c0"), tidy.number_name("c0")]
+    assert not runs

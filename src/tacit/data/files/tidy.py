@@ -89,7 +89,7 @@ class Runs:
         """The next run; its reader must be read to the end before the next."""
         import pyarrow as pa
 
-        self._names |= (self._next or {}).keys() if self._left else self._types.keys()
+        self._names |= self._next.keys() if self._left and self._next is not None else self._types.keys()
         self._left = max(self._left - 1, 0)
         schema = pa.schema([(each, kind) for each, kind in self._types.items() if each in self._names])
         return pa.RecordBatchReader.from_batches(schema, self._run(schema))
