@@ -2,9 +2,9 @@
 
 20,000 rows on 10,001 grid points; the design of the package on 100,001, too. A design is judged by the 95th percentile of the rank
 error of its value, by the median half-width of its interval in ranks, by how often the interval holds the true median, and by the
-concentrated loss that a ledger counts. All draws are by the exponential mechanism of the package; counts get simulated Laplace
-noise from numpy.
-The tree of counts would serve any number of quantiles at once: it is worth comparing with as many as share epsilon otherwise.
+concentrated loss that a ledger counts. All draws are by the exponential mechanism of the package, and the tree of counts is that of
+the package; the counts that verify ends get simulated Laplace noise from numpy.
+The tree serves any number of quantiles at once: it is compared with as many as share epsilon otherwise.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from tacit.chart import save
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.rank_blocks import Blocks
+from tacit.mechanisms.tree.quantiles import Counts, FromTree, enclosed
+from tacit.mechanisms.tree.shape import fitting
+from tacit.privacy.neighbours import ADD_REMOVE
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "quantile-designs.svg"
 EPSILON, CONFIDENCE, HALF = Fraction(1, 10), Fraction(95, 100), Fraction(1, 2)
 POINTS, FINER, SIZE, TIMES = 10_001, 10, 20_000, 400
 LARGEST = 550  # ranks that are drawn
 NUMBERS, TREES = (1, 2, 3, 5, 7, 9, 12, 15, 20), 40  # quantiles at once, and how often
-LEVELS, BRANCHES = 4, 11  # of the tree of counts: 11^4 leaves
 GENERATOR = np.random.default_rng(20)  # data, and noise that is simulated
 TACIT = "tacit: both ends in one draw, their middle; a value apart for few rows"
 
@@ -136,29 +138,14 @@ def _rank(blocks: Blocks, offset: float) -> int:
 
 def tree(per_person: int) -> Design:
     """The median by a tree of counts."""
-    return lambda blocks: tree_of(per_person, blocks, [0.5])[0]
+    return lambda blocks: tree_of(per_person, blocks, [HALF])[0]
 
 
-def tree_of(per_person: int, blocks: Blocks, shares: Sequence[float]) -> list[Found]:
-    """Noisy counts at every level of a tree; ranks are sums over a path, bounded for all points of the grid together."""
-    scale = LEVELS * per_person / float(EPSILON)
-    leaves = np.zeros(BRANCHES**LEVELS)
-    leaves[blocks.edges[1:-1]] = np.diff(blocks.through)
-    ranks, nodes, total = np.zeros(1), np.zeros(1), 0.0
-    for level in range(1, LEVELS + 1):
-        cells = leaves.reshape(BRANCHES**level, -1).sum(axis=1) + GENERATOR.laplace(0, scale, BRANCHES**level)
-        before = np.cumsum(cells.reshape(-1, BRANCHES), axis=1) - cells.reshape(-1, BRANCHES)
-        total = float(cells.sum()) if level == 1 else total
-        ranks = (ranks[:, None] + before).ravel()
-        nodes = (nodes[:, None] + np.arange(BRANCHES)).ravel()
-    return [_from_ranks(ranks[:POINTS] - share * total, nodes[:POINTS], share, scale) for share in shares]
-
-
-def _from_ranks(ranks: np.ndarray[Any, Any], nodes: np.ndarray[Any, Any], share: float, scale: float) -> Found:
-    bound = np.sqrt(2 * (nodes + BRANCHES * max(share, 1 - share) ** 2)) * scale * math.sqrt(2 * math.log(2 * POINTS / 0.05))
-    value = int(np.searchsorted(np.maximum.accumulate(ranks), 0))
-    low, high = np.flatnonzero(ranks + bound < 0), np.flatnonzero(ranks - bound > 0)
-    return min(value, POINTS - 1), int(low[-1]) if low.size else 0, int(high[0]) if high.size else POINTS - 1
+def tree_of(per_person: int, blocks: Blocks, shares: Sequence[Fraction]) -> list[Found]:
+    """Several quantiles by the tree of the package."""
+    shape = fitting(POINTS, EPSILON, per_person, ADD_REMOVE)
+    counts = Counts(shape, blocks)
+    return [enclosed(counts, FromTree(share, CONFIDENCE, shape)) for share in shares]
 
 
 def several(blocks: Blocks, data: np.ndarray[Any, Any]) -> list[list[str]]:
@@ -168,7 +155,7 @@ def several(blocks: Blocks, data: np.ndarray[Any, Any]) -> list[list[str]]:
         shares = [Fraction(place, number + 1) for place in range(1, number + 1)]
         each = [QuantileWithInterval(q, 0, POINTS - 1, 1, EPSILON / number, CONFIDENCE, 1) for q in shares]
         own = [[mechanism.draw_from(blocks) for mechanism in each] for _ in range(TREES)]
-        counted = [tree_of(1, blocks, [float(q) for q in shares]) for _ in range(TREES)]
+        counted = [tree_of(1, blocks, shares) for _ in range(TREES)]
         lines.append([f"{number}", *_judged(own, shares, data), *_judged(counted, shares, data)])
     return lines
 
@@ -194,7 +181,8 @@ def designs(per_person: int) -> dict[str, tuple[Design, Sequence[float]]]:
     for end in (Fraction(1, 5), Fraction(3, 10), Fraction(2, 5)):
         parts = (float(end), float(end), float(1 - 2 * end))
         listed[f"two draws of {end}, verified by counts"] = verified(per_person, end), parts
-    listed["tree of counts"] = tree(per_person), (1,)
+    levels = fitting(POINTS, EPSILON, per_person, ADD_REMOVE).levels
+    listed["tree of counts"] = tree(per_person), (1 / math.sqrt(levels),)
     return listed
 
 

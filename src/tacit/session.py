@@ -36,10 +36,10 @@ from tacit.query.language.syntax import Describe, Select, ShowTables, Statement
 from tacit.query.language.writer import written
 from tacit.query.offers import Offer, offered
 from tacit.query.passes import rewrite
-from tacit.query.price.price import Quote, Request, price, request
+from tacit.query.price.price import Quote, Request, check, price, request
 from tacit.query.price.request import weighed
 from tacit.query.price.stability import rows_are_public
-from tacit.query.remembered import Remembered
+from tacit.query.remembered import LONGEST, Remembered
 from tacit.release.answer import Answer, Receipt
 from tacit.release.free import free_answer
 from tacit.release.once import Form, Sold, Till, once
@@ -50,6 +50,7 @@ from tacit.release.unforeseen import one_exit
 
 if TYPE_CHECKING:
     from tacit.accounting.filter import Left
+    from tacit.accounting.ledger.admission import Standing
     from tacit.data.engine import Progress
     from tacit.data.prepare import Prepared
     from tacit.query.language.frame import Frame
@@ -65,7 +66,7 @@ class Door:
     """What a door for analysts changes: caps below the catalog's, and a balance that shows less than the ledger knows."""
 
     policy: Callable[[Catalog], Policy] = policy_of
-    balance: Callable[[str], Left] | None = None
+    balance: Callable[[Standing], Left] | None = None
 
 
 class Session:
@@ -158,24 +159,36 @@ class Session:
             return self._explained(question, params, budget)
 
     def _explained(self, question: str | Select, params: Parameters, budget: Mapping[str, Any]) -> Explanation:
-        from tacit.query.price.explain import explained, explained_free
+        from tacit.query.price.explain import explained_free
+        from tacit.query.price.shape import Shaped, events_of, shape_of
         from tacit.query.price.takes import taken
 
         asked = question if isinstance(question, Select) else self._read(question, params).statement
         if not isinstance(asked, Select) or public_tables(asked, self.data.catalog) or declared_values(asked, self.data.catalog):
-            return explained_free(self._left())
+            return explained_free(self._left(self._standing()))
         select = asked
         known = {name: value for name, value in budget.items() if value is not None}
         default = {} if select.options or {"epsilon", "error"} & set(known) else {"epsilon": 1}
         wanted = _asked(select, {"groups": MOST_CELLS, **default, **known})  # an explanation is free, so any number of groups is
-        plan = rewrite(select, self.data.catalog, self.data.public)
-        change, fixed = self.data.catalog.change, rows_are_public(plan, self.data.catalog)
-        quotes = price(plan, wanted, change, fixed)
-        quote, takes = taken(quotes, self._admitted, lambda less: price(plan, replace(wanted, epsilon=less), change, fixed))
-        return explained(quote, self._left(), tuple(takes))
+        remembered = self.data.remembered  # as in _offer
+        plan, change = rewrite(select, self.data.catalog, self.data.public), self.data.catalog.change
+        check(plan, wanted)
+        shape, fixed, standing = shape_of(plan), rows_are_public(plan, self.data.catalog), self._standing()
 
-    def _admitted(self, quotes: Sequence[Quote]) -> int | None:
-        return self.data.ledger.admitted([quote.event for quote in quotes], self.analyst)
+        def priced(asked: Request) -> tuple[Quote, ...]:
+            return price(shape, asked, change, fixed)
+
+        def admitted(quotes: Sequence[Quote]) -> int | None:
+            return standing.admitted(found.events if quotes is found.quotes else events_of(quotes))
+
+        key = ("shape", self.analyst, shape, wanted, wanted.groups, fixed)
+        small = isinstance(question, str) and len(question) <= LONGEST
+        found = remembered.of("", key, lambda: Shaped.of(priced(wanted))) if small else Shaped.of(priced(wanted))
+        quote, takes = taken(found.quotes, admitted, lambda less: priced(replace(wanted, epsilon=less)))
+        return found.explained(quote, self._left(standing), tuple(takes))
+
+    def _standing(self) -> Standing:
+        return self.data.ledger.standing(self.analyst)
 
     def questions_left(self, epsilon: Number, delta: Number = 0) -> int:
         """How many further questions of `epsilon` (and `delta`) this analyst may ask, if nobody else asks any."""
@@ -196,9 +209,8 @@ class Session:
         left, version = sold.left, self.data.version
         return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, sold.entry, version, sold.repeated)
 
-    def _left(self) -> str:
-        balance = self.data.door.balance or self.data.ledger.left
-        left = balance(self.analyst)
+    def _left(self, standing: Standing) -> str:
+        left = standing.left if self.data.door.balance is None else self.data.door.balance(standing)
         return f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from itertools import count
 
 from tacit.accounting.gaussian_sums import gaussian_delta_up, gaussian_tail_up, whole_units
@@ -72,8 +73,11 @@ def discrete_laplace_error(scale: Number, missed: Fraction) -> int:
     (12, 21)
     """
     width = exact(scale, "scale")
-    if width == 0:
-        return 0
+    return _discrete_laplace_error(width, missed) if width else 0
+
+
+@lru_cache(maxsize=1024)
+def _discrete_laplace_error(width: Fraction, missed: Fraction) -> int:
     return max(0, math.ceil(width * log_up(2 / (missed * (1 + _falling_down(width))))) - 1)
 
 

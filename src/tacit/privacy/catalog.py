@@ -146,7 +146,7 @@ class Column:
             return len(self.domain)
         if self.bounds is None or self.step is None:
             return 1
-        return int((self.bounds[1] - self.bounds[0]) / self.step) + 1
+        return (self.bounds[1] - self.bounds[0]) // self.step + 1
 
     @property
     def domain(self) -> tuple[Value, ...]:
@@ -199,6 +199,9 @@ class Table:
     def key(self) -> str | None:
         """The column declared `key = true`; a table has one at most."""
         return next((name for name, column in self.columns.items() if column.kind == "key"), None)
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # its columns are a mapping, which has no hash
 
     @property
     def rows_per_group(self) -> int:

@@ -35,6 +35,8 @@ def exact(number: Number, name: str = "number", error: type[InvalidInput] = Inva
     >>> exact(0.1), exact("1/3"), exact(2)
     (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
     """
+    if type(number) is Fraction:  # most are, and need no other look
+        return number
     several = hasattr(number, "__len__") and not isinstance(number, str)  # an array of one number is not a number either
     if isinstance(number, bool) or several or not isinstance(number, int | float | str | Decimal | Fraction | SupportsFloat):
         raise error(f"{name} must be a number, not {type(number).__name__}; give for example {name}=0.5")
@@ -107,7 +109,9 @@ def as_text(number: Fraction) -> str:
         return str(number.numerator)
     if not abs(number) < LARGEST_FLOAT:
         return f"{Decimal(number.numerator) / Decimal(number.denominator):.6g}"
-    return f"{float(number):.6g}" if Fraction(repr(float(number))) != number else f"{float(number):.12g}"
+    near = float(number)
+    short = Decimal(repr(near)).as_integer_ratio() == (number.numerator, number.denominator)
+    return f"{near:.12g}" if short else f"{near:.6g}"
 
 
 def decimal_text(number: Fraction) -> str:

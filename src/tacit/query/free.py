@@ -20,6 +20,7 @@ from tacit.query.fields import fields_of
 from tacit.query.language.syntax import Apply, Describe, From, Item, Name, Select
 
 Columns = tuple[tuple[str, tuple[object, ...]], ...]  # names and values of an answer
+_LEAVES = frozenset({int, str, bool, float, Fraction, type(None)})
 MOST_NODES = 50_000  # more than 64 KiB of SQL have, unless a sub-query is named many times
 MOST_WORK = 10**7  # rows that a question may make at most, as if every join and sub-query met every row
 ALLOWED = frozenset({
@@ -41,17 +42,20 @@ def nodes_in(value: object) -> Iterator[object]:
 
 
 def _nodes(value: object) -> Iterator[object]:
-    if (names := fields_of(value)) is not None:
-        yield value
-        for name in names:
-            yield from _nodes(getattr(value, name))
-    elif isinstance(value, tuple | list | set | frozenset):
-        for each in value:
-            yield from _nodes(each)
-    elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _nodes(key)
-            yield from _nodes(each)
+    waiting = [value]  # the next one last
+    while waiting:
+        one = waiting.pop()
+        if type(one) in _LEAVES:
+            continue
+        if (names := fields_of(one)) is not None:
+            yield one
+            waiting.extend([getattr(one, name) for name in reversed(names)])
+        elif isinstance(one, tuple | list):
+            waiting.extend(reversed(one))
+        elif isinstance(one, set | frozenset):
+            waiting.extend(one)
+        elif isinstance(one, Mapping):
+            waiting.extend(part for pair in reversed(list(one.items())) for part in reversed(pair))
 
 
 def declared_tables(catalog: Catalog) -> dict[str, Table]:

@@ -17,7 +17,10 @@ MOST_SHOWN, MOST_SHOWN_QUANTILES = 10**5, 10**4  # of private keys
 
 def private(question: Question) -> bool:
     """Whether the existence of a group is private, so that it is shown only through a threshold."""
-    return any(isinstance(key.term.node, TextColumn) for key in question.group.keys)
+    for key in question.group.keys:  # noqa: SIM110  # asked some thirty times of each question, and twice as fast as any()
+        if isinstance(key.term.node, TextColumn):
+            return True
+    return False
 
 
 def shown_at_most(question: Question) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from tacit.errors import RangeTooLarge
 from tacit.query.fields import fields_of
@@ -36,6 +37,7 @@ DEEPEST = 250
 SERIES = 250  # parts of a logarithm beside its argument: roots, and the products of its series
 USES = {Logarithm: 16, Ratio: 8}  # of an argument: in a series, or where a NULL is kept apart and the result clipped (compile.py)
 Node = Row | Condition | TextColumn
+_LEAVES = frozenset({int, str, bool, float, Fraction, type(None)})  # what a node holds besides nodes and lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +54,23 @@ class Extent:
 
     def _of(self, node: Node) -> tuple[int, int]:
         """How many parts, and how deep."""
-        if id(node) not in self.measured:
+        known = self.measured.get(id(node))
+        if known is None:
             inner = [self._of(part) for part in parts_of(node)]
-            parts = 1 + _listed(node) + written_out(node) * sum(parts for parts, _ in inner)
-            self.measured[id(node)] = (node, parts, 1 + max((depth for _, depth in inner), default=0))
-        return self.measured[id(node)][1:]
+            parts, depth = 1 + _listed(node), 1
+            if inner:
+                parts += written_out(node) * sum(size for size, _ in inner)
+                depth += max(deep for _, deep in inner)
+            known = self.measured[id(node)] = (node, parts, depth)
+        return known[1:]
 
 
 def parts_of(node: object) -> Iterator[Node]:
     """The nodes directly inside a node."""
     values = node if isinstance(node, tuple) else (getattr(node, name) for name in node.__slots__)  # type: ignore[attr-defined]
     for value in values:
+        if type(value) in _LEAVES:
+            continue
         if fields_of(value) is not None:
             yield value  # only nodes are held by nodes
         elif isinstance(value, tuple) and value and not isinstance(value[0], int | str):
@@ -132,5 +140,9 @@ def _listed(node: Node) -> int:
     """Constants in lists are short: sixteen count as one."""
     if isinstance(node, TextLike) and "_" in node.pattern:
         return SLOW_PATTERN * len(node.pattern)
-    lists = (getattr(node, name) for name in node.__slots__)
-    return SERIES * isinstance(node, Logarithm) + sum(len(value) // 16 for value in lists if isinstance(value, tuple))
+    parts = SERIES if isinstance(node, Logarithm) else 0
+    for name in node.__slots__:
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            parts += len(value) // 16
+    return parts

@@ -247,10 +247,10 @@ def test_there_is_no_way_back(file):
     ledger = opened(file, policy(1), IDENTITY)
     public = {name for name in dir(ledger) if not name.startswith("_")}
     assert public == {
-        "accept_units", "admits", "admitted", "adopt", "adopted", "answered", "balances", "belongs", "caps", "changed_units",
+        "accept_units", "admits", "adopt", "adopted", "answered", "belongs", "caps", "changed_units",
         "entries", "failed",
         "hash_at", "head", "identity", "left", "note", "note_public", "paid_by", "policy", "requested", "reserve", "resume",
-        "room", "spend", "spent", "split", "stopped", "under", "verify", "versions",
+        "recalled", "room", "seen_at", "spend", "spent", "split", "standing", "stopped", "under", "verify", "versions",
     }  # fmt: skip
 
 

@@ -338,7 +338,7 @@ def test_a_large_file_is_cleaned_in_parts(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 @given(data=RAWS)
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_generated_units_are_the_same(data: Any, tmp_path: Path) -> None:
     compare(prepared_from(tmp_path, data))
 

@@ -65,7 +65,7 @@ def test_a_table_that_is_missing_costs_nothing(data: DataSet, opened: bool, capf
         ana.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1)
     file = next(data.catalog.kept.rglob("parquet/visits.parquet"))
     away = file.rename(file.with_suffix(".away"))
-    with pytest.raises(StoreUnusable, match="table of the prepared store is missing"):
+    with pytest.raises(StoreUnusable, match="prepared store is missing"):
         ana.sql(QUESTION, epsilon=1)
     assert spent(data) == (int(opened), 0)
     away.rename(file)

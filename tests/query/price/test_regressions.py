@@ -105,7 +105,7 @@ def test_without_a_slope_nothing_is_claimed(at: int) -> None:
         assert coverage_of_draws(unknown, float(1 - MISSED)).holds
 
 
-@pytest.mark.parametrize(("at", "most"), [(0, 1.25), (1, 2.1), (2, 1.3)])
+@pytest.mark.parametrize(("at", "most"), [(0, 1.25), (1, 1.5), (2, 1.3)])
 def test_widths_are_close_to_the_error(at: int, most: float) -> None:
     one, other = columns("typical")
     ends, squares = KINDS[at]
@@ -123,7 +123,7 @@ def test_widths_are_close_to_the_error(at: int, most: float) -> None:
     assert 0.95 < np.median(high - low) / 2 / error < most
 
 
-@pytest.mark.parametrize(("at", "left_out"), [(0, 4), (0, 3), (0, 1), (2, 5), (2, 4), (2, 3)])
+@pytest.mark.parametrize(("at", "left_out"), [(0, 4), (0, 3), (0, 1), (1, 4), (1, 3), (2, 5), (2, 4), (2, 3)])
 def test_a_noise_left_out_is_caught(at: int, left_out: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: the noise of squares, of products or of a sum taken for none where it is the loudest."""
     one, other = columns("of large mean" if left_out in (1, 2) else "typical")

@@ -84,6 +84,12 @@ def test_a_tree_is_paid_for_once_and_in_full(place: World, text: str, change: An
     assert loss(quote.event) == Pure(Fraction(1), quote.reach.neighbours)
 
 
+def test_on_a_very_fine_grid_quantiles_are_drawn(place: World) -> None:
+    """A tree of many levels takes longer than the work that a question is priced for."""
+    text = "SELECT APPROX_QUANTILES(cost * cost * cost, 40) AS part FROM visits"
+    assert kinds(quoted(place, text)) == {QuantileWithInterval}
+
+
 def test_weights_count(place: World) -> None:
     """Where one quantile has nearly all the weight, it is drawn by itself, and so are the others."""
     text = columns("0.1", "0.2", "0.4", "0.6", "0.8", "0.9")

@@ -56,7 +56,8 @@ class Admission:
         if found is None:
             declared = ", ".join(sorted(self.policy.analysts))
             raise InvalidInput(f"{name!r} is not an analyst of this catalog; the declared analysts are: {declared}")
-        return replace(found, name=analyst_name(found.name))
+        normal = analyst_name(found.name)
+        return found if found.name == normal else replace(found, name=normal)
 
     def own(self, analyst: Analyst) -> Cap | None:
         """The cap of one analyst, if any."""
@@ -114,3 +115,29 @@ class Admission:
         whole = self.whole.filter.left(sums.whole)
         own = None if analyst is None else self.own(analyst)
         return whole if own is None else smaller(whole, own.filter.left(sums.own))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What one further event of an analyst may cost, and which ones are admitted: all as the ledger stood at one moment."""
+
+    caps: Admission
+    sums: Sums
+    analyst: Analyst
+
+    def admitted(self, offers: Sequence[Event]) -> int | None:
+        """The place of the first offer that all caps would admit, None if they refuse all. Spends nothing."""
+        try:
+            return self.caps.first(offers, self.sums, self.analyst).offer
+        except BudgetExceeded:
+            return None
+
+    @property
+    def left(self) -> Left:
+        """What one further event may cost under all caps."""
+        return self.caps.left(self.sums, self.analyst)
+
+    @property
+    def shared(self) -> Left:
+        """The same under the cap of the data set alone."""
+        return self.caps.left(self.sums)

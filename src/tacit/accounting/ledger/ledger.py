@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import takewhile
@@ -24,7 +24,7 @@ from tacit.accounting.composition import Cost
 from tacit.accounting.events import Event
 from tacit.accounting.filter import NOTHING_SPENT, Left, State
 from tacit.accounting.ledger import selling, unit_rules
-from tacit.accounting.ledger.admission import Admission, Sums
+from tacit.accounting.ledger.admission import Admission, Standing, Sums
 from tacit.accounting.ledger.books import following, now
 from tacit.accounting.ledger.chain import Chain, checked, nothing
 from tacit.accounting.ledger.entries import NOTHING_BEFORE, Entry, Head, accounts_digest, entry_from
@@ -193,17 +193,9 @@ class Ledger:
         """What one further event may cost under the data set's cap, and under the analyst's where one is named."""
         return self.caps.left(self._sums(analyst or ""), None if analyst is None else self.caps.analyst(analyst))
 
-    def balances(self, analyst: str) -> tuple[Left, Left]:
-        """What one further event may cost under all caps, and under the data set's alone, both as the ledger stands now."""
-        sums = self._sums(analyst)
-        return self.caps.left(sums, self.caps.analyst(analyst)), self.caps.left(sums)
-
-    def admitted(self, offers: Sequence[Event], analyst: str) -> int | None:
-        """The place of the first offer that all caps would admit now, None if they refuse all. Spends nothing."""
-        try:
-            return self.caps.first(offers, self._sums(analyst), self.caps.analyst(analyst)).offer
-        except BudgetExceeded:
-            return None
+    def standing(self, analyst: str) -> Standing:
+        """What the ledger would admit of an analyst, and what remains, both as it stands now."""
+        return Standing(self.caps, self._sums(analyst), self.caps.analyst(analyst))
 
     def room(self, price: Cost, analyst: str | None = None) -> int:
         """How many further questions of that price are admitted, under the data set's cap and the analyst's where one is named."""

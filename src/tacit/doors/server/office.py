@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from tacit.accounting.filter import Left
+from tacit.accounting.ledger.admission import Standing
 from tacit.accounting.policy import Policy, policy_of
 from tacit.doors.server.accounts import ANALYST, Account, Accounts
 from tacit.doors.server.records import CAPS, FILE, Records
@@ -39,7 +40,7 @@ class Office:
         self.requests = Requests(self.records)
         self.drawing, self.verifying = Lock(), Lock()  # one picture, and one reading of the whole ledger, at a time
         self._caps: dict[str, Caps] = self._read_caps()
-        data.behind(Door(self.policy, self.left))
+        data.behind(Door(self.policy, self.shown))
         if (seconds := self.seconds) is not None:
             limit(seconds)
 
@@ -47,8 +48,11 @@ class Office:
 
     def left(self, analyst: str) -> Left:
         """What one further question of an analyst may cost: exact under their own cap, rounded down under the data set's."""
-        both, left = self.data.ledger.balances(analyst)
-        whole = self.shared_left(left)
+        return self.shown(self.data.ledger.standing(analyst))
+
+    def shown(self, standing: Standing) -> Left:
+        """The same of what is known of the ledger already."""
+        both, whole = standing.left, self.shared_left(standing.shared)
         return replace(both, epsilon=min(both.epsilon, whole.epsilon), delta=min(both.delta, whole.delta))
 
     def shared_left(self, left: Left) -> Left:

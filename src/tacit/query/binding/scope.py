@@ -213,11 +213,12 @@ def column_term(index: int, column: catalog.Column, nullable: bool) -> Term:
     if column.kind == "category" or column.bounds is None or column.step is None:
         return Term(Column(index, column.name.lower(), 0, max(column.points - 1, 0), nullable), CategoryType(column.domain))
     meaning: Type = DateType() if column.kind == "date" else NumberType(column.step)
-    low = column.bounds[0] / column.step
-    if low.denominator == 1:
-        terms.checked(int(low), int(low) + column.points - 1)
-        return Term(Column(index, column.name.lower(), int(low), int(low) + column.points - 1, nullable), meaning)
-    offset = Term(Column(index, column.name.lower(), 0, column.points - 1, nullable), meaning)
+    start, most = column.bounds[0] / column.step, column.points - 1
+    if start.denominator == 1:
+        low, high = int(start), int(start) + most
+        terms.checked(low, high)
+        return Term(Column(index, column.name.lower(), low, high, nullable), meaning)
+    offset = Term(Column(index, column.name.lower(), 0, most, nullable), meaning)
     return terms.add(offset, terms.constant(column.bounds[0]))
 
 

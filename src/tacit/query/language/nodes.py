@@ -51,6 +51,7 @@ class Nodes(ABC):
         self.text, self.given = text, given or Given()
         self.filled: set[str] = set()  # the parameters that became literals, and "today"
         self.places: dict[int, int] = {}  # of each ?, by its node: its number from 1
+        self._starts: dict[int, tuple[exp.Expr, int | None]] = {}  # by node, which is held so that no other gets its number
         self.named_queries: dict[str, Query] = {}  # of WITH, by their names in lower case
 
     @abstractmethod
@@ -62,8 +63,16 @@ class Nodes(ABC):
         """What stands in parentheses: a SELECT, or several with UNION ALL."""
 
     def at(self, node: exp.Expr) -> At:
-        starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
-        return line_and_column(self.text, min(starts)) if starts else None
+        start = self._start(node)
+        return None if start is None else line_and_column(self.text, start)
+
+    def _start(self, node: exp.Expr) -> int | None:
+        """Where the first of a node's parts stands in the text; found once for each, as every node around them asks for it."""
+        known = self._starts.get(id(node))
+        if known is None:
+            starts = [node.meta.get("start"), *map(self._start, node.iter_expressions())]
+            known = self._starts[id(node)] = (node, min((start for start in starts if start is not None), default=None))
+        return known[1]
 
     def refuse(self, node: exp.Expr, what: str | None = None) -> NotAllowed:
         remedy = _NEAREST.get(type(node), "see: tacit reference sql")

@@ -55,8 +55,10 @@ def weights_of(call: Call, beside: tuple[Call, ...]) -> tuple[Fraction, ...] | N
 def _aggregate(call: Call, beside: tuple[Call, ...]) -> Aggregate:
     if call.name == "avg" and call.together is not None:
         return AGGREGATES["avg_plain"]
-    centred = any(other.over == call.over and other.name in CENTRED and other.together is None for other in beside)
-    return AGGREGATES["sum_centred" if call.name == "sum" and centred and call.together is None else call.name]
+    if call.name != "sum" or call.together is not None:
+        return AGGREGATES[call.name]
+    centred = any(other.name in CENTRED and other.together is None and other.over == call.over for other in beside)
+    return AGGREGATES["sum_centred" if centred else "sum"]
 
 
 # --- the integers of a term --------------------------------------------------------------------------------------------------

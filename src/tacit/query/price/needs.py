@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from tacit.errors import InvalidInput
@@ -165,6 +166,7 @@ def row_size(moment: Moment) -> int:
     return max(1, *map(abs, row_range(moment)))
 
 
+@lru_cache(maxsize=1024)  # most questions have the needs of another one
 def root(number: Fraction, degree: int) -> Fraction:
     """The square or cube root of a number of at least 0, rounded down to 12 places, by whole numbers alone.
 

@@ -39,6 +39,7 @@ __all__ = [
     "Request",
     "Sum",
     "calibrate_rho",
+    "check",
     "missed_by",
     "price",
     "request",
@@ -56,11 +57,10 @@ def price(question: Question, asked: Request, change: Change = "add-remove", fix
     share of epsilon. A question that asks for nothing else is priced as if it were private.
     Raises if the worst case of answering is too much work (work.md).
     """
-    _check_groups(question, asked)
+    check(question, asked)
     doubled = change == "change-one" and any(map(private, question.parts))  # priced for add/remove, which then counts twice
     factor = 2 if doubled else 1
     touched = [reach(part, "add-remove" if doubled else change, fixed) for part in question.parts]
-    afford(question)
     if not any(map(_depends, question.parts, touched)):
         if fixed:
             return price(question, asked, change)
@@ -76,6 +76,12 @@ def price(question: Question, asked: Request, change: Change = "add-remove", fix
     offers = _gaussian_offers(question, asked, touched, factor, weights)
     best = min(offers, key=lambda offer: relative_error(offer[0], pure, weights))
     return tuple(sorted([pure, *best], key=lambda quote: relative_error(quote, pure, weights)))
+
+
+def check(question: Question, asked: Request) -> None:
+    """Refuses a question with more groups than are asked for, or with too much work; all else depends on its shape (shape.py)."""
+    _check_groups(question, asked)
+    afford(question)
 
 
 def _depends(question: Question, touched: Reach) -> bool:

@@ -19,7 +19,8 @@ from tacit.query.price.ratios import ROUNDING, Ends, Released
 from tacit.query.price.spreads import ROUNDS, Mean, mean_of, shared_error, variance_ends
 
 FOR_MEANS = Fraction(1, 10)  # of the chance of a miss: for the two means
-FOR_DEVIATIONS = Fraction(1, 10)  # the same for the two variances whose ratio a correlation stands on
+FOR_DEVIATIONS = Fraction(1, 10)  # the same for the variances that a correlation or an intercept stands on
+FOR_SLOPE = Fraction(1, 5)  # the same for the slope that an intercept stands on
 FARTHER = (2.0, 32.0)  # times the released slope, from where on no candidate is looked for
 NO_NOISE = Draws("Laplace", Fraction(0))
 
@@ -116,23 +117,39 @@ def _farthest(both: Pair, squares: Released, sides: tuple[Band, Band], missed: F
 
 
 def intercept_ends(sums: Sequence[Released], spreads: tuple[float, float], middle: float, missed: Fraction) -> Ends:
-    """The ends of the mean of u at v = -middle by the regression, in half steps: by those of the slope, and of what it leaves."""
-    rows, one, other = sums[0], sums[1], sums[2]
-    ends = slope_ends(sums, spreads, missed / 2)
-    known = np.isfinite(ends[0]) & np.isfinite(ends[1]) & (rows.value > 0)
-    slope = _band(*(np.where(known, end, 0.0) for end in ends))
-    divisor = np.where(known, rows.value, 1.0)
-    largest = spreads[0] + _largest(slope) * spreads[1]
-    for _ in range(ROUNDS):
-        weights = np.stack([np.ones_like(largest), _largest(slope), largest], axis=1)
-        width = shared_error([one.noise, other.noise, rows.noise], weights, missed / 2)
-        width = width + ROUNDING * (np.abs(one.value) + _largest(slope) * (np.abs(other.value) + abs(middle) * divisor))
-        left = _band(one.value - width, one.value + width)
-        at_zero = left - slope * _band(other.value, other.value)
-        largest = np.minimum(largest, _largest(at_zero) / divisor)
-    moved = other.value + middle * rows.value
-    found = left - slope * _band(moved, moved)
-    return np.where(known, found.low / divisor, -np.inf), np.where(known, found.high / divisor, np.inf)
+    """The ends of the mean of u at v = -middle by the regression, in half steps; infinite where the variance of v may be zero."""
+    *four, squares = sums
+    both, rows = pair(four, spreads, missed * FOR_MEANS), sums[0].value
+    slopes = slope_ends(sums, spreads, missed * FOR_SLOPE)
+    least, most = variance_ends((sums[0], sums[2], squares), spreads[1], False, missed * FOR_DEVIATIONS)
+    known = np.isfinite(slopes[0]) & np.isfinite(slopes[1]) & (least > 0) & (rows > 0)
+    slope = _band(*(np.where(known, end, 0.0) for end in slopes))
+    tilt = -both.means_known[1].shifted(middle) / _band(np.where(known, least, 1.0), np.where(known, most, 1.0))
+    width = _intercept_reach(both, squares, slope, tilt, missed * (1 - FOR_MEANS - FOR_SLOPE - FOR_DEVIATIONS))
+    moved = sums[2].value + middle * rows
+    products, squared = both.products, both.squares(1, squares)
+    corners = [
+        sums[1].value - s * moved + t * (c - s * b)
+        for s in (slope.low, slope.high)
+        for t in (tilt.low, tilt.high)
+        for c in (products.low, products.high)
+        for b in (squared.low, squared.high)
+    ]
+    width = width + ROUNDING * (np.abs(sums[1].value) + _largest(slope) * (np.abs(sums[2].value) + abs(middle * rows)))
+    width = width + ROUNDING * _largest(tilt) * (_largest(products) + _largest(slope) * _largest(squared))
+    divisor = np.where(known, rows, 1.0)
+    low, high = (np.minimum.reduce(corners) - width) / divisor, (np.maximum.reduce(corners) + width) / divisor
+    return np.where(known, low, -np.inf), np.where(known, high, np.inf)
+
+
+def _intercept_reach(both: Pair, squares: Released, slope: Band, tilt: Band, missed: Fraction) -> Floats:
+    """How far the noise of the mean and of `tilt` times that of the slope goes, for all slopes, tilts and means in their ends."""
+    one, other = both.means_known
+    of_rows = slope * other - one + tilt * (one * other - slope * other.squared().shifted(both.spreads[1] ** 2 / 2))
+    of_other = slope + tilt * (one - (slope * other).scaled(2))
+    weights = [tilt, -(tilt * other).shifted(-1.0), of_other, (tilt * slope).scaled(0.5), of_rows]
+    noises = [NO_NOISE, *(each.noise for each in (both.product, both.one, both.other, squares, both.rows))]
+    return shared_error(noises, np.stack([0 * one.low, *map(_largest, weights)], axis=1), missed)
 
 
 # --- correlations ------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.mechanisms.tree.shape import Tree, fitting
 from tacit.query.price.quote import Rank
 
+MOST_LEVELS = 5  # of a tree: a quantile that is read from more takes longer than its worst case is priced (work.md)
 USUALLY = 3.0  # spreads over epsilon by which one draw misses its rank at most, 19 times of 20
 
 
@@ -25,9 +26,13 @@ def shared(ranks: Sequence[Rank]) -> tuple[Rank, ...]:
     for place in {rank.place for rank in ranks}:
         drawn = [rank.mechanism for rank in ranks if rank.place == place]
         alike = [each for each in drawn if isinstance(each, Quantile | QuantileWithInterval)]
-        if 1 < len(alike) == len(drawn) and _missed_by(tree := _tree(alike), alike) < _missed_by(None, alike):
+        if 1 < len(alike) == len(drawn) and _serves(tree := _tree(alike), alike):
             trees[place] = tree
     return tuple(replace(rank, mechanism=_of(rank.mechanism, trees[rank.place])) if rank.place in trees else rank for rank in ranks)
+
+
+def _serves(tree: Tree, drawn: Sequence[Quantile | QuantileWithInterval]) -> bool:
+    return tree.levels <= MOST_LEVELS and _missed_by(tree, drawn) < _missed_by(None, drawn)
 
 
 def _tree(drawn: Sequence[Quantile | QuantileWithInterval]) -> Tree:
