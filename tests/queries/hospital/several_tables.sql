@@ -80,8 +80,8 @@ SELECT MEDIAN(total) AS half FROM (SELECT patient_id, SUM(cost) AS total, COUNT(
 --           keep at most 8 rows per unit
 --             scan visits
 --   groups: one; one unit has at most 1 row in it
---   quantile 0.5: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 0.5 ranks, scale 36 ranks to each end, pure epsilon 1 (add or remove one unit)
---       few rows: below about 144, which a draw of its own tells; the interval comes from the draws
+--   quantile 0.5: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 0.5 ranks, scale 24 ranks to each end, pure epsilon 1 (add or remove one unit)
+--       few rows: below about 96, which a draw of its own tells; the interval comes from the draws
 --   half: not known in advance; it is reported with the answer
 --   price: epsilon 1
 
@@ -358,8 +358,8 @@ SELECT ward, MEDIAN(n) AS half FROM (SELECT patient_id, ward, COUNT(*) AS n FROM
 --       keep at most 8 rows per unit
 --         scan visits
 --   groups: 5, all of them public; one unit touches at most 5, with at most 5 rows in each
---   quantile 0.5: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 2.5 ranks, scale 38 ranks to each end, pure epsilon 1 (add or remove one unit)
---       few rows: below about 152, which a draw of its own tells; the interval comes from the draws
+--   quantile 0.5: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 2.5 ranks, scale 35 ranks to each end, pure epsilon 1 (add or remove one unit)
+--       few rows: below about 140, which a draw of its own tells; the interval comes from the draws
 --   half: not known in advance; it is reported with the answer
 --   price: epsilon 1
 
