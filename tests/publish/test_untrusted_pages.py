@@ -139,7 +139,7 @@ def curators_report(name: Name, folder: Path) -> str:
     made = synthetic(name)
     names = [axis.name for axis in made.chosen.axes]
     errors = (*(Error((each,), 0.1) for each in names), Error((names[0], names[1]), 0.2))
-    found = Workload(made.chosen.table.name, made.rows, errors, 1, made.codes)
+    found = Workload(made.chosen.table.name, made.rows, errors, 1, made.codes, np.ones(30, dtype=np.int64))
     return write_report(found, made, folder / "private" / "report.html").read_text(encoding="utf-8")
 
 

@@ -26,7 +26,7 @@ def margins(branches: int, path: tuple[int, ...], share: Fraction, missed: Fract
     chance of at most `missed`, in scales of the noise. The cell is given by the places of its ancestors and itself among siblings.
 
     >>> margins(2, (), Fraction(1, 2), Fraction(1, 20)).round(2)
-    array([3.17])
+    array([3.62])
     """
     least = math.log(missed.denominator) - math.log(missed.numerator)
     summed = _of_path(branches, path, share) + _of_children(branches, path, share)
