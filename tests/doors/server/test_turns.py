@@ -17,7 +17,7 @@ from tacit.doors.server.engine import Answering
 from tacit.doors.server.models import MOST_SECONDS
 from tacit.doors.server.pool import Line, Pool
 from tacit.doors.server.quotes import pricing_of
-from tacit.doors.server.turns import WORKING, Turns
+from tacit.doors.server.turns import WORKING, Seats, Turns
 from tacit.doors.server.wire import ASK, receive, send
 from tacit.errors import BudgetExceeded, StoreUnusable
 from tacit.release.frames import GRACE
@@ -115,3 +115,43 @@ def test_first_come_first_served_within_an_account():
 def test_the_lease_of_a_question_outlasts_it():
     """Else the same question, asked meanwhile, would be paid for again, and the first one counted as a failure."""
     assert MOST_SECONDS + 2 * GRACE < LEASE
+
+
+def seated(seats: Seats, seconds: float) -> bool:
+    """Whether another thread gets a seat in time."""
+    got = threading.Event()
+
+    def sit() -> None:
+        with seats.seat():
+            got.set()
+
+    threading.Thread(target=sit, daemon=True).start()
+    return got.wait(seconds)
+
+
+def test_one_thread_works_at_a_time_and_a_seat_is_given_up_once() -> None:
+    seats = Seats(1)
+    with seats.seat():
+        assert not seated(seats, 0.2)
+        seats.leave()
+        seats.leave()
+        with seats.seat():
+            assert not seated(seats, 0.1), "leaving twice frees one seat"
+    assert seated(seats, 5)
+
+
+@pytest.mark.parametrize("leaves", [True, False], ids=["sound", "planted"])
+def test_who_waits_for_an_engine_keeps_nobody_from_the_desk(leaves: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool(changed=lambda: None)
+    if not leaves:
+        monkeypatch.setattr(pool.seats, "leave", lambda: None)
+    waiting = threading.Event()
+
+    def ask() -> None:
+        with pool.seats.seat(), suppress(TimeoutError):
+            waiting.set()
+            pool.take(None, 3)  # there is no engine
+
+    threading.Thread(target=ask, daemon=True).start()
+    assert waiting.wait(5)
+    assert seated(pool.seats, 1) is leaves

@@ -19,7 +19,7 @@ from typing import Any
 from tacit.data.store import StoreInfo, column_from
 from tacit.doors.server.facts import HeldFacts, unusable
 from tacit.doors.server.quotes import fingerprint_of, pricing_of, request_written
-from tacit.doors.server.turns import Turns
+from tacit.doors.server.turns import Seats, Turns
 from tacit.doors.server.wire import ASK, FAILED, FINGERPRINT, NUMBERS, TOLD, UNUSABLE, Malformed, read, receive, send, written
 from tacit.errors import InvalidValue, StoreUnusable
 from tacit.privacy.catalog import Catalog
@@ -31,6 +31,7 @@ from tacit.release.packed import unpacked
 from tacit.release.running import START, Paid
 
 PATIENCE = 60.0  # seconds that a question waits for an engine, before it is paid for
+SEATS = 1  # threads of the clerk that work at a time; those that wait for an engine do not count
 TRIES = 3  # engines that were gone before they were asked
 OPENED: Mapping[str, type | tuple[type, ...]] = {
     "version": str, "prepared_at": str, "fingerprint": str, "ledger": (str, type(None)), "head": (str, type(None)), "public": dict,
@@ -79,6 +80,7 @@ class Pool:
         self._info: StoreInfo | None = None
         self._unusable: StoreUnusable | None = None
         self._turns, self._news = Turns(), Condition()
+        self.seats = Seats(SEATS)
 
     def limit(self, seconds: int) -> None:
         """From now on a question may take so many seconds."""
@@ -116,6 +118,7 @@ class Pool:
 
         It is for the caller alone until `put` or `drop`.
         """
+        self.seats.leave()
         deadline = time.monotonic() + seconds
         with self._news:
             turn = self._turns.join()
@@ -165,6 +168,7 @@ class Pool:
 
     def ready(self, pricing: str) -> None:
         """Wait until some engine, idle or not, can answer by this catalog."""
+        self.seats.leave()
         deadline = time.monotonic() + PATIENCE / 2
         with self._news:
             while True:

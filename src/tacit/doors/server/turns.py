@@ -6,9 +6,12 @@ So an account that asks slow questions, however many, delays each question of an
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
+from threading import Semaphore, local
 
 WORKING: ContextVar[str] = ContextVar("the account whose request this thread works on", default="")
 
@@ -52,3 +55,29 @@ class Turns:
         self._held[account] -= 1
         if not self._held[account]:
             del self._held[account]
+
+
+class Seats:
+    """How many threads work on calls at a time: more of them would only contend for the interpreter, call by call of the ledger.
+
+    Whoever waits for an engine gives its seat up, so that a slow question keeps nobody from the desk.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._free, self._mine = Semaphore(number), local()
+
+    @contextmanager
+    def seat(self) -> Iterator[None]:
+        """A seat, as soon as one is free."""
+        self._free.acquire()
+        self._mine.held = True
+        try:
+            yield
+        finally:
+            self.leave()
+
+    def leave(self) -> None:
+        """Give the seat of this thread up, if it has one."""
+        if getattr(self._mine, "held", False):
+            self._mine.held = False
+            self._free.release()
