@@ -16,7 +16,6 @@ from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.clerk import FrontLine
 from tacit.doors.server.front_process import OverSocket
 from tacit.doors.server.supervisor import Supervisor
-from tacit.doors.server.turns import Seats
 from tacit.doors.server.wire import CALL, HEAD, REPLY, framed, head_of, reply_read, reply_written
 
 UNAVAILABLE = Reply(503, b"none")
@@ -105,5 +104,5 @@ def test_a_reply_that_cannot_be_sent_is_unavailable_for_its_caller_alone(error, 
         raise error
 
     monkeypatch.setattr(clerk_module, "reply_written", fails)
-    line = FrontLine(None, SimpleNamespace(handle=lambda _: Reply(200, b"")), None, Seats(1))  # type: ignore[arg-type]
+    line = FrontLine(None, SimpleNamespace(handle=lambda _: Reply(200, b"")), None)  # type: ignore[arg-type]
     assert reply_read(line._message(7, CALLED)[HEAD.size :]).status == 503

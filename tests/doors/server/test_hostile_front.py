@@ -23,7 +23,6 @@ from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.clerk import FrontLine
 from tacit.doors.server.desk import OPERATIONS, Desk
 from tacit.doors.server.places import Places
-from tacit.doors.server.turns import Seats
 from tacit.doors.server.wire import CALL, HEAD, LONGEST, REPLY, call_read, call_written, framed, receive, reply_read
 
 TEXTS = st.text(max_size=12)
@@ -57,7 +56,7 @@ class Line:
 
     def __init__(self, place: Desk, workers: ThreadPoolExecutor) -> None:
         self.ours, self.theirs = socket.socketpair()
-        self.thread = threading.Thread(target=FrontLine(self.theirs, place, workers, Seats(1)).listen)
+        self.thread = threading.Thread(target=FrontLine(self.theirs, place, workers).listen)
         self.thread.start()
 
     def ask(self, call: Call, number: int = 1) -> Reply:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from tacit.doors.server.calls import Reply
 from tacit.doors.server.desk import desk
 from tacit.doors.server.places import Places
 from tacit.doors.server.requests import FRAME, MOST_UNPAID, Begun, Kept, Requests, digest_of
+from tacit.doors.server.turns import Seats
 from tacit.errors import StoreUnusable
 from tacit.session import Session
 from tacit.session import open as open_data
@@ -286,3 +289,30 @@ def test_long_replies_that_cost_nothing_are_made_again(tmp_path, monkeypatch):
         assert found.call("ask", key="k", sql="SELECT ward FROM wards") == first
         assert code(found.call("ask", key="k", sql="SELECT ward FROM wards LIMIT 1")) == "key_reused"
         assert spends(found) == 0
+
+
+@pytest.mark.parametrize("sound", [True, False], ids=["sound", "planted"])
+def test_who_waits_for_a_request_of_the_same_key_keeps_nobody_from_the_desk(tmp_path, monkeypatch, sound):
+    """Planted: a seat is taken before the turn of the key, and held until a slow question with that key has its answer."""
+    with served(tmp_path) as found:
+        monkeypatch.setattr(found.office, "seats", Seats(1))
+        if not sound:
+            taken = Requests.alone
+
+            @contextmanager
+            def seated(*given):
+                with found.office.seats.seat(), taken(*given) as begun:
+                    found.office.seats.leave()
+                    yield begun
+
+            monkeypatch.setattr(Requests, "alone", seated)
+        explained = threading.Event()
+        again = threading.Thread(target=lambda: found.call("ask", key="k", sql=COUNT, epsilon="0.1"))
+        other = threading.Thread(target=lambda: (found.call("explain", by="bob", sql=COUNT, epsilon="0.1"), explained.set()))
+        with found.office.requests._turn(("ana", digest_of("ana", "k"))):  # the first request with the key is still worked on
+            again.start()
+            time.sleep(0.3)
+            other.start()
+            assert explained.wait(10 if sound else 1) is sound
+        again.join()
+        other.join()

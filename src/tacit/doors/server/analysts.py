@@ -41,7 +41,8 @@ def explain(office: Office, account: Account, asked: Explained, _: str) -> Reply
     session = office.session(account)
     if session is None:
         return problem("forbidden")
-    return as_json(session.explain(asked.sql, params=asked.params, **budget_of(asked)).to_dict())
+    with office.seats.seat():
+        return as_json(session.explain(asked.sql, params=asked.params, **budget_of(asked)).to_dict())
 
 
 # --- answers -----------------------------------------------------------------------------------------------------------------

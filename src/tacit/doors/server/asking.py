@@ -55,7 +55,8 @@ def _stored(office: Office, analyst: str, entry: int) -> str | None:
 def _asked(office: Office, session: Session, asked: Question, begun: Begun | None = None) -> Kept:
     """What a question comes to; a refusal is a reply like another. What is not the analyst's to hear is raised, and not kept."""
     try:
-        answer = session.sql(asked.sql, params=asked.params, **budget_of(asked), groups=asked.groups)
+        with office.seats.seat():
+            answer = session.sql(asked.sql, params=asked.params, **budget_of(asked), groups=asked.groups)
     except TacitError as error:
         reply = told(error)
         if reply is None:

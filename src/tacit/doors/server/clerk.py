@@ -14,7 +14,7 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn, Protocol
@@ -35,7 +35,6 @@ from tacit.doors.server.sandbox.profiles import (
     reach_of,
 )
 from tacit.doors.server.settings import OfClerk
-from tacit.doors.server.turns import Seats
 from tacit.doors.server.wire import CALL, NOT_USABLE, OF_ENGINE, READY, REPLY, Malformed, call_read, framed, receive, reply_written
 from tacit.errors import TacitError
 from tacit.files import make_private_folder, owned
@@ -46,7 +45,6 @@ from tacit.session import DataSet
 
 AT_ONCE = 32  # calls that are worked on; others wait
 MOST_WAITING = 256  # calls of a front that have no reply yet; it then waits before it sends more
-BRIEF = ("ask", "explain")  # operations that take some milliseconds, but for what engines do; they are most of all calls
 RECORDS = "server.sqlite"
 NAMES = ("/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/services", "/etc/host.conf", "/etc/gai.conf")
 
@@ -141,7 +139,7 @@ def serve(control: socket.socket, data: DataSet, pool: Pool, desk: Handles, _hel
         if tag == OF_ENGINE:
             pool.add(line)
         else:
-            threading.Thread(target=FrontLine(line, desk, workers, pool.seats).listen, daemon=True).start()
+            threading.Thread(target=FrontLine(line, desk, workers).listen, daemon=True).start()
 
 
 def _report(control: socket.socket, data: DataSet) -> None:
@@ -161,7 +159,6 @@ class FrontLine:
     line: socket.socket
     desk: Handles
     workers: ThreadPoolExecutor
-    seats: Seats
     _sending: threading.Lock = field(default_factory=threading.Lock)
     _room: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MOST_WAITING))
 
@@ -181,8 +178,7 @@ class FrontLine:
 
     def _message(self, number: int, call: Call) -> bytes:
         try:
-            with self.seats.seat() if call.operation in BRIEF else nullcontext():
-                return framed(REPLY, number, reply_written(self.desk.handle(call)))
+            return framed(REPLY, number, reply_written(self.desk.handle(call)))
         except (Malformed, MemoryError):  # a reply above every limit is nobody else's trouble
             return framed(REPLY, number, reply_written(problem("unavailable")))
 

@@ -23,10 +23,11 @@ from tacit.doors.server import analysts, asking, auditors, curators
 from tacit.doors.server import models as of
 from tacit.doors.server.accounts import ANALYST, AUDITOR, CURATOR, Account, Ended
 from tacit.doors.server.calls import ADMISSION, Call, Reply
-from tacit.doors.server.office import Office
+from tacit.doors.server.office import Office, as_it_is
 from tacit.doors.server.places import Places, TooManyRequests
 from tacit.doors.server.problems import problem, told
 from tacit.doors.server.requests import KeyReused
+from tacit.doors.server.turns import Seats
 from tacit.errors import InvalidCatalog, StoreUnusable, TacitError, Unforeseen
 from tacit.files import append_line
 from tacit.release.unforeseen import FILE as LOG
@@ -127,9 +128,9 @@ class Desk:
         return problem("unavailable")
 
 
-def desk(data: DataSet, limit: Callable[[int], None] | None = None) -> Desk:
+def desk(data: DataSet, limit: Callable[[int], None] | None = None, seats: Seats | None = None) -> Desk:
     """The desk of a data set; it calls `limit` with the seconds that a question may take, when a curator changes them."""
-    return Desk(Office(data) if limit is None else Office(data, limit))
+    return Desk(Office(data, limit or as_it_is, seats))
 
 
 def _checked(operation: Operation, call: Call) -> of.Strict:

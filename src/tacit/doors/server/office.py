@@ -17,6 +17,7 @@ from tacit.accounting.policy import Policy, policy_of
 from tacit.doors.server.accounts import ANALYST, Account, Accounts
 from tacit.doors.server.records import CAPS, FILE, Records
 from tacit.doors.server.requests import Requests
+from tacit.doors.server.turns import Seats
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import Analyst, Budget, Catalog
 from tacit.privacy.rounding import exact
@@ -24,17 +25,21 @@ from tacit.session import DataSet, Door, Session
 
 Caps = Mapping[str, Fraction]  # those of epsilon, delta and epsilon_per_query that were lowered
 SECONDS = "seconds"
+MANY = 32  # seats where nothing gives them up
 
 
-def _kept_as_it_is(_: int) -> None:
-    return None
+def as_it_is(_: int) -> None:
+    """The limit of a data set without engines of its own stays what it is."""
 
 
 class Office:
-    """One data set behind a door. It calls `limit` with the seconds that a question may take, when they change."""
+    """One data set behind a door. It calls `limit` with the seconds that a question may take, when they change.
 
-    def __init__(self, data: DataSet, limit: Callable[[int], None] = _kept_as_it_is) -> None:
-        self.data, self.limit = data, limit
+    Whoever reads or explains a question has one of the `seats`; those of the clerk's pool are given up while an engine works.
+    """
+
+    def __init__(self, data: DataSet, limit: Callable[[int], None] = as_it_is, seats: Seats | None = None) -> None:
+        self.data, self.limit, self.seats = data, limit, seats or Seats(MANY)
         self.records = Records(data.catalog.kept / FILE)
         self.accounts = Accounts(self.records)
         self.requests = Requests(self.records)

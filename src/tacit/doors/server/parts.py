@@ -71,7 +71,7 @@ def _clerk(known: dict[str, Any]) -> None:
     from tacit.doors.server import clerk
     from tacit.doors.server.desk import desk
 
-    clerk.main(OfClerk(**_tuples(known)), lambda data, pool: desk(data, pool.limit))
+    clerk.main(OfClerk(**_tuples(known)), lambda data, pool: desk(data, pool.limit, pool.seats))
 
 
 def _front(known: dict[str, Any]) -> None:

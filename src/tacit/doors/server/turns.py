@@ -1,6 +1,7 @@
 """In which order those who wait get an engine: first whoever's account holds the fewest of them, then whoever came first.
 
-So an account that asks slow questions, however many, delays each question of another one by at most one of its own.
+So an account that asks slow questions, however many, delays each question of another one by at most one of its own. And how many
+threads of the clerk work at a time, engines aside.
 """
 
 from __future__ import annotations
