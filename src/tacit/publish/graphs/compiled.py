@@ -17,12 +17,22 @@ MISSING = 'graphs need the package numba, which is not installed; run: pip insta
 
 def compiled(function: Function) -> Function:
     """The function as machine code. It calls only compiled functions, and reads arrays and numbers."""
+    return _made(function)
+
+
+def inner(function: Function) -> Function:
+    """The same for a function that only compiled ones call: without its door for Python, the compiler has much less to do."""
+    return _made(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def _made(function: Function, **options: bool) -> Function:
     try:
         import numba
     except ImportError:
         raise InvalidInput(MISSING) from None
+    compiler: Any = numba.njit  # whose types do not know of all options
     try:
-        made: Any = numba.njit(cache=True, nogil=True)(function)
+        made = compiler(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # no folder in which the machine code could be kept
-        made = numba.njit(nogil=True)(function)
+        made = compiler(nogil=True, **options)(function)
     return cast(Function, made)

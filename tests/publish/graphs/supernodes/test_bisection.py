@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.supernodes import bisection
-from tacit.publish.graphs.supernodes.annealing import by_degree
 from tacit.publish.graphs.supernodes.blocks import blocks_of
+from tacit.publish.graphs.supernodes.start import by_degree
 
 
 @settings(max_examples=40)

@@ -1,4 +1,7 @@
-"""A grouping that is being changed: who is in which group, and the edges between groups in a hash table of our own."""
+"""A grouping that is being changed: who is in which group, and the edges between groups in a hash table of our own.
+
+The arrays are few, because the compiler takes its time for each of them in every function that reads the state.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tacit.publish.graphs.compiled import compiled
+from tacit.publish.graphs.compiled import compiled, inner
 from tacit.publish.graphs.graph import Graph, Integers
 from tacit.publish.graphs.supernodes.blocks import blocks_of
+from tacit.publish.graphs.supernodes.start import kinds
 
-PLAIN = 1 << 20  # blocks of at most so many pairs of groups are a plain table, which is faster than hashing
+PLAIN = 8192  # with at most so many groups, the edges of blocks are a plain table (128 MB), which is faster than a hash table
 EMPTY = -1
-FREE, USED, TOUCHED = range(3)  # places in `counts`: free groups, keys in the table, groups in `listed`
+PLACE, KIND, RANK, ORDER = range(4)  # columns of `nodes`
+OURS, THEIRS, LISTED = range(3)  # columns of `scratch`
+FREE, USED, TOUCHED, BITS, OPEN, ACTIVE, STACK = range(7)  # places in `counts`
 
 
 class State(NamedTuple):
@@ -21,67 +27,83 @@ class State(NamedTuple):
     offsets: Any
     targets: Any
     group: Any  # of every node
-    place: Any  # of every node among the members of its group
-    members: Any  # of every group, in its first `size` places
-    size: Any
-    table: Any  # edges of blocks: a plain table of all pairs of groups, or hashed pairs, each with its edges in the lowest bits
-    bits: Any  # how many bits the edges have in a hash table; 0 if the table is plain
+    nodes: Any  # of every node: its place in its group, its kind, and its rank by degree; the node of every rank
+    groups: Any  # of every group: its size, then its members
+    plain: Any  # edges of the blocks of all pairs of groups, in both orders, or nothing
+    table: Any  # or hashed pairs, each with its edges in the lowest bits
     logs: Any  # of factorials
-    free: Any
-    counts: Any
-    ours: Any  # scratch: for every group, edges of the first node of a proposal, or of a group
-    theirs: Any  # scratch: the same for the second
-    listed: Any  # scratch: the groups in which one of both is not 0
+    scratch: Any  # of every group: edges of the first node of a proposal, of the second; then the groups in which one is not 0
+    counts: Any  # free groups; keys in the table; listed groups; bits of edges in a hash table, 0 if it is plain; groups that are
+    # not settled; nodes in them, whose ranks come first; and then the free groups
+
+    @property
+    def size(self) -> Any:
+        """The sizes of all groups."""
+        return self.groups[:, 0]
+
+    @property
+    def members(self) -> Any:
+        """The members of every group, in its first `size` places."""
+        return self.groups[:, 1:]
 
 
-def state_of(graph: Graph, groups: Integers, most: int, slots: int) -> State:
-    """The state of a grouping into at most `slots` groups of at most `most` nodes."""
+def state_of(graph: Graph, groups: Integers, most: int, slots: int, settled: int | None = None) -> State:
+    """The state of a grouping into at most `slots` groups of at most `most` nodes; those from number `settled` on do not change."""
     size = np.zeros(slots, np.int64)
     size[: int(groups.max()) + 1] = np.bincount(groups)
-    members, place = np.zeros((slots, most), np.int32), np.zeros(graph.nodes, np.int64)
-    order = np.argsort(groups, kind="stable")
-    place[order] = np.arange(graph.nodes) - np.repeat(np.cumsum(size) - size, size)
-    members[groups[order], place[order]] = order
+    nodes, held, order = (
+        np.zeros((graph.nodes, 4), np.int32),
+        np.zeros((slots, most + 1), np.int32),
+        np.argsort(groups, kind="stable"),
+    )
+    nodes[order, PLACE] = np.arange(graph.nodes) - np.repeat(np.cumsum(size) - size, size)
+    held[groups[order], 1 + nodes[order, PLACE]] = order
+    held[:, 0] = size
+    fixed = groups >= (slots if settled is None else settled)
+    nodes[:, KIND], nodes[:, ORDER] = kinds(graph), np.lexsort((-graph.degrees, fixed))
+    nodes[nodes[:, ORDER], RANK] = np.arange(graph.nodes)
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most * most + 1)))])
-    free = np.flatnonzero(size == 0)[::-1].copy()
-    counts = np.array([len(free), 0, 0], np.int64)
-    room = np.concatenate([free, np.zeros(slots - len(free), np.int64)])
-    plain = slots * slots <= PLAIN
-    table = np.zeros(slots * slots, np.int64) if plain else np.full(_room(graph.edges), EMPTY, np.int64)
-    bits = 0 if plain else int(most * most).bit_length()
-    scratch = [np.zeros(slots, np.int64) for _ in range(3)]
-    made = State(graph.offsets, graph.targets, groups.copy(), place, members, size, table, bits, logs, room, counts, *scratch)
-    blocks = blocks_of(graph, groups)
+    free = np.flatnonzero(size == 0)[::-1]
+    blocks, hashed = blocks_of(graph, groups), slots > PLAIN or most * most >= 1 << 16
+    plain = np.zeros((1, 1) if hashed else (slots, slots), np.uint16)
+    table = np.full(_room(len(blocks.edges)) if hashed else 1, EMPTY, np.int64)
+    counts = np.zeros(STACK + slots, np.int64)
+    counts[FREE], counts[BITS], counts[STACK : STACK + len(free)] = len(free), int(most * most).bit_length() if hashed else 0, free
+    counts[OPEN], counts[ACTIVE] = slots if settled is None else settled, int((~fixed).sum())
+    scratch = np.zeros((slots, 3), np.int32)
+    made = State(graph.offsets, graph.targets, groups.astype(np.int32), nodes, held, plain, table, logs, scratch, counts)
     _fill(made, blocks.ones, blocks.twos, blocks.edges)
     return made
 
 
 def crowded(state: State) -> bool:
     """Whether the hash table is more than half full, so that it should be made anew."""
-    return state.bits > 0 and 2 * int(state.counts[USED]) > len(state.table)
+    return bool(state.counts[BITS]) and 2 * int(state.counts[USED]) > len(state.table)
 
 
 def remade(state: State) -> State:
     """The same state with a hash table that holds only blocks with edges, and has room."""
+    bits = int(state.counts[BITS])
     held = state.table[state.table != EMPTY]
-    edges = held & (1 << state.bits) - 1
-    made = state._replace(table=np.full(_room(len(state.targets) // 2), EMPTY, np.int64))
+    held = held[held & (1 << bits) - 1 > 0]
+    made = state._replace(table=np.full(_room(len(held)), EMPTY, np.int64))
     made.counts[USED] = 0
-    ones, twos = np.divmod(held[edges > 0] >> state.bits, len(state.size))
-    _fill(made, ones, twos, edges[edges > 0])
+    ones, twos = np.divmod(held >> bits, len(state.groups))
+    _fill(made, ones, twos, held & (1 << bits) - 1)
     return made
 
 
 def _room(blocks: int) -> int:
+    """Small enough for a cache of the processor, and a quarter full."""
     return 1 << max(10, int(4 * blocks).bit_length())
 
 
-@compiled
+@inner
 def _found(state: Any, key: Any) -> Any:
     """Where a block stands in the hash table, or would stand."""
-    mask = len(state.table) - 1
+    mask, bits = len(state.table) - 1, state.counts[BITS]
     found = (key * 0x9E3779B97F4A7C1) >> 20 & mask
-    while state.table[found] >> state.bits != key and state.table[found] != EMPTY:
+    while state.table[found] >> bits != key and state.table[found] != EMPTY:
         found = found + 1 & mask
     return found
 
@@ -89,25 +111,26 @@ def _found(state: Any, key: Any) -> Any:
 @compiled
 def edges_of(state: Any, one: Any, two: Any) -> Any:
     """The number of edges of a block."""
-    width = len(state.size)
+    if state.counts[BITS] == 0:
+        return np.int64(state.plain[one, two])
+    width = np.int64(len(state.groups))
     key = one * width + two if one < two else two * width + one
-    if state.bits == 0:
-        return state.table[key]
     held = state.table[_found(state, key)]
-    return held & (1 << state.bits) - 1 if held != EMPTY else 0
+    return held & (1 << state.counts[BITS]) - 1 if held != EMPTY else 0
 
 
-@compiled
+@inner
 def put(state: Any, one: Any, two: Any, edges: Any) -> None:
     """Set the number of edges of a block."""
-    width = len(state.size)
-    key = one * width + two if one < two else two * width + one
-    if state.bits == 0:
-        state.table[key] = edges
+    if state.counts[BITS] == 0:
+        state.plain[one, two] = edges
+        state.plain[two, one] = edges
         return
+    width = np.int64(len(state.groups))
+    key = one * width + two if one < two else two * width + one
     found = _found(state, key)
     state.counts[USED] += state.table[found] == EMPTY
-    state.table[found] = key << state.bits | edges
+    state.table[found] = key << state.counts[BITS] | edges
 
 
 @compiled
@@ -116,15 +139,15 @@ def _fill(state: Any, ones: Any, twos: Any, edges: Any) -> None:
         put(state, ones[each], twos[each], edges[each])
 
 
-@compiled
+@inner
 def moved(state: Any, node: Any, group: Any) -> None:
     """Put a node into another group; the blocks are the caller's task."""
-    left, place = state.group[node], state.place[node]
-    state.size[left] -= 1
-    last = state.members[left, state.size[left]]
-    state.members[left, place] = last
-    state.place[last] = place
+    left, place = state.group[node], state.nodes[node, PLACE]
+    last = state.groups[left, state.groups[left, 0]]
+    state.groups[left, 0] -= 1
+    state.groups[left, 1 + place] = last
+    state.nodes[last, PLACE] = place
     state.group[node] = group
-    state.place[node] = state.size[group]
-    state.members[group, state.size[group]] = node
-    state.size[group] += 1
+    state.nodes[node, PLACE] = state.groups[group, 0]
+    state.groups[group, 0] += 1
+    state.groups[group, state.groups[group, 0]] = node
