@@ -112,56 +112,42 @@ def undeclared_sizes(catalog: Catalog) -> list[str]:
 # --- what each process is started with ---------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfProcess:
+    """What every process is started with: the user that it becomes, and restrictions that tests leave out."""
+
+    user: int | None = None
+    group: int | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def owner(self) -> User | None:
+        """The user that it becomes, if one is named."""
+        return None if self.user is None or self.group is None else User(self.user, self.group)
+
+
 @dataclass(frozen=True, slots=True)
-class OfFront:
+class OfFront(OfProcess):
     """What the front is started with; `settings` are those of the application."""
 
     control: int
     listening: int
-    user: int | None = None
-    group: int | None = None
-    left_out: tuple[str, ...] = ()
     settings: dict[str, Any] | None = None
-
-    @property
-    def owner(self) -> User | None:
-        """The user that it becomes, if one is named."""
-        return _owner(self.user, self.group)
 
 
 @dataclass(frozen=True, slots=True)
-class OfClerk:
+class OfClerk(OfProcess):
     """What the clerk is started with."""
 
     catalog: str
     control: int
-    user: int | None = None
-    group: int | None = None
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def owner(self) -> User | None:
-        """The user that it becomes, if one is named."""
-        return _owner(self.user, self.group)
 
 
 @dataclass(frozen=True, slots=True)
-class OfEngine:
+class OfEngine(OfProcess):
     """What an engine is started with."""
 
     catalog: str
     line: int
     memory: str = "60%"
     threads: int = 0
-    user: int | None = None
-    group: int | None = None
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def owner(self) -> User | None:
-        """The user that it becomes, if one is named."""
-        return _owner(self.user, self.group)
-
-
-def _owner(user: int | None, group: int | None) -> User | None:
-    return None if user is None or group is None else User(user, group)
