@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data.catalog import stamp_of
-from tacit.doors.server.parts import environment_of_the_clerk, started
+from tacit.doors.server.parts import environment_of_an_engine, environment_of_the_clerk, started
 from tacit.doors.server.sandbox.limits import User
 from tacit.doors.server.settings import OfClerk, OfEngine, OfFront
 from tacit.doors.server.wire import LOST, NOT_USABLE, OF_ENGINE, OF_FRONT, READY
@@ -205,7 +205,8 @@ class Supervisor:
         plan = self.plan
         with ours, theirs:
             known = OfEngine(str(plan.path), theirs.fileno(), plan.memory, plan.threads, **self._given(2))
-            part.process, part.since = started("engine", known, (theirs.fileno(),)), time.monotonic()
+            more = environment_of_an_engine(plan.catalog)
+            part.process, part.since = started("engine", known, (theirs.fileno(),), more), time.monotonic()
             self._hand_over(self.clerk, OF_ENGINE, ours)
 
     def _tie(self) -> None:
