@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -68,7 +67,6 @@ def workers(number: int, part: str) -> Callable[[int], Figures]:
 def duckdb(rows: int) -> Figures:
     """tacit on DuckDB, prepared within a limit on memory; the store stays for `moved`."""
     folder, environment = _store(rows), dict(os.environ)
-    shutil.rmtree(folder, ignore_errors=True)
     catalog(folder, visits(rows), rows, None)
     made = _apart(environment, "prepare", str(folder), LIMITED)
     found = _apart(environment, "ask", str(folder), str(TURNS), "alone")
@@ -78,10 +76,11 @@ def duckdb(rows: int) -> Figures:
 def moved(rows: int) -> Figures:
     """tacit on Spark on this machine, on the store that DuckDB prepared for the part before."""
     folder = _store(rows)
-    if not (folder / ".tacit" / "store" / "store.duckdb").exists():
-        duckdb(rows)
-    if not (folder / ".tacit" / "store" / "store.json").exists():
+    place = folder / ".tacit" / "store"
+    if not (place / "store.json").exists():
         catalog(folder, visits(rows), rows, None)
+        if not (place / "store.duckdb").exists():
+            _apart(dict(os.environ), "prepare", str(folder), LIMITED)
         _apart(dict(os.environ), "move", str(folder))
     catalog(folder, visits(rows), rows, LOCAL)
     turns = _turns(rows)
@@ -212,6 +211,7 @@ def run() -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a part that is stopped ends its cluster and removes its store
     if sys.argv[1:] == ["write"]:
         show(kept())
     else:
