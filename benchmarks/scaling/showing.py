@@ -28,7 +28,8 @@ WORKS = ["prepare", *QUESTIONS]
 def show(found: Sequence[Figures]) -> None:
     """Writes the tables of the README, those of the page, and the picture."""
     load = max((each.load for each in found), default=0)
-    note = f"Medians of several turns after two (Tumult: one answer). Driver memory 8 GB. Load average up to {load:.1f}."
+    how = "Medians of several rounds, after one or two that do not count (Tumult: one answer)."
+    note = f"{how} Driver memory 8 GB. Load average up to {load:.1f}."
     parts = [f"{machine('pyspark')} {note}", *beside(found), "Seconds against rows and workers:", costs(found)]
     write_table("scale", "\n\n".join(parts))
     picture(points(found))
@@ -51,7 +52,7 @@ def beside(found: Sequence[Figures]) -> list[str]:
         peer = peers[one.rows]
         lines.append(["Tumult on its Spark 3.5, local[2]", "wall s", *_cells(peer.wall, peer.why)])
         lines.append(["Tumult over tacit", "wall", *_cells(_ratios(peer.wall, one.wall))])
-    about = f"{one.rows:,} rows; tacit prepared them once in {one.wall['prepare']:.3g} s on Spark, {one.turns} turns:"
+    about = f"{one.rows:,} rows; tacit prepared them once in {one.wall['prepare']:.3g} s on Spark; {one.turns} rounds:"
     return [about, markdown(["system", "measure", *QUESTIONS], lines)]
 
 
