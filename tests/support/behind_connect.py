@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,8 @@ from valve import Valve
 EXACT = "100000000"  # epsilon of a question: a sum of pulses has a scale below 1/10000, so that its noise is zero
 ALLOWED = (("epsilon = 8", "epsilon = 100000000000"), ("epsilon = 2", "epsilon = 90000000000"))
 OF_SPARK = ("SELECT", "tacit_", "parquet", "grpc", "spark.", "org.apache", "Exception", "Traceback", "sc://", "127.0.0.1")
+
+LONG = 180.0  # seconds, on a machine that does other things too
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +87,25 @@ def busy(port: int, cores: int = 2) -> Iterator[None]:
         other.interruptAll()
         thread.join()
         other.stop()
+
+
+def ask(place: Place, question: str) -> tuple[int, Any]:
+    """The reply to a question, in which there is nothing of Spark; nor is there in what the server and its log say."""
+    status, told = place.server.ask(question, epsilon=EXACT, seconds=LONG)
+    heard = [json.dumps(told), place.said.read_text("utf-8"), *place.log()]
+    assert not [word for word in OF_SPARK for each in heard if word in each]
+    return status, told
+
+
+def new(number: int) -> str:
+    """A question that no other number gives."""
+    return f"SELECT COUNT(*) AS n FROM visits WHERE cost < {number}"
+
+
+def answered(place: Place, number: int) -> int:
+    """Asks until there is an answer; the seconds are those of a new engine, never of a new server."""
+    end = time.monotonic() + LONG
+    while (status := ask(place, new(number))[0]) != 200 and time.monotonic() < end:
+        assert status == 503
+        time.sleep(1)
+    return status

@@ -1,21 +1,24 @@
-"""A line between a client and a server on the loopback that a test can hold, cut and restore: faults without a restart."""
+"""Lines between a client and a server on the loopback: one that a test can hold, cut and restore, and one that speaks TLS."""
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 import threading
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 
 LARGEST = 65536
 
 
 class Valve:
-    """Listens on a port of its own and passes everything on to another; with `tls`, clients speak TLS to it."""
+    """Listens on a port of its own and passes everything on to another."""
 
-    def __init__(self, target: int, tls: ssl.SSLContext | None = None) -> None:
-        self.target, self.tls = target, tls
+    def __init__(self, target: int) -> None:
+        self.target = target
         self.held = threading.Event()  # since `hold_at`, the marker has passed by
         self._marker: bytes | None = None
         self._open = threading.Event()
@@ -68,9 +71,7 @@ class Valve:
                 threading.Thread(target=self._pass_on, args=(client,), daemon=True).start()
 
     def _pass_on(self, client: socket.socket) -> None:
-        with suppress(OSError):  # also a handshake that fails
-            if self.tls is not None:
-                client = self.tls.wrap_socket(client, server_side=True)
+        with suppress(OSError):
             server = socket.create_connection(("127.0.0.1", self.target))
             with self._lock:
                 self._lines |= {client, server}
@@ -86,3 +87,45 @@ class Valve:
                 self._open.wait()
                 sink.sendall(chunk)
             sink.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def tls_before(target: int, certificate: Path, key: Path) -> Iterator[int]:
+    """The port of a proxy that speaks TLS and HTTP/2 with clients and passes on what they say to another port, as it is."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    tls.set_alpn_protocols(["h2"])
+    ready, port, ending = threading.Event(), list[int](), list[Callable[[], object]]()
+
+    async def passed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while chunk := await reader.read(LARGEST):
+                writer.write(chunk)
+                await writer.drain()
+        writer.close()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            further, back = await asyncio.open_connection("127.0.0.1", target)
+        except OSError:
+            writer.close()
+            return
+        await asyncio.gather(passed(reader, back), passed(further, writer))
+
+    async def listen() -> None:
+        loop, end = asyncio.get_running_loop(), asyncio.Event()
+        ending.append(lambda: loop.call_soon_threadsafe(end.set))
+        listening = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
+        port.append(listening.sockets[0].getsockname()[1])
+        ready.set()
+        await end.wait()
+        listening.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(listen()), daemon=True)
+    thread.start()
+    ready.wait()
+    try:
+        yield port[0]
+    finally:
+        ending[0]()
+        thread.join()

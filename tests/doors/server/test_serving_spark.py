@@ -16,7 +16,7 @@ import pytest
 
 import inside_real
 from asking_clients import entries
-from behind_connect import EXACT, OF_SPARK, Place, busy, hospital_served
+from behind_connect import EXACT, LONG, Place, answered, ask, busy, hospital_served, new
 from clusters import SPARK, connect_server
 from hospital import hospital_session
 from services import Missing, _free_port
@@ -36,7 +36,6 @@ QUESTIONS = [
     "SELECT floor, SUM(pulse) AS c FROM visits JOIN wards ON visits.ward = wards.ward GROUP BY floor",
     "SELECT kind, COUNT(DISTINCT patient_id) AS n FROM visits GROUP BY kind",
 ]
-LONG = 180.0
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +53,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         pytest.skip(str(missing))
 
 
-def ask(place: Place, question: str) -> tuple[int, Any]:
-    """The reply to a question, in which there is nothing of Spark; nor is there in what the server and its log say."""
-    status, told = place.server.ask(question, epsilon=EXACT, seconds=LONG)
-    heard = [json.dumps(told), place.said.read_text("utf-8"), *place.log()]
-    assert not [word for word in OF_SPARK for each in heard if word in each]
-    return status, told
-
-
 def values(rows: list[dict[str, Any]]) -> list[Any]:
     """Keys and numbers, without their intervals."""
     return sorted(str({name: cell["value"] if isinstance(cell, dict) else cell for name, cell in row.items()}) for row in rows)
@@ -71,19 +62,6 @@ def counts(place: Place) -> tuple[int, int]:
     """How many questions were paid for, and how many of them failed."""
     kinds = [entry.kind for entry in entries(place.server).values()]
     return kinds.count("spend"), kinds.count("failure")
-
-
-def new(number: int) -> str:
-    return f"SELECT COUNT(*) AS n FROM visits WHERE cost < {number}"
-
-
-def answered(place: Place, number: int) -> int:
-    """Asks until there is an answer; the seconds are those of a new engine, never of a new server."""
-    end = time.monotonic() + LONG
-    while (status := ask(place, new(number))[0]) != 200 and time.monotonic() < end:
-        assert status == 503
-        time.sleep(1)
-    return status
 
 
 def test_answers_are_those_of_the_embedded_engine(place, tmp_path):
