@@ -24,6 +24,7 @@ from tacit.query.canonical import canonical_text
 from tacit.query.engines.arrays import Integers, answers_of, numbers
 from tacit.query.engines.engine import Opening, out_of_limits
 from tacit.query.engines.exact import Exact, assemble
+from tacit.query.engines.like import spark_backend
 from tacit.query.engines.reasons import MISSING, reason_of
 from tacit.query.plan import Bound, Group
 
@@ -190,7 +191,7 @@ class SparkEngine:
             self._require_version(store, self.wanted.version)
             self._store = store
             self._session = _own(self._given) if self._given is not None else started(self.wanted.master, at=self.wanted.at)
-            self._backend = _backend(self._session)
+            self._backend = spark_backend(self._session)
         return self._backend
 
     def _described(self) -> ParquetStore:
@@ -235,9 +236,3 @@ def _own(session: Any) -> Any:
         return quiet(session)
     except Exception:
         raise unreachable() from None
-
-
-def _backend(session: Any) -> Any:
-    import ibis
-
-    return ibis.pyspark.connect(session)
