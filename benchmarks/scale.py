@@ -70,7 +70,7 @@ def duckdb(rows: int) -> Figures:
     catalog(folder, visits(rows), rows, None)
     made = _apart(environment, "prepare", str(folder), LIMITED)
     found = _apart(environment, "ask", str(folder), str(TURNS), "alone")
-    return _figures("duckdb", rows, made, found, by=f"DuckDB, {LIMITED[:-2]} MB", turns=TURNS)
+    return _figures("duckdb", rows, made, found, by=f"DuckDB, limit {LIMITED[:-2]} MB", turns=TURNS)
 
 
 def moved(rows: int) -> Figures:
