@@ -48,7 +48,7 @@ LIMITS = {"loaded": 180.0, "count": 120.0, "count by day": 180.0, "sum and mean"
 
 def local(rows: int) -> Figures:
     """tacit on Spark on this machine, beside plain Spark SQL."""
-    with tempfile.TemporaryDirectory(dir=_kept()) as folder:
+    with _scratch() as folder:
         return _on_spark("local", rows, Path(folder, "data"), LOCAL, settings(Path(folder), DRIVER, EXECUTOR))
 
 
@@ -56,7 +56,7 @@ def workers(number: int, part: str) -> Callable[[int], Figures]:
     """tacit on a standalone cluster of so many workers."""
 
     def measured(rows: int) -> Figures:
-        with tempfile.TemporaryDirectory(dir=_kept()) as folder:
+        with _scratch() as folder:
             environment = settings(Path(folder), DRIVER, EXECUTOR)
             with cluster(Path(folder), number, WORKER, environment) as master:
                 return _on_spark(part, rows, Path(folder, "data"), master, environment)
@@ -84,7 +84,7 @@ def moved(rows: int) -> Figures:
         _apart(dict(os.environ), "move", str(folder))
     catalog(folder, visits(rows), rows, LOCAL)
     turns = _turns(rows)
-    with tempfile.TemporaryDirectory(dir=_kept()) as other:
+    with _scratch() as other:
         found = _apart(settings(Path(other), DRIVER, EXECUTOR), "ask", str(folder), str(turns), "beside")
     return _figures("moved", rows, {}, found, by="DuckDB", turns=turns)
 
@@ -187,6 +187,11 @@ def _turns(rows: int) -> int:
 def _kept() -> Path:
     KEPT.mkdir(parents=True, exist_ok=True)
     return KEPT
+
+
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    """A folder for a while; an executor that has been killed may still be writing into it when it is removed."""
+    return tempfile.TemporaryDirectory(dir=_kept(), ignore_cleanup_errors=True)
 
 
 def _store(rows: int) -> Path:
