@@ -39,7 +39,8 @@ Taken = tuple[float, float]  # seconds of wall time and of processor time
 def catalog(folder: Path, source: Path, rows: int, master: str | None) -> Path:
     """The catalog of a folder, for Spark on a master or for DuckDB; what it declares of the table is the same for both."""
     folder.mkdir(parents=True, exist_ok=True)
-    declared = CATALOG.format(source=source).replace(DECLARED, f"rows_at_most = {max(rows, 20_000_000)}")
+    there = os.path.relpath(source.resolve(), folder.resolve())  # so that the store is still its own if both are moved
+    declared = CATALOG.format(source=there).replace(DECLARED, f"rows_at_most = {max(rows, 20_000_000)}")
     place = folder / "tacit.toml"
     place.write_text(declared + (STORE.format(master=master) if master else ""))
     return place
