@@ -43,7 +43,7 @@ LOCAL = "local[2]"
 TURNS, FEW = 7, 3  # turns that count; on many rows
 MANY = 5 * 10**7
 LIMITED = "2000MB"  # what DuckDB gets to prepare; `tacit prepare --memory`
-LIMITS = {"loaded": 180.0, "count": 120.0, "count by day": 180.0, "sum and mean": 420.0, "median": 180.0}  # seconds for Tumult
+LIMITS = {"loaded": 120.0, "count": 90.0, "count by day": 120.0, "sum and mean": 400.0, "median": 150.0}  # seconds for Tumult
 
 
 def local(rows: int) -> Figures:
