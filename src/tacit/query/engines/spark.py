@@ -23,6 +23,7 @@ from tacit.query.canonical import canonical_text
 from tacit.query.engines.arrays import Integers, answers_of, numbers
 from tacit.query.engines.engine import Opening, out_of_limits
 from tacit.query.engines.exact import Exact, assemble
+from tacit.query.engines.shared_parts import shared
 from tacit.query.plan import Bound, Group
 
 MOST_COMPILED = 64
@@ -167,7 +168,7 @@ class SparkEngine:
         if key not in self._compiled:
             if len(self._compiled) >= MOST_COMPILED:
                 self._compiled.pop(next(iter(self._compiled)))
-            self._compiled[key] = backend.compile(build(self._table))
+            self._compiled[key] = shared(backend.compiler.to_sqlglot(build(self._table))).sql(dialect=backend.dialect)
         return self._session.sql(self._compiled[key]).toArrow()
 
     def _table(self, name: str) -> Any:
