@@ -61,6 +61,7 @@ class SparkEngine:
         self._given = session
         self._session: Any = None
         self._backend: Any = None
+        self._empty: Any = None
         self._store: ParquetStore | None = None
         self._tables: dict[str, Any] = {}
         self._compiled: dict[str, str] = {}
@@ -87,7 +88,9 @@ class SparkEngine:
     def _answers(self) -> bool:
         try:
             with interrupted(self._session, sessions.OPENING):
-                return int(self._session.range(1).count()) == 1
+                if self._empty is None:
+                    self._empty = self._session.range(0, 1, 1, 1)  # one task; planned once, and run before every question
+                return len(self._empty.collect()) == 1
         except Exception:
             return False
 
@@ -149,7 +152,7 @@ class SparkEngine:
                 for view in self._tables:
                     with suppress(Exception):
                         self._session.catalog.dropTempView(f"{self._views}_{view}")
-            self._session = self._backend = self._store = None
+            self._session = self._backend = self._empty = self._store = None
             self._tables, self._compiled, self._files = {}, {}, {}
 
     def _fact(self, query: str, table: str) -> int:
