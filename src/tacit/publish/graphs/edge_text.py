@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.publish.graphs.compiled import compiled
+from tacit.publish.graphs.compiled import compiled, inner
 
 BLANKS = 0  # the delimiter that stands for any run of blanks
 EDGE, LONGER, COMMENT, EMPTY, BAD = range(5)
@@ -18,7 +18,7 @@ NOT_A_NUMBER = -1
 LONGEST_NUMBER = 18  # digits of a name that is kept as a number
 
 
-@compiled
+@inner
 def lines_in(text: Any) -> Any:
     """How many lines a block has, an unfinished last one included."""
     count = 0
@@ -46,12 +46,12 @@ def parsed(text: Any, delimiter: Any) -> Any:
     return kinds, spans, numbers
 
 
-@compiled
+@inner
 def _blank(byte: Any) -> Any:
     return byte == 32 or byte == 9 or byte == 13
 
 
-@compiled
+@inner
 def _kind(text: Any, begin: Any, end: Any, delimiter: Any, span: Any) -> Any:
     """EDGE, LONGER (with further columns), COMMENT, EMPTY or BAD; `span` receives the places of the two names."""
     while begin < end and _blank(text[begin]) and text[begin] != delimiter:
@@ -74,14 +74,14 @@ def _kind(text: Any, begin: Any, end: Any, delimiter: Any, span: Any) -> Any:
     return 0 if second == end else 1
 
 
-@compiled
+@inner
 def _name_end(text: Any, place: Any, end: Any, delimiter: Any) -> Any:
     while place < end and not (text[place] == delimiter if delimiter else _blank(text[place])):
         place += 1
     return place
 
 
-@compiled
+@inner
 def _next_name(text: Any, place: Any, end: Any, delimiter: Any) -> Any:
     if delimiter:
         return place + 1
@@ -90,7 +90,7 @@ def _next_name(text: Any, place: Any, end: Any, delimiter: Any) -> Any:
     return place
 
 
-@compiled
+@inner
 def _trimmed(text: Any, begin: Any, end: Any, span: Any) -> None:
     while begin < end and _blank(text[begin]):
         begin += 1
@@ -101,7 +101,7 @@ def _trimmed(text: Any, begin: Any, end: Any, span: Any) -> None:
     span[0], span[1] = begin, end
 
 
-@compiled
+@inner
 def _number(text: Any, begin: Any, end: Any) -> Any:
     """The number that is written so in one way only, without leading zeros; else -1."""
     if end - begin > 18 or (text[begin] == 48 and end - begin > 1):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.publish.graphs.compiled import compiled
+from tacit.publish.graphs.compiled import compiled, inner
 
 
 @compiled
@@ -33,7 +33,7 @@ def clustering(offsets: Any, targets: Any, nodes: Any) -> Any:
     return found
 
 
-@compiled
+@inner
 def _common(few: Any, many: Any) -> Any:
     """How many of a few are among many; both are ascending."""
     found = 0
