@@ -13,7 +13,7 @@ import pytest
 
 import tacit.query.engines.spark as engines
 from clusters import LIGHT, SPARK, hospital_on_spark
-from tacit.data.spark_session import unreachable
+from tacit.data.spark_connect import unreachable
 from tacit.errors import StoreUnusable, TimedOut
 from tacit.release.unforeseen import FILE
 from tacit.session import DataSet

@@ -30,7 +30,7 @@ class Kind:
 def opening(catalog: Catalog, version: str | None = None, limits: Limits | None = None) -> Opening:
     """What an engine, in this process or in another, needs to know about the prepared data of a catalog."""
     tables = tuple(name.lower() for name in catalog.tables)
-    return Opening(store_file(catalog), catalog.store_engine, version, limits or Limits(), catalog.store_master, tables)
+    return Opening(store_file(catalog), catalog.store_engine, version, limits or Limits(), catalog.store_master, tables=tables)
 
 
 def engine_at(wanted: Opening) -> Engine:

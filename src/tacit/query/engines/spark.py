@@ -16,13 +16,16 @@ from typing import Any
 
 import tacit.data.spark_session as sessions
 from tacit.data.parquet_store import ParquetStore, parquet_store
-from tacit.data.spark_session import interrupted, quiet, started, unreachable
+from tacit.data.spark_connect import unreachable
+from tacit.data.spark_session import interrupted, quiet, started
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
 from tacit.query.canonical import canonical_text
 from tacit.query.engines.arrays import Integers, answers_of, numbers
 from tacit.query.engines.engine import Opening, out_of_limits
 from tacit.query.engines.exact import Exact, assemble
+from tacit.query.engines.like import spark_backend
+from tacit.query.engines.reasons import MISSING, reason_of
 from tacit.query.engines.shared_parts import shared
 from tacit.query.plan import Bound, Group
 
@@ -30,23 +33,6 @@ MOST_COMPILED = 64
 MOST_BROADCAST = 10**6  # rows of a public table that every executor gets whole; by their public number, not by what Spark estimates
 ANY = "tacit_unit BIGINT"  # a schema, so that files are listed and none is opened
 PREPARE = "run: tacit prepare"
-MISSING = "a table of the prepared store is missing"
-REASONS = (  # what Spark's messages contain, and what the data owner's log says instead: nothing of the message itself
-    ("OutOfMemoryError", "an executor ran out of memory"),
-    ("exited with code 52", "an executor ran out of memory"),  # what Java does then
-    ("ExecutorLostFailure", "executors were lost"),
-    ("FetchFailed", "executors were lost"),
-    ("cancelled", "it was stopped when its time was up"),
-    ("OPERATION_CANCELED", "it was stopped when its time was up"),
-    ("SparkContext was shut down", "the cluster went away"),
-    ("stopped SparkContext", "the cluster went away"),
-    ("Connection refused", "the cluster went away"),
-    ("UNAVAILABLE", "the cluster went away"),
-    ("PATH_NOT_FOUND", MISSING),
-    ("FAILED_READ_FILE", "a file of the prepared store cannot be read"),
-    ("FOOTER", "a file of the prepared store cannot be read"),
-    ("is not a Parquet file", "a file of the prepared store cannot be read"),
-)
 _names = count()
 
 
@@ -75,13 +61,16 @@ class SparkEngine:
         A session whose cluster has gone is replaced by a new one, once. What is checked is public: the version, and names of files.
         """
         with self._lock:
+            if self.wanted.at is not None and not self.wanted.at.answers():
+                self._forget()
+                raise unreachable()
             if self._store is not None:
                 self._require_version(parquet_store(self.wanted.place), self._store.version)
             if self._backend is None or not self._answers():
-                self.close()
+                self._forget()
                 self._opened()
                 if not self._answers():
-                    self.close()
+                    self._forget()
                     raise unreachable()
             self._require_files()
 
@@ -145,6 +134,11 @@ class SparkEngine:
             raise TypeError("rows of private tables leave the engine sealed, or not at all")
         return rows
 
+    def interrupt(self) -> None:
+        """Stops what runs on the cluster, from another thread; nothing where the cluster does not hear it."""
+        with suppress(Exception):
+            self._session.interruptAll()
+
     def close(self) -> None:
         """Forgets the session; one that was made here is stopped with this process."""
         with self._lock:
@@ -152,8 +146,12 @@ class SparkEngine:
                 for view in self._tables:
                     with suppress(Exception):
                         self._session.catalog.dropTempView(f"{self._views}_{view}")
-            self._session = self._backend = self._empty = self._store = None
-            self._tables, self._compiled, self._files = {}, {}, {}
+            self._forget()
+
+    def _forget(self) -> None:
+        """Without a word to the cluster, which may be gone: Spark Connect would try for seconds to reach it."""
+        self._session = self._backend = self._empty = self._store = None
+        self._tables, self._compiled, self._files = {}, {}, {}
 
     def _fact(self, query: str, table: str) -> int:
         """One number about a public table."""
@@ -195,8 +193,8 @@ class SparkEngine:
             store = parquet_store(self.wanted.place)
             self._require_version(store, self.wanted.version)
             self._store = store
-            self._session = _own(self._given) if self._given is not None else started(self.wanted.master)
-            self._backend = _backend(self._session)
+            self._session = _own(self._given) if self._given is not None else started(self.wanted.master, at=self.wanted.at)
+            self._backend = spark_backend(self._session)
         return self._backend
 
     @contextmanager
@@ -219,20 +217,8 @@ class SparkEngine:
             with interrupted(self._session, self.limits.seconds):
                 yield
         except Exception:
-            self.close()
+            self._forget()
             raise unreachable() from None
-
-
-def reason_of(error: Exception) -> str:
-    """Why a question failed on the cluster, in words of a closed list, for the data owner's log.
-
-    >>> reason_of(RuntimeError("Job 3 cancelled: SELECT secret"))
-    'it was stopped when its time was up'
-    >>> reason_of(RuntimeError("SELECT secret"))
-    'RuntimeError'
-    """
-    said = f"{type(error).__name__} {error}"
-    return next((words for part, words in REASONS if part in said), type(error).__name__)
 
 
 def _is_private(stored: Any) -> bool:
@@ -245,9 +231,3 @@ def _own(session: Any) -> Any:
         return quiet(session)
     except Exception:
         raise unreachable() from None
-
-
-def _backend(session: Any) -> Any:
-    import ibis
-
-    return ibis.pyspark.connect(session)
