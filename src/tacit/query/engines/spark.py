@@ -49,6 +49,7 @@ class SparkEngine:
         self._backend: Any = None
         self._empty: Any = None
         self._store: ParquetStore | None = None
+        self._pinned: ParquetStore | None = None
         self._tables: dict[str, Any] = {}
         self._compiled: dict[str, str] = {}
         self._files: dict[str, frozenset[str]] = {}
@@ -65,7 +66,7 @@ class SparkEngine:
                 self._forget()
                 raise unreachable()
             if self._store is not None:
-                self._require_version(parquet_store(self.wanted.place), self._store.version)
+                self._require_version(self._described(), self._store.version)
             if self._backend is None or not self._answers():
                 self._forget()
                 self._opened()
@@ -190,12 +191,20 @@ class SparkEngine:
 
     def _opened(self) -> Any:
         if self._backend is None:
-            store = parquet_store(self.wanted.place)
+            store = self._described()
             self._require_version(store, self.wanted.version)
             self._store = store
             self._session = _own(self._given) if self._given is not None else started(self.wanted.master, at=self.wanted.at)
             self._backend = spark_backend(self._session)
         return self._backend
+
+    def _described(self) -> ParquetStore:
+        """The description of the store; a process that was given an address reads it once, and may lose the right to do so."""
+        if self._pinned is not None:
+            return self._pinned
+        found = parquet_store(self.wanted.place)
+        self._pinned = found if self.wanted.at is not None else None
+        return found
 
     @contextmanager
     def _deadline(self, seconds: float | None) -> Iterator[None]:
