@@ -39,7 +39,7 @@ def kept(rows: str, condition: str) -> str:
 OTHER = replace(
     DUCKDB,
     **{word: respelled(word) for word in RESPELLED},
-    types=Types("INT8", "INT128", "UINT8", "UINT64", "FLOAT8", "STRING", "date", DUCKDB.types.natures, DUCKDB.types.beginnings),
+    types=Types("INT8", "INT128", "UINT8", "FLOAT8", "STRING", "date", DUCKDB.types.natures, DUCKDB.types.beginnings),
     constant=lambda written, kind: f"CAST('{written}' AS {kind})",
     cast_or_null=lambda sql, kind: f"try_cast({sql} AS {kind})",
     day=lambda written: f"CAST('{written}' AS date)",

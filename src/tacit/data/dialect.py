@@ -20,7 +20,7 @@ Words = Callable[[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class Types:
-    """Names of types: integers of 64 and of 128 bits, a small and a large unsigned integer, doubles, texts and days.
+    """Names of types: integers of 64 and of 128 bits, a small unsigned integer, doubles, texts and days.
 
     `natures` maps the name of a source's type to its kind, and `beginnings` does so by the start of the name. Values of other types
     are read as their text.
@@ -29,7 +29,6 @@ class Types:
     whole: str
     wide: str
     small: str
-    unsigned: str
     double: str
     text: str
     day: str
@@ -71,7 +70,6 @@ DUCKDB = Dialect(
         whole="BIGINT",
         wide="HUGEINT",
         small="UTINYINT",
-        unsigned="UBIGINT",
         double="DOUBLE",
         text="VARCHAR",
         day="DATE",
@@ -127,7 +125,6 @@ SPARK = Dialect(
         whole="BIGINT",
         wide="DECIMAL(38, 0)",
         small="SMALLINT",
-        unsigned="BIGINT",
         double="DOUBLE",
         text="STRING",
         day="DATE",

@@ -71,7 +71,7 @@ def peak_of(folder: Path, memory: str) -> float:
 )
 def test_the_memory_of_preparation_is_bounded(rows: int, memory: int, tmp_path: Path) -> None:
     if shutil.disk_usage(tmp_path).free < DISK * rows:
-        pytest.skip("too little space on the disk")
+        pytest.skip(f"needs {DISK * rows / 10**9:.1f} GB of free disk space")
     write_rows(tmp_path, rows)
     peak = peak_of(tmp_path, f"{memory}MB")
     with open_store(store_file(read_catalog(tmp_path / "tacit.toml"))) as store:
