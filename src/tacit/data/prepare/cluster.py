@@ -22,7 +22,7 @@ import duckdb
 from tacit.data.dialect import SPARK, Dialect
 from tacit.data.engine import SETTINGS as EMBEDDED
 from tacit.data.engine import ByHolder, Parameters, Workshop, watched
-from tacit.data.prepare.cluster_words import QUOTED, failure, spelled
+from tacit.data.prepare.cluster_words import QUOTED, Gone, failure, spelled
 from tacit.data.prepare.executors import KEPT, ROWS, Batches, Work, finished_batches
 from tacit.data.quoting import name, text
 
@@ -265,8 +265,10 @@ class Cluster:
 
     def done(self, work: Callable[[], Result], step: str = "") -> Result:
         """The result of work on the cluster; what it says about a failure stays here."""
+        gone = Gone(self.session)
 
         def look() -> None:
+            gone.look()
             self.bench.tell_share(self._share())
             self.bench.tell_progress(step)
 

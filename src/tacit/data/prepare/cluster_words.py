@@ -3,12 +3,44 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
+from typing import Any
 
 from tacit.data.prepare.executors import CODE
 from tacit.errors import StoreUnusable
 
+LONGEST_ALONE = 300.0  # seconds without executors: a cluster that grows on demand needs minutes to start some
 QUOTED = re.compile(r"'(?:[^']|'')*'|\"((?:[^\"]|\"\")*)\"")
+
+
+class Gone:
+    """A watch over a cluster while it works: a driver whose executors are all lost would wait for new ones for ever."""
+
+    def __init__(self, session: Any) -> None:
+        self._session, self._seen, self._looked = session, time.monotonic(), time.monotonic()
+
+    def look(self) -> None:
+        """Raises an error if there has been no executor for a long time; looks once a second."""
+        now = time.monotonic()
+        if now - self._looked < 1.0:
+            return
+        self._looked = now
+        if self._has_executors():
+            self._seen = now
+        elif now - self._seen > LONGEST_ALONE:
+            raise StoreUnusable(
+                "the Spark cluster has no executors left; the old store stays",
+                remedy="check that its master and workers run, then run tacit prepare again",
+            )
+
+    def _has_executors(self) -> bool:
+        """Whether there is one beside the driver; also true where the session cannot say, as with Spark Connect."""
+        try:
+            context = self._session.sparkContext
+            return context.master.startswith("local") or len(context._jsc.sc().statusTracker().getExecutorInfos()) > 1
+        except Exception:  # the job itself says what is wrong
+            return True
 
 
 class TaskFailed(Exception):
